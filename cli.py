@@ -38,6 +38,11 @@ COMMANDS = {
         "plan",
         "Plan a snapshot: when and where each of its jobs will start.",
     ),
+    "forecast": (
+        "commands.forecast",
+        "forecast",
+        "Say when pending jobs will start: P10, P50 and P90 of each.",
+    ),
     "evolve": (
         "commands.evolve",
         "evolve",

@@ -24,14 +24,30 @@ def promised_duration_s(promise: str) -> float:
     """
     if promise == PLAN:
         return 0.0
-    found = _DURATION.fullmatch(promise)
-    if found is None or found[2] not in _UNITS_S:
+    try:
+        seconds = seconds_of(promise)
+    except ValueError:
         words = "plan, auto, backfill, none"
-        raise OptionError(f"--promise {promise!r} is not {words}, or a duration such as 12h or 2d")
-    seconds = float(found[1]) * _UNITS_S[found[2]]
+        raise OptionError(f"--promise {promise!r} is not {words}, or a duration such as 12h or 2d") from None
     if seconds > _LARGEST_S:
         raise OptionError(f"--promise {promise!r} is more than {_LARGEST_S:g} s")
     return seconds
+
+
+def seconds_of(text: str) -> float:
+    """Return a duration in seconds: a number with a unit of s, m, h, d or w; seconds without one.
+
+    Raises:
+        ValueError: it is none.
+
+    Examples:
+        >>> seconds_of("2h"), seconds_of("90")
+        (7200.0, 90.0)
+    """
+    found = _DURATION.fullmatch(text)
+    if found is None or found[2] not in _UNITS_S:
+        raise ValueError(f"{text!r} is no duration such as 12h or 2d")
+    return float(found[1]) * _UNITS_S[found[2]]
 
 
 def check_promise(promise: str) -> None:

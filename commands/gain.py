@@ -92,7 +92,7 @@ def _read_history(history: str | None, options: dict[str, Any]) -> ClusterWorklo
         return _from_sacct(read_document(source, bytes), source, empty, since, until)
     empty = read_machine(**machine) if machine["nodes"] else _live_nodes()
     since = time() - _BACK_S if since is None else since
-    return _from_sacct(_ask_sacct(since, until), _SLURM, empty, since, until)
+    return _from_sacct(ask_sacct(since, until), _SLURM, empty, since, until)
 
 
 def _moment(name: str, text: str | None) -> float | None:
@@ -117,7 +117,7 @@ def _from_sacct(
         raise error.in_file(shown(source)) from error
 
 
-def _ask_sacct(since: float, until: float | None) -> bytes:
+def ask_sacct(since: float, until: float | None) -> bytes:
     """Return what sacct prints of a window; times on its command line are local."""
     from ..simulation.workloads.from_sacct import COMMAND
     from ..slurm.answers.live import ask_slurm

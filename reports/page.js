@@ -262,6 +262,24 @@ function spread(section, box) {
   make("p", box, `${unit}: thick from the median to the 90th percentile, thin to the 99th, the dot is the mean; the scale is a square root`, "soft");
 }
 
+// A row for each job: a bar from P10 to P90 with a dot at P50.
+function intervals(section, box) {
+  const { rows } = section, left = 110, high = 18, { canvas, pen, width } = canvasIn(box, rows.length * high + 26);
+  const most = Math.max(1, ...rows.map((row) => row[3])), x = (v) => left + Math.sqrt(v / most) * (width - left - 20);
+  rows.forEach(([name, low, middle, top], place) => {
+    const y = place * high + 12; pen.fillStyle = ink; pen.fillText(name.slice(0, 16), 2, y + 4);
+    pen.strokeStyle = "#0b6e99"; pen.lineWidth = 7; pen.beginPath(); pen.moveTo(x(low), y); pen.lineTo(Math.max(x(top), x(low) + 1), y); pen.stroke();
+    pen.fillStyle = "#c2410c"; pen.beginPath(); pen.arc(x(middle), y, 4, 0, 7); pen.fill(); pen.lineWidth = 1;
+  });
+  pen.fillStyle = soft;
+  for (let part = 0; part <= 4; part++) { const text = span(most * (part / 4) ** 2); pen.fillText(text, Math.min(left + (width - left - 20) * part / 4, width - pen.measureText(text).width), rows.length * high + 20); }
+  canvas.onmousemove = (event) => {
+    const row = rows[Math.floor((at(event, canvas)[1] - 3) / high)];
+    point(event, row ? `${row[0]}: P10 ${span(row[1])}, P50 ${span(row[2])}, P90 ${span(row[3])}` : "");
+  };
+  canvas.onmouseleave = (event) => point(event, "");
+}
+
 function scatter(section, box) {
   const names = Object.keys(section.columns), bar = make("div", box, undefined, "bar");
   const numeric = names.filter((name) => section.columns[name].some((v) => typeof v === "number"));
@@ -295,7 +313,7 @@ function scatter(section, box) {
   draw();
 }
 
-const draws = { facts, table, machine, gantt, lines, spread, scatter };
+const draws = { facts, table, machine, gantt, lines, spread, scatter, intervals };
 for (const section of data.sections) {
   const box = make("section", document.body); box.dataset.kind = section.kind;
   make("h2", box, section.title);

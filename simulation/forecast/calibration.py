@@ -10,7 +10,7 @@ An outcome is used once the job has started, never before.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from math import log, log2
+from math import log
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,8 @@ LEVELS = np.array(
 LOWER, MIDDLE, UPPER = 2, 8, 14
 #: Shorter waits count as this many seconds where logarithms are taken.
 SHORTEST_S = 30.0
+#: A plan that never comes counts as this many seconds.
+_LONGEST_S = 1e12
 #: A distance of 1 between two forecasts in the logarithms of the predicted wait, of the spread, of the plan
 #: over the predicted wait, and of the size.
 _WIDTHS = np.array([1.5, 0.7, 1.5, 3.0 * log(2.0)])
@@ -50,6 +52,20 @@ class Features(NamedTuple):
 
     point: Floats
     queue: Hashable
+
+    @classmethod
+    def of(cls, *, futures_s: float, spread: float, plan_s: float, cores: int, queue: Hashable) -> Features:
+        """Return the features of futures with a median and a P90 over their P10."""
+        middle = log(max(futures_s, SHORTEST_S))
+        plan = log(max(min(plan_s, _LONGEST_S), SHORTEST_S))
+        logs = np.array([middle, log(max(spread, 1.0)), plan - middle, log(max(cores, 1))])
+        return cls(logs / _WIDTHS, queue)
+
+    @property
+    def logs(self) -> Floats:
+        """The logarithms themselves."""
+        found: Floats = self.point * _WIDTHS
+        return found
 
 
 class Calibrator:
@@ -87,9 +103,13 @@ class Calibrator:
         """
         logs = np.log(np.maximum(np.quantile(futures, [*_OWN_LEVELS, 0.1, 0.5, 0.9]), SHORTEST_S))
         own, (lower, middle, upper) = logs[:-3], logs[-3:]
-        plan = log(max(min(plan_s, 1e12), SHORTEST_S))
-        point = np.array([middle, upper - lower, plan - middle, log2(max(cores, 1)) * log(2.0)]) / _WIDTHS
-        found = Features(point, queue)
+        found = Features.of(
+            futures_s=float(np.exp(middle)),
+            spread=float(np.exp(upper - lower)),
+            plan_s=plan_s,
+            cores=cores,
+            queue=queue,
+        )
         errors, weights = self._like(found)
         errors = np.concatenate([errors, own - middle])
         weights = np.concatenate([weights, np.full(len(own), _OWN / len(own))])
@@ -111,7 +131,7 @@ class Calibrator:
             count = _REMEMBERED
         came = log(max(came_s, SHORTEST_S))
         self._points[count] = features.point
-        self._errors[count] = came - features.point[0] * _WIDTHS[0]
+        self._errors[count] = came - features.logs[0]
         self._queues.append(features.queue)
         lower, upper = np.log(np.maximum(quantiles[[LOWER, UPPER]], SHORTEST_S))
         missed = np.array([came < lower, came > upper], np.float64)

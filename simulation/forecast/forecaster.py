@@ -73,6 +73,7 @@ class StartForecast:
         quantiles: at the levels of ``calibration.LEVELS``; empty where it can never start.
         plan_s: its start if every job ran to its limit and nobody else came.
         never: why it can never start; empty where it can.
+        features: what its calibration wants once the job has started; None where nothing is uncertain.
     """
 
     id: Hashable
@@ -81,6 +82,7 @@ class StartForecast:
     quantiles: tuple[float, ...] = ()
     plan_s: float = inf
     never: str = ""
+    features: Features | None = None
 
     @property
     def p10_s(self) -> float:
@@ -167,7 +169,11 @@ class Forecaster:
 
     def submit(self, job: QueuedRequest) -> None:
         """Add a job that waits from now on."""
-        rows = self.run_times.rows(
+        self._number[job.id] = self._jobs.add(job, self._rows(job))
+        self._live.append(self._number[job.id])
+
+    def _rows(self, job: QueuedRequest) -> Ints:
+        return self.run_times.rows(
             limit_s=_limit(job.limit_s),
             user=job.user,
             cores=job.cores,
@@ -175,8 +181,27 @@ class Forecaster:
             partition=job.partition,
             name=job.name,
         )
-        self._number[job.id] = self._jobs.add(job, rows)
-        self._live.append(self._number[job.id])
+
+    def _learn(self, number: int, run_s: float) -> None:
+        """Learn how long a job ran that has ended."""
+        jobs = self._jobs
+        request, limit = jobs.requests[number], float(jobs.limit[number])
+        self.run_times.learn(jobs.rows[number], limit_s=limit, run_s=run_s)
+        self.run_times.remember(request.user, run_s / limit)
+
+    def remember(self, ended: Sequence[tuple[QueuedRequest, float, float]]) -> None:
+        """Learn from jobs that have ended before anything else is told.
+
+        Args:
+            ended: jobs with when they started and for how many seconds they ran.
+        """
+        numbers = {}
+        for place, (job, start, run) in sorted(enumerate(ended), key=lambda one: one[1][0].submit_s):
+            number = numbers[place] = self._jobs.add(job, self._rows(job))
+            limit = self._jobs.limit[number]
+            self._jobs.start[number], self._jobs.run[number] = max(start, 0.0), min(run, limit)
+        for place, (_, _, run) in sorted(enumerate(ended), key=lambda one: one[1][1] + one[1][2]):
+            self._learn(numbers[place], run)
 
     def start(self, job: Hashable, now: float, held: Sequence[int] | None = None) -> None:
         """Let a waiting job run; what was forecast of it is now known.
@@ -203,8 +228,7 @@ class Forecaster:
         run = now - jobs.start[number]
         if run > 0:
             jobs.run[number] = min(run, jobs.limit[number])
-            self.run_times.learn(jobs.rows[number], limit_s=jobs.limit[number], run_s=run)
-            self.run_times.remember(jobs.requests[number].user, run / jobs.limit[number])
+            self._learn(number, run)
 
     def withdraw(self, job: Hashable) -> None:
         """Take away a waiting job that will never start: nothing is learnt of it."""
@@ -251,7 +275,12 @@ class Forecaster:
         if is_recorded:
             self._asked.setdefault(job, []).append(_Asked(now, features, quantiles))
         return StartForecast(
-            id=job, asked_s=now, cores=request.cores, quantiles=tuple(quantiles.tolist()), plan_s=plan_s
+            id=job,
+            asked_s=now,
+            cores=request.cores,
+            quantiles=tuple(quantiles.tolist()),
+            plan_s=plan_s,
+            features=features,
         )
 
     def _why_never(self, request: QueuedRequest) -> str:

@@ -81,14 +81,9 @@ def workload_of_sacct(
     Raises:
         InputError: a column is missing, a field is none, or no job is left.
     """
-    columns = columns_of(table, {})
-    for what, column in (("id", "JobID"), ("time", "Submit"), ("duration", "ElapsedRaw")):
-        if what not in columns and not (what == "duration" and {"start", "end"} <= columns.keys()):
-            raise InputError(f"there is no column {column}: {' '.join(COMMAND)}", path="line 1")
     notes = Notes()
-    note_unread(table, columns, _BESIDES, notes)
-    reader = TableReader(columns=columns, limit_unit_s=60)
-    history = _History(reader=reader, columns=frozenset(table.columns))
+    history = _history_of(table)
+    note_unread(table, history.reader.columns, _BESIDES, notes)
     found = history.ended([job for row in table.rows if (job := history.read(row)) is not None])
     over = [job for job in found if job.id not in history.running]
     ends = [job.start_s + job.run_s for job in over if job.start_s is not None]
@@ -97,6 +92,25 @@ def workload_of_sacct(
     for text, count in history.counts.items():
         notes.add("history", f"{count} {text}")
     return imported_workload(name, jobs, machine, notes), notes
+
+
+def logged_jobs(table: FileTable) -> list[LoggedJob]:
+    """Return the jobs of sacct's table that started, those that still run with how long they have run.
+
+    Raises:
+        InputError: a column is missing, or a field is none.
+    """
+    history = _history_of(table)
+    return [job for row in table.rows if (job := history.read(row)) is not None]
+
+
+def _history_of(table: FileTable) -> _History:
+    columns = columns_of(table, {})
+    for what, column in (("id", "JobID"), ("time", "Submit"), ("duration", "ElapsedRaw")):
+        if what not in columns and not (what == "duration" and {"start", "end"} <= columns.keys()):
+            raise InputError(f"there is no column {column}: {' '.join(COMMAND)}", path="line 1")
+    reader = TableReader(columns=columns, limit_unit_s=60)
+    return _History(reader=reader, columns=frozenset(table.columns))
 
 
 @dataclass(slots=True, kw_only=True)

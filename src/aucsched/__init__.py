@@ -13,6 +13,7 @@ from .cluster.version import __version__
 
 if TYPE_CHECKING:
     from .api.auctions import compare, explain
+    from .api.forecasts import Forecasts, forecast
     from .api.gains import Gain, gain
     from .api.simulations import Simulation, simulate
     from .api.slurm import snapshot_from_slurm
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "api.auctions": ('compare', 'explain',),
+    "api.forecasts": ("Forecasts", "forecast"),
     "api.gains": ('Gain', 'gain',),
     "api.simulations": ('Simulation', 'simulate',),
     "api.workloads": ("workload_from_swf",),
@@ -90,6 +92,7 @@ __all__ = [
     "DynState",
     "EvolvingClient",
     "Explanation",
+    "Forecasts",
     "Gain",
     "InputError",
     "Job",
@@ -128,6 +131,7 @@ __all__ = [
     "__version__",
     "compare",
     "explain",
+    "forecast",
     "gain",
     "load_schedule",
     "load_snapshot",

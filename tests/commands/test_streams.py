@@ -66,6 +66,7 @@ PRINTING = {
     "compare": "compare snapshot.json",
     "topology": "topology torus:2x2",
     "plan": "plan snapshot.json",
+    "forecast": "forecast snapshot.json",
     "negotiate": "negotiate workload.json",
     "schema": "schema snapshot",
     "completion": "completion bash",

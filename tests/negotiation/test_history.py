@@ -15,7 +15,7 @@ from support.run import aucsched, refused
 
 from aucsched import InputError
 from aucsched.cluster.jobs import JobKind
-from aucsched.formats import run_history
+from aucsched.formats import sqlite_file
 from aucsched.formats.native.workload_file import parse_workload
 from aucsched.formats.run_history import add_to_history, load_history
 from aucsched.negotiation.batch.batch_state import BatchSettings
@@ -195,8 +195,8 @@ def test_a_query_takes_as_many_steps_as_the_size_allows(
     path = tmp_path / "h.sqlite"
     add_to_history(path, [("a", str(number), 1 + number % 7, 2.0) for number in range(5000)])
     assert len(load_history(path)["a"]) == 7
-    monkeypatch.setattr(run_history, "_STEPS", 0)
-    monkeypatch.setattr(run_history, "_STEPS_A_BYTE", 0)
+    monkeypatch.setattr(sqlite_file, "_STEPS", 0)
+    monkeypatch.setattr(sqlite_file, "_STEPS_A_BYTE", 0)
     with pytest.raises(InputError, match="no history of runs: interrupted"):
         load_history(path)
 

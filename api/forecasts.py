@@ -1,0 +1,279 @@
+"""When jobs will start, from Python: ``forecast``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from ..cluster.errors import InputError, OptionError
+from ..cluster.jobs import Job, Span
+from ..cluster.keywords import of_type
+from ..cluster.promises import seconds_of
+from ..cluster.snapshot import Snapshot
+from ..cluster.tabular import Tabular
+from ..cluster.text import plural
+from ..formats.delimited import read_table
+from ..formats.native.read import snapshot_of
+from ..formats.reading import read_document
+from ..simulation.forecast.forecaster import FUTURES, StartForecast
+from ..simulation.forecast.metrics import scores
+from ..simulation.forecast.record import (
+    calibrator_of,
+    columns_of_record,
+    load_record,
+    recorded,
+    save_forecasts,
+    save_starts,
+)
+from ..simulation.forecast.snapshot_queue import SnapshotForecaster
+from ..simulation.workloads.from_sacct import logged_jobs
+from ..simulation.workloads.imported import LoggedJob
+
+FORMAT = "aucsched-forecast/1"
+#: Changes of a request that are shown.
+SHOWN_CHANGES = 3
+#: Changes that ``any`` tries: shares of the time limit and of the cores.
+_SHARES = (0.75, 0.5, 0.25)
+_ANY = "any"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedForecast:
+    """What a change of a job's request would give.
+
+    Attributes:
+        change: as it was asked for, e.g. ``time=2h``.
+        forecast: of the changed job.
+    """
+
+    change: str
+    forecast: StartForecast
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Forecasts(Tabular):
+    """When jobs of a snapshot will start.
+
+    Attributes:
+        time: of the snapshot, seconds since the epoch; 0 where it has none.
+        forecasts: in the queue's order.
+        by_s: seconds from ``time`` for which probabilities are asked; None: none.
+        changes: of one job's request, the best first.
+        record: figures of past forecasts; empty without a record.
+    """
+
+    time: float
+    forecasts: tuple[StartForecast, ...]
+    by_s: float | None = None
+    changes: tuple[ChangedForecast, ...] = ()
+    record: dict[str, Any]
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for each job; times in seconds from the snapshot's, None where a job can never start."""
+        return _columns([(one.id, one) for one in self.forecasts], "job", self.by_s)
+
+    @property
+    def change_columns(self) -> dict[str, list[Any]]:
+        """A row for each change."""
+        return _columns([(one.change, one.forecast) for one in self.changes], "change", self.by_s)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the file (``aucsched-forecast/1``) as plain values."""
+
+        def rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
+            return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+        return {
+            "format": FORMAT,
+            "time_s": self.time,
+            "by_s": self.by_s,
+            "jobs": rows(self.columns),
+            "changes": rows(self.change_columns),
+            "record": {name: value for name, value in self.record.items() if name != "reliability"}
+            | {"reliability": {str(k): v for k, v in self.record.get("reliability", {}).items()}},
+        }
+
+    def title(self) -> str:
+        """Return the forecasts in one line."""
+        never = sum(bool(one.never) for one in self.forecasts)
+        words = f", {never} of them never" if never else ""
+        return f"forecast of {plural(len(self.forecasts), 'job')}{words}"
+
+
+def forecast(  # noqa: PLR0913 - what a forecast may know
+    snapshot: Snapshot | str | Path,
+    jobs: str | int | Sequence[str | int] | None = None,
+    *,
+    history: Sequence[LoggedJob] | str | Path = (),
+    record: str | Path | None = None,
+    by_s: float | None = None,
+    changes: Sequence[str] = (),
+    objective: Literal["priority", "response"] = "priority",
+    futures: int = FUTURES,
+    seed: int = 0,
+) -> Forecasts:
+    """Say when pending jobs will start: P10, P50 and P90 of each.
+
+    Args:
+        snapshot: the cluster and its queue, or a snapshot file.
+        jobs: ids of pending jobs; None: all.
+        history: a file of sacct's output, from which run times are learnt.
+        record: an SQLite file of past forecasts, which calibrates; made where it does not exist, and these
+            forecasts are added.
+        by_s: seconds from now: the probability that each job has started by then.
+        changes: of one job's request, e.g. ``time=2h`` or ``cores=8,time=30m``; ``any`` tries some.
+        objective: of the scheduler.
+        futures: that are played.
+        seed: of their random numbers.
+
+    Raises:
+        InputError: a file cannot be read.
+        OptionError: a job is not pending, or a change cannot be made.
+
+    Examples:
+        >>> import aucsched as au
+        >>> nodes = [au.Node(name="n1", cores=8)]
+        >>> running = [au.RunningJob(id="1", nodes={"n1": au.Resources(cores=8)}, end_time=3600)]
+        >>> waits = au.Job(id="2", priority=5, request=au.Request(cores=4), time_limit_s=600)
+        >>> now = au.Snapshot(nodes=nodes, running=running, jobs=[waits], time=0)
+        >>> found = au.forecast(now)
+        >>> found.columns["job"], found.columns["plan_s"]
+        (['2'], [3600.0])
+    """
+    loaded = snapshot_of(snapshot)
+    past = history if not isinstance(history, (str, Path)) else read_history(history)
+    ids = _ids(loaded, jobs)
+    kept = [] if record is None else _known_record(Path(record), past)
+    forecaster = SnapshotForecaster(
+        loaded,
+        past,
+        by_worth=of_type("objective", objective, Literal["priority", "response"]) == "response",
+        futures=of_type("futures", futures, int),
+        seed=seed,
+        calibrator=calibrator_of(kept),
+    )
+    found = forecaster.forecasts(ids)
+    changed = _changed(loaded, forecaster, ids, changes)
+    if record is not None:
+        by_id = {job.id: job for job in loaded.jobs}
+        save_forecasts(
+            Path(record),
+            [
+                recorded(one, by_id[str(one.id)].partition, by_id[str(one.id)].submit_time or one.asked_s)
+                for one in found
+                if one.features is not None
+            ],
+        )
+    return Forecasts(
+        time=forecaster.now,
+        forecasts=tuple(found),
+        by_s=by_s,
+        changes=changed,
+        record=scores(columns_of_record(kept)),
+    )
+
+
+def read_history(path: str | Path) -> list[LoggedJob]:
+    """Return the jobs of sacct's output.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    return read_document(path, history_of)
+
+
+def history_of(content: bytes) -> list[LoggedJob]:
+    """Return the jobs of sacct's output."""
+    return logged_jobs(read_table(content, "|"))
+
+
+def _known_record(path: Path, past: Sequence[LoggedJob]) -> list[Any]:
+    """Return the record, with the starts that the history knows."""
+    found = load_record(path)
+    starts = {job.id: job.start_s for job in past if job.start_s is not None}
+    return load_record(path) if save_starts(path, starts, found) else found
+
+
+def _ids(snapshot: Snapshot, jobs: str | int | Sequence[str | int] | None) -> set[str] | None:
+    if jobs is None:
+        return None
+    asked = [str(one) for one in ([jobs] if isinstance(jobs, (str, int)) else jobs)]
+    known = {job.id for job in snapshot.jobs}
+    for one in asked:
+        if one not in known:
+            raise InputError(f"no pending job has the id {one!r}")
+    return set(asked) or None
+
+
+def _changed(
+    snapshot: Snapshot, forecaster: SnapshotForecaster, ids: set[str] | None, changes: Sequence[str]
+) -> tuple[ChangedForecast, ...]:
+    """Return the best changes of one job's request, those that start it first before the others."""
+    if not changes:
+        return ()
+    if ids is None or len(ids) != 1:
+        raise OptionError("a change is of one job's request: name one job")
+    [job] = [job for job in snapshot.jobs if job.id in ids]
+    texts = [text for one in changes for text in (_tried(job) if one == _ANY else [one])]
+    found = []
+    for text in dict.fromkeys(texts):
+        [made] = forecaster.forecasts(ids, changed={job.id: changed_job(job, text)})
+        found.append(ChangedForecast(change=text, forecast=made))
+    found.sort(key=lambda one: (bool(one.forecast.never), one.forecast.quantiles[8:9]))
+    return tuple(found[:SHOWN_CHANGES])
+
+
+def _tried(job: Job) -> list[str]:
+    """Return changes that may let a job start earlier: less time, fewer cores, or both."""
+    times = [] if job.time_limit_s is None else [max(int(job.time_limit_s * one), 1) for one in _SHARES]
+    found = [f"time={one}s" for one in times]
+    if job.request.cores is not None and job.request.nodes is None and job.request.cores > 1:
+        counts = dict.fromkeys(max(int(job.request.cores * one), 1) for one in _SHARES)
+        found += [f"cores={one}" for one in counts]
+    return found
+
+
+def changed_job(job: Job, change: str) -> Job:
+    """Return a job with another request: ``time=2h,cores=8``, ``nodes=2`` or ``partition=short``.
+
+    Raises:
+        OptionError: the change cannot be read, or made.
+    """
+    for part in change.split(","):
+        name, _, value = (text.strip() for text in part.partition("="))
+        try:
+            if name == "time":
+                job = replace(job, time_limit_s=max(round(seconds_of(value)), 1), limits_by_nodes_s={})
+            elif name == "partition":
+                job = replace(job, partition=value)
+            elif name == "cores":
+                job = replace(job, request=replace(job.request, cores=int(value)))
+            elif name == "nodes":
+                job = replace(job, request=replace(job.request, nodes=Span.exactly(int(value))))
+            else:
+                raise OptionError(f"{change!r}: {name!r} is none of time, cores, nodes, partition")
+        except (ValueError, InputError) as error:
+            raise OptionError(f"{change!r} cannot be asked for: {error}") from error
+    return job
+
+
+def _columns(
+    rows: Sequence[tuple[Any, StartForecast]], first: str, by_s: float | None
+) -> dict[str, list[Any]]:
+    def numbers(name: str) -> list[float | None]:
+        return [None if not one.quantiles else getattr(one, name) for _, one in rows]
+
+    found: dict[str, list[Any]] = {
+        first: [name for name, _ in rows],
+        "cores": [one.cores for _, one in rows],
+        "p10_s": numbers("p10_s"),
+        "p50_s": numbers("p50_s"),
+        "p90_s": numbers("p90_s"),
+        "plan_s": [one.plan_s if one.plan_s < float("inf") else None for _, one in rows],
+    }
+    if by_s is not None:
+        found["probability"] = [one.probability_by(by_s) for _, one in rows]
+    return found | {"never": [one.never for _, one in rows]}

@@ -1,0 +1,186 @@
+"""Forecasts of starts on logs, against what came: ``python benchmarks/forecast.py``.
+
+Each log is played under EASY, conservative backfilling and ``--objective response``. Every job is
+asked for on arrival and after 25, 50 and 75 % of its wait. Constants were chosen on the first halves of
+KTH-SP2 and SDSC-SP2; all else was kept back. Figures go to benchmarks/results/forecast/, a file a run that
+is not made again, and to docs/forecasts.md.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from marked_part import page_of, replace_part
+
+from aucsched.formats.swf import read_swf
+from aucsched.simulation.forecast.logged import forecasts_of
+from aucsched.simulation.forecast.metrics import NO_WAIT_S, ForecastColumns, columns_of, scores
+from aucsched.simulation.log_columns import workload_from_swf
+from aucsched.simulation.logs.play import play_log
+from aucsched.simulation.simulate_options import PolicyOptions
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "forecast"
+DATA = HERE.parent.parent / "shared" / "data" / "swf"
+#: Name, file, processors where the header does not say, futures.
+LOGS: dict[str, tuple[str, int | None]] = {
+    "KTH-SP2": ("KTH-SP2-1996-2.swf", 100),
+    "SDSC-SP2 5k": ("SDSC-SP2-1998-4-first5k.swf", None),
+    "HPC2N": ("HPC2N-first.swf", None),
+    "theta": ("theta_2023.swf", None),
+    "Lublin": ("lublin_256.swf", None),
+}
+#: Logs of which the first half was looked at while constants were chosen.
+TUNED = ("KTH-SP2", "SDSC-SP2 5k")
+POLICIES: dict[str, dict[str, Any]] = {
+    "easy": {"policy": "easy"},
+    "conservative": {"policy": "conservative"},
+    "response": {"policy": "aucsched3", "options": PolicyOptions(objective="response")},
+}
+
+
+def measured(log: str, policy: str, folder: Path, futures: int) -> dict[str, Any]:
+    """Return the figures of one log under one policy: whole, its halves, and by when it was asked."""
+    file, processors = LOGS[log]
+    rows = read_swf(folder / file)
+    jobs = workload_from_swf(rows, processors=processors)
+    result = play_log(jobs, **POLICIES[policy])
+    began = time.process_time()
+    by_worth = policy == "response"
+    answered = list(forecasts_of(result, rows, by_worth=by_worth, futures=futures))
+    seconds = time.process_time() - began
+    answered = [one for one in answered if one.forecast.quantiles]
+    found = columns_of(answered, jobs.requests.submit)
+    number = np.array([one.number for one in answered])
+    return {
+        "log": log,
+        "policy": policy,
+        "futures": futures,
+        "forecasts": len(answered),
+        "processor_s": round(seconds, 1),
+        **figures(found, number >= len(jobs) / 2),
+    }
+
+
+def figures(found: ForecastColumns, is_late: Any) -> dict[str, Any]:
+    """Return the figures of who waits: all, each half of the log, by when they were asked; and of all."""
+    waits = found.wait > NO_WAIT_S
+    share = np.round(found.waited / np.maximum(found.wait, 1e-9), 2)
+    return {
+        "waiting": scores(found.where(waits)),
+        "first_half": scores(found.where(waits & ~is_late)),
+        "second_half": scores(found.where(waits & is_late)),
+        "asked": {
+            name: scores(found.where(waits & (share == at)))
+            for name, at in (("arrival", 0.0), ("25 %", 0.25), ("50 %", 0.5), ("75 %", 0.75))
+        },
+        "all_on_arrival": scores(found.where(found.waited == 0)),
+    }
+
+
+def _line(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _row(name: str, one: dict[str, Any]) -> str:
+    def percent(key: str) -> str:
+        return f"{100 * one[key]:.0f} %"
+
+    def three(first: str, second: str, error: str) -> str:
+        return f"{percent(first)}, {percent(second)}, {one[error] / 60:.0f} min"
+
+    quarters = " ".join(f"{100 * share:.0f}" for share in one["coverage_by_size"])
+    waits = " ".join(f"{100 * share:.0f}" for share in one["coverage_by_wait"])
+    ratio = one["median_error_s"] / max(one["plan_median_error_s"], 1)
+    return _line(
+        [
+            name,
+            str(one["forecasts"]),
+            three("plan_within_10_min", "plan_within_factor_2", "plan_median_error_s"),
+            three("within_10_min", "within_factor_2", "median_error_s"),
+            f"{ratio:.2f}",
+            percent("coverage"),
+            f"{one['width_median']:.1f}",
+            quarters,
+            waits,
+        ]
+    )
+
+
+def section(runs: list[dict[str, Any]]) -> list[str]:
+    """Return the page's tables."""
+    lines = []
+    for policy in dict.fromkeys(run["policy"] for run in runs):
+        lines += [
+            f"**{policy}**, jobs that wait over a minute, asked four times.",
+            "",
+            _line(
+                [
+                    "log",
+                    "forecasts",
+                    "plan: within 10 min, within 2 ×, median error",
+                    "P50: the same",
+                    "error / plan's",
+                    "in P10-P90",
+                    "P90/P10",
+                    "by size",
+                    "by wait",
+                ]
+            ),
+            "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+        ]
+        ratios = []
+        for run in runs:
+            if run["policy"] != policy:
+                continue
+            parts = (
+                [("first half, tuned on", "first_half"), ("second half", "second_half")]
+                if run["log"] in TUNED
+                else [("", "waiting")]
+            )
+            for words, part in parts:
+                if run[part]:
+                    lines.append(_row(f"{run['log']} {words}".strip(), run[part]))
+            whole = run["waiting"]
+            ratios.append(whole["median_error_s"] / max(whole["plan_median_error_s"], 1.0))
+        if ratios:
+            mean = float(np.exp(np.mean(np.log(np.maximum(ratios, 1e-3)))))
+            lines += ["", f"Median error over the plan's, geometric mean of the logs: {mean:.2f}.", ""]
+    return lines
+
+
+@click.command()
+@click.option("--data", type=click.Path(path_type=Path), default=DATA, show_default=False)
+@click.option("--logs", default=",".join(LOGS), show_default=False, help="Names, by commas.")
+@click.option("--policies", default=",".join(POLICIES), show_default=True)
+@click.option("--futures", default=200, show_default=True)
+@click.option("--results", type=click.Path(path_type=Path), default=RESULTS, show_default=False)
+def main(data: Path, logs: str, policies: str, futures: int, results: Path) -> None:
+    """Measure what is not measured yet, and write the tables."""
+    results.mkdir(parents=True, exist_ok=True)
+    runs = []
+    for log in logs.split(","):
+        for policy in policies.split(","):
+            path = results / f"{log.replace(' ', '-')}_{policy}.json"
+            if not path.exists():
+                if not (data / LOGS[log][0]).exists():
+                    click.echo(f"{data / LOGS[log][0]}: there is no such file", err=True)
+                    sys.exit(2)
+                run = measured(log, policy, data, futures)
+                path.write_text(json.dumps(run, indent=1) + "\n")
+                click.echo(f"{run['processor_s']:7.0f} s  {log} {policy}", err=True)
+            runs.append(json.loads(path.read_text()))
+    lines = section(runs)
+    click.echo("\n".join(lines))
+    page = HERE.parent / "docs" / "forecasts.md"
+    replace_part(page_of(results, RESULTS, page), "forecast", lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""``aucsched forecast``: when pending jobs will start."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..cluster.errors import InputError, OptionError
+from .auction_options import output_options, snapshot_argument, top_option
+from .gain import ask_sacct
+from .outputs import OUTPUT, file_name, html_option, say
+
+if TYPE_CHECKING:
+    from ..cluster.snapshot import Snapshot
+    from ..simulation.workloads.imported import LoggedJob
+
+_SLURM = "slurm"
+#: Days of a live Slurm's past that run times are learnt from.
+_DAYS = 14
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+@click.command()
+@snapshot_argument
+@click.argument("jobs", metavar="[JOB]...", nargs=-1)
+@click.option(
+    "--history",
+    metavar="FILE",
+    help="Output of sacct, from which run times are learnt; of slurm, default: ask for 14 days.",
+)
+@click.option(
+    "--record",
+    type=OUTPUT,
+    help="SQLite file of past forecasts: it calibrates, and these forecasts are added.",
+)
+@click.option(
+    "--by",
+    metavar="WHEN",
+    help='A time, "friday 9:00", 17:30 or +2h: the probability that a job has started by then.',
+)
+@click.option(
+    "--if",
+    "changes",
+    metavar="CHANGE",
+    multiple=True,
+    help="Another request of the one JOB, such as time=2h or cores=8; any tries some. Best three first.",
+)
+@click.option(
+    "--objective",
+    type=click.Choice(["priority", "response"]),
+    default="priority",
+    show_default=True,
+    help="Of the scheduler.",
+)
+@click.option("--futures", type=click.IntRange(2, 10_000), default=200, show_default=True, help="Number.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the futures.")
+@html_option
+@top_option
+@output_options
+def forecast(snapshot: str, jobs: tuple[str, ...], **options: Any) -> None:
+    """Say when the pending jobs of SNAPSHOT (a file, - or slurm) will start: P10, P50 and P90.
+
+    One start in ten comes before P10, one in two before P50, nine in ten before P90. The scheduler is played
+    many times from now on, with run times as the history has them. The plan is the start if every job runs
+    to its limit.
+    """
+    from ..api.forecasts import forecast as forecasts_of
+    from ..formats.native.write import write_text
+    from ..reports.forecast_text import forecast_page, render_forecasts
+    from .auction_options import write_rich
+
+    loaded, history = _loaded(snapshot, options["history"])
+    if options["by"] is not None and loaded.time is None:
+        raise OptionError("--by needs the snapshot's time, which it does not have")
+    now = loaded.time or 0.0
+    by = None if options["by"] is None else moment_by(options["by"], now) - now
+    try:
+        found = forecasts_of(
+            loaded,
+            list(jobs) or None,
+            history=history,
+            record=options["record"],
+            by_s=by,
+            changes=options["changes"],
+            objective=options["objective"],
+            futures=options["futures"],
+            seed=options["seed"],
+        )
+    except InputError as error:
+        raise (error if error.file else error.in_file(snapshot)) from error
+    if options["html"] is not None:
+        write_text(options["html"], forecast_page(found, file_name(snapshot)))
+    if options["form"] == "json":
+        write_text(options["output"], found.to_json())
+        return
+    write_rich(
+        options["output"],
+        lambda console: render_forecasts(found, loaded.time, console, top=options["top"]),
+    )
+
+
+def _loaded(snapshot: str, history: str | None) -> tuple[Snapshot, list[LoggedJob]]:
+    """Return the snapshot and the past; those of a live Slurm are asked for."""
+    from time import time
+
+    from ..api.forecasts import history_of, read_history
+    from ..formats.native.read import load_snapshot
+    from ..slurm.answers.live import SlurmFiles, collect
+    from ..slurm.answers.snapshot_of_answers import import_slurm
+
+    if snapshot == history == "-":
+        raise OptionError("--history - and SNAPSHOT would both read standard input")
+    past = [] if history is None else read_history(history)
+    if snapshot != _SLURM or Path(snapshot).exists():
+        return load_snapshot(snapshot), past
+    sources, notes = collect(SlurmFiles())
+    made, notes = import_slurm(sources, time=time(), schedule_held=False, notes=notes)
+    if history is None:
+        try:
+            past = history_of(ask_sacct(time() - _DAYS * 86_400, None))
+        except InputError as error:
+            say(f"note: run times are not known, so that forecasts are wide: {error}")
+    return made, past
+
+
+def moment_by(text: str, now: float) -> float:
+    """Return the moment that ``--by`` names, after now, in seconds since the epoch.
+
+    Args:
+        text: ISO 8601, a weekday and a time, a time, or + and a duration; local where no zone is given.
+        now: seconds since the epoch.
+
+    Raises:
+        OptionError: it is none of these.
+    """
+    from ..cluster.promises import seconds_of
+
+    here = datetime.fromtimestamp(now).astimezone()
+    words = text.strip().lower().split()
+    try:
+        if text.strip().startswith("+"):
+            return now + seconds_of(text.strip()[1:].replace(" ", ""))
+        if "-" in text:
+            found = datetime.fromisoformat(text.strip())
+            return (found if found.tzinfo else found.astimezone()).timestamp()
+        time_of_day = datetime.strptime(words[-1], "%H:%M")  # noqa: DTZ007 - a time of the day has no zone
+        day = here.replace(hour=time_of_day.hour, minute=time_of_day.minute, second=0, microsecond=0)
+        if len(words) == 1:
+            return (day if day > here else day + timedelta(days=1)).timestamp()
+        [number] = [at for at, name in enumerate(_WEEKDAYS) if len(words) == 2 and _names(words[0], name)]  # noqa: PLR2004
+        day += timedelta(days=(number - day.weekday()) % 7)
+        return (day if day > here else day + timedelta(days=7)).timestamp()
+    except (ValueError, IndexError, OverflowError):
+        raise OptionError(
+            f'--by {text!r} is no time: 2026-11-27T09:00, "friday 9:00", 17:30 and +2h are'
+        ) from None
+
+
+def _names(word: str, name: str) -> bool:
+    return len(word) >= 3 and name.startswith(word)  # noqa: PLR2004 - mon, tue, …

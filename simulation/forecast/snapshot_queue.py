@@ -1,0 +1,176 @@
+"""Forecasts for a snapshot: its queue and what runs, told to a forecaster that knows the site's past."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+
+from ...auction.queue import in_order
+from ...bidgen.families.registry import columns_of
+from ...cluster.holds import hold_words, is_held, may_start
+from ...cluster.jobs import Job, RunningJob
+from ...cluster.nodes import Resources
+from ...cluster.resources.demand import Demand, DemandReader
+from ...cluster.snapshot import Snapshot
+from ..workloads.imported import LoggedJob
+from .calibration import Calibrator
+from .forecaster import FUTURES, Forecaster, QueuedRequest, StartForecast
+from .node_pools import NodePools
+
+#: Waiting jobs that a pass looks at, as Slurm's.
+DEPTH = 2500
+
+
+class SnapshotForecaster:
+    """Says when the jobs of a snapshot will start.
+
+    Args:
+        snapshot: the cluster and its queue now.
+        history: jobs that have ended or run, in seconds since the epoch.
+        by_worth: the scheduler favours short jobs (``--objective response``).
+        futures: of a forecast.
+        seed: of their random numbers.
+        calibrator: with the record of past forecasts; None: an empty one.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        history: Sequence[LoggedJob] = (),
+        *,
+        by_worth: bool = False,
+        futures: int = FUTURES,
+        seed: int = 0,
+        calibrator: Calibrator | None = None,
+    ) -> None:
+        columns = columns_of(snapshot)
+        self._snapshot = snapshot
+        self._pools = NodePools(snapshot.nodes, columns)
+        self._reader = DemandReader(snapshot, self._pools.columns)
+        self._index = columns.index
+        self.now = snapshot.time or 0.0
+        self._by_worth, self._futures, self._seed = by_worth, futures, seed
+        self.calibrator = calibrator or Calibrator()
+        self._history = history
+        self._queue = in_order(snapshot.jobs)
+
+    def forecasts(
+        self, ids: Collection[str] | None = None, *, changed: Mapping[str, Job] | None = None
+    ) -> list[StartForecast]:
+        """Return the forecasts of some jobs, of all without ``ids``, in the queue's order.
+
+        Args:
+            ids: of pending jobs.
+            changed: jobs that take the place of those with their ids.
+        """
+        forecaster = self._forecaster()
+        never: dict[str, str] = {}
+        wanted = [job.id for job in self._queue if ids is None or job.id in ids]
+        cores: dict[str, int] = {}
+        for rank, job in enumerate(self._queue):
+            asked = (changed or {}).get(job.id, job)
+            request, why = self._request(asked, rank)
+            cores[job.id] = asked.request.fewest_cores
+            if request is None:
+                never[job.id] = why
+            else:
+                forecaster.submit(request)
+        asked_ids = [job for job in wanted if job not in never]
+        found = {one.id: one for one in forecaster.forecast(self.now, asked_ids)} if asked_ids else {}
+        return [
+            found.get(job)
+            or StartForecast(id=job, asked_s=self.now, cores=cores[job], never=never.get(job, ""))
+            for job in wanted
+        ]
+
+    def _forecaster(self) -> Forecaster:
+        """Return a forecaster that knows the past and what runs."""
+        forecaster = Forecaster(
+            self._pools.cores,
+            by_worth=self._by_worth,
+            depth=DEPTH,
+            futures=self._futures,
+            seed=self._seed,
+            calibrator=self.calibrator,
+        )
+        running = {one.id for one in self._snapshot.running}
+        over = [
+            (_past(job), job.start_s or job.submit_s, job.run_s)
+            for job in self._history
+            if job.run_s > 0 and job.id not in running
+        ]
+        forecaster.remember([one for one in over if one[1] + one[2] <= self.now or not self._snapshot.time])
+        known = {job.id: job for job in self._history if job.id in running}
+        for one in self._snapshot.running:
+            self._run(forecaster, one, known.get(one.id))
+        return forecaster
+
+    def _run(self, forecaster: Forecaster, job: RunningJob, known: LoggedJob | None) -> None:
+        """Let a job run; how long it runs already is known from the history only.
+
+        A job that the history does not know is taken to have run for as long as it may still run.
+        """
+        nodes = [self._index[name] for name in job.nodes]
+        held = self._pools.held(nodes, [_amounts(one) for one in job.nodes.values()])
+        left = None if job.end_time is None else max(job.end_time - self.now, 1.0)
+        if known is not None and known.start_s is not None:
+            start = min(known.start_s, self.now)
+        else:
+            start = self.now - (left or 0.0)
+        key: Hashable = ("running", job.id)
+        limit = None if left is None else self.now + left - start
+        forecaster.submit(
+            QueuedRequest(
+                id=key,
+                submit_s=start,
+                cores=sum(held),
+                limit_s=limit,
+                user=job.user or None,
+                account=job.account or None,
+                partition=job.partition or None,
+            )
+        )
+        forecaster.start(key, start, held)
+
+    def _request(self, job: Job, rank: int) -> tuple[QueuedRequest | None, str]:
+        """Return a job as a forecast sees it, or why it cannot start as things are."""
+        if not may_start(job):
+            return None, f"it {'is held' if is_held(job) else 'waits'}: {hold_words(job)}"
+        if job.unsupported:
+            return None, f"aucsched cannot express a part of its request: {', '.join(job.unsupported)}"
+        demand = self._reader.read(job, rank)
+        if not isinstance(demand, Demand):
+            return None, demand.detail
+        cores, pools = self._pools.requested(demand)
+        if not pools:
+            return None, "no node that it may use has what it asks for on each node"
+        submit = self.now if job.submit_time is None else min(job.submit_time, self.now)
+        return QueuedRequest(
+            id=job.id,
+            submit_s=submit,
+            cores=cores,
+            limit_s=job.longest_s,
+            user=job.user or None,
+            account=job.account or None,
+            partition=job.partition or None,
+            queue=job.partition or None,
+            pools=pools,
+            rank=float(rank),
+        ), ""
+
+
+def _past(job: LoggedJob) -> QueuedRequest:
+    return QueuedRequest(
+        id=job.id,
+        submit_s=job.submit_s,
+        cores=job.cores or job.nodes or 1,
+        limit_s=job.limit_s,
+        user=job.user or None,
+        account=job.account or None,
+        partition=job.partition or None,
+        rank=float("inf"),
+    )
+
+
+def _amounts(held: Resources) -> dict[str, float]:
+    gres = {kind: float(count) for kind, count in held.gres.items()}
+    return {"cores": float(held.cores), "memory": float(held.memory_mib or 0), **gres}

@@ -1,0 +1,190 @@
+"""``aucsched forecast``: the command, the Python call, changes of a request, and the record."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.build import snapshot
+from support.run import aucsched as run_command
+
+import aucsched as au
+from aucsched.api.forecasts import changed_job, forecast, read_history
+from aucsched.cluster.errors import InputError, OptionError
+from aucsched.commands.forecast import moment_by
+from aucsched.simulation.forecast.calibration import LEVELS
+from aucsched.simulation.forecast.metrics import crps
+from aucsched.simulation.forecast.record import calibrator_of, load_record
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FULL = EXAMPLES / "emulated-1408-full.json"
+#: Friday, 2026-11-20.
+NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC).timestamp()
+SACCT = "JobID|User|Partition|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|NNodes|NCPUS"
+
+
+def busy(**members: object) -> au.Snapshot:
+    """Two nodes, both held for another hour, and three jobs that wait."""
+    return snapshot(
+        [{"name": "a", "cores": 8, "free_cores": 0}, {"name": "b", "cores": 8, "free_cores": 0}],
+        [
+            {"cores": 8, "time_limit_s": 3600, "user": "ann"},
+            {"cores": 4, "time_limit_s": 600, "user": "bob"},
+            {"cores": 64, "time_limit_s": 600},
+        ],
+        running=[
+            {
+                "id": f"R{node}",
+                "nodes": {node: {"cores": 8}},
+                "end_time": "2026-11-20T10:30:00Z",
+                "user": "ann",
+            }
+            for node in "ab"
+        ],
+        **members,
+    )
+
+
+def sacct(runs: list[float], path: Path) -> Path:
+    """A file of ann's jobs of two hours' limit that ran for so long, one a day until today."""
+    rows = [SACCT]
+    for place, run in enumerate(runs):
+        start = int(NOW - (len(runs) - place) * 9000)
+        rows.append(f"{place}|ann||COMPLETED|{start}|{start}|{int(start + run)}|{int(run)}|120|1|8")
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_forecasts_of_a_snapshot_are_ordered_and_say_never() -> None:
+    found = forecast(busy(), futures=50)
+    first, second, wide = found.forecasts
+    assert 0 < first.p10_s <= first.p50_s <= first.p90_s
+    assert first.plan_s == second.plan_s == 3600
+    assert wide.never == "it asks for 64 cores, and the nodes that it can use have 16"
+    assert found.columns["p50_s"][2] is None
+    assert found.title() == "forecast of 3 jobs, 1 of them never"
+
+
+def test_a_history_of_short_jobs_forecasts_an_early_start(tmp_path: Path) -> None:
+    short = forecast(busy(), "J1", history=sacct([600.0] * 40, tmp_path / "short.txt"))
+    long = forecast(busy(), "J1", history=sacct([7150.0] * 40, tmp_path / "long.txt"))
+    assert short.forecasts[0].p50_s < long.forecasts[0].p50_s
+
+
+def test_the_same_seed_gives_the_same_forecasts() -> None:
+    one, two = (forecast(busy(), futures=30, seed=4).columns for _ in range(2))
+    assert one == two
+
+
+def test_probabilities_and_changes() -> None:
+    page = busy()
+    found = forecast(page, "J1", by_s=3600, changes=["time=10m", "cores=4", "cores=99", "any"])
+    assert found.columns["probability"] == [1.0] or 0 < found.columns["probability"][0] < 1
+    assert len(found.changes) == 3
+    medians = [one.forecast.p50_s for one in found.changes]
+    assert medians == sorted(medians)
+    with pytest.raises(OptionError, match="name one job"):
+        forecast(page, changes=["time=10m"])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("time=soon", "no duration"),
+        ("colour=red", "none of time, cores, nodes, partition"),
+        ("cores=x", "invalid literal"),
+        ("cores=0", "below 1"),
+    ],
+)
+def test_changes_that_cannot_be_made_are_refused(change: str, words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        changed_job(busy().jobs[0], change)
+
+
+def test_a_job_that_does_not_wait_is_refused() -> None:
+    with pytest.raises(InputError, match="no pending job has the id 'R9'"):
+        forecast(busy(), "R9")
+
+
+def test_held_jobs_say_why() -> None:
+    held = snapshot(
+        [{"name": "a", "cores": 8}],
+        [{"cores": 1, "hold": "JobHeldUser"}, {"cores": 1, "partition": "none"}],
+    )
+    first, second = forecast(held).forecasts
+    assert first.never == "it is held: JobHeldUser"
+    assert second.never == "no node is in partition none"
+
+
+def test_the_record_is_kept_and_calibrates(tmp_path: Path) -> None:
+    record = tmp_path / "record.db"
+    forecast(busy(), record=record)
+    kept = load_record(record)
+    assert [one.job for one in kept] == ["J1", "J2"]
+    assert len(calibrator_of(kept)) == 0
+    # An hour later the history knows when they started.
+    rows = [SACCT]
+    for job, start in (("J1", NOW + 1200), ("J2", NOW + 60)):
+        rows.append(f"{job}|ann||RUNNING|{NOW:.0f}|{start:.0f}||600|60|1|8")
+    history = tmp_path / "sacct.txt"
+    history.write_text("\n".join(rows) + "\n")
+    found = forecast(busy(), "J1", record=record, history=history)
+    assert found.record["forecasts"] == 2
+    assert [one.came_s for one in load_record(record)] == [60.0, 1200.0]
+    assert len(calibrator_of(load_record(record))) == 2
+
+
+def test_another_file_is_no_record(tmp_path: Path) -> None:
+    path = tmp_path / "text.db"
+    path.write_text("hello")
+    with pytest.raises(InputError, match="no record of forecasts"):
+        forecast(busy(), record=path)
+
+
+@pytest.mark.parametrize("runs", [[], [0.0], [-5.0, 1e9], [60.0] * 3])
+def test_odd_histories_are_no_error(runs: list[float], tmp_path: Path) -> None:
+    path = sacct([], tmp_path / "sacct.txt")
+    text = path.read_text()
+    for place, run in enumerate(runs):
+        text += f"{place}|ann||COMPLETED|{NOW:.0f}|{NOW - 50:.0f}|{NOW:.0f}|{max(run, 0):.0f}|0|1|8\n"
+    path.write_text(text)
+    found = forecast(busy(), history=path)
+    assert found.forecasts[0].p90_s > found.forecasts[0].p10_s
+    assert len(read_history(path)) == len(runs)
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [("+2h", 2), ("friday 10:00", 0.5), ("fri 09:00", 7 * 24 - 0.5), ("10:30", 1), ("2026-11-20T11:30", 2)],
+)
+def test_by_names_a_time(text: str, hours: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    assert (moment_by(text, NOW) - NOW) / 3600 == pytest.approx(hours)
+
+
+@pytest.mark.parametrize("text", ["", "friday", "soon", "fr 09:00", "25:00", "mon tue 9:00", "+x"])
+def test_by_refuses_what_is_no_time(text: str) -> None:
+    with pytest.raises(OptionError, match="is no time"):
+        moment_by(text, NOW)
+
+
+def test_the_command_prints_a_table_json_and_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = run_command("forecast", FULL, "97", "--by", "+2h", "--if", "time=5m", "--html", page)
+    assert done.returncode == 0, done.stderr
+    assert "Starts in" in done.stdout
+    assert "With another request" in done.stdout
+    assert "no record" in done.stdout
+    assert "intervals" in page.read_text()
+    done = run_command("forecast", FULL, "--format", "json")
+    document = json.loads(done.stdout)
+    assert document["format"] == "aucsched-forecast/1"
+    assert {"job", "p10_s", "p50_s", "p90_s", "plan_s", "never"} <= set(document["jobs"][0])
+
+
+def test_crps_of_a_point_is_its_error() -> None:
+    point = np.full((1, len(LEVELS)), 100.0)
+    assert crps(point, np.array([130.0]))[0] == pytest.approx(30, rel=0.05)
