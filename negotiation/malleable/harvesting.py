@@ -24,30 +24,20 @@ def order_even(active: Active, running: int) -> int:
 
 
 def order_fair(active: Active, running: int, way: int) -> int:
-    """Those harvested no more often than the average; to get, no less often."""
+    """Those harvested no more often than the average; to get, no less often; then the others."""
     total = 0
     for place in range(running):
         total += active.harvests[place]
-    first = _place_first(active, running, 0, total, way)
-    _place_others(active, running, first, total, way)
+    chosen, first = 0, 0
+    for turn in range(2):
+        for place in range(running):
+            is_candidate = way * (active.harvests[place] * running - total) <= 0
+            if is_candidate == (turn == 0):
+                active.order[chosen] = place
+                chosen += 1
+        if turn == 0:
+            first = chosen
     return first
-
-
-def _place_first(active: Active, running: int, chosen: int, total: int, way: int) -> int:
-    for place in range(running):
-        above = active.harvests[place] * running - total
-        if way * above <= 0:
-            active.order[chosen] = place
-            chosen += 1
-    return chosen
-
-
-def _place_others(active: Active, running: int, chosen: int, total: int, way: int) -> None:
-    for place in range(running):
-        above = active.harvests[place] * running - total
-        if way * above > 0:
-            active.order[chosen] = place
-            chosen += 1
 
 
 def order_long(active: Active, running: int, now: float, way: int) -> int:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
-from ..malleable.application_columns import NO_LIMIT, PolicyRules, empty_active
-from ..malleable.execution import LINEAR
+from ..malleable.application_columns import empty_active
 from ..malleable.harvesting import take
-from ..malleable.malleable_policies import HARVESTS
+from ..malleable.malleable_policies import IschedulerPolicy
 from ..speedup import speed
 from .runtime_machine import RunRecord
 from .tentative import TentativeState, waiting_first
@@ -90,18 +87,19 @@ class Shrinking:
             return _first_all(list(map(self._spare, jobs)), need)
         if self._order == "priced":
             return self._cheapest(jobs, need)
-        return gifts(list(map(self._giver, jobs)), need, self._draft.now_s, self._order)
+        return self._harvested(jobs, need)
 
-    def _giver(self, job: RunRecord) -> Giver:
-        name = job.entry.job
-        return Giver(
-            held=self._draft.count[name],
-            floor=self._floor[name],
-            ideal=job.entry.max_nodes,
-            start_s=job.start_s,
-            end_s=self._draft.end_s(job),
-            harvests=job.harvests,
-        )
+    def _harvested(self, jobs: list[RunRecord], need: int) -> list[int]:
+        """Let iScheduler's harvest policy of that name choose; among equals who started first gives first."""
+        active = empty_active(len(jobs))
+        for place, job in enumerate(jobs):
+            name = job.entry.job
+            active.held[place], active.floor[place] = self._draft.count[name], self._floor[name]
+            active.ideal[place], active.harvests[place] = job.entry.max_nodes, job.harvests
+            active.start[place], active.end[place] = job.start_s, self._draft.end_s(job)
+        rules = IschedulerPolicy(harvest=self._order).rules("linear")
+        take(active, len(jobs), need, self._draft.now_s, rules)
+        return [int(count) for count in active.taken]
 
     def _cheapest(self, jobs: list[RunRecord], need: int) -> list[int]:
         """Take one node at a time where it is worth least: the speed it adds, over the time that is left."""
@@ -135,53 +133,3 @@ def _first_all(spares: list[int], need: int) -> list[int]:
         given.append(min(spare, need))
         need -= given[-1]
     return given
-
-
-#: Policies that can choose among such jobs; prices need an execution model of each, which is its scheduler's.
-CHOOSING = tuple(name for name in HARVESTS if name not in {"never", "priced"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Giver:
-    """A running job.
-
-    Attributes:
-        held: processors; ``floor``: those that it keeps.
-        ideal: the most that it can use.
-        start_s: of its run; ``end_s``: expected.
-        harvests: how often it was harvested.
-    """
-
-    held: int
-    floor: int
-    ideal: int
-    start_s: float
-    end_s: float
-    harvests: int
-
-
-def gifts(givers: Sequence[Giver], need: int, now_s: float, policy: str) -> list[int]:
-    """Return how many processors each job gives under a policy of CHOOSING.
-
-    Args:
-        givers: in order of their starts; among equals the first gives.
-        need: processors, at most those that the jobs hold above their floors.
-        now_s: the time.
-        policy: its name.
-    """
-    active = empty_active(len(givers))
-    for place, giver in enumerate(givers):
-        active.held[place], active.floor[place] = giver.held, giver.floor
-        active.ideal[place], active.harvests[place] = giver.ideal, giver.harvests
-        active.start[place], active.end[place] = giver.start_s, giver.end_s
-    rules = PolicyRules(
-        admission=NO_LIMIT,
-        harvest=HARVESTS[policy],
-        distribution=0,
-        model=LINEAR,
-        max_harvests=NO_LIMIT,
-        protected_s=0.0,
-        weighs=0,
-    )
-    take(active, len(givers), need, now_s, rules)
-    return [int(count) for count in active.taken]

@@ -17,29 +17,24 @@ _MODULES = (execution, harvesting, deciding, malleable_loop)
 
 @cache
 def compiled_loops() -> tuple[Loop, ...] | None:
-    """Return ``play`` and ``play_backfill`` compiled, None without a numba that works."""
+    """Return ``play`` compiled, None without a numba that works."""
     return compile_loops(_MODULES, _entries)
 
 
-def loops(jobs: int) -> tuple[Loop, ...]:
-    """Return both loops: compiled where that is possible, and saves more time than it takes."""
+def loop_for(jobs: int) -> Loop:
+    """Return the loop, compiled where that is possible, and saves more time than it takes."""
     is_loaded = compiled_loops.cache_info().currsize > 0
     compiled = compiled_loops() if is_loaded or jobs >= MANY else None
-    return compiled or (malleable_loop.play, malleable_loop.play_backfill)
+    return compiled[0] if compiled else malleable_loop.play
 
 
 def _entries(compile_: Callable[..., Any], version: int) -> tuple[Loop, ...]:
     """Return compiled entries; numba's cache key holds what they close over, the version."""
-    play, play_backfill = malleable_loop.play, malleable_loop.play_backfill
+    play = malleable_loop.play
 
     @compile_
     def entry(context, processors, active, starts, ends, harvests, log):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
         if version:
             play(context, processors, active, starts, ends, harvests, log)
 
-    @compile_
-    def backfill(jobs, processors, ends, starts, queue, run_end, run_size):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        if version:
-            play_backfill(jobs, processors, ends, starts, queue, run_end, run_size)
-
-    return entry, backfill
+    return (entry,)

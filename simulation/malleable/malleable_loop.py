@@ -14,7 +14,6 @@ from ...negotiation.malleable.application_columns import (
     Context,
     Floats,
     Ints,
-    JobColumns,
 )
 from ...negotiation.malleable.deciding import on_arrival, on_end, remember, remove
 from ...negotiation.malleable.execution import begin, resize
@@ -98,95 +97,3 @@ def record(log: Floats, tally: Ints, now: float, job: int, count: int) -> None:
         log[at, 1] = job
         log[at, 2] = count
     tally[LOGGED] += 1
-
-
-def play_backfill(
-    jobs: JobColumns,
-    processors: int,
-    ends: Floats,
-    starts: Floats,
-    queue: Ints,
-    run_end: Floats,
-    run_size: Ints,
-) -> None:
-    """Play a trace under IDEAL-BACKFILL: EASY, each job on its ideal processors, run times known.
-
-    Args:
-        jobs: in order of submission.
-        processors: of the machine.
-        ends: filled, an entry a job.
-        starts: filled.
-        queue: scratch, as long as there are jobs.
-        run_end: scratch, for as many jobs as can run at once: their ends, rising.
-        run_size: scratch: their processors.
-    """
-    coming = len(jobs.submit)
-    running, free, waiting, tail = 0, processors, 0, 0
-    while tail < coming or running > 0:
-        next_end = run_end[0] if running > 0 else inf
-        next_arrival = jobs.submit[tail] if tail < coming else inf
-        now = min(next_end, next_arrival)
-        running, freed = _leave(run_end, run_size, running, now)
-        free += freed
-        while tail < coming and jobs.submit[tail] == now:
-            queue[waiting] = tail
-            waiting += 1
-            tail += 1
-        # From the head while it fits; then those behind it that leave it its reservation.
-        kept, shadow, extra, is_blocked = 0, inf, 0, False
-        for at in range(waiting):
-            job = queue[at]
-            size = jobs.ideal[job]
-            starts_now = size <= free
-            if starts_now and is_blocked and now + jobs.run[job] > shadow:
-                starts_now = size <= extra
-                if starts_now:
-                    extra -= size
-            if starts_now:
-                free -= size
-                starts[job] = now
-                ends[job] = now + jobs.run[job]
-                _insert(run_end, run_size, running, ends[job], size)
-                running += 1
-                continue
-            queue[kept] = job
-            kept += 1
-            if not is_blocked:
-                is_blocked = True
-                shadow, extra = reservation(run_end, run_size, running, free, size)
-        waiting = kept
-
-
-def _leave(run_end: Floats, run_size: Ints, running: int, now: float) -> tuple[int, int]:
-    """Take those out that end now; return how many run on, and the processors that came free."""
-    gone, freed = 0, 0
-    while gone < running and run_end[gone] == now:
-        freed += run_size[gone]
-        gone += 1
-    if gone > 0:
-        for at in range(running - gone):
-            run_end[at] = run_end[at + gone]
-            run_size[at] = run_size[at + gone]
-    return running - gone, freed
-
-
-def _insert(run_end: Floats, run_size: Ints, running: int, end: float, size: int) -> None:
-    at = running
-    while at > 0 and run_end[at - 1] > end:
-        run_end[at] = run_end[at - 1]
-        run_size[at] = run_size[at - 1]
-        at -= 1
-    run_end[at] = end
-    run_size[at] = size
-
-
-def reservation(run_end: Floats, run_size: Ints, running: int, free: int, size: int) -> tuple[float, int]:
-    """Return when the head fits, and what is free beyond its need then, all ends at that time counted."""
-    shadow = inf
-    for at in range(running):
-        if free >= size and run_end[at] > shadow:
-            break
-        free += run_size[at]
-        if free >= size and shadow == inf:
-            shadow = run_end[at]
-    return shadow, free - size

@@ -24,8 +24,10 @@ from ...negotiation.malleable.application_columns import (
     empty_active,
 )
 from ...negotiation.malleable.malleable_policies import IschedulerPolicy
-from ..log_columns import Workload
-from .compiled_malleable import loops
+from ..log_columns import Requests, Workload
+from ..logs.counts import simulate_counts
+from ..logs.easy import Easy
+from .compiled_malleable import loop_for
 
 #: Shares of the ideal are decimal numbers: 0.3 · 10 is 3, not 4.
 _EXACT = 1e-9
@@ -147,7 +149,6 @@ def simulate_malleable(
     """
     jobs = trace.jobs(min_of_ideal, is_ideal=policy.is_ideal)
     rules = policy.rules(model)
-    play, play_backfill = loops(len(trace))
     count = len(trace)
     start, end, harvests = np.zeros(count), np.zeros(count), np.zeros(count, dtype=np.int64)
     tally = np.zeros(TALLIED, dtype=np.int64)
@@ -155,10 +156,11 @@ def simulate_malleable(
     log = np.zeros((0, 3))
     began = time.perf_counter()
     if policy.backfills:
-        queue, sizes = np.zeros(count, dtype=np.int64), np.zeros(at_once, dtype=np.int64)
-        play_backfill(jobs, trace.processors, end, start, queue, np.zeros(at_once), sizes)
+        start = _easy_starts(trace)
+        end = start + trace.run
         log = _rigid_sizes(trace, start, end) if keep_sizes else log
     else:
+        play = loop_for(count)
         size, context = trace.processors, Context(jobs, rules, tally)
         play(context, size, empty_active(at_once), start, end, harvests, log)
         if keep_sizes:
@@ -176,6 +178,23 @@ def simulate_malleable(
         sizes=log,
         seconds=time.perf_counter() - began,
     )
+
+
+def _easy_starts(trace: Trace) -> Floats:
+    """Return the starts under EASY, each job on its ideal processors, run times known."""
+    count, first, run = len(trace), float(trace.submit[0]), tuple(trace.run.tolist())
+    requests = Requests(
+        processors=trace.processors,
+        submit=tuple((trace.submit - first).tolist()),
+        size=tuple(trace.ideal.tolist()),
+        estimate=run,
+        user=(0,) * count,
+        weight=(1.0,) * count,
+    )
+    numbers = tuple(range(count))
+    workload = Workload(requests=requests, run=run, ids=numbers, row=numbers, rows=count)
+    # The sum may round to before the submission.
+    return np.maximum(np.array(simulate_counts(workload, Easy(requests))) + first, trace.submit)
 
 
 def _rigid_sizes(trace: Trace, start: Floats, end: Floats) -> Floats:

@@ -62,7 +62,7 @@ policies = st.builds(
 
 @pytest.fixture(autouse=True)
 def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(malleable_run, "loops", lambda _: (malleable_loop.play, malleable_loop.play_backfill))
+    monkeypatch.setattr(malleable_run, "loop_for", lambda _: malleable_loop.play)
 
 
 def check(found: Outcome, policy: IschedulerPolicy, model: str, share: float) -> None:
@@ -167,8 +167,9 @@ def test_compiled_and_plain_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch)
     pytest.importorskip("numba")
     monkeypatch.delenv(compiling.SWITCH, raising=False)
     compiled_malleable.compiled_loops.cache_clear()
-    fast = compiled_malleable.compiled_loops()
-    assert fast is not None
+    loops = compiled_malleable.compiled_loops()
+    assert loops is not None
+    (fast,) = loops
     random = np.random.default_rng(7)
     sizes = random.choice([1, 2, 4, 8, 16, 32], 400)
     made = Trace(
@@ -183,8 +184,8 @@ def test_compiled_and_plain_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch)
     for policy in chosen:
         for model in EXECUTION_MODELS:
             outcomes = []
-            for one in (fast, (malleable_loop.play, malleable_loop.play_backfill)):
-                monkeypatch.setattr(malleable_run, "loops", lambda _, one=one: one)
+            for one in (fast, malleable_loop.play):
+                monkeypatch.setattr(malleable_run, "loop_for", lambda _, one=one: one)
                 outcomes.append(simulate_malleable(made, policy, model=model, keep_sizes=True))
             first, second = outcomes
             assert first.end.tobytes() == second.end.tobytes()
