@@ -28,7 +28,8 @@ from aucsched.negotiation.evolving.dynamic_scheduler import DynamicState
 from aucsched.negotiation.evolving.fairness import at_start, same_for_every_user
 from aucsched.negotiation.evolving.iteration import Depths
 from aucsched.negotiation.transport.handshake import Identity
-from aucsched.negotiation.transport.link import LinkLimits, Listener, address_of
+from aucsched.negotiation.transport.link import LinkLimits, address_of
+from aucsched.negotiation.transport.listener import Listener
 from aucsched.negotiation.transport.party import Party
 from aucsched.negotiation.transport.party_journal import PartyJournal
 from aucsched.negotiation.transport.serve import TERMS, serve_applications

@@ -20,9 +20,27 @@ from aucsched.negotiation.malleable.application_columns import (
     JobColumns,
     empty_active,
 )
-from aucsched.negotiation.malleable.deciding import admit, on_arrival, on_end, on_request, remember
+from aucsched.negotiation.malleable.deciding import admit, harvest, on_arrival, on_end, remember
 from aucsched.negotiation.malleable.execution import speed
 from aucsched.negotiation.malleable.malleable_policies import IschedulerPolicy
+
+
+def on_request(
+    active: Active,
+    running: int,
+    free: int,
+    place: int,
+    wanted: int,
+    now: float,
+    context: Context,
+) -> int:
+    """Serve an application that asks for more: what is free, else what others give, all or nothing."""
+    if wanted <= 0:
+        return free
+    if wanted > free and not harvest(active, running, wanted - free, place, now, context):
+        return free
+    active.held[place] += wanted
+    return max(free - wanted, 0)
 
 
 class Event(StrEnum):

@@ -15,7 +15,7 @@ from ...cluster.nodes import Switch
 from ...cluster.option_table import StrategyName
 from ..job_records import JobReport, MapEntry, NodeCount
 from ..messages import Code
-from ..runtime.runtime_machine import lowest
+from ..runtime.runtime_machine import lowest, places
 from ..runtime.shrink import Steps
 
 
@@ -51,13 +51,7 @@ class Place:
 
     def names_of(self, nodes: int) -> tuple[str, ...]:
         """Return a node set by name."""
-        names = self.names
-        found = []
-        while nodes:
-            bit = nodes & -nodes
-            found.append(names[bit.bit_length() - 1])
-            nodes ^= bit
-        return tuple(found)
+        return tuple(self.names[place] for place in places(nodes))
 
 
 class Dispatched(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""The decision function on columns: when an application comes, ends, or asks (Weissman, figure 3).
+"""The decision function on columns: when an application comes or ends (Weissman, figure 3).
 
 Decisions change counts and append who starts; how work goes on from there is execution.py's.
 """
@@ -157,24 +157,6 @@ def on_end(
     if rules.distribution == TRADE:
         trade(active, running, now, rules)
     return running, free, head
-
-
-def on_request(
-    active: Active,
-    running: int,
-    free: int,
-    place: int,
-    wanted: int,
-    now: float,
-    context: Context,
-) -> int:
-    """Serve an application that asks for more: what is free, else what others give, all or nothing."""
-    if wanted <= 0:
-        return free
-    if wanted > free and not harvest(active, running, wanted - free, place, now, context):
-        return free
-    active.held[place] += wanted
-    return max(free - wanted, 0)
 
 
 def remove(active: Active, running: int, place: int) -> None:

@@ -195,7 +195,13 @@ def _offer_idle(state: RuntimeState, base: MachineState | None = None) -> tuple[
     base = base or state.machine
     if not base.idle:
         return state, []
-    state = _replace(
+    state = _opened(state, base)
+    return state, [_offer(state, idle=base.idle)]
+
+
+def _opened(state: RuntimeState, base: MachineState) -> RuntimeState:
+    """Return the state with a new transaction, whose transformations start from ``base``."""
+    return _replace(
         state,
         base=base,
         transaction=state.transaction + 1,
@@ -203,7 +209,6 @@ def _offer_idle(state: RuntimeState, base: MachineState | None = None) -> tuple[
         rejected_with=None,
         phase=SessionPhase.NEGOTIATING,
     )
-    return state, [_offer(state, idle=base.idle)]
 
 
 def _offer(
@@ -261,14 +266,7 @@ def _requested(state: RuntimeState, message: RequestResourceOffer) -> tuple[Runt
     if state.phase is SessionPhase.NEGOTIATING or state.awaits_more:
         # It crossed an offer, whose answer will map these jobs; or an urgent job comes first.
         return state, []
-    state = _replace(
-        state,
-        base=state.machine,
-        transaction=state.transaction + 1,
-        attempt=1,
-        rejected_with=None,
-        phase=SessionPhase.NEGOTIATING,
-    )
+    state = _opened(state, state.machine)
     done = transform(state.machine, message.jobs, state.settings, attempt=1)
     return state, [_offer(state, idle=done.idle, done=done)]
 

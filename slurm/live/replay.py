@@ -147,17 +147,21 @@ def _arriving(played: Mapping[str, _Played], begin: float, notes: Notes) -> Iter
 
 def _unseen(start: SlurmStart) -> dict[str, Any]:
     """Return the request of a job that nobody saw wait."""
+    job = _job(start, (), priority=max(start.priority, 1), limit_s=start.limit_s)
+    return request_document(replace(job, partition=start.partition))
+
+
+def _job(start: SlurmStart, required: tuple[str, ...], *, priority: Any, limit_s: int | None) -> Job:
+    """Return a started job as one that asks for the cores and nodes that it got."""
     nodes = len(expand(start.nodes))
-    job = Job(
+    return Job(
         id=start.job,
-        priority=max(start.priority, 1),
-        request=Request(cores=max(start.cores, nodes), nodes=nodes),
+        priority=priority,
+        request=Request(cores=max(start.cores, nodes), nodes=nodes, required_nodes=required),
         user=start.user,
         account=start.account,
-        partition=start.partition,
-        time_limit_s=start.limit_s,
+        time_limit_s=limit_s,
     )
-    return request_document(job)
 
 
 def _cluster_now(entries: Sequence[ShadowPass], begin: float) -> Iterator[ArrivingJob]:
@@ -169,18 +173,6 @@ def _cluster_now(entries: Sequence[ShadowPass], begin: float) -> Iterator[Arrivi
         if start.start < begin and (end is None or end > begin):
             limit = 0.0 if start.limit_s is None else start.start + start.limit_s - begin
             left = end - begin if end is not None else limit
-            yield _holding(start, max(left, SHORTEST_RUN_S), top)
-
-
-def _holding(start: SlurmStart, left_s: float, priority: Any) -> ArrivingJob:
-    names = expand(start.nodes)
-    request = Request(cores=max(start.cores, len(names)), nodes=len(names), required_nodes=names)
-    job = Job(
-        id=start.job,
-        priority=priority,
-        request=request,
-        user=start.user,
-        account=start.account,
-        time_limit_s=ceil(left_s),
-    )
-    return ArrivingJob(job=job, arrival_s=0.0, run_time_s=left_s)
+            left = max(left, SHORTEST_RUN_S)
+            job = _job(start, expand(start.nodes), priority=top, limit_s=ceil(left))
+            yield ArrivingJob(job=job, arrival_s=0.0, run_time_s=left)

@@ -22,7 +22,8 @@ from aucsched.negotiation.evolving.iteration import Depths
 from aucsched.negotiation.messages import DynStatus, NegotiationEnd
 from aucsched.negotiation.transport.framing import PeerLostError
 from aucsched.negotiation.transport.handshake import Identity, RefusedError
-from aucsched.negotiation.transport.link import Connector, LinkLimits, Listener, NobodyError, address_of
+from aucsched.negotiation.transport.link import Connector, LinkLimits, NobodyError, address_of
+from aucsched.negotiation.transport.listener import Listener
 from aucsched.negotiation.transport.party import Party
 from aucsched.negotiation.transport.party_journal import PartyJournal
 from aucsched.negotiation.transport.serve import TERMS, DynamicCodec, serve_applications

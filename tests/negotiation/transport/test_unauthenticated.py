@@ -30,17 +30,11 @@ from aucsched.negotiation.messages import (
     ResourceOffer,
 )
 from aucsched.negotiation.protocol import ProtocolError
-from aucsched.negotiation.transport import handshakes
+from aucsched.negotiation.transport import listener as module
 from aucsched.negotiation.transport.framing import PeerLostError, framed
 from aucsched.negotiation.transport.handshake import Handshake, Identity, RefusedError
-from aucsched.negotiation.transport.link import (
-    Connector,
-    LinkLimits,
-    Listener,
-    NobodyError,
-    RateLimitedLog,
-    address_of,
-)
+from aucsched.negotiation.transport.link import Connector, LinkLimits, NobodyError, address_of
+from aucsched.negotiation.transport.listener import Listener, RateLimitedLog
 from aucsched.negotiation.transport.party import Party
 from aucsched.negotiation.transport.serve import serve_batch, serve_runtime
 from aucsched.simulation.negotiated.negotiated_run import batch_notes, batch_settings_in
@@ -85,7 +79,7 @@ def is_open(connection: socket.socket) -> bool:
 @pytest.fixture
 def patient_handshakes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a silent connection be silent for longer than a test lasts."""
-    monkeypatch.setattr("aucsched.negotiation.transport.link._HANDSHAKE_S", 600.0)
+    monkeypatch.setattr("aucsched.negotiation.transport.listener.HANDSHAKE_S", 600.0)
 
 
 @pytest.fixture(params=["tcp", "unix"])
@@ -124,7 +118,7 @@ def test_the_true_party_is_served_while_others_are_silent(address: str, secret: 
 
 @pytest.mark.usefixtures("patient_handshakes")
 def test_where_there_is_no_room_who_waits_longest_makes_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handshakes, "MOST_OPEN", 4)
+    monkeypatch.setattr(module, "MOST_OPEN", 4)
     hello = framed(identity("ibsched", b"s").hello(), 10_000)
     with listening("irtsched", PATIENT, secret=b"s") as (listener, told), contextlib.ExitStack() as stack:
         runtime = Served(serve_runtime, runtime_party(), listener)

@@ -1,15 +1,17 @@
-"""Handshakes with all who connect, side by side: no silent, slow or wrong one keeps the others waiting.
+"""The end that listens: handshakes with all who connect, side by side.
 
-A listener cannot tell the other party from others before it has proved its secret. So each connection
-gets a bounded time, and there are bounds on how many may be open: of those that have said nothing yet, of
-those that have said a hello, and of those that were refused and may still read why. Where there is no room
-the one that has stood there the longest makes it. Nothing here waits for any one of them.
+No silent, slow or wrong one keeps the others waiting. A listener cannot tell the other party from others
+before it has proved its secret. So each connection gets a bounded time, and there are bounds on how many may
+be open: of those that have said nothing yet, of those that have said a hello, and of those that were refused
+and may still read why. Where there is no room the one that has stood there the longest makes it. Nothing here
+waits for any one of them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import selectors
 import socket
 from collections.abc import Callable, Iterator
@@ -18,12 +20,18 @@ from enum import Enum
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
+from pathlib import Path
 from time import monotonic, sleep
 
+from ...cluster.errors import OptionError
 from .framing import UNAUTHENTICATED_BYTES, Frames, FramingError, PeerLostError, framed
 from .handshake import Handshake, Hello, Identity, RefusedByOtherError, RefusedError
-from .socket import LINGER_S, reason, refusal_frame
+from .link import HANDSHAKE_S, LinkLimits, NobodyError, PartyAddress, connection_to, without_delay
+from .socket import LINGER_S, SocketTransport, reason, refusal_frame
 
+#: Connections that the kernel keeps while nobody accepts them: more than a burst of unauthenticated peers.
+_BACKLOG = 1024
+_GONE = {errno.ECONNREFUSED, errno.ENOENT}
 #: Connections of each stage at once: all of them fit below the usual limit of 1024 descriptors.
 MOST_OPEN = 256
 _CHUNK = 2**16
@@ -288,3 +296,152 @@ class Handshakes:
     def _forget(self, peer: _Peer) -> None:
         self._open[peer.stage].pop(peer, None)
         self._selector.unregister(peer.connection)
+
+
+#: RateLimitedLog printed in each period of that many seconds; the others are counted.
+_MOST, _PERIOD_S = 20, 10.0
+
+
+class RateLimitedLog:
+    """Tells remarks that unauthenticated peers cause, but no more of them than a log can hold.
+
+    Args:
+        tell: prints one.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._until_s, self._left, self._omitted = 0.0, 0, 0
+
+    def add(self, text: str) -> None:
+        """Tell a remark, or count it."""
+        if monotonic() >= self._until_s:
+            self.flush()
+            self._until_s, self._left = monotonic() + _PERIOD_S, _MOST
+        if self._left:
+            self._left -= 1
+            self._tell(text)
+        else:
+            self._omitted += 1
+
+    def flush(self) -> None:
+        """Tell how many remarks were only counted."""
+        omitted, self._omitted = self._omitted, 0
+        if omitted:
+            self._tell(f"{omitted} more remarks of that kind")
+
+
+class Listener:
+    """Waits for the other party to connect; unauthenticated peers are refused, and it goes on waiting.
+
+    While the other party is connected, those who connect wait in the kernel, and cost it nothing.
+
+    Args:
+        address: where; port 0: any free one, ``address`` says which.
+        identity: this party's.
+        limits: see Limits.
+        tell: hears of those who were refused.
+
+    Raises:
+        OptionError: nobody can listen there, or everybody could connect and no secret is asked for.
+    """
+
+    gives_up = False
+
+    def __init__(
+        self, address: PartyAddress, identity: Identity, limits: LinkLimits, tell: Callable[[str], None]
+    ) -> None:
+        if identity.secret is None and not address.is_local:
+            raise OptionError(f"other machines can reach {address}: a shared secret is needed")
+        self._identity, self._limits, self._tell = identity, limits, tell
+        self._remarks = RateLimitedLog(tell)
+        self._socket = _listening(address)
+        self.address = _bound(self._socket, address)
+
+    def open(self, wait_s: float | None = None) -> tuple[SocketTransport, Hello]:
+        """Return the next connection whose hello and proof are right (see ``Link``)."""
+        wait_s = self._limits.wait_s if wait_s is None else wait_s
+        greeted = self._greeted(wait_s)
+        if greeted is None:
+            raise NobodyError(f"nobody connected to {self.address} within {wait_s:g} s")
+        without_delay(greeted.connection)
+        transport = SocketTransport(
+            greeted.connection,
+            timeout_s=self._limits.timeout_s,
+            limit=self._limits.message_bytes,
+            frames=greeted.frames,
+        )
+        return transport, greeted.hello
+
+    def _greeted(self, wait_s: float) -> Greeted | None:
+        timeout_s = min(self._limits.timeout_s, HANDSHAKE_S)
+        try:
+            handshakes = Handshakes(self._socket, self._identity, timeout_s=timeout_s, tell=self._remarks.add)
+            try:
+                return handshakes.first(wait_s)
+            finally:
+                silent = handshakes.close()
+                self._remarks.flush()
+                if silent:
+                    self._tell(f"closed {silent} connections that had not said who they are")
+        except OSError as error:
+            raise NobodyError(f"{self.address}: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Stop listening, and remove the socket's file."""
+        self._socket.close()
+        if self.address.path:
+            Path(self.address.path).unlink(missing_ok=True)
+
+
+def _listening(address: PartyAddress) -> socket.socket:
+    family = socket.AF_UNIX if address.path else socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    listening = socket.socket(family)
+    try:
+        if address.path:
+            _remove_dead(address)
+            _bind_private(listening, address.path)
+        else:
+            # A party that was killed and starts again must not wait for the kernel to forget the port.
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind((address.host, address.port))
+        listening.listen(_BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise OptionError(f"cannot listen on {address}: {error.strerror or error}") from error
+    except BaseException:
+        listening.close()
+        raise
+    return listening
+
+
+def _bind_private(listening: socket.socket, path: str) -> None:
+    """Bind a unix socket that only this user may connect to."""
+    mask = os.umask(0o177)
+    try:
+        listening.bind(path)
+    finally:
+        os.umask(mask)
+
+
+def _remove_dead(address: PartyAddress) -> None:
+    """Remove the socket file that a killed process left; refuse one where somebody listens."""
+    if not os.path.lexists(address.path):
+        return
+    if not Path(address.path).is_socket():
+        raise OptionError(f"cannot listen on {address}: the file is no socket")
+    try:
+        connection_to(address, 1.0).close()
+    except OSError as error:
+        if error.errno not in _GONE:
+            raise
+        with contextlib.suppress(FileNotFoundError):
+            Path(address.path).unlink()
+        return
+    raise OptionError(f"cannot listen on {address}: somebody listens there")
+
+
+def _bound(listening: socket.socket, address: PartyAddress) -> PartyAddress:
+    if address.path:
+        return address
+    return PartyAddress(host=address.host, port=listening.getsockname()[1])
