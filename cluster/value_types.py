@@ -17,6 +17,7 @@ from functools import cache
 from math import inf
 from operator import index
 from typing import (
+    TYPE_CHECKING,
     Any,
     Generic,
     Self,
@@ -44,7 +45,16 @@ GivenT_contra = TypeVar("GivenT_contra", contravariant=True)
 
 
 class Given(Generic[T, GivenT_contra]):
-    """The type of a member that is read as T, and that a constructor takes as another type."""
+    """The type of a member that is read as T, and that a constructor takes as another type.
+
+    While a program runs an annotation is T itself, so that msgspec decodes these classes as it does others.
+    """
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, types: tuple[Any, Any]) -> Any:
+            """Return what the member is read as."""
+            return types[0]
 
     @overload
     def __get__(self, instance: None, owner: Any) -> Self: ...
