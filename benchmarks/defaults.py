@@ -24,7 +24,6 @@ from aucsched.commands.auction_options import step_options
 from aucsched.formats.hostlist import join
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.formats.native.workload_file import parse_workload
-from aucsched.formats.notes import Notes
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.startable import why_never
 from aucsched.slurm.live.passes import Look, take_pass
@@ -71,7 +70,7 @@ def differing(seed: int) -> list[str]:
     where = {award.job: join(award.nodes) for award in decided.started}
     played = aucsched.simulate(workload, "aucsched3").columns
     first = zip(*(played.get(name, []) for name in ("id", "start_s", "nodes")), strict=True)
-    look = Look(snapshot=snapshot, sources=_nothing(), notes=Notes(), at=0.0, read_s=0.0)
+    look = Look(snapshot=snapshot, sources=_nothing(), at=0.0, read_s=0.0)
     beside = take_pass(look, step_options({})).schedule
     prices = aucsched.explain(snapshot).columns
     swept = SNAPSHOT.run(snapshot, SNAPSHOT.resolve(snapshot, {"repeat": 0}))

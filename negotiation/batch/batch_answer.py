@@ -156,7 +156,6 @@ def _as_offered(
         attempts=state.settings.max_attempts,
         running=here,
         elastic=elastic,
-        next_arrival_s=next_arrival_s(state, peer),
     )
 
 

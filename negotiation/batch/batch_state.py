@@ -146,15 +146,6 @@ class BatchState(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return is_empty and self.arrived == len(self.arrivals)
 
 
-def job_state(state: BatchState, job: str) -> JobState | None:
-    """Return where a job stands, None when there is none of that id."""
-    if job in state.dispatched:
-        return state.dispatched[job].report.state
-    if job in state.done:
-        return JobState.DONE
-    return JobState.QUEUED if job in state.queue or job in state.urgent else None
-
-
 _replace = msgspec.structs.replace
 
 

@@ -107,7 +107,6 @@ class Offered:
         attempt, attempts: where the transaction stands, and its limit.
         running: jobs that run there, with their last reports: expected ends and sizes.
         elastic: nodes that running jobs could give by shrinking, by partition.
-        next_arrival_s: when the next job comes, None when none is known.
     """
 
     place: Place
@@ -119,7 +118,6 @@ class Offered:
     attempts: int
     running: Mapping[str, Dispatched] = field(default_factory=dict)
     elastic: Mapping[str, int] = field(default_factory=dict)
-    next_arrival_s: float | None = None
 
     def idle_in(self, partition: str) -> int:
         """Return the idle nodes of a partition."""

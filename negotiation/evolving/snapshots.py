@@ -19,7 +19,7 @@ from ...cluster.limits import Limit
 from ...cluster.nodes import Node, NodeState, Resources
 from ...cluster.resources.allocation import Allocation, resources_of
 from ...cluster.resources.demand import Demand, DemandReader
-from ...cluster.snapshot import Snapshot
+from ...cluster.snapshot import Snapshot, free_resources
 from ...topology.tree import topology_of
 from ..job_records import MapEntry, NodeCount
 from ..runtime.runtime_machine import MachineState, empty_machine, places, started
@@ -82,7 +82,7 @@ def _grown(job: RunningJob, more: Mapping[str, Resources]) -> RunningJob:
 def _shrunk(job: RunningJob, less: Mapping[str, Resources]) -> RunningJob | None:
     nodes = dict(job.nodes)
     for name, use in less.items():
-        left = _difference(nodes.pop(name), use)
+        left = free_resources(nodes.pop(name), use)
         if left.cores:
             nodes[name] = left
     return replace(job, nodes=nodes) if nodes else None
@@ -97,15 +97,9 @@ def _sum(one: Resources, other: Resources) -> Resources:
     return Resources(cores=one.cores + other.cores, memory_mib=memory, gres=gres)
 
 
-def _difference(one: Resources, other: Resources) -> Resources:
-    memory = None if one.memory_mib is None else one.memory_mib - (other.memory_mib or 0)
-    gres = {name: count - other.gres.get(name, 0) for name, count in one.gres.items()}
-    return Resources(cores=one.cores - other.cores, memory_mib=memory, gres=gres)
-
-
 def _taken(nodes: tuple[Node, ...], uses: Mapping[str, Resources]) -> tuple[Node, ...]:
     return tuple(
-        replace(node, free=_difference(node.free, uses[node.name])) if node.name in uses else node
+        replace(node, free=free_resources(node.free, uses[node.name])) if node.name in uses else node
         for node in nodes
     )
 

@@ -126,10 +126,6 @@ class TentativeState:
         self.idle &= ~taken
         self.starts[job] = (entry, nodes | taken)
 
-    def changed(self) -> list[str]:
-        """Return the running jobs that would have other nodes."""
-        return [name for name, job in self.machine.running.items() if self.nodes[name] != job.nodes]
-
     def committed(self, *, at_minimum: bool = False) -> MachineState:
         """Return the machine as it is when the draft comes true."""
         running = dict(self.machine.running)

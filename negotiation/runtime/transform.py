@@ -23,7 +23,6 @@ class Transformation:
     Attributes:
         machine: as it would be once committed, idle nodes shared out.
         started: jobs that would start, in order.
-        changed: running jobs that would have other nodes.
         idle: nodes left idle before they are shared out: what an offer offers.
         reservations: of the forwarded jobs, in the order of the Map.
         is_accepted: this party's decision, and why.
@@ -31,7 +30,6 @@ class Transformation:
 
     machine: MachineState
     started: tuple[str, ...]
-    changed: tuple[str, ...]
     idle: int
     reservations: tuple[OfferReservation, ...]
     is_accepted: bool
@@ -76,7 +74,6 @@ def transform(
     return Transformation(
         machine=draft.committed(at_minimum=settings.start_at_minimum),
         started=tuple(draft.starts),
-        changed=tuple(draft.changed()),
         idle=idle,
         reservations=reservations,
         is_accepted=is_accepted,
@@ -173,7 +170,6 @@ def _nothing(machine: MachineState, entries: Sequence[MapEntry], mode: Dependenc
     return Transformation(
         machine=machine,
         started=(),
-        changed=(),
         idle=machine.idle,
         reservations=_reservations(draft, unmapped, []),
         is_accepted=False,

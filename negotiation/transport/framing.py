@@ -17,8 +17,6 @@ from ..message_rules import check
 from ..messages import Message
 
 _LENGTH = Struct(">I")
-#: The largest payload that a length can state.
-LARGEST_BYTES = 2**32 - 1
 #: Largest payload of a message, by default.
 MESSAGE_BYTES = 16 * 2**20
 #: Largest payload from somebody who has yet to say who he is.

@@ -12,7 +12,6 @@ from ...cluster.jobs import Job, Request
 from ...cluster.nodes import Node, Resources
 from ...cluster.schedule import Award, Schedule
 from ...cluster.snapshot import Snapshot
-from ...formats.notes import Notes
 from ...models.search.compiled_search import compiled_loop
 from ..answers.answer_record import Known
 from ..answers.live import Ask, SlurmFiles, ask_slurm, collect
@@ -26,14 +25,12 @@ class Look:
     Attributes:
         snapshot: what its answers make.
         sources: the answers themselves.
-        notes: what the snapshot does not hold.
         at: when the first answer was asked for, seconds since the epoch by this host's clock.
         read_s: seconds that asking and reading took.
     """
 
     snapshot: Snapshot
     sources: SlurmSources
-    notes: Notes
     at: float
     read_s: float
 
@@ -88,8 +85,8 @@ def take_look(
     # A saved queue is of its own time.
     is_live = files.jobs is None
     moment, known = (at, known) if is_live else (None, None)
-    snapshot, notes = import_slurm(sources, time=moment, gate=gate, notes=notes, known=known)
-    return Look(snapshot=snapshot, sources=sources, notes=notes, at=at, read_s=clock() - began)
+    snapshot, _ = import_slurm(sources, time=moment, gate=gate, notes=notes, known=known)
+    return Look(snapshot=snapshot, sources=sources, at=at, read_s=clock() - began)
 
 
 def cores_in_use(snapshot: Snapshot) -> tuple[int, int]:

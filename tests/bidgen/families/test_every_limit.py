@@ -30,7 +30,6 @@ from aucsched.cluster.limits import AMOUNTS, Lasting
 from aucsched.cluster.resources.capacity import Cell, Resource
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.formats.native.workload_file import parse_workload
-from aucsched.formats.notes import Notes
 from aucsched.simulation.negotiated.plays import play_of
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText
@@ -191,9 +190,7 @@ def passed(scenario: Scenario) -> tuple[int, int]:
 
 
 def _pass(cluster: Snapshot) -> tuple[aucsched.Award, ...]:
-    look = Look(
-        snapshot=cluster, sources=SlurmSources(jobs=NONE, nodes=NONE), notes=Notes(), at=0.0, read_s=0.0
-    )
+    look = Look(snapshot=cluster, sources=SlurmSources(jobs=NONE, nodes=NONE), at=0.0, read_s=0.0)
     return take_pass(look, StepOptions(work_limit=2)).started
 
 
