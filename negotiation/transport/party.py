@@ -37,18 +37,8 @@ class WatchNotes(Protocol):
         """Take it from that JSON."""
 
 
-class Codec(Protocol[State]):
-    """How a state is written into a checkpoint."""
-
-    def write(self, state: State) -> bytes:
-        """Return a state as JSON."""
-
-    def read(self, text: bytes) -> State:
-        """Return the state in that JSON."""
-
-
 class StructCodec(Generic[State]):
-    """The codec of states that msgspec writes and reads as they are."""
+    """How a state is written into a checkpoint: as msgspec does, unless a kind of it says otherwise."""
 
     def __init__(self, kind: type[State]) -> None:
         self._kind = kind
@@ -87,7 +77,7 @@ class Party(Generic[State]):
         watch: Watch[State] | None = None,
         *,
         memory: WatchNotes | None = None,
-        codec: Codec[State] | None = None,
+        codec: StructCodec[State] | None = None,
         tell: Callable[[str], None] | None = None,
     ) -> None:
         self.state = state

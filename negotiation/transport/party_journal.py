@@ -285,7 +285,7 @@ class CheckpointReader:
     """A process that says of files whether a restart could continue from them.
 
     Args:
-        codec: of the state (``party.Codec``).
+        codec: of the state (``party.StructCodec``).
         memory: makes what was noted beside the state (``party.WatchNotes``); None: nothing was.
     """
 

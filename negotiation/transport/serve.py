@@ -29,7 +29,7 @@ from ..runtime.irtsched import RuntimeState
 from .framing import PeerLostError, one_line
 from .handshake import Hello
 from .link import Link, NobodyError
-from .party import Party
+from .party import Party, StructCodec
 from .socket import SocketTransport
 
 #: Connections in a row that come to nothing before a party that connects gives up.
@@ -173,8 +173,12 @@ def _progress(state: BatchState | RuntimeState) -> tuple[object, ...]:
 
 
 def _hear(party: Party[Any], transport: SocketTransport) -> None:
-    """Take one message and send what follows; refuse one that may not come."""
-    message = transport.receive()
+    """Take one message and send what follows."""
+    _take(party, transport, transport.receive())
+
+
+def _take(party: Party[Any], transport: SocketTransport, message: Message) -> None:
+    """Send what follows from a message; refuse one that may not come."""
     try:
         answers = party.take(message)
     except (ProtocolError, InputError) as error:
@@ -239,13 +243,7 @@ def _wake(party: Party[DynamicState], clock: Callable[[], float]) -> None:
 def _answer(party: Party[DynamicState], transport: SocketTransport, clock: Callable[[], float]) -> None:
     message = transport.receive(_HEAR_S)
     _wake(party, clock)
-    try:
-        answers = party.take(message)
-    except (ProtocolError, InputError) as error:
-        transport.refuse(str(error))
-        raise PeerLostError(f"it was refused: {error}") from error
-    for answer in answers:
-        transport.send(answer)
+    _take(party, transport, message)
 
 
 class _Saved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -258,7 +256,7 @@ class _Saved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     changed: bool
 
 
-class DynamicCodec:
+class DynamicCodec(StructCodec[DynamicState]):
     """Writes and reads the states that follow from one; what never changes is taken from that.
 
     Args:
@@ -266,6 +264,7 @@ class DynamicCodec:
     """
 
     def __init__(self, first: DynamicState) -> None:
+        super().__init__(DynamicState)
         self._first = first
 
     def write(self, state: DynamicState) -> bytes:
