@@ -33,7 +33,7 @@ def up(*, licence: str, seconds: int) -> None:
     import socket
 
     from ...slurm.answers.live import ask_slurm
-    from ...slurm.live.actions import must, one_scontrol
+    from ...slurm.live.actions import one_scontrol, require_done
     from ...slurm.live.license_gate import (
         check_licence,
         create_words,
@@ -47,10 +47,10 @@ def up(*, licence: str, seconds: int) -> None:
     found = gates(ask_slurm, licence)
     if found:
         name = found[0].name
-        must(one_scontrol, extend_words(name, seconds))
+        require_done(one_scontrol, extend_words(name, seconds))
     else:
         name = gate_name(licence, socket.gethostname())
-        must(one_scontrol, create_words(name, licence, total, seconds, getpass.getuser()))
+        require_done(one_scontrol, create_words(name, licence, total, seconds, getpass.getuser()))
     click.echo(f"{name}: up, ends in {seconds} s unless its end is moved")
 
 
@@ -59,12 +59,12 @@ def up(*, licence: str, seconds: int) -> None:
 def down(*, licence: str) -> None:
     """Put the gate down: Slurm starts the jobs behind it from now on."""
     from ...slurm.answers.live import ask_slurm
-    from ...slurm.live.actions import must, one_scontrol
+    from ...slurm.live.actions import one_scontrol, require_done
     from ...slurm.live.license_gate import check_licence, drop_words, gates
 
     found = gates(ask_slurm, check_licence(licence))
     for one in found:
-        must(one_scontrol, drop_words(one.name))
+        require_done(one_scontrol, drop_words(one.name))
         click.echo(f"{one_line(one.name)}: down")
     if not found:
         click.echo("no gate is up")

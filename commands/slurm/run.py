@@ -139,9 +139,9 @@ def _shown(settings: Settings, checked: Any) -> int:
     from ...slurm.live.actions import shown_by
     from ...slurm.live.loop import Loop
 
-    hand = shown_by(click.echo)
+    runner = shown_by(click.echo)
     # A pass that changes nothing keeps nothing.
-    report = Loop(settings, checked, ask=ask_slurm, hand=hand, journal=lambda _: None).one_pass()
+    report = Loop(settings, checked, ask=ask_slurm, runner=runner, journal=lambda _: None).one_pass()
     _say(report)
     return 0 if report.outcome == "done" else 1
 
@@ -158,19 +158,19 @@ def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
     from ..outputs import note
 
     figures = Metrics(loop="run")
-    pace = Ticker(interval_s=own["interval"], passes=1 if own["once"] else own["passes"])
-    pace.stop_on_signals()
+    ticker = Ticker(interval_s=own["interval"], passes=1 if own["once"] else own["passes"])
+    ticker.stop_on_signals()
     outcome = "done"
     with ExitStack() as stack:
         stack.enter_context(only_one(own["lock"] or default_lock(settings.rules.licence)))
         log = RotatedLog(Path(own["log"]), most_bytes=int(own["rotate_mib"] * _MIB), keep=own["keep"])
         journal = stack.enter_context(log).write
-        loop = Loop(settings, checked, ask=ask_slurm, hand=one_scontrol, journal=journal)
+        loop = Loop(settings, checked, ask=ask_slurm, runner=one_scontrol, journal=journal)
         where = stack.enter_context(served(figures, own["metrics"]))
         if where:
             note(f"figures at {where}")
         warm_up(checked)
-        for _ in pace:
+        for _ in ticker:
             report = loop.one_pass()
             tell(figures, report)
             _say(report)

@@ -69,8 +69,8 @@ def shadow(
     if files.jobs is None:
         say_unknown_release()
     figures = Metrics(loop="shadow")
-    pace = Ticker(interval_s=interval, passes=1 if once else passes)
-    pace.stop_on_signals()
+    ticker = Ticker(interval_s=interval, passes=1 if once else passes)
+    ticker.stop_on_signals()
     given = {name: str(value) for name, value in options.items() if value is not None}
     with ExitStack() as stack:
         where = stack.enter_context(served(figures, metrics))
@@ -79,7 +79,7 @@ def shadow(
             from ..outputs import note
 
             note(f"figures at {where}")
-        watch(take, write, pace, figures, options=given, failed=raising if once else telling)
+        watch(take, write, ticker, figures, options=given, failed=raising if once else telling)
 
 
 def raising(error: InputError) -> None:

@@ -154,7 +154,7 @@ def with_session(state: BatchState, peer: str, session: Session) -> BatchState:
     return _replace(state, sessions={**state.sessions, peer: session})
 
 
-def voided(session: Session, phase: SessionPhase) -> Session:
+def abort(session: Session, phase: SessionPhase) -> Session:
     """Return a session without a transaction."""
     return _replace(session, phase=phase, relaxed={}, forwarded=(), memory=LastAttempt())
 
@@ -175,7 +175,7 @@ def with_jobs(state: BatchState, jobs: Sequence[MapEntry], *, urgent: bool) -> B
     return with_queue(state, {**state.queue, **{job.job: job for job in jobs}})
 
 
-def arrived(state: BatchState) -> BatchState:
+def admit(state: BatchState) -> BatchState:
     """Return the state with the jobs that have come by now."""
     arrived = state.arrived
     while arrived < len(state.arrivals) and state.arrivals[arrived].time_s <= state.now_s:
@@ -224,11 +224,11 @@ def with_reports(state: BatchState, reports: Iterable[JobReport], peer: str) -> 
             job: informed(entry, state.known) if entry.name in names else entry
             for job, entry in queue.items()
         }
-    state = believing(state, peer, len(queue) + len(urgent) - waited)
+    state = set_estimate(state, peer, len(queue) + len(urgent) - waited)
     return with_queue(state, queue) if len(queue) > len(state.queue) else _replace(state, queue=queue)
 
 
-def believing(state: BatchState, peer: str, change: int) -> BatchState:
+def set_estimate(state: BatchState, peer: str, change: int) -> BatchState:
     """Follow what a runtime scheduler must believe of the queue once it has started or killed jobs."""
     session = state.sessions[peer]
     return with_session(state, peer, _replace(session, believed=max(0, session.believed + change)))

@@ -31,10 +31,10 @@ from .batch_answer import answered, candidates, first_entries, has_room, outlook
 from .batch_state import (
     BatchState,
     Session,
-    arrived,
-    believing,
+    abort,
+    admit,
     queued_again,
-    voided,
+    set_estimate,
     with_jobs,
     with_queue,
     with_reports,
@@ -108,7 +108,7 @@ def _submitted(state: BatchState, event: Submit) -> Step:
 
 
 def _connected(state: BatchState, peer: str) -> Step:
-    state = arrived(_disconnected(state, peer))
+    state = admit(_disconnected(state, peer))
     state = with_session(state, peer, Session(phase=SessionPhase.STARTING))
     settings = state.settings
     start = NegotiationStart(
@@ -129,9 +129,7 @@ def _disconnected(state: BatchState, peer: str) -> BatchState:
 
 def _leaving(state: BatchState, peer: str, text: str) -> Step:
     session = _session(state, peer)
-    return with_session(state, peer, voided(session, SessionPhase.ENDING)), (
-        Send(peer, NegotiationEnd(text)),
-    )
+    return with_session(state, peer, abort(session, SessionPhase.ENDING)), (Send(peer, NegotiationEnd(text)),)
 
 
 # What the runtime scheduler says.
@@ -151,7 +149,7 @@ def _reported(state: BatchState, message: StatusReport, peer: str) -> Step:
     state = _replace(state, now_s=max(state.now_s, message.time_s))
     if message.complete:
         # A batch scheduler that has lost its journal hears of jobs that have yet to come to it.
-        state = arrived(state)
+        state = admit(state)
     state = with_reports(state, message.reports, peer)
     if message.complete:
         named = {report.job for report in message.reports}
@@ -161,7 +159,7 @@ def _reported(state: BatchState, message: StatusReport, peer: str) -> Step:
             if dispatched.peer == peer and job not in named
         ]
         state = queued_again(state, lost)
-    state, sends = _pursue(arrived(state))
+    state, sends = _pursue(admit(state))
     session = state.sessions[peer]
     waits = (
         session.phase is SessionPhase.WAITING
@@ -178,13 +176,13 @@ def _offered(state: BatchState, message: ResourceOffer, peer: str) -> Step:
     if _session(state, peer).phase is SessionPhase.ENDING:
         return state, ()  # it crossed the end
     session = _in_order(_open_session(state, peer), message)
-    state = arrived(_replace(state, now_s=max(state.now_s, message.time_s)))
+    state = admit(_replace(state, now_s=max(state.now_s, message.time_s)))
     if message.negotiation == 0:
-        closed = voided(session, SessionPhase.WAITING)
+        closed = abort(session, SessionPhase.WAITING)
         return _pursue(with_session(state, peer, closed))
     if any(to == peer for to, _ in _unsent(state).values()):
         # The urgent jobs void the transaction; the runtime scheduler offers again when they run.
-        return _pursue(with_session(state, peer, voided(session, SessionPhase.WAITING)))
+        return _pursue(with_session(state, peer, abort(session, SessionPhase.WAITING)))
     state = with_session(state, peer, session)
     entries = candidates(state, peer)
     if not entries:
@@ -195,7 +193,7 @@ def _offered(state: BatchState, message: ResourceOffer, peer: str) -> Step:
             text="nothing waits",
             **outlook(state, peer),
         )
-        state = with_session(state, peer, voided(session, SessionPhase.WAITING))
+        state = with_session(state, peer, abort(session, SessionPhase.WAITING))
         if not (state.settings.ends_when_done and state.is_finished):
             return state, (Send(peer, empty),)
         state, end = _leaving(state, peer, "all jobs are done")
@@ -223,7 +221,7 @@ def _urgent_answered(state: BatchState, message: UrgentJobResponse, peer: str) -
             end_s=message.time_s + entry.time_at_min_s,
         )
         dispatched = {**state.dispatched, message.job: Dispatched(peer=peer, entry=entry, report=report)}
-        return _pursue(believing(_replace(state, dispatched=dispatched), peer, -1))
+        return _pursue(set_estimate(_replace(state, dispatched=dispatched), peer, -1))
     first = max((waiting.priority for waiting in state.queue.values()), default=0) + 1
     entry = _replace(entry, priority=max(entry.priority, first))
     return with_queue(state, {**state.queue, entry.job: entry}), ()
@@ -313,6 +311,6 @@ def _in_order(session: Session, message: ResourceOffer) -> Session:
     if is_next and (message.attempt == session.attempt + 1 or message.negotiation == 0):
         return session
     if message.transaction > session.transaction and message.attempt == 1 and message.negotiation == 1:
-        return _replace(voided(session, SessionPhase.WAITING), transaction=message.transaction)
+        return _replace(abort(session, SessionPhase.WAITING), transaction=message.transaction)
     number, before = f"{message.transaction}.{message.attempt}", f"{session.transaction}.{session.attempt}"
     raise ProtocolError(f"offer {number} does not follow {before}")

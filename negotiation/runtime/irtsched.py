@@ -115,9 +115,9 @@ def _happened(state: RuntimeState, event: Event | Message) -> tuple[RuntimeState
         case Wake():
             return _woken(state, event.time_s)
         case Disconnect():
-            return _replace(_void(state), phase=SessionPhase.CLOSED), []
+            return _replace(_abort(state), phase=SessionPhase.CLOSED), []
         case Leave():
-            return _replace(_void(state), phase=SessionPhase.ENDING), [NegotiationEnd(event.text)]
+            return _replace(_abort(state), phase=SessionPhase.ENDING), [NegotiationEnd(event.text)]
         case _:
             return None
 
@@ -134,7 +134,7 @@ def _received(state: RuntimeState, message: Event | Message) -> tuple[RuntimeSta
         case UrgentJob():
             return _urgent(_with_outlook(_open(state), message), message)
         case NegotiationEnd():
-            return _replace(_void(_open(state)), phase=SessionPhase.CLOSED), [NegotiationEndResponse()]
+            return _replace(_abort(_open(state)), phase=SessionPhase.CLOSED), [NegotiationEndResponse()]
         case NegotiationEndResponse() if state.phase is SessionPhase.ENDING:
             return _replace(state, phase=SessionPhase.CLOSED), []
         case _:
@@ -240,12 +240,12 @@ def _started(state: RuntimeState, message: NegotiationStart) -> tuple[RuntimeSta
             code=Code.REJECT,
             text=f"version {message.version} is not {PROTOCOL_VERSION}",
         )
-        return _replace(_void(state), phase=SessionPhase.CLOSED), [refusal]
+        return _replace(_abort(state), phase=SessionPhase.CLOSED), [refusal]
     try:
         settings = _adopted(state.settings, message)
     except OptionError as error:
         raise ProtocolError(str(error)) from error
-    state = _replace(_void(state), phase=SessionPhase.WAITING, settings=settings)
+    state = _replace(_abort(state), phase=SessionPhase.WAITING, settings=settings)
     agreed = NegotiationStartResponse(
         time_s=machine.now_s, version=PROTOCOL_VERSION, code=Code.ACCEPT, partitions=partitions
     )
@@ -282,7 +282,7 @@ def _answered(state: RuntimeState, message: ResponseResourceOffer) -> tuple[Runt
     base = state.base or state.machine
     if not message.map:
         # Nothing waits: what is idle goes to those who run, until a request comes.
-        return _transformed(_replace(_void(state), queued=0))
+        return _transformed(_replace(_abort(state), queued=0))
     is_last = state.attempt >= state.settings.max_attempts
     if message.code is Code.ACCEPT or is_last:
         done = _transformation(state, base, message, state.attempt)
@@ -328,7 +328,7 @@ def _committed(
     ]
     named = [*ended, *back, *done.started, *changed]
     state = _replace(
-        _void(state), machine=machine, queued=max(0, state.queued - len(done.started)), attempt=state.attempt
+        _abort(state), machine=machine, queued=max(0, state.queued - len(done.started)), attempt=state.attempt
     )
     report = StatusReport(time_s=machine.now_s, reports=reports(machine, named))
     return state, [report, _offer(state, idle=machine.idle, done=done, closes=True)]
@@ -338,7 +338,7 @@ def _urgent(state: RuntimeState, message: UrgentJob) -> tuple[RuntimeState, Mess
     """Start an urgent job at once; an open transaction is void and its attempt does not count."""
     is_aborted = state.phase is SessionPhase.NEGOTIATING
     if is_aborted:
-        state = _replace(_void(state), voided=state.transaction)
+        state = _replace(_abort(state), voided=state.transaction)
     made = start_urgent(state.machine, message.job, state.settings.urgency)
     machine = made.machine
     queued = state.queued - made.is_started + len(made.killed)
@@ -384,6 +384,6 @@ def _with_outlook(state: RuntimeState, message: FromBatchBase) -> RuntimeState:
     )
 
 
-def _void(state: RuntimeState) -> RuntimeState:
+def _abort(state: RuntimeState) -> RuntimeState:
     """Return the state without a transaction; the machine never carried its transformations."""
     return _replace(state, base=None, rejected_with=None, phase=SessionPhase.WAITING)

@@ -276,12 +276,12 @@ def shown_by(show: Callable[[str], None]) -> CommandRunner:
     return run
 
 
-def must(hand: CommandRunner, words: Words) -> None:
+def require_done(runner: CommandRunner, words: Words) -> None:
     """Carry out one command that everything else rests on.
 
     Raises:
         InputError: Slurm refused it.
     """
-    said = hand((words,))
+    said = runner((words,))
     if said:
         raise InputError(said[0], file=f"scontrol {line(words)}")

@@ -133,7 +133,7 @@ class Loop:
         settings: how it runs.
         options: the auction's.
         ask: answers Slurm's commands that change nothing.
-        hand: carries out those that do.
+        runner: carries out those that do.
         journal: keeps a line for each action, before and after it; raises AucschedError where it cannot: then
             nothing is changed either.
         clock: seconds that only go on.
@@ -146,7 +146,7 @@ class Loop:
         options: StepOptions,
         *,
         ask: Ask,
-        hand: CommandRunner,
+        runner: CommandRunner,
         journal: Journal,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
@@ -154,7 +154,7 @@ class Loop:
         self.settings = settings
         self._options = options
         self._ask = ask
-        self._hand = hand
+        self._runner = runner
         self._journal = journal
         self._clock = clock
         self._now = now
@@ -265,7 +265,7 @@ class Loop:
         mine = up.get(name)
         said: tuple[str, ...] = ()
         if mine is not None and mine.is_up(report.at):
-            said = self._hand((extend_words(name, settings.gate_s),))
+            said = self._runner((extend_words(name, settings.gate_s),))
         if mine is None or not mine.is_up(report.at) or said:
             self._make_gate(name, said, replaces=mine is not None)
         report.gate_end = report.at + settings.gate_s
@@ -281,7 +281,7 @@ class Loop:
         settings, licence = self.settings, self.settings.rules.licence
         self._held = licence_count(self._ask, licence)
         create = create_words(name, licence, self._held, settings.gate_s, settings.user)
-        refused = self._hand((drop_words(name), create)) if replaces else self._hand((create,))
+        refused = self._runner((drop_words(name), create)) if replaces else self._runner((create,))
         # The old one may have been gone already.
         if refused and not any(
             one.name == name and one.is_up(self._now()) for one in gates(self._ask, licence)
@@ -315,7 +315,7 @@ class Loop:
         commands = [words for action in kept for words in action.commands]
         # The clock of limits counts what may have been done, so before it is.
         self._spent.append((place, len(commands)))
-        said = self._hand(commands) if commands else ()
+        said = self._runner(commands) if commands else ()
         report.place_s, report.changes = self._clock() - place, len(commands)
         if not self.settings.is_dry:
             self._verify(kept, said, report)

@@ -48,7 +48,7 @@ class Seen:
 def watch(
     take: Callable[[], LivePass],
     write: Callable[[ShadowPass], None],
-    pace: Ticker,
+    ticker: Ticker,
     figures: Metrics,
     *,
     options: Mapping[str, str],
@@ -59,16 +59,16 @@ def watch(
     Args:
         take: asks Slurm and runs the auction.
         write: keeps an entry.
-        pace: when passes begin and end.
+        ticker: when passes begin and end.
         figures: are kept up to date.
         options: the auction's, those that were given.
         failed: may raise.
     """
     seen: Seen | None = None
-    for _ in pace:
+    for _ in ticker:
         try:
             taken = take()
-            entry, after = observe(taken, seen, interval_s=pace.interval_s, options=options)
+            entry, after = observe(taken, seen, interval_s=ticker.interval_s, options=options)
             write(entry)
         except InputError as error:
             figures.add("aucsched_failures")

@@ -155,7 +155,7 @@ def test_a_dry_run_sends_nothing() -> None:
     fake = cluster()
     queue_of_all_kinds(fake)
     shown: list[str] = []
-    loop_on(fake, is_dry=True, hand=shown_by(shown.append)).one_pass()
+    loop_on(fake, is_dry=True, runner=shown_by(shown.append)).one_pass()
     assert len(shown) > 4
     assert not fake.sent
     assert not fake.reservations

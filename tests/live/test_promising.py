@@ -21,7 +21,7 @@ def greedy(fake: FakeSlurm, promise: str = "60", carrier: Carrier = Carrier.ADMI
     asked = StepOptions(work_limit=0, objective="response", reserve=0)
     settings = Settings(host="one", user="root", promise=promise, rules=PutBackRules(carrier=carrier))
     clock = {"clock": lambda: fake.now, "now": lambda: fake.now}
-    return Loop(settings, asked, ask=fake.ask, hand=fake.hand, journal=fake.write, **clock)
+    return Loop(settings, asked, ask=fake.ask, runner=fake.hand, journal=fake.write, **clock)
 
 
 def crowded() -> tuple[FakeSlurm, FakeJob]:
@@ -138,7 +138,7 @@ def idle_after_a_pass(promise: str | None, reserve: int | None = None) -> int:
     settings = Settings(host="one", user="root", promise=named)
     clock = {"clock": lambda: fake.now, "now": lambda: fake.now}
     options = step_options(asked)
-    loop = Loop(settings, options, ask=fake.ask, hand=fake.hand, journal=fake.write, **clock)
+    loop = Loop(settings, options, ask=fake.ask, runner=fake.hand, journal=fake.write, **clock)
     go_on(fake, loop, 2)
     fake.submit(8, run_s=60.0, limit_min=1)
     fake.submit(4, run_s=3000.0, limit_min=60)

@@ -475,7 +475,7 @@ def loop_on(
     fake: FakeSlurm,
     *,
     host: str = "one",
-    hand: CommandRunner | None = None,
+    runner: CommandRunner | None = None,
     ask: Ask | None = None,
     **settings: Any,
 ) -> Loop:
@@ -486,7 +486,7 @@ def loop_on(
         Settings(host=host, user="root", **settings),
         StepOptions(work_limit=0, promise="none", reserve=0),
         ask=ask or fake.ask,
-        hand=hand or fake.hand,
+        runner=runner or fake.hand,
         journal=fake.write,
         clock=lambda: fake.now,
         now=lambda: fake.now,
