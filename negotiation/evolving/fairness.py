@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import ceil, floor, inf, isfinite
+from typing import Any
 
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
@@ -162,6 +163,19 @@ def counts(delay: Delay, requester: Owned) -> bool:
     """Return whether a delay counts: not of the requester's own jobs; a job of no user is nobody's own."""
     user = delay.owner.user
     return delay.seconds > 0 and not (user and user == requester.user)
+
+
+def delays_document(delays: Iterable[Delay], requester: Owned) -> list[dict[str, Any]]:
+    """Return delays for a request as plain values, each with whether it counts."""
+    return [
+        {
+            "job": delay.job,
+            "user": delay.owner.user,
+            "seconds": None if delay.seconds == inf else delay.seconds,
+            "counts": counts(delay, requester),
+        }
+        for delay in delays
+    ]
 
 
 def charged(

@@ -24,7 +24,7 @@ from ...cluster.nodes import License, Resources
 from ...cluster.resources.allocation import resources_of
 from ...cluster.schedule import amount_document
 from ...cluster.snapshot import Snapshot
-from .fairness import Accounts, Budgets, Fairness, counts
+from .fairness import Accounts, Budgets, Fairness, delays_document
 from .iteration import Depths, RequestOutcome, budgets_of, serve, started
 from .requests import Release, RequestBatch
 from .snapshots import (
@@ -138,7 +138,7 @@ class Evolution:
                     "job": answer.request.job.id,
                     "reason": answer.why,
                     "earliest": None if answer.earliest_s == inf else answer.earliest_s,
-                    "delays": _delays(answer),
+                    "delays": delays_document(answer.delays, answer.request.owner),
                 }
                 for answer in self.answers
                 if answer.grant is None
@@ -157,24 +157,12 @@ def _granted(answer: RequestOutcome[DynamicRequest, NodeGrant]) -> dict[str, Any
         "nodes": {name: amount_document(use) for name, use in grant.nodes.items()},
         "preempted": list(grant.preempted),
         "shrunk": {name: list(nodes) for name, nodes in grant.shrunk.items()},
-        "delays": _delays(answer),
+        "delays": delays_document(answer.delays, answer.request.owner),
     }
 
 
 def _nodes(job: RunningJob) -> dict[str, Any]:
     return {name: amount_document(use) for name, use in job.nodes.items()}
-
-
-def _delays(answer: RequestOutcome[DynamicRequest, NodeGrant]) -> list[dict[str, Any]]:
-    return [
-        {
-            "job": delay.job,
-            "user": delay.owner.user,
-            "seconds": None if delay.seconds == inf else delay.seconds,
-            "counts": counts(delay, answer.request.owner),
-        }
-        for delay in answer.delays
-    ]
 
 
 def released(snapshot: Snapshot, releases: Iterable[Release]) -> Snapshot:

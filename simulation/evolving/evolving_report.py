@@ -7,7 +7,7 @@ from math import fsum, inf
 from typing import Any
 
 from ...negotiation.evolving.count_board import Credentials
-from ...negotiation.evolving.fairness import counts
+from ...negotiation.evolving.fairness import delays_document
 from ..metrics import mean_of
 from ..report import FORMAT, count_lines, csv_of, shown
 from .evolving_loop import EvolvingRun, Playing
@@ -101,15 +101,7 @@ def evolving_document(played: Played, settings: Mapping[str, Any]) -> dict[str, 
                 "time_s": grant.time_s,
                 "job": grant.job,
                 "cores": grant.cores,
-                "delays": [
-                    {
-                        "job": delay.job,
-                        "user": delay.owner.user,
-                        "seconds": None if delay.seconds == inf else delay.seconds,
-                        "counts": counts(delay, Credentials(user=run.played[grant.job].job.user)),
-                    }
-                    for delay in grant.delays
-                ],
+                "delays": delays_document(grant.delays, Credentials(user=run.played[grant.job].job.user)),
             }
             for grant in run.grants
         ],
