@@ -231,7 +231,8 @@ def link_of(
     identity: Identity, options: dict[str, Any], tell: Callable[[str], None] = tell
 ) -> Iterator[Link]:
     """Give the way to the other party."""
-    from ..negotiation.transport.link import Connector, LinkLimits, Listener, address_of
+    from ..negotiation.transport.link import Connector, LinkLimits, address_of
+    from ..negotiation.transport.listener import Listener
 
     given = taken_from(LinkOptions, options)
     limits = LinkLimits(timeout_s=given.timeout, wait_s=given.wait, message_bytes=given.max_mib * _MIB)
