@@ -10,60 +10,101 @@ The file (``aucsched-requests/1``) stands beside a snapshot::
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
-from ...cluster.checks import at_least, named
 from ...cluster.errors import InputError
 from ...cluster.snapshot import Snapshot
+from ...cluster.value_types import (
+    Entries,
+    Given,
+    Integer,
+    IntegerMap,
+    Name,
+    NameList,
+    NameTuple,
+    OptionalWhole,
+    Whole,
+    WholeByName,
+    member,
+    settle_members,
+    value_class,
+)
 from ...formats.hostlist import expand
 from ...formats.jsontext import decode
+from ...formats.native.file_objects import FileForm
+from ...formats.native.forms import Form, form_of
 from ...formats.reading import read_document
 
 FORMAT = "aucsched-requests/1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class CoresByHost(IntegerMap):
+    """Cores by node; files may write several nodes as a hostlist."""
+
+
+@form_of.register
+def _(_: CoresByHost) -> Form:
+    return Form(dict[str, int], read=_by_node)
+
+
+def _by_node(nodes: dict[str, int], path: str) -> dict[str, int]:
+    cores: dict[str, int] = {}
+    for names, count in nodes.items():
+        for name in expand(names, f"{path}.{names}"):
+            if name in cores:
+                raise InputError(f"node {name!r} stands twice", path=f"{path}.{names}")
+            cores[name] = count
+    return cores
+
+
+@value_class
 class GrowthRequest:
     """A running job asks for more: cores on any nodes, or nodes with that many cores on each.
 
     Nodes are others than the job has; cores may be on its own.
     """
 
-    job: str
-    cores: int | None = None
-    nodes: int | None = None
-    cores_per_node: int | None = None
+    job: str = member(Name())
+    cores: OptionalWhole = member(Integer(1), default=None)
+    nodes: OptionalWhole = member(Integer(1), default=None)
+    cores_per_node: OptionalWhole = member(Integer(1), default=None)
 
     def __post_init__(self) -> None:
-        named(self.job, "job")
-        for name in ("cores", "nodes", "cores_per_node"):
-            at_least(getattr(self, name), 1, name)
+        settle_members(self)
         if (self.cores is None) == (self.nodes is None):
             raise InputError("either cores or nodes are asked for", path="")
         if (self.nodes is None) != (self.cores_per_node is None):
             raise InputError("nodes and cores_per_node need each other", path="")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_class
 class Release:
     """A running job gives back cores of some of its nodes, which may be all of them."""
 
-    job: str
-    cores: Mapping[str, int]
+    job: str = member(Name())
+    cores: WholeByName = member(CoresByHost(1), file="nodes")
 
     def __post_init__(self) -> None:
-        named(self.job, "job")
+        settle_members(self)
         if not self.cores:
             raise InputError("nothing is given back", path="nodes")
-        for name, count in self.cores.items():
-            at_least(count, 1, f"nodes.{name}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_class
+class ShrinkLimit:
+    """The fewest nodes that a job can shrink to; it holds whole nodes."""
+
+    job: str = member(Name())
+    min_nodes: Whole = member(Integer(1))
+
+    def __post_init__(self) -> None:
+        settle_members(self)
+
+
+@value_class
 class RequestBatch:
     """Everything at one moment.
 
@@ -71,13 +112,22 @@ class RequestBatch:
         asks: first come first; one of a job.
         releases: made before them.
         preemptible: jobs that may be stopped, those to be stopped first in front.
-        malleable: the fewest nodes that a job can shrink to; it holds whole nodes.
+        malleable: jobs that can shrink.
     """
 
-    asks: tuple[GrowthRequest, ...] = ()
-    releases: tuple[Release, ...] = ()
-    preemptible: tuple[str, ...] = ()
-    malleable: Mapping[str, int] = field(default_factory=dict)
+    asks: Given[tuple[GrowthRequest, ...], Collection[GrowthRequest]] = member(
+        Entries(GrowthRequest), default=(), file="requests"
+    )
+    releases: Given[tuple[Release, ...], Collection[Release]] = member(Entries(Release), default=())
+    preemptible: NameTuple = member(NameList(), default=())
+    malleable: Given[tuple[ShrinkLimit, ...], Collection[ShrinkLimit]] = member(
+        Entries(ShrinkLimit), default=()
+    )
+
+    @property
+    def least_nodes(self) -> Mapping[str, int]:
+        """The fewest nodes of the jobs that can shrink, by name."""
+        return {one.job: one.min_nodes for one in self.malleable}
 
     def check(self, snapshot: Snapshot) -> None:
         """Raise InputError where a job does not run, asks twice, or gives what it has not."""
@@ -91,7 +141,7 @@ class RequestBatch:
                 if count > has:
                     message = f"{count} is above the {has} cores that job {release.job} has there"
                     raise InputError(message, path=f"releases[{place}].nodes.{name}")
-        for name, least in self.malleable.items():
+        for name, least in self.least_nodes.items():
             held = running[name].nodes
             if any(use.cores < totals[node] for node, use in held.items()):
                 raise InputError(f"job {name} holds parts of nodes: it cannot shrink", path="malleable")
@@ -103,48 +153,21 @@ class RequestBatch:
             "requests": [ask.job for ask in self.asks],
             "releases": [release.job for release in self.releases],
             "preemptible": self.preemptible,
-            "malleable": self.malleable,
+            "malleable": [one.job for one in self.malleable],
         }
-        for member, names in lists.items():
+        for part, names in lists.items():
             seen: set[str] = set()
             for place, name in enumerate(names):
                 if name not in running:
-                    raise InputError(f"{name!r} does not run", path=f"{member}[{place}]")
+                    raise InputError(f"{name!r} does not run", path=f"{part}[{place}]")
                 if name in seen:
-                    why = (
-                        "a job has one request at a time" if member == "requests" else "it stands there twice"
-                    )
-                    raise InputError(f"{name!r}: {why}", path=f"{member}[{place}]")
+                    why = "a job has one request at a time" if part == "requests" else "it stands there twice"
+                    raise InputError(f"{name!r}: {why}", path=f"{part}[{place}]")
                 seen.add(name)
 
 
-class _Wire(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    pass
-
-
-class _AskWire(_Wire):
-    job: str
-    cores: int | None = None
-    nodes: int | None = None
-    cores_per_node: int | None = None
-
-
-class _ReleaseWire(_Wire):
-    job: str
-    nodes: dict[str, int]
-
-
-class _MalleableWire(_Wire):
-    job: str
-    min_nodes: int
-
-
-class _RequestsWire(_Wire):
-    format: str
-    requests: list[_AskWire] = []
-    releases: list[_ReleaseWire] = []
-    preemptible: list[str] = []
-    malleable: list[_MalleableWire] = []
+#: How files hold them.
+_FILE = FileForm(RequestBatch, first=("format",), own={"format": (str,)})
 
 
 def load_requests(path: str | Path, snapshot: Snapshot) -> RequestBatch:
@@ -164,43 +187,7 @@ def load_requests(path: str | Path, snapshot: Snapshot) -> RequestBatch:
 
 def parse_requests(content: bytes) -> RequestBatch:
     """Return the requests in a file's text."""
-    document = decode(content, _RequestsWire)
+    document = decode(content, _FILE.struct)
     if document.format != FORMAT:
         raise InputError(f"{document.format!r} is not {FORMAT!r}", path="format")
-    asks, releases = [], []
-    for place, ask in enumerate(document.requests):
-        try:
-            asks.append(
-                GrowthRequest(
-                    job=ask.job, cores=ask.cores, nodes=ask.nodes, cores_per_node=ask.cores_per_node
-                )
-            )
-        except InputError as error:
-            raise error.under(f"requests[{place}]") from error
-    for place, release in enumerate(document.releases):
-        try:
-            releases.append(Release(job=release.job, cores=_by_node(release.nodes)))
-        except InputError as error:
-            raise error.under(f"releases[{place}]") from error
-    least: dict[str, int] = {}
-    for place, one in enumerate(document.malleable):
-        at_least(one.min_nodes, 1, f"malleable[{place}].min_nodes")
-        if one.job in least:
-            raise InputError(f"{one.job!r}: it stands there twice", path=f"malleable[{place}]")
-        least[one.job] = one.min_nodes
-    return RequestBatch(
-        asks=tuple(asks),
-        releases=tuple(releases),
-        preemptible=tuple(document.preemptible),
-        malleable=least,
-    )
-
-
-def _by_node(nodes: dict[str, int]) -> dict[str, int]:
-    cores: dict[str, int] = {}
-    for names, count in nodes.items():
-        for name in expand(names, f"nodes.{names}"):
-            if name in cores:
-                raise InputError(f"node {name!r} stands twice", path=f"nodes.{names}")
-            cores[name] = count
-    return cores
+    return _FILE.build(document)

@@ -264,7 +264,7 @@ class SnapshotBoard:
         self, snapshot: Snapshot, waiting: str, need: int
     ) -> tuple[dict[str, tuple[str, ...]], Snapshot]:
         """Return which nodes malleable jobs give up so that ``need`` are gained, by DN-DBES's shrinking."""
-        machine = _machine(snapshot, self._requests.malleable, waiting)
+        machine = _machine(snapshot, self._requests.least_nodes, waiting)
         draft = TentativeState(machine)
         Shrinking(draft, _ATTEMPTS, _ATTEMPTS).take("", need, waiting)
         taken = {}
