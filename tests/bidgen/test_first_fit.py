@@ -67,3 +67,16 @@ def test_nodes_that_could_not_be_a_jobs_are_not_looked_at_again() -> None:
     assert placed[300] is None
     # All nodes for every job would be 90 000.
     assert sum(looked) < 301 * 3 * 64
+
+
+def test_gres_over_all_nodes_are_dealt_from_what_earlier_jobs_left() -> None:
+    nodes = [{"name": "n[1-2]", "cores": 4, "gres": {"gpu": 2}}]
+    asked = {"cores_per_node": 1, "gres_total": {"gpu": 2}}
+    cluster = snapshot(nodes, [{**asked, "nodes": 1, "priority": 9}, {**asked, "nodes": 2, "priority": 8}])
+    state = state_of(cluster)
+    window = queue_of(cluster, state.columns, StepOptions()).window
+    first, second = FirstFitPlacer(state.columns, state.topology).place_all(window)
+    assert first is not None
+    assert second is not None
+    assert first.allocation().held.gres["gpu"].tolist() == [2]
+    assert second.allocation().held.gres["gpu"].tolist() == [0, 2]
