@@ -14,6 +14,7 @@ from ..bidgen.table import BidTable
 from ..cluster.resources.capacity import BoolArray, IntArray, Resource, nothing_held
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.job_reservations import Guard
+from ..cluster.resources.pools import use_of
 
 
 class Short(NamedTuple):
@@ -96,10 +97,10 @@ class FreeState:
                 free.amounts(claim.resource)[:] = left
         kept = tuple(one.copy() for one in self._columns.kept)
         for bid in self._taken:
-            job, entries = table.demands[int(table.job[bid])].job, table.entries(bid)
-            pools.take(job, table.use(bid))
+            job, held = table.demands[int(table.job[bid])].job, table.held(bid)
+            pools.take(job, use_of(held))
             for one in kept:
-                one.take_cores(job, table.node[entries], table.cores[entries])
+                one.take(job, table.node[table.entries(bid)], held)
         empty = nothing_held(self._columns.total, free)
         return replace(self._columns, free=free, pools=pools, kept=kept, is_empty=empty)
 

@@ -16,7 +16,7 @@ from ..cluster.jobs import Span
 from ..cluster.resources.capacity import BoolArray, Capacity, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand, Variant
-from ..cluster.resources.job_reservations import Guard, KeptCores, capped_by
+from ..cluster.resources.job_reservations import Guard, HeldBack, capped_by
 
 #: Ranges up to this many counts are tried at every count, wider ones at a few.
 _EVERY_COUNT = 8
@@ -238,7 +238,7 @@ class GuardedViews:
     def __init__(self, columns: Columns, free: Capacity, guards: Sequence[Guard] = ()) -> None:
         self.free = free
         self._columns = columns
-        self._guards: tuple[Guard | KeptCores, ...] = (*guards, *columns.kept)
+        self._guards: tuple[HeldBack, ...] = (*guards, *columns.kept)
         self._views: dict[tuple[bool | str, ...], FreeView] = {}
 
     def limits(self, demand: Demand) -> tuple[bool | str, ...]:

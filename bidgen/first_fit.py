@@ -16,7 +16,7 @@ from ..cluster.resources.allocation import Allocation, add_allocation
 from ..cluster.resources.capacity import UNLIMITED_MIB, Capacity, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand, Variant
-from ..cluster.resources.job_reservations import Guard, KeptCores, capped_by
+from ..cluster.resources.job_reservations import Guard, HeldBack, capped_by
 from ..cluster.resources.pools import Use, use_of
 from ..topology.tree import Topology
 from .assemble import EVEN, EXACT, PACK, WHOLE
@@ -91,7 +91,7 @@ class FirstFitPlacer:
         self._columns = columns
         self._topology = topology
         self._free = columns.free.copy()
-        self._guards: list[Guard | KeptCores] = [guard.copy() for guard in guards]
+        self._guards: list[HeldBack] = [guard.copy() for guard in guards]
         self._guards += [kept.copy() for kept in columns.kept]
         self._limited = columns.total.memory < UNLIMITED_MIB
         self._placer = placer

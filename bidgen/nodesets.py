@@ -3,41 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 
 from ..cluster.resources.capacity import BoolArray, Capacity, IntArray
 from ..cluster.resources.columns import Columns
 from ..topology.tree import Topology
-
-
-class Nodeset(NamedTuple):
-    """A nodeset (first, last, c, g): node indices, free cores in all, gres that every node has free."""
-
-    first: int
-    last: int
-    cores: int
-    gres: int
-
-
-def nodesets(cores: IntArray, gres: IntArray, counts: list[int]) -> list[Nodeset]:
-    """Return the nodesets of nodes in a row for each count g of ``counts``, as figure 4.4 lists them.
-
-    Args:
-        cores: free cores of each node, shape (n,).
-        gres: free gres of each node, shape (n,).
-        counts: the values of g.
-    """
-    sums = np.concatenate([[0], np.cumsum(cores)])
-    found: list[Nodeset] = []
-    for count in counts:
-        first, last = runs((cores > 0) & (gres >= count))
-        found.extend(
-            Nodeset(int(start), int(end), int(sums[end + 1] - sums[start]), count)
-            for start, end in zip(first, last, strict=True)
-        )
-    return found
 
 
 def runs(mask: BoolArray, borders: BoolArray | None = None) -> tuple[IntArray, IntArray]:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from ..cluster.resources.allocation import Allocation
 from ..cluster.resources.capacity import BoolArray, Capacity, FloatArray, IntArray
 from ..cluster.resources.demand import Demand
-from ..cluster.resources.pools import Use, use_of
 
 #: Class codes of ``BidTable.bid_class``.
 CLASS_A, CLASS_B, CLASS_C = 0, 1, 2
@@ -62,10 +61,6 @@ class BidTable:
     def entries(self, bid: int) -> slice:
         """Return the slice of one bid's entries."""
         return slice(int(self.indptr[bid]), int(self.indptr[bid + 1]))
-
-    def use(self, bid: int) -> Use:
-        """Return what one bid holds in all."""
-        return use_of(self.held(bid))
 
     def held(self, bid: int) -> Capacity:
         """Return what one bid holds on each of its nodes, as views of the table."""

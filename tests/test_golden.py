@@ -16,9 +16,10 @@ from support.build import ALONE, snapshot, tree
 from aucsched import InputError, Schedule, schedule
 from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.generate import BID_ORDERS, BidOptions, generate_bids
-from aucsched.bidgen.nodesets import general_nodesets, nodesets
+from aucsched.bidgen.nodesets import general_nodesets, runs
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.jobs import JobType
+from aucsched.cluster.resources.capacity import IntArray
 from aucsched.cluster.resources.demand import Demand, DemandReader
 from aucsched.models.preference import CORRECTED, PRINTED, TABLE_4_4, preference_f
 from aucsched.topology.tree import topology_of
@@ -46,9 +47,18 @@ def figure_4_4_nodes() -> list[dict[str, Any]]:
     ]
 
 
+def nodesets(cores: IntArray, gres: IntArray, count: int) -> list[tuple[int, int, int]]:
+    """Return first and last node of each nodeset for a count g of a gres, and its free cores."""
+    first, last = runs((cores > 0) & (gres >= count))
+    ends = zip(first.tolist(), last.tolist(), strict=True)
+    return [(start, end, int(cores[start : end + 1].sum())) for start, end in ends]
+
+
 def test_figure_4_4_has_exactly_these_eight_nodesets() -> None:
     cores, gpus = np.array([[*map(int, pair.split("/"))] for pair in FIGURE_4_4.split()]).T
-    found = [(one.first + 1, one.last + 1, one.cores, one.gres) for one in nodesets(cores, gpus, [0, 1, 2])]
+    found = [
+        (first + 1, last + 1, total, g) for g in (0, 1, 2) for first, last, total in nodesets(cores, gpus, g)
+    ]
     assert found == [
         (1, 4, 18, 0),
         (6, 10, 11, 0),
@@ -92,7 +102,7 @@ def test_classes_of_bids_are_those_of_section_4_1(job: dict[str, Any], gpus: int
     free, gres = np.array([[*map(int, pair.split("/"))] for pair in FIGURE_4_4.split()]).T
     # The job's own: of nodes that have its least cores, too, for type 3.
     usable = np.where(free >= job.get("cores_per_node", 1), free, 0)
-    sets = [range(one.first, one.last + 1) for one in nodesets(usable, gres, [gpus])]
+    sets = [range(first, last + 1) for first, last, _ in nodesets(usable, gres, gpus)]
     classes, fewest = set(), len(free)
     for bid in range(len(table)):
         nodes = table.node[table.indptr[bid] : table.indptr[bid + 1]].tolist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -95,11 +95,6 @@ class KeptCores:
     jobs: frozenset[str]
     left: IntArray
 
-    @property
-    def nodes(self) -> IntArray:
-        """All nodes."""
-        return np.arange(len(self.left))
-
     def copy(self) -> KeptCores:
         """Return one whose cores are lessened independently."""
         return replace(self, left=self.left.copy())
@@ -116,23 +111,15 @@ class KeptCores:
 
     def take(self, job: Job, nodes: IntArray, held: Capacity) -> None:
         """Lessen the cores by what a job holds on some nodes."""
-        self.take_cores(job, nodes, held.cores)
-
-    def take_cores(self, job: Job, nodes: IntArray, cores: IntArray) -> None:
-        """Lessen the cores by what a job takes of some nodes."""
         if job.id in self.jobs:
-            self.left[nodes] -= cores
+            self.left[nodes] -= held.cores
 
 
-class Beside(Protocol):
-    """What some jobs have to leave free: a reservation, or cores kept for others."""
-
-    def capped(self, free: Capacity, job: Job) -> Capacity:
-        """Return what a job may take of what is free on all nodes."""
-        ...
+#: What some jobs have to leave free.
+HeldBack: TypeAlias = Guard | KeptCores
 
 
-def capped_by(guards: Iterable[Beside], free: Capacity, job: Job) -> Capacity:
+def capped_by(guards: Iterable[HeldBack], free: Capacity, job: Job) -> Capacity:
     """Return what a job may take beside kept cores and reservations.
 
     Of those reservations that it would run into that is only the room.
