@@ -102,7 +102,7 @@ COMMANDS = {
     ),
     "simulate": ("commands.simulate", "simulate", "Simulate a log under a policy and print the metrics."),
     "sweep": (
-        "sweeps.command",
+        "commands.sweep",
         "sweep",
         "Run every combination of options in parallel; can be resumed.",
     ),

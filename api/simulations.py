@@ -12,13 +12,11 @@ from ..cluster.errors import OptionError
 from ..cluster.keywords import checked, of_type, shown, with_keywords
 from ..cluster.option_fields import options_in
 from ..cluster.tabular import Tabular
+from ..cluster.tabular import chart as drawing
 from ..cluster.workload import ClusterWorkload
-from ..formats.drawing import check_drawing
 from ..formats.native.workload_file import parse_workload
 from ..formats.reading import read_document
 from ..formats.swf import SwfLog, parse_swf
-from ..simulation.charts.curves import draw_utilization
-from ..simulation.charts.gantt import draw_gantt
 from ..simulation.log_columns import workload_from_swf
 from ..simulation.logs.advance import read_advance
 from ..simulation.logs.hours import moment_of_week
@@ -146,13 +144,18 @@ class Simulation(Tabular):
             OptionError: matplotlib is missing, there is no such chart, or the file's name has another end.
         """
         result, target = self.result, None if path is None else Path(path)
-        check_drawing("plot", target, is_asked=True)
+        figure: Figure
         if of_type("chart", chart, Literal["use", "gantt"]) == "use":
-            return draw_utilization(result, target, name=self.name)
-        if not isinstance(result, NodeResult):
-            return draw_gantt(result, target, name=self.name)
-        nodes = (result.columns.names, result.columns.total.cores.tolist())
-        return draw_gantt(result, target, place_on_nodes(result), name=self.name, nodes=nodes)
+            draw = drawing("plot", path, "reports.curves", "draw_utilization")
+            figure = draw(result, target, name=self.name)
+            return figure
+        draw = drawing("plot", path, "reports.gantt", "draw_gantt")
+        if isinstance(result, NodeResult):
+            nodes = (result.columns.names, result.columns.total.cores.tolist())
+            figure = draw(result, target, place_on_nodes(result), name=self.name, nodes=nodes)
+        else:
+            figure = draw(result, target, name=self.name)
+        return figure
 
     def title(self) -> str:
         """Return the run in one line."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..cluster.errors import OptionError
-from ..cluster.option_fields import given_in, options_in
+from ..cluster.option_fields import options_in
 from ..cluster.option_table import OPTIONS_BY_NAME, StepRecord
 from ..cluster.promises import AUTO, BACKFILL, NONE
 from ..models.aucsched1 import Aucsched1
@@ -50,9 +50,10 @@ class StepOptions(StepRecord):
     began: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in given_in(self).items():
-            if name in OPTIONS_BY_NAME:
-                OPTIONS_BY_NAME[name].check(value)
+        given = vars(self)
+        for name, option in OPTIONS_BY_NAME.items():
+            if given.get(name) is not None:
+                option.check(given[name])
         self._check_ignored()
         self._check_strategy()
 

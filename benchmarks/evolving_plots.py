@@ -33,8 +33,8 @@ from aucsched.negotiation.transport.listener import Listener
 from aucsched.negotiation.transport.party import Party
 from aucsched.negotiation.transport.party_journal import PartyJournal
 from aucsched.negotiation.transport.serve import TERMS, serve_applications
-from aucsched.simulation.charts.canvas import new_figure, styled
-from aucsched.simulation.charts.curves import waits_in_order
+from aucsched.reports.canvas import new_figure, styled
+from aucsched.reports.curves import waits_in_order
 from aucsched.simulation.evolving.evolving_run import simulate_evolving
 from aucsched.simulation.workloads.evolving import QUADFLOW, dynamic_esp, quadflow_phases
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ischeduler_points import BETAS, LIMITS, PAPERS, SHARES, TABLE_3_SHARES, Point
 from ischeduler_tables import Means, baseline
 
-from aucsched.simulation.charts.canvas import new_figure, styled
+from aucsched.reports.canvas import new_figure, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -91,7 +91,7 @@ def _order(workload: str) -> tuple[int, str]:
 
 
 def _figure(columns: int = 1) -> tuple[Any, Any]:
-    from aucsched.simulation.charts.canvas import new_figure
+    from aucsched.reports.canvas import new_figure
 
     return new_figure(2.6, 1, columns)
 
@@ -103,7 +103,7 @@ def _save(figure: Any, path: Path) -> None:
 
 def _draw_bars(rows: list[_Run], metric: str, factor: float, what: str, path: Path) -> None:
     """Draw one bar a run, with a line across it at the thesis's number."""
-    from aucsched.simulation.charts.canvas import styled
+    from aucsched.reports.canvas import styled
 
     workloads = sorted({row["workload"] for row in rows}, key=_order)
     labels = sorted({row["label"] for row in rows})
@@ -161,7 +161,7 @@ def _draw_bars(rows: list[_Run], metric: str, factor: float, what: str, path: Pa
 
 def _draw_shares(rows: list[_Run], path: Path) -> None:
     """Draw the shares of jobs (a) and of their run times (b) by level."""
-    from aucsched.simulation.charts.canvas import styled
+    from aucsched.reports.canvas import styled
 
     labels = sorted({row["label"] for row in rows})
     with styled():

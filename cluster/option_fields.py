@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import FrozenInstanceError, dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from math import inf
 from pathlib import Path
@@ -219,15 +219,24 @@ def options_in(*records: Any) -> dict[str, Option[Any]]:
     """Return the options of records by name, in the order in which they are written."""
     found: dict[str, Option[Any]] = {}
     for record in records:
-        for base in reversed(record.__mro__):
-            found |= {name: one for name, one in vars(base).items() if isinstance(one, Option)}
+        found |= _options_of(record)
     return found
+
+
+@cache
+def _options_of(record: Any) -> Mapping[str, Option[Any]]:
+    return {
+        name: one
+        for base in reversed(record.__mro__)
+        for name, one in vars(base).items()
+        if isinstance(one, Option)
+    }
 
 
 def given_in(record: object) -> dict[str, Any]:
     """Return the options that a record was given, without those that have their defaults."""
-    given = vars(record)
-    return {name: given[name] for name in options_in(type(record)) if given[name] is not None}
+    given, kind = vars(record), record.__class__
+    return {name: given[name] for name in options_in(kind) if given[name] is not None}
 
 
 _Record = TypeVar("_Record")

@@ -10,6 +10,8 @@ from typing import Any
 
 from .text import escaped
 
+#: The package, below which rooms above this one are looked up when somebody asks.
+_ROOT = __name__.split(".", maxsplit=1)[0]
 #: Rows that a notebook shows, and lines of a summary; the others are counted.
 _SHOWN, _LINES = 40, 8
 #: Most characters of a cell and of a line in a summary.
@@ -24,10 +26,9 @@ def chart(option: str, path: str | Path | None, module: str, name: str) -> Calla
     Raises:
         OptionError: matplotlib is missing, or the file's name has another end than a picture's.
     """
-    root = __name__.split(".", maxsplit=1)[0]
     target = None if path is None else Path(path)
-    import_module(f"{root}.formats.drawing").check_drawing(option, target, is_asked=True)
-    draw: Callable[..., Any] = getattr(import_module(f"{root}.{module}"), name)
+    import_module(f"{_ROOT}.formats.drawing").check_drawing(option, target, is_asked=True)
+    draw: Callable[..., Any] = getattr(import_module(f"{_ROOT}.{module}"), name)
     return draw
 
 
@@ -54,6 +55,15 @@ class Tabular:
         import msgspec  # noqa: PLC0415 - a type of this room alone loads nothing
 
         return msgspec.json.format(msgspec.json.encode(self.to_dict()), indent=2).decode() + "\n"
+
+    def save(self, path: str | Path) -> None:
+        """Write the result: its table (``.csv``, ``.parquet``), all of it (``.json``), or a page (``.html``).
+
+        Raises:
+            InputError: the file cannot be written.
+            OptionError: its name has another end, or pyarrow is missing.
+        """
+        import_module(f"{_ROOT}.reports.table_files").save_result(self, path)
 
     def title(self) -> str:
         """Return the result in one line."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.option_table import STEP, read_by
-from .built_options import click_option, in_order
+from .built_options import click_option, in_order, in_section
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +26,9 @@ snapshot_argument = click.argument("snapshot", metavar="SNAPSHOT", type=_ANY_PAT
 
 
 #: The options of the auction; those not given are None.
-auction_options = in_order(click_option(option, STEP, ranges=False) for option in read_by(STEP))
+auction_options = in_section(
+    "The auction", *(click_option(option, STEP, ranges=False) for option in read_by(STEP))
+)
 text_output_option = click.option(
     "-o", "--output", type=_ANY_PATH, default="-", help="File to write instead of standard output."
 )

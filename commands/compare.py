@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from .auction_options import auction_options, output_options, snapshot_argument, top_option
+from .built_options import SectionCommand
 from .outputs import file_name, html_option
 
 
-@click.command()
+@click.command(cls=SectionCommand)
 @snapshot_argument
 @click.option(
     "--within",
@@ -45,7 +46,7 @@ def compare(
     from ..cluster.errors import InputError
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import write_text
-    from ..reports.comparison_text import render_comparison
+    from ..reports.schedule_text import render_comparison
     from .auction_options import step_options, write_rich
 
     checked = step_options(options)

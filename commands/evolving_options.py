@@ -186,7 +186,7 @@ def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: 
     if options["jobs_out"] is not None:
         write_text(options["jobs_out"], evolving_jobs_csv(played.run))
     if options["plot"] is not None:
-        from ..simulation.charts.curves import draw_evolving
+        from ..reports.curves import draw_evolving
 
         refused = replace(chosen, setting=replace(chosen.setting, serves=False))
         runs = {"requests refused": simulate_evolving(made, refused).run, "as asked for": played.run}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .auction_options import auction_options, output_options, snapshot_argument
+from .built_options import SectionCommand
 from .outputs import file_name, html_option
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     _Answer = tuple[Explanation | Overview, Callable[[Console], None]]
 
 
-@click.command()
+@click.command(cls=SectionCommand)
 @snapshot_argument
 @click.argument("job", metavar="[JOB]", required=False)
 @auction_options
@@ -92,7 +93,7 @@ def _job(snapshot: Snapshot, job: str, options: StepOptions, made: Schedule | No
 
 def _prices(snapshot: Snapshot, options: StepOptions) -> _Answer:
     from ..auction.explain.overview import overview
-    from ..reports.overview_text import render_overview
+    from ..reports.explanation_text import render_overview
 
     found = overview(snapshot, options)
     return found, lambda console: render_overview(found, console)

@@ -10,6 +10,7 @@ import click
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import flag_of, taken_from
 from ..simulation.negotiated.negotiation_options import NegotiationOptions
+from .built_options import SectionCommand
 from .negotiate_options import (
     RESULT_OPTIONS,
     batch_options,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ..simulation.negotiated.negotiated_run import Negotiated
 
 
-@click.command(short_help="Let the batch scheduler and the runtime scheduler negotiate.")
+@click.command(cls=SectionCommand, short_help="Let the batch scheduler and the runtime scheduler negotiate.")
 @click.argument("workload", required=False, type=click.Path(allow_dash=True))
 @play_options
 @batch_options

@@ -18,7 +18,7 @@ from ..simulation.negotiated.negotiation_options import (
     RuntimeOptions,
     SharedOptions,
 )
-from .built_options import Decorator, click_option, in_order
+from .built_options import Decorator, click_option, in_order, in_section
 from .outputs import format_option, output_option, shown
 
 if TYPE_CHECKING:
@@ -132,15 +132,14 @@ def _options(*records: type) -> Decorator:
     return in_order(click_option(one, **_MORE.get(one.name, {})) for one in options_in(*records).values())
 
 
-play_options = _options(SharedOptions, PlayOptions)
-batch_options = in_order(
-    [
-        _options(BatchOptions),
-        *(click_option(one, NEGOTIATE, before="Mapper auction, of each Map. ") for one in read_by(NEGOTIATE)),
-    ]
+play_options = in_section("Workload", _options(SharedOptions, PlayOptions))
+batch_options = in_section(
+    "Batch scheduler",
+    _options(BatchOptions),
+    *(click_option(one, NEGOTIATE, before="Mapper auction, of each Map. ") for one in read_by(NEGOTIATE)),
 )
-runtime_options = _options(RuntimeOptions)
-result_options = in_order([format_option, output_option, _options(NegotiationFiles)])
+runtime_options = in_section("Runtime scheduler", _options(RuntimeOptions))
+result_options = in_section("Output", format_option, output_option, _options(NegotiationFiles))
 
 
 def play_from(workload: str, options: dict[str, Any]) -> Play:
@@ -209,8 +208,8 @@ def check_result_options(options: dict[str, Any]) -> None:
 def write_result(result: Negotiated, options: dict[str, Any]) -> None:
     """Write the files that the options name, then the metrics."""
     from ..formats.native.write import write_text
+    from ..reports.negotiation_chart import draw_malleable
     from ..simulation.negotiated.negotiated_report import jobs_csv, negotiated_text, to_document, to_json
-    from ..simulation.negotiated.negotiation_chart import draw_malleable
     from ..simulation.negotiated.trace import mermaid, trace_json, trace_text
 
     if options["trace"] is not None:

@@ -11,6 +11,7 @@ from ..cluster.errors import OptionError
 from ..cluster.option_fields import taken_from
 from ..cluster.text import one_line
 from ..simulation.negotiated.negotiation_options import NegotiationOptions
+from .built_options import SectionCommand
 from .negotiate_options import (
     batch_options,
     keep_runs,
@@ -24,7 +25,9 @@ from .outputs import OUTPUT
 from .party_links import identity_of, journal_in, link_of, link_options, runtime_side, tell
 
 
-@click.command(short_help="Run the batch scheduler of a negotiation with an irtsched process.")
+@click.command(
+    cls=SectionCommand, short_help="Run the batch scheduler of a negotiation with an irtsched process."
+)
 @click.argument("workload", type=click.Path(allow_dash=True))
 @play_options
 @batch_options
@@ -61,7 +64,9 @@ def ibsched(workload: str, **options: Any) -> None:
     write_text("-", f"{one_line(play.name)}: {len(done)} of {len(play.arrivals)} jobs are done\n")
 
 
-@click.command(short_help="Run the runtime scheduler of a negotiation with an ibsched process.")
+@click.command(
+    cls=SectionCommand, short_help="Run the runtime scheduler of a negotiation with an ibsched process."
+)
 @click.argument("workload", type=click.Path(allow_dash=True), required=False)
 @click.option(
     "--clusters",

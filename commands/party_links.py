@@ -15,7 +15,7 @@ import click
 from ..cluster.errors import InputError, OptionError
 from ..cluster.option_fields import Option, options_in, taken_from
 from ..simulation.negotiated.negotiation_options import NegotiationOptions
-from .built_options import click_option, in_order
+from .built_options import click_option, in_section
 from .negotiate_options import check_result_options, play_from, write_result
 from .outputs import progress_over, say
 
@@ -72,8 +72,9 @@ _PATHS = {
     "secret_file": click.Path(exists=True, dir_okay=False, path_type=Path),
     "journal": click.Path(file_okay=False, path_type=Path),
 }
-link_options = in_order(
-    click_option(one, kind=_PATHS.get(name)) for name, one in options_in(LinkOptions).items()
+link_options = in_section(
+    "Link to the other party",
+    *(click_option(one, kind=_PATHS.get(name)) for name, one in options_in(LinkOptions).items()),
 )
 
 

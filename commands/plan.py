@@ -36,8 +36,8 @@ def plan(snapshot: str, jobs: int, gantt: Path | None, form: str, output: str, t
     from ..formats.drawing import check_drawing
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import write_text
-    from ..reports.plan_text import render_plan
-    from ..simulation.charts.gantt import draw_plan
+    from ..reports.gantt import draw_plan
+    from ..reports.schedule_text import render_plan
     from .auction_options import write_rich
 
     check_drawing("--gantt", gantt)

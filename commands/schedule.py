@@ -12,7 +12,7 @@ import click
 from ..cluster.option_fields import options_in
 from ..cluster.option_table import OPTIONS_BY_NAME, SCHEDULE, StepRecord
 from .auction_options import auction_options, snapshot_argument, text_output_option, top_option
-from .built_options import click_option
+from .built_options import SectionCommand, click_option
 from .outputs import html_option
 from .topology_override import topology_option, with_topology
 
@@ -44,7 +44,7 @@ def _window_of(last: str | None, snapshot: str) -> int | None:
     return None if last is None else load_schedule(last).next_window
 
 
-@click.command()
+@click.command(cls=SectionCommand)
 @snapshot_argument
 @topology_option
 @auction_options
@@ -123,7 +123,7 @@ def schedule(
         _write_placement(loaded, result, output)
     else:
         from ..auction.baseline import first_fit_by_priority
-        from ..reports.award_text import render
+        from ..reports.schedule_text import render
 
         baseline = first_fit_by_priority(loaded, checked.window, checked.reservations)
         write_rich(output, lambda console: render(loaded, result, baseline, console, top=top))

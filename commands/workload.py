@@ -81,7 +81,7 @@ def _described_log(
 ) -> tuple[dict[str, Any], str]:
     """Return a log's figures, and as text; draw it where it is asked for."""
     from ..formats.swf import parse_swf
-    from ..simulation.charts.curves import draw_workload
+    from ..reports.curves import draw_workload
     from ..simulation.workloads.describe import describe as figures_of
     from ..simulation.workloads.describe import description_text
 

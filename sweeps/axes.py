@@ -30,6 +30,7 @@ class Axis:
         what: what a value should be, for people.
         help: for --help.
         is_whole: values are integers.
+        section: what of a run it varies, a heading of ``--help``.
         split: returns the texts of the values of a list.
     """
 
@@ -39,6 +40,7 @@ class Axis:
     what: str
     help: str
     is_whole: bool = False
+    section: str = ""
     split: Callable[[str], list[str]] = lambda text: text.split(",")
 
     @property
@@ -126,9 +128,13 @@ def axis_of(option: Option[Any]) -> Axis:
     return Axis(name=option.name, metavar="NAME,…", read=_name, what="a name", help=text)
 
 
-def _swept(record: type) -> tuple[Axis, ...]:
-    return tuple(axis_of(option) for option in options_in(record).values() if option.is_swept)
+def _swept(record: type, section: str) -> tuple[Axis, ...]:
+    options = options_in(record).values()
+    return tuple(replace(axis_of(option), section=section) for option in options if option.is_swept)
 
+
+#: Headings of axes.
+LOGS, NODES = "Logs", "Workloads of nodes"
 
 #: In the order in which the grid is nested: the last varies fastest.
 _AXES = (
@@ -147,7 +153,7 @@ _AXES = (
         what="a name",
         help="Orders of the waiting queue (WORKLOAD only).",
     ),
-    *_swept(PassOptions),
+    *_swept(PassOptions, NODES),
     Axis(
         name="processors",
         metavar="N,…",
@@ -156,8 +162,8 @@ _AXES = (
         help="Size of the machine (SWF logs only); default: from the log's header.",
         is_whole=True,
     ),
-    *_swept(LogRecord),
-    *(axis_of(option) for option in read_by(SWEEP) if option.name != "seed"),
+    *_swept(LogRecord, LOGS),
+    *(replace(axis_of(option), section="The auction") for option in read_by(SWEEP) if option.name != "seed"),
     Axis(
         name="topology",
         metavar="NETWORK,…",
@@ -165,11 +171,8 @@ _AXES = (
         what="linear, or a network's sizes such as torus:16x8x8",
         help="The input's nodes on other networks: linear, torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16.",
     ),
-    *_swept(PriceOptions),
-    *(
-        replace(axis_of(option), help=f"For policy negotiate: {option.help[0].lower()}{option.help[1:]}")
-        for option in SWEPT.values()
-    ),
+    *_swept(PriceOptions, NODES),
+    *(replace(axis_of(option), section="Policy negotiate") for option in SWEPT.values()),
 )
 AXES: Mapping[str, Axis] = {axis.name: axis for axis in _AXES}
 

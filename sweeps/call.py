@@ -17,6 +17,7 @@ from ..formats.drawing import check_drawing
 from ..formats.native.workload_file import workload_to_json
 from ..formats.native.write import snapshot_to_json
 from ..formats.swf import SwfLog, swf_text
+from ..reports.table_files import SUFFIXES
 from ..simulation.own_policy import Factory, name_of
 from .axes import AXES, Row, Value
 from .drive import sweep as drive
@@ -60,12 +61,11 @@ class Sweep(Tabular):
         return {"format": FORMAT, "rows": rows_of(self.columns)}
 
     def save(self, path: str | Path) -> None:
-        """Write the table, ``.csv`` or ``.parquet``.
-
-        Raises:
-            InputError: the file cannot be written.
-        """
-        write_table(Path(path), self.rows)
+        """Write the table as the command does (``.csv``, ``.parquet``), or as every result is saved."""
+        if Path(path).suffix.lower() in SUFFIXES:
+            write_table(Path(path), self.rows)
+        else:
+            Tabular.save(self, path)
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Draw the runs: quality first, time last.

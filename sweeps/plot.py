@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ..cluster.errors import OptionError
 from ..formats.drawing import save_figure
-from ..simulation.charts.canvas import new_figure, styled
+from ..reports.canvas import new_figure, styled
 from .axes import Row, Value
 from .run_plan import FAILED, RunPlan
 

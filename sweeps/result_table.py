@@ -5,22 +5,16 @@ Both files hold the same values.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import options_in
 from ..cluster.text import plural
-from ..formats.binary import write_bytes
-from ..formats.native.write import write_text
+from ..reports.table_files import SUFFIXES, check_suffix, write_columns
 from ..simulation.simulate_options import PolicyOptions
-from .axes import AXES, Row, Value
-
-SUFFIXES = (".csv", ".parquet")
+from .axes import AXES, Row
 
 #: Columns in front of all others, and behind them.
 _FIRST = ("run", "input", "input_sha256")
@@ -47,10 +41,7 @@ def check_tables(paths: Sequence[Path]) -> None:
         OptionError: a suffix is none there is a table for, a name stands twice, or pyarrow is not installed.
     """
     for path in paths:
-        if path.suffix.lower() not in SUFFIXES:
-            raise OptionError(f"-o {path}: the name ends in none of {', '.join(SUFFIXES)}")
-        if path.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
-            raise OptionError(f"-o {path} needs pyarrow: pip install 'aucsched[data]'")
+        check_suffix("-o", path, SUFFIXES)
     if len(set(paths)) < len(paths):
         raise OptionError("-o: a file stands twice")
 
@@ -81,42 +72,8 @@ def write_table(path: Path, rows: Sequence[Row]) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    if path.suffix.lower() == ".parquet":
-        write_bytes(path, to_parquet(rows))
-    else:
-        write_text(path, to_csv(rows))
-
-
-def to_csv(rows: Sequence[Row]) -> str:
-    """Return the rows as CSV; a missing value is an empty field, floats read back exactly."""
-    columns = columns_of(rows)
-    types = {name: type_of(name, rows) for name in columns}
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_as(types[name], row.get(name)) for name in columns] for row in rows)
-    return text.getvalue()
-
-
-def to_parquet(rows: Sequence[Row]) -> bytes:
-    """Return the rows as Parquet: 64-bit integers, 64-bit floats, texts; a missing value is null."""
-    import pyarrow as pa  # noqa: PLC0415 - the extra may be absent
-    from pyarrow import parquet  # noqa: PLC0415
-
-    arrow = {int: pa.int64(), float: pa.float64(), str: pa.string()}
-    columns = columns_of(rows)
-    types = {name: type_of(name, rows) for name in columns}
-    arrays = {
-        name: pa.array([_as(types[name], row.get(name)) for row in rows], type=arrow[types[name]])
-        for name in columns
-    }
-    sink = io.BytesIO()
-    parquet.write_table(pa.table(arrays), sink)
-    return sink.getvalue()
-
-
-def _as(kind: type[int | float | str], value: Value) -> Value:
-    return None if value is None else kind(value)
+    columns = {name: [row.get(name) for row in rows] for name in columns_of(rows)}
+    write_columns(path, columns, {name: type_of(name, rows) for name in columns})
 
 
 #: Columns of the table: metric, what people read, what it is multiplied by, digits after the point.

@@ -120,7 +120,7 @@ class Plan(Tabular):
 
     def plot(self, snapshot: Snapshot, path: str | Path | None = None) -> Any:
         """Draw the nodes over the time to come; arguments, result and errors as in ``Schedule.plot``."""
-        draw = chart("plot", path, "simulation.charts.gantt", "draw_plan")
+        draw = chart("plot", path, "reports.gantt", "draw_plan")
         return draw(snapshot, self, None if path is None else Path(path))
 
     def to_json(self) -> str:

@@ -11,6 +11,7 @@ import click
 from ...cluster.errors import OptionError
 from ...cluster.promises import AUTO, BACKFILL, NONE, PLAN, check_promise
 from ..auction_options import auction_options
+from ..built_options import SectionCommand
 from ..outputs import OUTPUT
 from .live_options import (
     gate_for_option,
@@ -30,7 +31,7 @@ _MIB = 2**20
 RESPONSE_PROMISE = "15m"
 
 
-@click.command()
+@click.command(cls=SectionCommand)
 @licence_option
 @click.option("--interval", metavar="SECONDS", type=click.FloatRange(0.1), default=10.0, show_default=True,
               help="From the beginning of one pass to that of the next.")  # fmt: skip

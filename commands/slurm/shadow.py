@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..auction_options import auction_options
+from ..built_options import SectionCommand
 from ..snapshot import answer_options
 from .live_options import (
     interval_option,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _MIB = 2**20
 
 
-@click.command()
+@click.command(cls=SectionCommand)
 @click.option(
     "-o",
     "--log",

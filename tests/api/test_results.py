@@ -173,3 +173,23 @@ def test_what_a_policy_reads_reaches_it() -> None:
     assert narrow != wide
     weighted = aucsched.simulate(DAYS, order="weight", queue_weights={1: 5.0}, checked=True)
     assert weighted.settings == {}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "json", "html"])
+def test_every_result_is_saved_in_four_forms(suffix: str, tmp_path: Path) -> None:
+    snapshot = aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)])
+    found = (aucsched.schedule(snapshot), aucsched.simulate(DAYS), aucsched.plan(snapshot))
+    for number, result in enumerate((*found, aucsched.sweep(snapshot, window=[1, 2]))):
+        path = tmp_path / f"{number}.{suffix}"
+        result.save(path)
+        content = path.read_bytes()
+        if suffix == "csv":
+            assert content.decode().splitlines()[0].split(",") == list(result.columns)
+        elif suffix == "parquet":
+            assert list(pd.read_parquet(path)) == list(result.columns)
+        elif suffix == "json":
+            assert content.decode() == result.to_json()
+        else:
+            assert b"<table>" in content
+    with pytest.raises(aucsched.OptionError, match="the name ends in none of"):
+        found[0].save(tmp_path / "x.txt")

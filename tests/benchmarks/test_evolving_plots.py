@@ -9,7 +9,7 @@ import evolving_plots
 import pytest
 from evolving_plots import draw_waits, overhead
 
-from aucsched.simulation.charts.curves import waits_in_order
+from aucsched.reports.curves import waits_in_order
 
 #: The captions: whose waits each figure shows, 9 of type L alone.
 CAPTIONS = {

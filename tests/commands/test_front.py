@@ -15,8 +15,8 @@ from support.build import snapshot
 from aucsched import Award, BidClass, Node, Refusal, Resources, Snapshot, schedule
 from aucsched.auction.baseline import first_fit_by_priority
 from aucsched.cli import COMMANDS, run
-from aucsched.reports.award_text import render
 from aucsched.reports.console_tables import Column, LiteralConsole, Wrapped, table_of
+from aucsched.reports.schedule_text import render
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FULL = str(EXAMPLES / "emulated-1408-full.json")

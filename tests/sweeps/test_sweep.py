@@ -23,7 +23,7 @@ import aucsched as package
 from aucsched.cli import run
 from aucsched.formats.native.read import load_snapshot
 from aucsched.sweeps.axes import AXES
-from aucsched.sweeps.result_table import to_csv
+from aucsched.sweeps.result_table import write_table
 from aucsched.sweeps.run_plan import KINDS, make_plan
 
 
@@ -86,7 +86,8 @@ def test_a_row_names_its_input_all_options_and_versions(swept: Path) -> None:
 
 def test_parquet_holds_what_the_csv_holds(swept: Path) -> None:
     table = parquet.read_table(swept / "s.parquet")
-    assert to_csv(table.to_pylist()) == (swept / "s.csv").read_text()
+    write_table(swept / "again.csv", table.to_pylist())
+    assert (swept / "again.csv").read_text() == (swept / "s.csv").read_text()
     types = {field.name: str(field.type) for field in table.schema}
     assert types["window"] == types["work_limit"] == types["jobs_started"] == "int64"
     assert types["priority"] == types["seconds.step"] == types["time_limit_s"] == "double"
@@ -375,7 +376,7 @@ def test_the_same_content_under_another_name_goes_on(swept: Path, tmp_path: Path
 def test_parquet_is_refused_without_its_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("aucsched.sweeps.result_table.find_spec", lambda _: None)
+    monkeypatch.setattr("aucsched.reports.table_files.find_spec", lambda _: None)
     line = refusal(capsys, small(tmp_path), "-o", tmp_path / "x.parquet")
     assert line.endswith("x.parquet needs pyarrow: pip install 'aucsched[data]'")
 

@@ -1,16 +1,24 @@
-"""A schedule as text: which jobs start where, which wait and why, and the solve in one line."""
+"""What the auction would do with a snapshot as text: its award, a comparison, a plan.
+
+A schedule says which jobs start where, which wait and why, and the solve in one line. A comparison sets
+first-fit and Slurm's plan beside it; a plan says when and where each job starts.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 
 from rich.console import Console, Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from ..auction.baseline import Baseline
 from ..auction.explain.arrays import WaitingRow, waiting_rows
-from ..auction.explain.words import number
+from ..auction.explain.comparison import Comparison, Line, Total, least_cores
+from ..auction.explain.words import duration, listed, number, shortened
+from ..auction.planning.plan import Plan
 from ..cluster.jobs import Job
 from ..cluster.schedule import Award, Reason, Schedule, Status
 from ..cluster.snapshot import Snapshot
@@ -162,3 +170,139 @@ def _baseline_line(schedule: Schedule, jobs: Mapping[str, Job], baseline: Baseli
         f"priority {number(ours)}; "
         f"first-fit by priority would start {len(baseline.started)}, priority {number(baseline.priority)}."
     )
+
+
+_COLUMNS = (
+    Column(name="job"),
+    Column(name="priority", is_right=True),
+    Column(name="cores", is_right=True, leaves=1),
+    Column(name="auction"),
+    Column(name="first-fit"),
+    Column(name="Slurm's plan", is_text=True),
+)
+_TOTALS = (
+    Column(name="", is_text=True),
+    *(Column(name=name, is_right=True) for name in ("jobs", "cores", "priority")),
+)
+
+
+def render_comparison(found: Comparison, console: Console, *, top: int | None = None) -> None:
+    """Print the first ``top`` jobs on which any of the three would act, then the totals."""
+    acting = [line for line in found.lines if line.auction or line.first_fit or line.planned is not None]
+    columns = _COLUMNS if found.slurm is not None else _COLUMNS[:-1]
+    console.print(table_of("", columns, [_row(line)[: len(columns)] for line in acting[:top]], console))
+    if top is not None and len(acting) > top:
+        console.print(Text(f"{plural(len(acting) - top, 'more job')} on which any of them would act."))
+    hidden = len(found.lines) - len(acting)
+    if hidden:
+        waits = "waits" if hidden == 1 else "wait"
+        console.print(Text(f"{plural(hidden, 'more job')} {waits} under all of them."))
+    console.print(Text(), table_of("", _TOTALS, list(_totals(found)), console), sep="\n")
+    if found.slurm is None:
+        console.print(Text("\nNo job of the snapshot has an expected start time: Slurm's plan is not known."))
+
+
+def _row(line: Line) -> tuple[str, ...]:
+    return (
+        line.job.id,
+        number(line.job.priority),
+        str(least_cores(line.job)),
+        "now" if line.auction else "waits",
+        "now" if line.first_fit else "waits",
+        _plan(line),
+    )
+
+
+def _plan(line: Line) -> str:
+    if line.planned is None:
+        return "not planned"
+    moment = datetime.fromtimestamp(line.planned, UTC).strftime("%H:%M:%S UTC")
+    return moment if line.planned_wait_s is None else f"{moment} (+{duration(line.planned_wait_s)})"
+
+
+def _totals(found: Comparison) -> Iterator[tuple[str, ...]]:
+    yield ("the auction starts now", *_figures(found.auction))
+    yield ("first-fit by priority starts now", *_figures(found.first_fit))
+    if found.slurm is not None:
+        yield (f"Slurm's plan starts within {duration(found.within_s)}", *_figures(found.slurm))
+
+
+def _figures(total: Total) -> tuple[str, str, str]:
+    return str(total.jobs), str(total.cores), number(total.priority)
+
+
+def render_plan(snapshot: Snapshot, plan: Plan, console: Console, *, top: int | None = None) -> None:
+    """Print a plan, of each list the first ``top``; UTC where the snapshot has a time."""
+    for part in _parts(snapshot, plan, console, top):
+        console.print(part)
+
+
+def _parts(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) -> Iterator[RenderableType]:
+    if plan.planned:
+        yield _planned(snapshot, plan, console, top)
+        yield Text()
+    outside = [one for one in plan.unplanned if one.reason is Reason.WINDOW]
+    inside = [one for one in plan.unplanned if one.reason is not Reason.WINDOW]
+    if inside:
+        waiting = waiting_rows(inside)
+        rows = [(row.name, row.reason.value, row.detail) for row in waiting[:top]]
+        if len(rows) < len(waiting):
+            rows.append(("…", "", f"{sum(len(row.jobs) for row in waiting[len(rows) :])} more"))
+        table = table_of(f"{plural(len(inside), 'job')} cannot be planned", _NEVER, rows, console)
+        yield table
+        yield Text()
+    now = sum(one.start == plan.time for one in plan.planned)
+    starts = "starts" if now == 1 else "start"
+    yield Text(f"{plural(len(plan.planned), 'job')} planned, {now} {starts} now. {_last(plan)}".rstrip())
+    if outside:
+        yield Text(f"--jobs leaves out {plural(len(outside), 'job')}.")
+    if plan.overdue:
+        yield Text(f"Running past their end, planned to end in a second: {listed(plan.overdue)}.")
+    if plan.endless:
+        yield Text(f"Running without a time limit, planned never to end: {listed(plan.endless)}.")
+
+
+_PLANNED = (
+    Column(name="job"),
+    Column(name="priority", is_right=True, leaves=3),
+    Column(name="starts in"),
+    Column(name="start", leaves=4),
+    Column(name="end", leaves=2),
+    Column(name="cores", is_right=True),
+    Column(name="nodes", is_right=True, leaves=1),
+    Column(name="where", is_text=True),
+)
+_NEVER = (Column(name="job"), Column(name="reason"), Column(name="why", is_text=True))
+
+
+def _planned(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) -> Table:
+    priority = {job.id: job.priority for job in snapshot.jobs}
+    rows: list[tuple[str, ...]] = []
+    for one in sorted(plan.planned, key=lambda one: one.start)[:top]:
+        names = tuple(one.nodes)
+        wait = one.start - plan.time
+        row = (
+            one.job,
+            number(priority[one.job]),
+            duration(wait) if wait else "now",
+            _moment(one.start, snapshot.time),
+            "never" if one.end is None else _moment(one.end, snapshot.time),
+            str(sum(use.cores for use in one.nodes.values())),
+            str(len(names)),
+            shortened(names),
+        )
+        rows.append(row)
+    if len(rows) < len(plan.planned):
+        rows.append(("…", *[""] * 6, f"{len(plan.planned) - len(rows)} more"))
+    return table_of("The plan", _PLANNED, rows, console)
+
+
+def _last(plan: Plan) -> str:
+    ends = [one.end for one in plan.planned if one.end is not None]
+    return f"The last ends in {duration(max(ends) - plan.time)}." if ends else ""
+
+
+def _moment(time: float, now: float | None) -> str:
+    if now is None:
+        return f"{time:g} s"
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formats.drawing import literal, save_figure
-from ...formats.swf import SwfLog
-from ..evolving.evolving_loop import EvolvingRun
-from ..evolving.evolving_report import waits_by_type
-from ..log_columns import Workload
-from ..result import Result
+from ..formats.drawing import literal, save_figure
+from ..formats.swf import SwfLog
+from ..simulation.evolving.evolving_loop import EvolvingRun
+from ..simulation.evolving.evolving_report import waits_by_type
+from ..simulation.log_columns import Workload
+from ..simulation.result import Result
 from .canvas import BLUE, GREY, ORANGE, count_axis, legend_above, new_figure, styled, time_unit, write_title
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...formats.drawing import literal, save_figure
-from ...negotiation.runtime.runtime_machine import places
-from ..charts.canvas import GREY, ORANGE, count_axis, new_figure, points_per_unit, styled, time_unit
-from .negotiated_run import Negotiated
+from ..formats.drawing import literal, save_figure
+from ..negotiation.runtime.runtime_machine import places
+from ..simulation.negotiated.negotiated_run import Negotiated
+from .canvas import GREY, ORANGE, count_axis, new_figure, points_per_unit, styled, time_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ import pytest
 from support.run import aucsched
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Resources, save_workload
-from aucsched.simulation.charts.curves import draw_utilization
-from aucsched.simulation.charts.gantt import draw_gantt
+from aucsched.reports.curves import draw_utilization
+from aucsched.reports.gantt import draw_gantt
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.node_result import NodeResult
 from aucsched.simulation.placement import place_on_nodes

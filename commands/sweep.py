@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
@@ -11,24 +11,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError
-from ..commands.outputs import html_option, note
-from .axes import AXES
+from ..sweeps.axes import AXES
+from .built_options import SectionCommand, in_order, in_section
+from .outputs import html_option, note
 
 if TYPE_CHECKING:
-    from .axes import Row
-    from .drive import Executor, SweepStart
+    from ..sweeps.axes import Row
+    from ..sweeps.drive import Executor, SweepStart
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-def _axes(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add an option for each axis; those not given are None."""
-    for axis in reversed(tuple(AXES.values())):
-        command = click.option(axis.option, axis.name, metavar=axis.metavar, help=axis.help)(command)
-    return command
+#: An option for each axis; those not given are None.
+_axes = in_order(
+    in_section(axis.section, click.option(axis.option, axis.name, metavar=axis.metavar, help=axis.help))
+    for axis in AXES.values()
+)
 
 
-@click.command()
+@click.command(cls=SectionCommand)
 @click.argument("source", metavar="WORKLOAD|SNAPSHOT", type=click.Path(allow_dash=True, readable=False))
 @_axes
 @click.option(
@@ -64,15 +65,15 @@ def sweep(
     A sweep that was stopped resumes when the same command is given again: only runs in progress are lost.
     With more values or another option the sweep grows: completed runs are not repeated.
     """
-    from ..commands.outputs import progress_over
     from ..formats.binary import is_stream
     from ..formats.drawing import check_drawing
     from ..formats.native.write import write_text
-    from .call import Sweep
-    from .drive import sweep as sweep_plan
-    from .plot import check_panels, draw_sweep
-    from .result_table import check_tables, summary
-    from .run_plan import make_plan
+    from ..sweeps.call import Sweep
+    from ..sweeps.drive import sweep as sweep_plan
+    from ..sweeps.plot import check_panels, draw_sweep
+    from ..sweeps.result_table import check_tables, summary
+    from ..sweeps.run_plan import make_plan
+    from .outputs import progress_over
 
     check_tables(outputs)
     check_drawing("--plot", plot)
@@ -105,20 +106,20 @@ def _executor(dask: str | None, workers: int | None) -> Executor:
     """Return what runs the runs: processes here, or a Dask cluster."""
     if dask is not None:
         from ..auction.dask_client import check_dask
-        from .workers import run_on_dask
+        from ..sweeps.workers import run_on_dask
 
         if workers is not None:
             raise OptionError("--workers: with --dask the cluster's own workers run them")
         check_dask()
         return lambda subject, runs: run_on_dask(dask, subject, runs)
-    from .workers import processors, run_locally
+    from ..sweeps.workers import processors, run_locally
 
     return lambda subject, runs: run_locally(subject, runs, workers or processors())
 
 
 def _note_start(start: SweepStart) -> None:
     """Say what is done already, and by which other versions."""
-    from .run_plan import versions
+    from ..sweeps.run_plan import versions
 
     if start.done:
         note(f"{start.done} of {start.runs} runs are done already")
@@ -130,7 +131,7 @@ def _note_start(start: SweepStart) -> None:
 
 
 def _note_failed(rows: list[Row]) -> None:
-    from .run_plan import FAILED
+    from ..sweeps.run_plan import FAILED
 
     failed = [row for row in rows if row["status"] == FAILED]
     if failed:

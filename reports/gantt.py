@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ...auction.planning.plan import OVERDUE_S, Plan
-from ...cluster.nodes import Node, Reservation, Resources
-from ...cluster.snapshot import Snapshot
-from ...cluster.text import plural
-from ...formats.drawing import literal, save_figure
-from ..placement import Runs, Stay, lowest_first, place_lowest_first
-from ..result import Result
+from ..auction.planning.plan import OVERDUE_S, Plan
+from ..cluster.nodes import Node, Reservation, Resources
+from ..cluster.snapshot import Snapshot
+from ..cluster.text import plural
+from ..formats.drawing import literal, save_figure
+from ..simulation.placement import Runs, Stay, lowest_first, place_lowest_first
+from ..simulation.result import Result
 from .canvas import GREY, count_axis, name_nodes, new_figure, points_per_unit, styled, time_unit, write_title
 
 if TYPE_CHECKING:

@@ -44,7 +44,7 @@ def styled() -> Any:
 
 def write_title(axes: Axes, text: str) -> None:
     """Write what a chart shows above its left end: policy and log."""
-    from ...formats.drawing import literal  # noqa: PLC0415 - beside the extra's own imports
+    from ..formats.drawing import literal  # noqa: PLC0415 - beside the extra's own imports
 
     if text:
         axes.set_title(literal(text), loc="left", fontsize=8)

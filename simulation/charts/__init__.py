@@ -1,1 +1,0 @@
-"""Gantt charts, utilisation, plans, workloads drawn."""
