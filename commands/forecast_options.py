@@ -12,6 +12,7 @@ from .outputs import progress_over
 
 if TYPE_CHECKING:
     from ..formats.swf import SwfLog
+    from ..simulation.nodes.node_result import NodeResult
     from ..simulation.result import Result
 
 #: When forecasts are asked where nothing is said.
@@ -64,7 +65,32 @@ def write_forecasts(
             log,
             asked_at=asked_at(options),
             rank=rank,
-            by_worth=options["policy"] == "aucsched3" and options["objective"] == "response",
+            by_worth=_is_by_worth(options),
             progress=progress,
         )
         write_text(path, forecasts_csv(result, found))
+
+
+def write_node_forecasts(path: Path, result: NodeResult, options: dict[str, Any]) -> None:
+    """Write the forecasts of a run on nodes."""
+    from ..formats.native.write import write_text
+    from ..simulation.forecast.logged import forecasts_csv
+    from ..simulation.nodes.node_forecasts import node_forecasts_of
+    from ..simulation.nodes.node_policies import SLURM_DEPTH
+
+    depth = options["window"]
+    if depth is None and options["policy"].startswith("backfill-"):
+        depth = SLURM_DEPTH
+    with progress_over(len(result.workload), "jobs forecast") as progress:
+        found = node_forecasts_of(
+            result,
+            asked_at=asked_at(options),
+            by_worth=_is_by_worth(options),
+            depth=depth,
+            progress=progress,
+        )
+        write_text(path, forecasts_csv(result, found))
+
+
+def _is_by_worth(options: dict[str, Any]) -> bool:
+    return bool(options["policy"] == "aucsched3" and options["objective"] == "response")

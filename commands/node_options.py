@@ -13,6 +13,7 @@ from ..cluster.option_fields import flag_of, options_in
 from ..cluster.option_table import SIMULATE, ValueOptions
 from ..simulation.simulate_options import NODE_ONLY_POLICIES, ON_BOTH, NodeKeywords
 from .built_options import click_option, in_order, record_options
+from .forecast_options import asked_at, write_node_forecasts
 from .outputs import progress_over, shown
 from .run_outputs import check_charts, write_run
 from .topology_override import TopologyOption, note_unread, with_topology
@@ -33,8 +34,6 @@ _LOG_OPTIONS: dict[str, Any] = {
     "check": False,
     "batsim_out": None,
     "swf_out": None,
-    "forecasts": None,
-    "forecast_at": None,
     "queue_weights": None,
     "priorities": None,
     "log_begins": None,
@@ -110,6 +109,8 @@ def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
         result = play(workload, chosen, progress)
     run = Simulation(result=result, settings=chosen.settings(), name=workload.name)
     named = {name: shown(options[name]) for name in ("failures", "topology") if options[name] is not None}
+    if options["forecasts"] is not None:
+        write_node_forecasts(options["forecasts"], result, options)
     write_run(run, path, options, named=named)
 
 
@@ -119,6 +120,7 @@ def chosen_options(options: dict[str, Any]) -> NodeOptions:
     from .policy_options import check_policy_options
 
     check_policy_options(options)
+    asked_at(options)
     for name, absent in _LOG_OPTIONS.items():
         if options[name] != absent:
             raise OptionError(f"--{name.replace('_', '-')} is for logs; this workload has nodes of its own")

@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 
 from ..run_times import FADING, RunTimes
-from .calibration import LEVELS, LOWER, MIDDLE, UPPER, Calibrator, Features
+from .calibration import LEVELS, LOWER, MIDDLE, SHORTEST_S, UPPER, Calibrator, Features
 from .futures import Floats, Ints, Moment, starts_of
 from .futures_kernel import Past
 
@@ -31,7 +31,9 @@ _DAY_S, _WEEK, _DAYS = 86_400.0, 7, 28
 #: A job without a limit, in seconds: longer than any that is played.
 _NO_LIMIT_S = 1e9
 #: Seconds of the shortest limit.
-_SHORTEST_S = 1.0
+_SHORTEST_LIMIT_S = 1.0
+#: What rounding adds to a time that went through its logarithm.
+_ROUNDED = 1.0 + 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +117,7 @@ class _Asked(NamedTuple):
     asked_s: float
     features: Features
     quantiles: Floats
+    is_now: bool
 
 
 class Forecaster:
@@ -123,6 +126,7 @@ class Forecaster:
     Args:
         cores: of the machine, by pool.
         by_worth: the policy favours short jobs (``--objective response``); else the queue's order holds.
+        is_exact: the policy is played as it is, so that who starts now in every future does.
         depth: waiting jobs that the policy looks at.
         futures: that are played for a forecast.
         seed: of their random numbers.
@@ -143,6 +147,7 @@ class Forecaster:
         cores: Sequence[int],
         *,
         by_worth: bool = False,
+        is_exact: bool = True,
         depth: int | None = None,
         futures: int = FUTURES,
         seed: int = 0,
@@ -151,8 +156,11 @@ class Forecaster:
         self._pools = np.array(cores, np.int64)
         self._free = self._pools.copy()
         self._by_worth, self._depth = by_worth, 2**31 if depth is None else depth
+        self._is_exact = is_exact
         self._futures, self._seed = futures, seed
         self.calibrator = calibrator or Calibrator()
+        #: Of those that would start now, most jobs: they would leave no room for the others' record.
+        self._at_once = Calibrator()
         self.run_times = RunTimes()
         self._jobs = _Columns(len(self._pools))
         self._number: dict[Hashable, int] = {}
@@ -217,7 +225,8 @@ class Forecaster:
         self._free -= jobs.held[number]
         self._longest = max(self._longest, now - jobs.submit[number])
         for asked in self._asked.pop(job, ()):
-            self.calibrator.learn(asked.features, asked.quantiles, now - asked.asked_s)
+            calibrator = self._at_once if asked.is_now else self.calibrator
+            calibrator.learn(asked.features, asked.quantiles, now - asked.asked_s)
 
     def end(self, job: Hashable, now: float) -> None:
         """Let a running job end; how long it ran is now known."""
@@ -265,22 +274,27 @@ class Forecaster:
                 id=job, asked_s=now, cores=request.cores, plan_s=plan_s, never=self._why_never(request)
             )
         starts = starts[np.isfinite(starts)]
-        if not starts.any():
+        is_now = not starts.any()
+        if is_now and self._is_exact:
             # It starts in this pass, in every future: nothing is uncertain.
             zeros = (0.0,) * len(LEVELS)
             return StartForecast(id=job, asked_s=now, cores=request.cores, quantiles=zeros, plan_s=plan_s)
-        quantiles, features = self.calibrator.calibrate(
+        calibrator = self._at_once if is_now else self.calibrator
+        quantiles, features = calibrator.calibrate(
             starts, plan_s=plan_s, cores=request.cores, queue=request.queue
         )
+        if is_now:
+            # Times this short are not told apart: they are now.
+            quantiles = np.where(quantiles <= SHORTEST_S * _ROUNDED, 0.0, quantiles)
         if is_recorded:
-            self._asked.setdefault(job, []).append(_Asked(now, features, quantiles))
+            self._asked.setdefault(job, []).append(_Asked(now, features, quantiles, is_now))
         return StartForecast(
             id=job,
             asked_s=now,
             cores=request.cores,
             quantiles=tuple(quantiles.tolist()),
             plan_s=plan_s,
-            features=features,
+            features=None if is_now else features,
         )
 
     def _why_never(self, request: QueuedRequest) -> str:
@@ -416,4 +430,4 @@ class _Columns:
 
 
 def _limit(limit_s: float | None) -> float:
-    return _NO_LIMIT_S if limit_s is None else max(float(limit_s), _SHORTEST_S)
+    return _NO_LIMIT_S if limit_s is None else max(float(limit_s), _SHORTEST_LIMIT_S)

@@ -18,6 +18,8 @@ from .forecaster import FUTURES, Forecaster, QueuedRequest, StartForecast
 #: When forecasts are asked: on arrival, and after these shares of the wait.
 ASKED_AT = (0.0, 0.25, 0.5, 0.75)
 COLUMNS = ("job", "asked_s", "cores", "p10_s", "p50_s", "p90_s", "plan_s", "start_s")
+#: The policy that futures play as it is: who starts in all of them does start.
+_EXACT = "easy"
 #: Kinds of events at one time: who ended, who came, what is asked, who starts.
 _END, _ARRIVAL, _ASK, _START = 0, 1, 2, 3
 
@@ -60,9 +62,35 @@ def forecasts_of(
         progress: called now and then with the number of jobs that have arrived.
     """
     forecaster = Forecaster(
-        [result.workload.requests.processors], by_worth=by_worth, futures=futures, seed=seed
+        [result.workload.requests.processors],
+        by_worth=by_worth,
+        is_exact=result.policy == _EXACT,
+        futures=futures,
+        seed=seed,
     )
     jobs = _requests_of(result, log, rank)
+    return follow(result, forecaster, jobs, asked_at=asked_at, progress=progress)
+
+
+def follow(
+    result: Result,
+    forecaster: Forecaster,
+    jobs: Sequence[QueuedRequest],
+    *,
+    asked_at: Sequence[float] = ASKED_AT,
+    held: Sequence[Sequence[int]] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[AnsweredForecast]:
+    """Tell a forecaster what happened in a run, and yield what it says.
+
+    Args:
+        result: the run.
+        forecaster: a fresh one.
+        jobs: by number in the result, with these numbers as ids.
+        asked_at: as ``forecasts_of`` takes it.
+        held: by job, the cores by pool that it held; None: there is one pool.
+        progress: called now and then with the number of jobs that have arrived.
+    """
     starts = np.array(result.starts, np.float64)
     for now, kind, numbers in _events(result, asked_at):
         if kind == _END:
@@ -75,7 +103,7 @@ def forecasts_of(
                     progress(number)
         elif kind == _START:
             for number in numbers:
-                forecaster.start(number, now)
+                forecaster.start(number, now, None if held is None else held[number])
         else:
             for number, found in zip(numbers, forecaster.forecast(now, numbers), strict=True):
                 yield AnsweredForecast(number, found, float(starts[number]) - now)

@@ -87,6 +87,7 @@ class SnapshotForecaster:
         forecaster = Forecaster(
             self._pools.cores,
             by_worth=self._by_worth,
+            is_exact=False,
             depth=DEPTH,
             futures=self._futures,
             seed=self._seed,

@@ -8,18 +8,28 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from math import inf, isfinite
+from pathlib import Path
 
 import numpy as np
 import pytest
+from support.build import snapshot
 
+from aucsched.bidgen.families.registry import columns_of
+from aucsched.cluster.resources.demand import Demand, DemandReader
+from aucsched.formats.native.workload_file import load_workload
 from aucsched.simulation.forecast import futures
 from aucsched.simulation.forecast.forecaster import Forecaster, QueuedRequest, StartForecast
 from aucsched.simulation.forecast.logged import AnsweredForecast, forecasts_csv, forecasts_of
+from aucsched.simulation.forecast.node_pools import NodePools
 from aucsched.simulation.log_columns import Requests, Workload
 from aucsched.simulation.logs.play import play_log
+from aucsched.simulation.nodes.node_forecasts import node_forecasts_of
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
+from aucsched.simulation.nodes.node_result import NodeResult
 from aucsched.simulation.result import Result
 
 DAY = 86_400
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def workload(jobs: int = 150, seed: int = 1, processors: int = 16) -> Workload:
@@ -268,3 +278,25 @@ def test_worth_lets_short_jobs_pass(by_worth: bool) -> None:
     forecaster.submit(QueuedRequest(id="short", submit_s=7201, cores=4, limit_s=60, user="eve"))
     long, short = forecaster.forecast(7202, ["long", "short"])
     assert (short.plan_s < long.plan_s) is by_worth
+
+
+def test_a_run_on_nodes_is_forecast_too() -> None:
+    workload = load_workload(EXAMPLES / "overtaken.json")
+    result = play(workload, NodeOptions(policy="easy"))
+    assert isinstance(result, NodeResult)
+    found = list(node_forecasts_of(result, futures=20))
+    assert len(found) >= len(workload.jobs)
+    assert all(one.forecast.quantiles and one.came_s >= 0 for one in found)
+
+
+def test_nodes_that_the_same_jobs_can_use_are_one_pool() -> None:
+    nodes = [{"name": f"n{place}", "cores": 8, "gres": {"gpu": 2} if place < 2 else {}} for place in range(5)]
+    shown = snapshot(nodes, [{"cores": 4}, {"nodes": 2, "cores_per_node": 2, "gres_per_node": {"gpu": 2}}])
+    pools = NodePools(shown.nodes, columns_of(shown))
+    assert pools.cores == [16, 24]
+    reader = DemandReader(shown, pools.columns)
+    demands = [reader.read(job, 0) for job in shown.jobs]
+    assert all(isinstance(one, Demand) for one in demands)
+    # Two GPUs of two take all cores of a node.
+    assert [pools.requested(one) for one in demands if isinstance(one, Demand)] == [(4, 0b11), (16, 0b01)]
+    assert pools.held([0, 3], [{"cores": 2, "gpu": 1}, {"cores": 3}]) == [4, 3]

@@ -1,0 +1,82 @@
+"""Forecasts of a simulation of nodes: its jobs as cores of pools of nodes that the same jobs can use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ...bidgen.families.registry import columns_of
+from ..forecast.forecaster import FUTURES, Forecaster, QueuedRequest
+from ..forecast.logged import ASKED_AT, AnsweredForecast, follow
+from ..forecast.node_pools import NodePools
+from .node_result import NodeResult
+from .played import PlayedJob
+
+
+def node_forecasts_of(
+    result: NodeResult,
+    *,
+    asked_at: Sequence[float] = ASKED_AT,
+    by_worth: bool = False,
+    depth: int | None = None,
+    futures: int = FUTURES,
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[AnsweredForecast]:
+    """Yield each forecast of a run with what came, in the order in which they are asked.
+
+    Args:
+        result: the run.
+        asked_at: shares of the wait; 0: on arrival.
+        by_worth: the policy favours short jobs instead of the queue's order.
+        depth: waiting jobs that the policy looks at; None: all.
+        futures: of each forecast.
+        seed: of the futures.
+        progress: called now and then with the number of jobs that have arrived.
+    """
+    pools = NodePools(result.cluster.nodes, columns_of(result.cluster.snapshot()))
+    forecaster = Forecaster(
+        pools.cores, by_worth=by_worth, is_exact=False, depth=depth, futures=futures, seed=seed
+    )
+    requested: dict[int, tuple[int, int]] = {}
+    jobs = [_request(number, one, result, requested, pools) for number, one in enumerate(result.played)]
+    held = [_held(one, pools) for one in result.played]
+    return follow(result, forecaster, jobs, asked_at=asked_at, held=held, progress=progress)
+
+
+def _request(
+    number: int,
+    one: PlayedJob,
+    result: NodeResult,
+    requested: dict[int, tuple[int, int]],
+    pools: NodePools,
+) -> QueuedRequest:
+    """Return a job as forecasts see it; jobs that ask for the same are read once."""
+    demand, job = one.demand, one.demand.job
+    if demand.kind not in requested:
+        requested[demand.kind] = pools.requested(demand)
+    cores, bits = requested[demand.kind]
+    return QueuedRequest(
+        id=number,
+        submit_s=result.workload.requests.submit[number],
+        cores=cores,
+        limit_s=job.time_limit_s,
+        user=job.user or None,
+        account=job.account or None,
+        partition=job.partition or None,
+        queue=job.partition or None,
+        pools=bits or -1,
+        rank=-float(job.priority),
+    )
+
+
+def _held(one: PlayedJob, pools: NodePools) -> list[int]:
+    held = one.allocation.held
+    amounts = [
+        {
+            "cores": float(held.cores[place]),
+            "memory": float(held.memory[place]),
+            **{kind: float(counts[place]) for kind, counts in held.gres.items()},
+        }
+        for place in range(len(one.allocation.nodes))
+    ]
+    return pools.held(one.allocation.nodes.tolist(), amounts)
