@@ -68,14 +68,12 @@ $(BIN)/python:
 
 $(VENV)/.run: pyproject.toml $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fast]'
-	$(BIN)/python -m aucsched.models.search.compiled_search
-	$(BIN)/python -m aucsched.simulation.logs.loops.compiled_loops
+	$(BIN)/python -m aucsched.cluster.kernels.warm_up
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plot]'
-	$(BIN)/python -m aucsched.models.search.compiled_search
-	$(BIN)/python -m aucsched.simulation.logs.loops.compiled_loops
+	$(BIN)/python -m aucsched.cluster.kernels.warm_up
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.docs: pyproject.toml $(VENV)/.dev

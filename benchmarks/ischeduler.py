@@ -21,7 +21,7 @@ from marked_part import can_draw
 
 from aucsched.negotiation.malleable.malleable_policies import BASELINES
 from aucsched.simulation.log_columns import workload_from_swf
-from aucsched.simulation.malleable.compiled_malleable import compiled_loops
+from aucsched.simulation.malleable.malleable_loop import PLAY
 from aucsched.simulation.malleable.malleable_run import Outcome, Trace, simulate_malleable, trace_of
 from aucsched.simulation.workloads.systemcentric import SDSC_SP2, system_trace
 from aucsched.simulation.workloads.usercentric import user_trace
@@ -123,7 +123,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.figures is not None and not can_draw():
         parser.error("--figures needs matplotlib: pip install 'aucsched[plot]'")
-    if compiled_loops() is None:
+    if PLAY.compiled() is None:
         print("numba is not installed: this takes twenty times as long")
     rows = Rows(options.rows, options.traces, options.jobs)
     if options.grid_only:

@@ -11,9 +11,9 @@ from typing import Any
 from aucsched.cluster.workload import ClusterWorkload
 from aucsched.formats.alibaba import AlibabaOptions, import_alibaba
 from aucsched.formats.swf import read_swf
+from aucsched.simulation.backfilling.easy import Easy
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
-from aucsched.simulation.logs.easy import Easy
 from aucsched.simulation.logs.play import play_log
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.result import Result

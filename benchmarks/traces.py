@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from aucsched.formats.swf import SwfLog, read_swf
+from aucsched.simulation.backfilling.log_loop import LOOPS, play_compiled
 from aucsched.simulation.log_columns import Requests, Workload, workload_from_swf
 from aucsched.simulation.logs.checked import CheckedPolicy, simulate_checked
 from aucsched.simulation.logs.counts import simulate_counts, simulate_plain
-from aucsched.simulation.logs.loops.compiled_loops import LOOPS, compiled_loops, play_compiled
 from aucsched.simulation.logs.policies import POLICIES, make_policy
 from aucsched.simulation.stepping import CountPolicy, loop_of
 
@@ -42,13 +42,18 @@ def main() -> None:
     log = read_swf(options.log)
     workload = workload_from_swf(log)
     print(f"{options.log.name}: {len(workload)} jobs read in {time.process_time() - began:.3f} s")
-    if compiled_loops() is None:
+    if not compiled_loops():
         print("numba is not installed: no loop is compiled")
     assert_correct(workload)
     light(workload, options.repeats)
     compiled(workload, options.repeats)
     deep(workload, options.copies, options.scale)
     planned(log, workload, options.small, options.copies)
+
+
+def compiled_loops() -> bool:
+    """Load the compiled loops; return whether numba is there."""
+    return None not in [loop.compiled() for loop in LOOPS.values()]
 
 
 def assert_correct(workload: Workload) -> None:
@@ -103,7 +108,7 @@ def best_of(run: Callable[[], None], repeats: int) -> float:
 
 def compiled(workload: Workload, repeats: int) -> None:
     """Print jobs per second of the compiled loops beside the same policies in plain Python."""
-    if compiled_loops() is None:
+    if not compiled_loops():
         return
     requests = workload.requests
     print(f"{'policy':<16}{'plain Python':>14}{'compiled':>14}{'times':>8}  jobs/s, best of {repeats}")
@@ -122,7 +127,7 @@ def compiled(workload: Workload, repeats: int) -> None:
 
 def planned(log: SwfLog, workload: Workload, small: int, copies: int) -> None:
     """Print the time of conservative backfilling on a small machine, and over copies one after another."""
-    if compiled_loops() is None:
+    if not compiled_loops():
         return
     crowded = crowd(workload, copies, 1.0, workload.requests.submit[-1])
     merged = crowd(workload, copies, 1.0, 0.0)
@@ -153,7 +158,7 @@ def deep(workload: Workload, copies: int, scale: float) -> None:
             f"easy, plain Python, × {copies} {name}, arrivals × {scale:g}: {len(crowded)} jobs, up to "
             f"{deepest(crowded, starts)} waiting, {seconds:.1f} s, peak {peak:.0f} MiB"
         )
-        if compiled_loops() is not None:
+        if compiled_loops():
             began = time.process_time()
             again = play_compiled(crowded, make_policy("easy", crowded.requests))
             print(f"  compiled {time.process_time() - began:.1f} s")

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: A column of numbers, a list or an array.
-Column = Any
+from ..cluster.kernels.harness import Column, Floats, FloatTable, Ints, kernel
 
 #: Bins of the share below the limit; one more is for the limit itself.
 BINS = 40
@@ -51,17 +50,17 @@ class ShareTable(NamedTuple):
 
     Attributes:
         mass: faded counts by row and bin.
-        count: faded jobs by row.
+        jobs: faded, by row.
         trust: by row, what its own counts weigh against its parent.
         fading, parent, first: by level.
     """
 
-    mass: Column
-    count: Column
-    trust: Column
-    fading: Column
-    parent: Column
-    first: Column
+    mass: FloatTable
+    jobs: Floats
+    trust: Floats
+    fading: Floats
+    parent: Floats
+    first: Floats
 
 
 class LastShares(NamedTuple):
@@ -69,24 +68,26 @@ class LastShares(NamedTuple):
 
     Attributes:
         last: shares, ``REMEMBERED`` places a user, the oldest overwritten.
-        count: by user, jobs that have ended.
+        ended: by user, how many jobs have ended.
     """
 
-    last: Column
-    count: Column
+    last: Floats | list[float]
+    ended: Ints | list[int]
 
 
+@kernel
 def remember_share(shares: LastShares, user: int, share: float) -> None:
     """Add the share of a user's job that has ended."""
-    shares.last[user * REMEMBERED + shares.count[user] % REMEMBERED] = share
-    shares.count[user] += 1
+    shares.last[user * REMEMBERED + shares.ended[user] % REMEMBERED] = share
+    shares.ended[user] += 1
 
 
+@kernel
 def mean_share(shares: LastShares, user: int) -> float:
     """Return the mean share of a user's last jobs; 1 where none has ended."""
-    if user < 0 or shares.count[user] == 0:
+    if user < 0 or shares.ended[user] == 0:
         return 1.0
-    known = min(shares.count[user], REMEMBERED)
+    known = min(shares.ended[user], REMEMBERED)
     total = 0.0
     for place in range(user * REMEMBERED, user * REMEMBERED + known):
         total += shares.last[place]
@@ -94,6 +95,7 @@ def mean_share(shares: LastShares, user: int) -> float:
     return mean
 
 
+@kernel
 def position(share: float) -> float:
     """Return where a share is on the scale of the bins, from 0 to ``BINS``."""
     if share >= WHOLE:
@@ -103,6 +105,7 @@ def position(share: float) -> float:
     return (1.0 + log(share) / _DEPTH) * BINS
 
 
+@kernel
 def bin_of(share: float) -> int:
     """Return the bin of a share."""
     if share >= WHOLE:
@@ -110,6 +113,7 @@ def bin_of(share: float) -> int:
     return min(int(position(share)), BINS - 1)
 
 
+@kernel
 def learn_share(table: ShareTable, rows: Column, share: float) -> None:
     """Add the share of a job that has ended to the row of each of its levels; −1: it has none."""
     mass = table.mass
@@ -119,11 +123,11 @@ def learn_share(table: ShareTable, rows: Column, share: float) -> None:
         row = rows[level]
         if row < 0:
             continue
-        if table.count[row] == 0.0:
+        if table.jobs[row] == 0.0:
             table.trust[row] = table.first[level]
         else:
             parent, trust = table.parent[level], table.trust[row]
-            own = (mass[row, middle] + parent * foretold) / (table.count[row] + parent)
+            own = (mass[row, middle] + parent * foretold) / (table.jobs[row] + parent)
             mixed = trust * own + (1.0 - trust) * foretold
             table.trust[row] += (1.0 - _FORGIVING) * (trust * own / mixed) - trust
             table.trust[row] += _FORGIVING * table.first[level]
@@ -131,7 +135,7 @@ def learn_share(table: ShareTable, rows: Column, share: float) -> None:
         fading = table.fading[level]
         for place in range(BINS + 1):
             mass[row, place] *= fading
-        table.count[row] = table.count[row] * fading + 1.0
+        table.jobs[row] = table.jobs[row] * fading + 1.0
         if middle == BINS:
             mass[row, BINS] += 1.0
             continue
@@ -139,21 +143,23 @@ def learn_share(table: ShareTable, rows: Column, share: float) -> None:
             mass[row, min(max(middle + step, 0), BINS - 1)] += _SPREAD[abs(step)]
 
 
+@kernel
 def mixed_shares(table: ShareTable, rows: Column, share: Column) -> None:
     """Write the probability of each bin for a job of these rows; without any job ended all are alike."""
     for place in range(BINS + 1):
         share[place] = 1.0 / (BINS + 1)
     for level in range(len(rows)):
         row = rows[level]
-        if row < 0 or table.count[row] == 0.0:
+        if row < 0 or table.jobs[row] == 0.0:
             continue
         parent, trust = table.parent[level], table.trust[row]
-        total = table.count[row] + parent
+        total = table.jobs[row] + parent
         for place in range(BINS + 1):
             own = (table.mass[row, place] + parent * share[place]) / total
             share[place] = trust * own + (1.0 - trust) * share[place]
 
 
+@kernel
 def run_time_at(share: Column, quantile: float, limit: float, elapsed: float) -> float:
     """Return a quantile of a job's run time in seconds, given how long it runs already; at most its limit."""
     if elapsed + _SHORTEST_S >= limit:
@@ -194,14 +200,16 @@ class RunTimes:
     def __init__(self) -> None:
         self.table = ShareTable(
             mass=np.zeros((_ROWS, BINS + 1)),
-            count=np.zeros(_ROWS),
+            jobs=np.zeros(_ROWS),
             trust=np.zeros(_ROWS),
             fading=np.array(FADING),
             parent=np.array(PARENT),
             first=np.array(TRUST),
         )
         self._places: dict[object, int] = {}
-        self._last = LastShares(last=[], count=[])
+        self._shares: list[float] = []
+        self._ended: list[int] = []
+        self._last = LastShares(last=self._shares, ended=self._ended)
         self._users: dict[object, int] = {}
 
     def rows(
@@ -237,9 +245,9 @@ class RunTimes:
     def remember(self, user: object, share: float) -> None:
         """Add the share of its limit for which a user's job ran, for ``mean_share``."""
         place = self._users.setdefault(user, len(self._users))
-        if place == len(self._last.count):
-            self._last.count.append(0)
-            self._last.last.extend([1.0] * REMEMBERED)
+        if place == len(self._last.ended):
+            self._ended.append(0)
+            self._shares.extend([1.0] * REMEMBERED)
         remember_share(self._last, place, min(share, 1.0))
 
     def mean_share(self, user: object) -> float:
@@ -256,10 +264,10 @@ class RunTimes:
 
     def _row(self, key: object) -> int:
         row = self._places.setdefault(key, len(self._places))
-        if row == len(self.table.count):
+        if row == len(self.table.jobs):
             self.table = self.table._replace(
                 mass=np.concatenate([self.table.mass, np.zeros_like(self.table.mass)]),
-                count=np.concatenate([self.table.count, np.zeros_like(self.table.count)]),
+                jobs=np.concatenate([self.table.jobs, np.zeros_like(self.table.jobs)]),
                 trust=np.concatenate([self.table.trust, np.zeros_like(self.table.trust)]),
             )
         return row

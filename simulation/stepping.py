@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
+
+#: Sorts a queue of job numbers in place as of a time.
+Resort = Callable[[float, list[int]], None]
 
 #: Start time of a job that never started: times count from the first submission, so none is below 0.
 NEVER = -1
@@ -21,7 +24,7 @@ class CountPolicy(Protocol):
     - ``alarm``: after each step, the next time at which it wants one though nothing happens; infinite for
       none.
     - ``refused``: fixed-time requests that it has refused, as texts.
-    - ``loop``: the name of the compiled loop that gives its starts for a whole log (``loops/compiled.py``).
+    - ``loop``: the name of the compiled loop that gives its starts for a whole log (backfilling/log_loop.py).
 
     """
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
+from ...cluster.kernels.harness import kernel
 from ...cluster.resources.capacity import FloatArray, IntArray
 
 #: Columns: arrays where the loop is compiled, lists where it is not, which Python indexes faster.
@@ -130,6 +131,7 @@ class MoveState(NamedTuple):
     counter: Integers
 
 
+@kernel
 def insert(chosen: int, shape: MoveProblem, state: MoveState) -> None:
     """Let a bid in that fits."""
     row, amount, by_row, bid, wanted, near = (
@@ -157,6 +159,7 @@ def insert(chosen: int, shape: MoveProblem, state: MoveState) -> None:
         place[here] = spot
 
 
+@kernel
 def take_out(chosen: int, shape: MoveProblem, state: MoveState, found: int) -> int:
     """Take a winner out; bids that fit now become candidates, of which ``found`` stand there already."""
     row, amount, by_row, bid, wanted, near = (
@@ -204,6 +207,7 @@ def take_out(chosen: int, shape: MoveProblem, state: MoveState, found: int) -> i
     return found
 
 
+@kernel
 def complete(count: int, least: int, price: Floats, shape: MoveProblem, state: MoveState) -> int:  # noqa: C901, PLR0912 - one loop, no recursion
     """Return how many of the first candidates together are worth most and more than ``least``.
 
@@ -269,6 +273,7 @@ def complete(count: int, least: int, price: Floats, shape: MoveProblem, state: M
     return size
 
 
+@kernel
 def begin_anew(random: int, gain: Floats, shape: MoveProblem, state: MoveState) -> int:  # noqa: C901 - one loop after another
     """Take everybody out and fill the empty machine, the promising first; return the next random number."""
     pool, short, won, counter = shape.pool, state.short, state.won, state.counter
@@ -302,6 +307,7 @@ def begin_anew(random: int, gain: Floats, shape: MoveProblem, state: MoveState) 
     return random
 
 
+@kernel
 def keep_best(shape: MoveProblem, state: MoveState) -> None:
     """Remember the award at hand where it is the best one met."""
     counter, won, best = state.counter, state.won, state.best
@@ -312,6 +318,7 @@ def keep_best(shape: MoveProblem, state: MoveState) -> None:
             best[one] = won[one]
 
 
+@kernel
 def next_cycle(random: int, move: int, gain: Floats, shape: MoveProblem, state: MoveState) -> int:
     """Keep the award at hand, and begin the next cycle; return the next random number."""
     counter, bids = state.counter, len(state.won)
@@ -336,6 +343,7 @@ def next_cycle(random: int, move: int, gain: Floats, shape: MoveProblem, state: 
     return random
 
 
+@kernel
 def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats, moves: int) -> None:  # noqa: C901, PLR0912, PLR0915 - a move from its first to its last step
     """Make so many moves; the state is changed in place.
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...cluster.kernels.harness import kernel
 from .moves import Floats, Integers
 
 #: Sums of preferences that differ by less are equal.
@@ -62,6 +63,7 @@ class Branch(NamedTuple):
     joy: Floats
 
 
+@kernel
 def fits(bid: int, jobs: ProofBids, branch: Branch) -> bool:
     """Return whether a bid finds enough."""
     for entry in range(jobs.indptr[bid], jobs.indptr[bid + 1]):
@@ -70,6 +72,7 @@ def fits(bid: int, jobs: ProofBids, branch: Branch) -> bool:
     return True
 
 
+@kernel
 def take(bid: int, jobs: ProofBids, branch: Branch, sign: int) -> None:
     """Let a bid win, or with −1 win no more; a bid below 0 is none."""
     if bid >= 0:
@@ -77,6 +80,7 @@ def take(bid: int, jobs: ProofBids, branch: Branch, sign: int) -> None:
             branch.left[jobs.row[entry]] -= sign * jobs.amount[entry]
 
 
+@kernel
 def enter(job: int, bid: int, jobs: ProofBids, branch: Branch) -> None:
     """Settle a job: it wins with a bid, or with none (−1)."""
     branch.taken[job] = bid
@@ -92,6 +96,7 @@ def enter(job: int, bid: int, jobs: ProofBids, branch: Branch) -> None:
     take(bid, jobs, branch, 1)
 
 
+@kernel
 def is_left(job: int, jobs: ProofBids, branch: Branch, best: int, best_liked: float, slack: float) -> bool:
     """Return whether nothing better can come once the jobs before one are settled; ``slack``: of floats."""
     weight, liked = branch.weight[job], branch.liked[job]
@@ -115,6 +120,7 @@ def is_left(job: int, jobs: ProofBids, branch: Branch, best: int, best_liked: fl
     return min(liked, joy) <= best_liked + _EQUAL
 
 
+@kernel
 def prove(jobs: ProofBids, branch: Branch, best: int, best_liked: float, slack: float, looks: int) -> bool:
     """Return whether every branch could be left: then no award beats ``branch.award``, or the one at hand.
 

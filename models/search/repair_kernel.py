@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...cluster.kernels.harness import kernel
 from .moves import Floats, Integers
 
 #: drand48, as in moves.py.
@@ -95,6 +96,7 @@ class Dive(NamedTuple):
     counter: Integers
 
 
+@kernel
 def take(bid: int, bids: DiveBids, dive: Dive) -> None:
     """Let a bid win that fits."""
     dive.won[bid] = 1
@@ -106,6 +108,7 @@ def take(bid: int, bids: DiveBids, dive: Dive) -> None:
             left[row] -= amount
 
 
+@kernel
 def fits(bid: int, bids: DiveBids, dive: Dive) -> bool:
     """Return whether a bid finds enough."""
     left = dive.left
@@ -117,6 +120,7 @@ def fits(bid: int, bids: DiveBids, dive: Dive) -> bool:
     return True
 
 
+@kernel
 def leave(random: int, bids: DiveBids, dive: Dive) -> int:  # noqa: C901 - one loop after another
     """Let the winners at hand win but for some, around a place or any; return the next random number."""
     winners, key, count = dive.chosen, dive.key, 0
@@ -152,6 +156,7 @@ def leave(random: int, bids: DiveBids, dive: Dive) -> int:  # noqa: C901 - one l
     return random
 
 
+@kernel
 def begin(random: int, price: Floats, bids: DiveBids, dive: Dive) -> int:
     """Begin a dive: some winners leave, and who fits now lives; return the next random number."""
     random = leave(random, bids, dive)
@@ -167,6 +172,7 @@ def begin(random: int, price: Floats, bids: DiveBids, dive: Dive) -> int:
     return random
 
 
+@kernel
 def number_rows(bids: DiveBids, dive: Dive) -> int:
     """Number the rows that live bids want, in their order, and return how many they are."""
     used, rows, live = dive.used, len(bids.capacity), dive.live
@@ -187,6 +193,7 @@ def number_rows(bids: DiveBids, dive: Dive) -> int:
     return count
 
 
+@kernel
 def choose(bids: DiveBids, dive: Dive) -> int:
     """Write what each live bid gains; return how many win at the prices: of each job who gains most."""
     live, chosen, upto, count = dive.live, dive.chosen, dive.upto, 0
@@ -213,6 +220,7 @@ def choose(bids: DiveBids, dive: Dive) -> int:
     return count
 
 
+@kernel
 def price_round(rows: int, bids: DiveBids, dive: Dive) -> bool:
     """Hold one round of prices over the wanted rows; return whether any price moved."""
     price, wanted, free, upto = dive.price, dive.wanted, dive.free, dive.upto
@@ -247,6 +255,7 @@ def price_round(rows: int, bids: DiveBids, dive: Dive) -> bool:
     return True
 
 
+@kernel
 def take_some(random: int, bids: DiveBids, dive: Dive) -> int:
     """Take the live bids that were chosen most often, as they fit; return the next random number."""
     live, key, job, jobs = dive.live, dive.key, -1, 0
@@ -273,6 +282,7 @@ def take_some(random: int, bids: DiveBids, dive: Dive) -> int:
     return random
 
 
+@kernel
 def still_fit(bids: DiveBids, dive: Dive) -> None:
     """Let those live on that fit into what is left."""
     live, count = dive.live, 0
@@ -284,6 +294,7 @@ def still_fit(bids: DiveBids, dive: Dive) -> None:
     dive.counter[LIVE] = count
 
 
+@kernel
 def end(random: int, bids: DiveBids, dive: Dive) -> int:
     """End a dive: its award is remembered where it is the best, and followed where it is not much worse."""
     counter, total, liked = dive.counter, 0, 0
@@ -307,6 +318,7 @@ def end(random: int, bids: DiveBids, dive: Dive) -> int:
     return random
 
 
+@kernel
 def make_dives(bids: DiveBids, dive: Dive, price: Floats, takings: int) -> None:
     """Dive, until bids were taken so many times; a dive that is under way goes on with the next call.
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...cluster.kernels.harness import kernel
 from .moves import Floats, Integers, MoveProblem
 
 #: drand48, as in moves.py.
@@ -61,6 +62,7 @@ class Swaps(NamedTuple):
     counter: Integers
 
 
+@kernel
 def swap_in(chosen: int, swap: int, shape: MoveProblem, swaps: Swaps) -> None:
     """Let a bid in that is not away, and whom it excludes leave."""
     near_at, near, weight = shape.near_at, shape.near, shape.weight
@@ -85,6 +87,7 @@ def swap_in(chosen: int, swap: int, shape: MoveProblem, swaps: Swaps) -> None:
         adds[near[at]] -= weight[chosen]
 
 
+@kernel
 def come_back(swap: int, swaps: Swaps) -> None:
     """Let those come in again whose time is over."""
     away, until, counter = swaps.away, swaps.until, swaps.counter
@@ -98,6 +101,7 @@ def come_back(swap: int, swaps: Swaps) -> None:
             at += 1
 
 
+@kernel
 def next_in(shape: MoveProblem, swaps: Swaps) -> int:
     """Return the bid that adds most of those that may come in, any of equals; −1 for none."""
     adds, counter = swaps.adds, swaps.counter
@@ -118,6 +122,7 @@ def next_in(shape: MoveProblem, swaps: Swaps) -> int:
     return chosen
 
 
+@kernel
 def go_to(award: Integers, first: int, other: int, shape: MoveProblem, swaps: Swaps) -> None:
     """Go to an award, or what two have in common: flags from two places on; nobody is away any more."""
     won, adds, counter, weight = swaps.won, swaps.adds, swaps.counter, shape.weight
@@ -134,6 +139,7 @@ def go_to(award: Integers, first: int, other: int, shape: MoveProblem, swaps: Sw
                 adds[shape.near[at]] -= change * weight[bid]
 
 
+@kernel
 def let_in_drawn(count: int, swap: int, shape: MoveProblem, swaps: Swaps, gain: Floats) -> None:
     """Let in some bids, each the most promising of a few drawn by chance."""
     pool, won, away, counter = shape.pool, swaps.won, swaps.away, swaps.counter
@@ -155,6 +161,7 @@ def let_in_drawn(count: int, swap: int, shape: MoveProblem, swaps: Swaps, gain: 
             swap_in(chosen, swap, shape, swaps)
 
 
+@kernel
 def keep_end(swaps: Swaps) -> None:
     """Keep the best award of a run that ends, in the place of the worst that is kept, unless it is worse."""
     worth, counter = swaps.worth, swaps.counter
@@ -171,6 +178,7 @@ def keep_end(swaps: Swaps) -> None:
             swaps.ends[worst * bids + bid] = swaps.run[bid]
 
 
+@kernel
 def begin_run(swap: int, shape: MoveProblem, swaps: Swaps, gain: Floats) -> None:
     """Begin a run: with what two ends have in common, or with bids by chance."""
     counter, bids = swaps.counter, len(swaps.won)
@@ -196,6 +204,7 @@ def begin_run(swap: int, shape: MoveProblem, swaps: Swaps, gain: Floats) -> None
         swaps.run[bid] = swaps.won[bid]
 
 
+@kernel
 def note_better(swap: int, swaps: Swaps) -> None:
     """Note an award that is better than all since the run last went back."""
     won, counter = swaps.won, swaps.counter
@@ -210,6 +219,7 @@ def note_better(swap: int, swaps: Swaps) -> None:
                 swaps.best[bid] = won[bid]
 
 
+@kernel
 def make_swaps(shape: MoveProblem, swaps: Swaps, gain: Floats, count: int) -> None:
     """Make so many swaps; what they change is changed in place.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf, nextafter
 
 from ...cluster.errors import InputError
-from ..runtime.node_profile import Profile
+from ...cluster.timeline.counts import CountProfile
 
 #: A job past its end is taken to end that many seconds from now.
 OVERDUE_S = 1.0
@@ -96,7 +96,7 @@ class CountBoard:
             (job.end_s if job.end_s > now_s else now_s + OVERDUE_S, job.cores)
             for job in self._running.values()
         )
-        self._profile = Profile.of_running(now_s, free, sorted(end for end in ends if end[0] < inf))
+        self._profile = CountProfile.of_running(now_s, free, sorted(end for end in ends if end[0] < inf))
 
     @property
     def now_s(self) -> float:
@@ -106,7 +106,7 @@ class CountBoard:
     @property
     def free(self) -> int:
         """Cores that nobody holds now, and nothing is planned on."""
-        return self._profile.free[0]
+        return int(self._profile.free[0])
 
     @property
     def running(self) -> dict[str, CountRunning]:
@@ -185,6 +185,7 @@ class CountBoard:
         job = self._running.get(request.job)
         if job is None:
             return inf
+        time: float
         for time in self._profile.times:
             left = job.end_s - time
             if left <= 0:

@@ -11,10 +11,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from ...cluster.kernels.harness import Floats, Ints
 
 #: An admission policy without a limit, and a job that may be harvested without end.
 NO_LIMIT = 2**62

@@ -5,7 +5,8 @@ Decisions change counts and append who starts; how work goes on from there is ex
 
 from __future__ import annotations
 
-from .application_columns import ATTEMPTS, EVENTS, SUCCESSES, Active, Context, Floats, Ints, JobColumns
+from ...cluster.kernels.harness import Floats, Ints, kernel
+from .application_columns import ATTEMPTS, EVENTS, SUCCESSES, Active, Context, JobColumns
 from .execution import overhead_s, speed, work_left
 from .harvesting import (
     FAVOR_QUEUED,
@@ -21,6 +22,7 @@ from .harvesting import (
 )
 
 
+@kernel
 def harvest(active: Active, running: int, need: int, spared: int, now: float, context: Context) -> bool:
     """Take ``need`` processors from running applications, all or nothing; say whether they were had.
 
@@ -46,6 +48,7 @@ def harvest(active: Active, running: int, need: int, spared: int, now: float, co
     return True
 
 
+@kernel
 def delay_s(active: Active, running: int, now: float, context: Context) -> float:
     """Return by how much the victims of ``taken`` would end later, all together: a harvest's cost."""
     jobs, model = context.jobs, context.rules.model
@@ -61,6 +64,7 @@ def delay_s(active: Active, running: int, now: float, context: Context) -> float
     return total
 
 
+@kernel
 def wait_s(active: Active, running: int, need: int, now: float) -> float:
     """Return how long ``need`` processors more would be waited for if nobody gave any: a benefit."""
     lacking = need
@@ -82,6 +86,7 @@ def wait_s(active: Active, running: int, need: int, now: float) -> float:
     return last - now
 
 
+@kernel
 def admit(active: Active, running: int, job: int, count: int, now: float, jobs: JobColumns) -> None:
     """Append a job that starts on ``count`` processors."""
     active.job[running] = job
@@ -96,12 +101,14 @@ def admit(active: Active, running: int, job: int, count: int, now: float, jobs: 
     active.before[running] = 0
 
 
+@kernel
 def remember(active: Active, running: int) -> None:
     """Keep the counts from before a decision."""
     for place in range(running):
         active.before[place] = active.held[place]
 
 
+@kernel
 def on_arrival(
     active: Active, running: int, free: int, job: int, now: float, context: Context
 ) -> tuple[int, int]:
@@ -120,6 +127,7 @@ def on_arrival(
     return running + 1, max(free - count, 0)
 
 
+@kernel
 def on_end(
     active: Active,
     running: int,
@@ -159,6 +167,7 @@ def on_end(
     return running, free, head
 
 
+@kernel
 def remove(active: Active, running: int, place: int) -> None:
     """Take an application out; those behind it move up, so that the order of starts is kept."""
     columns: tuple[Ints, ...] = (active.job, active.held, active.least, active.ideal, active.harvests)

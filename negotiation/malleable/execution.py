@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...cluster.kernels.harness import kernel
 from .application_columns import Active
 
 LINEAR, PARABOLIC = 0, 1
@@ -10,6 +11,7 @@ LINEAR, PARABOLIC = 0, 1
 LATENCY_S, SECONDS_PER_BYTE = 1.0, 0.00009
 
 
+@kernel
 def speed(model: int, count: int, ideal: int) -> float:
     """Return the work done in a second on ``count`` processors, in seconds on the ideal ones.
 
@@ -22,6 +24,7 @@ def speed(model: int, count: int, ideal: int) -> float:
     return 2.0 * share / (1.0 + share * share)
 
 
+@kernel
 def overhead_s(data: float, count: int) -> float:
     """Return the seconds for which an adaptation suspends an application that holds ``count`` processors."""
     if data < 0.0:
@@ -29,6 +32,7 @@ def overhead_s(data: float, count: int) -> float:
     return LATENCY_S + SECONDS_PER_BYTE * data / count
 
 
+@kernel
 def work_left(active: Active, place: int, count: int, now: float, model: int) -> float:
     """Return an application's work left now, as seconds on the ideal processors; it has run on ``count``."""
     passed = now - active.since[place]
@@ -37,6 +41,7 @@ def work_left(active: Active, place: int, count: int, now: float, model: int) ->
     return float(max(0.0, active.left[place] - passed * speed(model, count, active.ideal[place])))
 
 
+@kernel
 def begin(active: Active, place: int, run: float, now: float, model: int) -> None:
     """Let an application's work begin on the processors that it holds."""
     active.start[place] = now
@@ -45,6 +50,7 @@ def begin(active: Active, place: int, run: float, now: float, model: int) -> Non
     active.end[place] = now + run / speed(model, active.held[place], active.ideal[place])
 
 
+@kernel
 def resize(active: Active, place: int, data: float, now: float, model: int) -> None:
     """Let an application go on with its new count, after the seconds that the adaptation takes."""
     before = active.before[place]

@@ -7,6 +7,7 @@ what is asked for, or nothing; to give free processors is its inverse.
 
 from __future__ import annotations
 
+from ...cluster.kernels.harness import kernel
 from .application_columns import Active, PolicyRules
 from .execution import speed, work_left
 
@@ -16,6 +17,7 @@ NEVER, EVEN, FAIR, LONG, SHORT, LOW_IMPACT, PRICED = 0, 1, 2, 3, 4, 5, 6
 GIVES, GETS = 1, -1
 
 
+@kernel
 def order_even(active: Active, running: int) -> int:
     """All, in order of their starts."""
     for place in range(running):
@@ -23,6 +25,7 @@ def order_even(active: Active, running: int) -> int:
     return running
 
 
+@kernel
 def order_fair(active: Active, running: int, way: int) -> int:
     """Those harvested no more often than the average; to get, no less often; then the others."""
     total = 0
@@ -40,6 +43,7 @@ def order_fair(active: Active, running: int, way: int) -> int:
     return first
 
 
+@kernel
 def order_long(active: Active, running: int, now: float, way: int) -> int:
     """Longest run first, of at least the average age; to get, the youngest first, of at most that."""
     total = 0.0
@@ -55,6 +59,7 @@ def order_long(active: Active, running: int, now: float, way: int) -> int:
     return chosen
 
 
+@kernel
 def order_short(active: Active, running: int, now: float, way: int) -> int:
     """Most time left first, of at least the average; to get, the least time left first, of at most that."""
     total = 0.0
@@ -75,10 +80,12 @@ def order_short(active: Active, running: int, now: float, way: int) -> int:
     return chosen
 
 
+@kernel
 def _before(left: float, other: float, way: int) -> bool:
     return way * left > way * other
 
 
+@kernel
 def order_of(active: Active, running: int, now: float, policy: int, way: int) -> int:
     """Fill the order of a policy that goes round its candidates; return how many there are, at least one."""
     chosen = running
@@ -97,6 +104,7 @@ def order_of(active: Active, running: int, now: float, policy: int, way: int) ->
 SHORTEST_S = 1e-6
 
 
+@kernel
 def set_floors(active: Active, running: int, now: float, rules: PolicyRules) -> int:
     """Set how far each application may be harvested (control), and return what all can give together."""
     spare = 0
@@ -109,6 +117,7 @@ def set_floors(active: Active, running: int, now: float, rules: PolicyRules) -> 
     return spare
 
 
+@kernel
 def take(active: Active, running: int, need: int, now: float, rules: PolicyRules) -> None:
     """Mark in ``taken`` from whom ``need`` processors come; ``set_floors`` found that there are as many."""
     if rules.harvest == LOW_IMPACT:
@@ -122,6 +131,7 @@ def take(active: Active, running: int, need: int, now: float, rules: PolicyRules
         take_in_turns(active, running, chosen, need)
 
 
+@kernel
 def take_in_turns(active: Active, running: int, chosen: int, need: int) -> None:
     """Take one at a time from each candidate in turn; from all, where the candidates cannot give enough."""
     spare = 0
@@ -138,6 +148,7 @@ def take_in_turns(active: Active, running: int, chosen: int, need: int) -> None:
                     break
 
 
+@kernel
 def least_hit(active: Active, running: int) -> int:
     """Return who keeps the largest share of its ideal when it gives one more: (count − 1) / ideal."""
     best, largest = -1, -1.0
@@ -150,6 +161,7 @@ def least_hit(active: Active, running: int) -> int:
     return best
 
 
+@kernel
 def cheapest(active: Active, running: int, now: float, model: int) -> int:
     """Return to whom one processor is worth least."""
     best, smallest = -1, 0.0
@@ -162,6 +174,7 @@ def cheapest(active: Active, running: int, now: float, model: int) -> int:
     return best
 
 
+@kernel
 def price_of(active: Active, place: int, count: int, now: float, model: int) -> float:
     """Return what one processor more than ``count`` is worth to an application.
 
@@ -174,6 +187,7 @@ def price_of(active: Active, place: int, count: int, now: float, model: int) -> 
     return (speed(model, count + 1, ideal) - speed(model, count, ideal)) / max(left, SHORTEST_S)
 
 
+@kernel
 def give_up(active: Active, running: int) -> int:
     """Let the applications give what ``taken`` marks, and return how many were harvested: an event each."""
     victims = 0
@@ -185,6 +199,7 @@ def give_up(active: Active, running: int) -> int:
     return victims
 
 
+@kernel
 def can_harvest(rules: PolicyRules) -> bool:
     """Return whether the policy harvests at all."""
     return rules.harvest != NEVER
@@ -197,6 +212,7 @@ FAVOR_RUNNING, QUEUED_ONLY, FAVOR_QUEUED, TRADE = 0, 1, 2, 3
 CLEARLY = 1.05
 
 
+@kernel
 def grow(active: Active, running: int, free: int, now: float, rules: PolicyRules) -> int:
     """Let running applications grow up to their ideal, and return what is left."""
     room = 0
@@ -217,6 +233,7 @@ def grow(active: Active, running: int, free: int, now: float, rules: PolicyRules
     return free - given
 
 
+@kernel
 def give_in_turns(active: Active, running: int, chosen: int, given: int) -> None:
     """Give one at a time to each candidate in turn; to all, once the candidates have their ideal."""
     reach = chosen
@@ -233,6 +250,7 @@ def give_in_turns(active: Active, running: int, chosen: int, given: int) -> None
             reach = running
 
 
+@kernel
 def most_missing(active: Active, running: int) -> int:
     """Return who has the smallest share of its ideal."""
     best, smallest = -1, 2.0
@@ -244,6 +262,7 @@ def most_missing(active: Active, running: int) -> int:
     return best
 
 
+@kernel
 def highest_bidder(active: Active, running: int, now: float, model: int) -> int:
     """Return to whom one processor more is worth most."""
     best, largest = -1, 0.0
@@ -255,6 +274,7 @@ def highest_bidder(active: Active, running: int, now: float, model: int) -> int:
     return best
 
 
+@kernel
 def trade(active: Active, running: int, now: float, rules: PolicyRules) -> None:
     """Move processors from applications to which one is worth least to those to which one is worth most.
 

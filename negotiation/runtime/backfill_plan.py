@@ -14,8 +14,8 @@ from typing import Literal
 
 import msgspec
 
+from ...cluster.timeline.counts import CountProfile
 from ..job_records import MapEntry
-from .node_profile import Profile
 from .performance import DIGITS, run_time_s
 from .placement_constraints import has_constraints, start_nodes
 from .tentative import TentativeState
@@ -31,7 +31,7 @@ class Planned:
     count: int
 
 
-def profiles_of(draft: TentativeState) -> dict[str, Profile]:
+def profiles_of(draft: TentativeState) -> dict[str, CountProfile]:
     """Return the free nodes of every partition over the time to come, as running jobs leave them."""
     ends: dict[str, list[tuple[float, int]]] = {name: [] for name in draft.machine.partitions}
     for name, job in draft.machine.running.items():
@@ -40,7 +40,7 @@ def profiles_of(draft: TentativeState) -> dict[str, Profile]:
         count = nodes.bit_count()
         ends[entry.partition].append((round(draft.now_s + run_time_s(entry, count), DIGITS), count))
     return {
-        name: Profile.of_running(draft.now_s, draft.idle_in(name).bit_count(), sorted(ends[name]))
+        name: CountProfile.of_running(draft.now_s, draft.idle_in(name).bit_count(), sorted(ends[name]))
         for name in draft.machine.partitions
     }
 
@@ -82,7 +82,7 @@ class _Kept:
 
 
 def _start_now(
-    draft: TentativeState, profile: Profile, entry: MapEntry, wanted: int, kept: Sequence[_Kept]
+    draft: TentativeState, profile: CountProfile, entry: MapEntry, wanted: int, kept: Sequence[_Kept]
 ) -> int:
     """Start a job in the draft where that delays none before it; return on how many nodes, 0: on none.
 
@@ -110,7 +110,7 @@ def union_of(sets: Iterable[int]) -> int:
     return union
 
 
-def _reserve(profile: Profile, entry: MapEntry, tried: dict[tuple[str, int, float], float]) -> Planned:
+def _reserve(profile: CountProfile, entry: MapEntry, tried: dict[tuple[str, int, float], float]) -> Planned:
     """Reserve the first time at which a job's least negotiated count is free."""
     count = entry.node_count.min
     seconds = run_time_s(entry, count)
@@ -121,7 +121,7 @@ def _reserve(profile: Profile, entry: MapEntry, tried: dict[tuple[str, int, floa
 
 
 def _reserve_where_it_may(
-    draft: TentativeState, profile: Profile, entry: MapEntry, kept: list[_Kept]
+    draft: TentativeState, profile: CountProfile, entry: MapEntry, kept: list[_Kept]
 ) -> Planned:
     """Reserve the first time at which enough nodes are free that the job may use, and keep these.
 
@@ -145,14 +145,14 @@ def _reserve_where_it_may(
     return Planned(entry=entry, start_s=inf, end_s=inf, count=entry.node_count.min)
 
 
-def _reserved(profile: Profile, entry: MapEntry, start: float, count: int) -> Planned:
+def _reserved(profile: CountProfile, entry: MapEntry, start: float, count: int) -> Planned:
     """Cut a reservation out of the profile."""
     end = round(start + run_time_s(entry, count), DIGITS) if start < inf else start
     profile.add(start, end, -count)
     return Planned(entry=entry, start_s=start, end_s=end, count=count)
 
 
-def _reserve_suspended(draft: TentativeState, profiles: dict[str, Profile]) -> None:
+def _reserve_suspended(draft: TentativeState, profiles: dict[str, CountProfile]) -> None:
     """Let suspended jobs come first: what they wait for is nobody else's."""
     for job in draft.machine.suspended.values():
         profile = profiles[job.entry.partition]

@@ -14,9 +14,10 @@ from zlib import crc32
 
 import numpy as np
 
+from ...cluster.kernels.harness import Floats, Ints
 from ..run_times import FADING, RunTimes
 from .calibration import LEVELS, LOWER, MIDDLE, SHORTEST_S, UPPER, Calibrator, Features
-from .futures import Floats, Ints, Moment, starts_of
+from .futures import Moment, starts_of
 from .futures_kernel import Past
 
 #: Futures of a forecast.

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from os import cpu_count
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .. import run_times
-from ..compiling import Loop, compile_loops
-from ..promised import heaps
+from ...cluster.kernels.harness import Floats, FloatTable, Ints, IntTable
 from ..run_times import BINS, ShareTable
-from . import futures_kernel
 from .futures_kernel import (
     COUNTED,
     NUMBERS,
+    PLAY_FUTURES,
+    PLAY_PLAN,
     FutureJobs,
     FutureMachine,
     FutureRules,
     Past,
     Targets,
-    play_futures,
-    play_plan,
 )
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Jobs times futures from which on a second thread pays.
 _MANY = 50_000
-_MODULES = (heaps, run_times, futures_kernel)
 
 
 class Moment(NamedTuple):
@@ -63,21 +53,15 @@ class Moment(NamedTuple):
     length: Floats
     pools: Ints
     rank: Floats
-    held: Ints
-    rows: Ints
-    chance: Floats
+    held: IntTable
+    rows: IntTable
+    chance: FloatTable
     past: Past
     cores: int
     depth: int
     by_worth: bool
     longest: float
     arrivals: int
-
-
-@cache
-def compiled_futures() -> tuple[Loop, ...] | None:
-    """Return the loops compiled, None without a numba that works."""
-    return compile_loops(_MODULES, _entries, allocates=False)
 
 
 def starts_of(table: ShareTable, moment: Moment, targets: Ints) -> tuple[Floats, Floats]:
@@ -87,7 +71,7 @@ def starts_of(table: ShareTable, moment: Moment, targets: Ints) -> tuple[Floats,
     """
     futures = moment.chance.shape[1]
     parts = 2 if len(moment.size) * futures >= _MANY and (cpu_count() or 1) > 1 else 1
-    play, plan = compiled_futures() or (play_futures, play_plan)
+    (play, _), (plan, _) = PLAY_FUTURES.for_jobs(1), PLAY_PLAN.for_jobs(1)
     starts = np.zeros((len(targets), futures))
     edges = np.linspace(0, futures, parts + 1).astype(int)
 
@@ -167,20 +151,3 @@ def _machine_of(moment: Moment) -> FutureMachine:
         taken=np.zeros((jobs, pools), np.int64),
         share=np.zeros(BINS + 1),
     )
-
-
-def _entries(compile_: Callable[..., Any], version: int) -> tuple[Loop, ...]:
-    """Return the compiled entries; numba's cache key holds what they close over, the version."""
-    futures, plan = play_futures, play_plan
-
-    @compile_
-    def futures_entry(table, jobs, machine, rules, past, targets):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        if version:
-            futures(table, jobs, machine, rules, past, targets)
-
-    @compile_
-    def plan_entry(jobs, machine, rules, targets):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        if version:
-            plan(jobs, machine, rules, targets)
-
-    return futures_entry, plan_entry

@@ -1,8 +1,7 @@
 """Futures of a machine: its queue is played from now on, with run times that are drawn.
 
 The machine counts cores in pools; a job takes them from those pools whose nodes it could use. With one pool,
-EASY is that of logs/easy.py, job for job. The functions are plain Python over columns that numba compiles as
-they stand.
+EASY is that of backfilling/easy.py, job for job. The functions are kernels: plain Python over columns.
 """
 
 from __future__ import annotations
@@ -10,10 +9,11 @@ from __future__ import annotations
 from math import inf, sqrt
 from typing import NamedTuple
 
+from ...cluster.kernels.columns import pop, push
+from ...cluster.kernels.harness import Column, Entry, Floats, FloatTable, Ints, IntTable, kernel
 from ..promised.awards import SHORTEST_S
-from ..promised.heaps import pop, push
 from ..promised.promise_rules import LIMITS, OVERDUE, SHARE
-from ..run_times import Column, ShareTable, mixed_shares, run_time_at
+from ..run_times import ShareTable, mixed_shares, run_time_at
 
 #: No job.
 NOBODY = -1
@@ -42,18 +42,18 @@ class FutureJobs(NamedTuple):
         drawn: the same shape, run times.
     """
 
-    size: Column
-    limit: Column
-    submit: Column
-    start: Column
-    run: Column
-    length: Column
-    pools: Column
-    rank: Column
-    held: Column
-    rows: Column
-    chance: Column
-    drawn: Column
+    size: Ints
+    limit: Floats
+    submit: Floats
+    start: Floats
+    run: Floats
+    length: Floats
+    pools: Ints
+    rank: Floats
+    held: IntTable
+    rows: IntTable
+    chance: FloatTable
+    drawn: FloatTable
 
 
 class Past(NamedTuple):
@@ -64,14 +64,14 @@ class Past(NamedTuple):
         moment: by future, a time before now.
     """
 
-    submit: Column
-    size: Column
-    limit: Column
-    run: Column
-    length: Column
-    pools: Column
-    rank: Column
-    moment: Column
+    submit: Floats
+    size: Ints
+    limit: Floats
+    run: Floats
+    length: Floats
+    pools: Ints
+    rank: Floats
+    moment: Floats
 
 
 class FutureMachine(NamedTuple):
@@ -91,20 +91,20 @@ class FutureMachine(NamedTuple):
         share: one distribution of a run time.
     """
 
-    counts: Column
-    numbers: Column
-    free: Column
-    spare: Column
-    end: Column
-    ending: Column
-    known_end: Column
-    known: Column
-    queue: Column
-    key: Column
-    start: Column
-    is_wanted: Column
-    taken: Column
-    share: Column
+    counts: Ints
+    numbers: Floats
+    free: Ints
+    spare: Ints
+    end: Floats
+    ending: Ints
+    known_end: Floats
+    known: Ints
+    queue: Ints
+    key: Floats
+    start: Floats
+    is_wanted: Ints
+    taken: IntTable
+    share: Floats
 
 
 class FutureRules(NamedTuple):
@@ -140,10 +140,11 @@ class Targets(NamedTuple):
         start: by target and future, when it starts; below 0: never.
     """
 
-    job: Column
-    start: Column
+    job: Ints
+    start: FloatTable
 
 
+@kernel
 def play_futures(
     table: ShareTable,
     jobs: FutureJobs,
@@ -173,6 +174,7 @@ def play_futures(
             targets.start[place, future] = machine.start[targets.job[place]]
 
 
+@kernel
 def play_plan(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, targets: Targets) -> None:
     """Play one future, into the first column, in which every job runs to its limit and nobody else comes."""
     for job in range(rules.live):
@@ -182,6 +184,7 @@ def play_plan(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, targ
         targets.start[place, 0] = machine.start[targets.job[place]]
 
 
+@kernel
 def _copy_arrivals(jobs: FutureJobs, rules: FutureRules, past: Past, moment: float) -> int:
     """Let jobs come as they came after a past moment; return how many."""
     known = len(past.submit)
@@ -212,6 +215,7 @@ def _copy_arrivals(jobs: FutureJobs, rules: FutureRules, past: Past, moment: flo
     return rules.arrivals
 
 
+@kernel
 def _play(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, count: int, targets: Targets) -> None:
     """Play until every target has started, or nothing is left to happen."""
     counts, now, coming = machine.counts, rules.now, rules.live
@@ -232,6 +236,7 @@ def _play(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, count: i
             coming += 1
 
 
+@kernel
 def _begin(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, targets: Targets) -> None:
     """Put everything where it is now."""
     counts = machine.counts
@@ -254,6 +259,7 @@ def _begin(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, targets
         machine.is_wanted[targets.job[place]] = 1
 
 
+@kernel
 def _wait(jobs: FutureJobs, machine: FutureMachine, job: int) -> None:
     place, queue = machine.counts[QUEUED], machine.queue
     while place > 0 and jobs.rank[queue[place - 1]] > jobs.rank[job]:
@@ -263,6 +269,7 @@ def _wait(jobs: FutureJobs, machine: FutureMachine, job: int) -> None:
     machine.counts[QUEUED] += 1
 
 
+@kernel
 def _run(machine: FutureMachine, job: int, end: float, known_end: float) -> None:
     counts = machine.counts
     place = counts[RUNNING]
@@ -275,6 +282,7 @@ def _run(machine: FutureMachine, job: int, end: float, known_end: float) -> None
     counts[RUNNING] = push(machine.end, machine.ending, counts[RUNNING], end, job)
 
 
+@kernel
 def _end_first(machine: FutureMachine) -> None:
     counts = machine.counts
     job = machine.ending[0]
@@ -289,6 +297,7 @@ def _end_first(machine: FutureMachine) -> None:
         machine.known[later] = machine.known[later + 1]
 
 
+@kernel
 def _pass(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, now: float) -> None:
     """Go once through the queue; who fits starts, beside the reservation of one job that does not."""
     counts, queue = machine.counts, machine.queue
@@ -324,6 +333,7 @@ def _pass(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, now: flo
     machine.numbers[NEXT] = _next_time(jobs, machine, now) if rules.begins else inf
 
 
+@kernel
 def _next_time(jobs: FutureJobs, machine: FutureMachine, now: float) -> float:
     """Return when the next job of the queue may start that has to wait for its time; infinite: none does."""
     first = inf
@@ -334,6 +344,7 @@ def _next_time(jobs: FutureJobs, machine: FutureMachine, now: float) -> float:
     return first
 
 
+@kernel
 def _sort_by_worth(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, now: float) -> None:
     """Sort as promised/awards.py does; reserve for the job that was due first of those that do not fit."""
     queue, key = machine.queue, machine.key
@@ -363,6 +374,7 @@ def _sort_by_worth(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules,
         _reserve(jobs, machine, now, head)
 
 
+@kernel
 def _cores_in(cores: Column, pools: int) -> int:
     """Return how many of the cores are in a set of pools; −1: in any."""
     total = 0
@@ -372,6 +384,7 @@ def _cores_in(cores: Column, pools: int) -> int:
     return total
 
 
+@kernel
 def _reserve(jobs: FutureJobs, machine: FutureMachine, now: float, head: int) -> None:
     """Find when a job can start by limits, and how many of the cores that it could use it leaves then."""
     counts, pools = machine.counts, jobs.pools[head]
@@ -388,6 +401,7 @@ def _reserve(jobs: FutureJobs, machine: FutureMachine, now: float, head: int) ->
     machine.numbers[EXTRA] = free - need
 
 
+@kernel
 def _may_start(jobs: FutureJobs, machine: FutureMachine, now: float, job: int) -> bool:
     """Say whether a job fits now and leaves the reservation alone; take its part of what that leaves."""
     size, pools, head = jobs.size[job], jobs.pools[job], machine.counts[HEAD]
@@ -402,6 +416,7 @@ def _may_start(jobs: FutureJobs, machine: FutureMachine, now: float, job: int) -
     return True
 
 
+@kernel
 def _take(jobs: FutureJobs, machine: FutureMachine, job: int) -> None:
     """Give a job its cores, first from pools that the reservation cannot use."""
     pools, head = jobs.pools[job], machine.counts[HEAD]
@@ -417,3 +432,7 @@ def _take(jobs: FutureJobs, machine: FutureMachine, job: int) -> None:
                 machine.taken[job, pool] += part
                 machine.spare[pool] -= part
                 missing -= part
+
+
+PLAY_FUTURES = Entry(play_futures, "forecasts")
+PLAY_PLAN = Entry(play_plan, "forecasts")

@@ -30,13 +30,13 @@ from math import inf
 import numpy as np
 
 from ...cluster.errors import OptionError
+from ...cluster.kernels.harness import Column
 from ..log_columns import Requests
-from ..promised.building import empty_state
-from ..promised.compiled_promises import loops_for
 from ..promised.easy_reference import longest_wait
 from ..promised.promise_rules import rules_of
-from ..promised.promise_state import COPY_NOW, WAITING, Column
-from .orderings import Resort
+from ..promised.promise_state import COPY_NOW, WAITING, empty_state
+from ..promised.promise_stepping import STEP
+from ..stepping import Resort
 
 OBJECTIVES = ("priority", "response")
 
@@ -67,8 +67,7 @@ class LogAuction:
             raise OptionError(f"--objective {objective!r} is none of {', '.join(OBJECTIVES)} on a log")
         self._resort = resort
         self._rules = rules_of(requests.processors, objective, promise)
-        loops, self._is_compiled = loops_for(len(requests))
-        self._step = loops.step
+        self._step, self._is_compiled = STEP.for_jobs(len(requests))
         self._state = empty_state(
             processors=requests.processors,
             submit=requests.submit,

@@ -2,7 +2,7 @@
 
 The rules are those of the general loop (events.py): at one time stamp all ends, then all arrivals, then one
 scheduling pass; ends at one time in the order in which the jobs were chosen. Policies that have a compiled
-loop (loops/) are played by it where that is possible and pays. Tests hold all of them equal.
+loop (backfilling/log_loop.py) are played by it where that is possible and pays. Tests hold all of them equal.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from math import inf
 
+from ..backfilling.log_loop import play_compiled
 from ..log_columns import Workload
 from ..stepping import NEVER, REPORT_EVERY, CountPolicy, StoppedRun, alarm_of, stopped_by
 from .general import simulate_general
-from .loops.compiled_loops import play_compiled
 
 
 def simulate_counts(

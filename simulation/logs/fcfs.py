@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 
 from ..log_columns import Requests
-from .orderings import Resort
+from ..stepping import Resort
 
 
 class Fcfs:

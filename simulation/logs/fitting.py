@@ -17,7 +17,7 @@ from bisect import bisect_right, insort
 from collections.abc import Sequence
 
 from ..log_columns import Requests
-from .orderings import Resort
+from ..stepping import Resort
 
 
 class _Fitting:

@@ -3,11 +3,56 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from ...cluster.kernels.columns import first_from, insert_pair, remove_pair
+from ...cluster.timeline.counts import CountProfile
+from ..backfilling.easy import shadow_time
 from ..log_columns import Requests
-from .orderings import Resort
-from .running import Running
+from ..stepping import Resort
+
+
+class Running:
+    """Jobs that hold processors until their estimated end (start + estimate) at the latest.
+
+    Attributes:
+        free: processors that nobody holds.
+
+    """
+
+    def __init__(self, requests: Requests) -> None:
+        self._size = requests.size
+        self._estimate = requests.estimate
+        self.free = requests.processors
+        # Estimated ends, rising, and beside them processors.
+        self._ends: list[float] = []
+        self._held: list[int] = []
+        self._end_of: dict[int, float] = {}
+
+    def start(self, job: int, now: float) -> None:
+        """Let a job hold its processors from now on."""
+        size, end = self._size[job], now + self._estimate[job]
+        self.free -= size
+        self._end_of[job] = end
+        insert_pair(self._ends, self._held, len(self._ends), end, size)
+
+    def release(self, jobs: Iterable[int]) -> None:
+        """Take the processors of jobs back."""
+        for job in jobs:
+            size = self._size[job]
+            self.free += size
+            place = first_from(self._ends, len(self._ends), self._end_of.pop(job))
+            while self._held[place] != size:
+                place += 1
+            remove_pair(self._ends, self._held, len(self._ends), place)
+
+    def shadow(self, need: int) -> tuple[float, int]:
+        """Return when so many processors are free at the latest, and how many are free beyond them then."""
+        return shadow_time(self._ends, self._held, len(self._ends), self.free, need)
+
+    def profile(self, now: float) -> CountProfile:
+        """Return the free processors over the time from now on, as estimated ends leave them."""
+        return CountProfile.of_running(now, self.free, zip(self._ends, self._held, strict=True))
 
 
 class FrontFirst:

@@ -15,9 +15,9 @@ from itertools import islice
 
 from ...cluster.errors import OptionError
 from ..log_columns import Requests
+from ..stepping import Resort
 from ..subset import Candidate, fullest
 from .front import FrontFirst
-from .orderings import Resort
 
 
 class Lookahead(FrontFirst):

@@ -13,9 +13,7 @@ import numpy as np
 
 from ...cluster.errors import OptionError
 from ..log_columns import Requests
-
-#: Sorts a queue of job numbers in place as of a time.
-Resort = Callable[[float, list[int]], None]
+from ..stepping import Resort
 
 MULTIFACTOR, SLOWDOWN, FLEXIBLE = "multifactor", "slowdown", "flexible"
 #: Queues of so many jobs are sorted by array operations.

@@ -9,7 +9,7 @@ from ...cluster.errors import AwardError
 from ...cluster.nodes import Resources
 from ..log_columns import Requests
 from ..own_policy import ActiveJob, Policy, QueuedJob, stepped
-from .orderings import Resort
+from ..stepping import Resort
 
 
 class OwnOnLog:

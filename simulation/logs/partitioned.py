@@ -19,10 +19,10 @@ from bisect import bisect_left
 from itertools import pairwise
 
 from ...cluster.errors import OptionError
-from ...negotiation.runtime.node_profile import Profile
+from ...cluster.timeline.counts import CountProfile
 from ..log_columns import Requests
+from ..stepping import Resort
 from .front import FrontFirst
-from .orderings import Resort
 
 
 def class_limits(text: str) -> tuple[float, ...]:
@@ -81,7 +81,7 @@ class Partitioned(FrontFirst):
                 blocked.add(its_class)
         return started + self._in_turn(now, profile, waiting)
 
-    def _starts(self, job: int, now: float, profile: Profile) -> bool:
+    def _starts(self, job: int, now: float, profile: CountProfile) -> bool:
         """Start a job if it fits beside the reservations; say whether it did."""
         size, estimate = self._size[job], self._estimate[job]
         if size > self._running.free or not profile.holds(size, estimate):
@@ -90,7 +90,7 @@ class Partitioned(FrontFirst):
         profile.add(now, now + estimate, -size)
         return True
 
-    def _in_turn(self, now: float, profile: Profile, waiting: list[list[int]]) -> list[int]:
+    def _in_turn(self, now: float, profile: CountProfile, waiting: list[list[int]]) -> list[int]:
         """Let the classes start their first fitting job in turn.
 
         What does not fit once fits no more in this pass: each job is looked at once.

@@ -24,10 +24,10 @@ from collections.abc import Sequence
 from math import inf
 
 from ...cluster.errors import OptionError
+from ..backfilling.conservative import WAITING, Conservative, first_start, hold, reserve
 from ..log_columns import Requests
+from ..stepping import Resort
 from .advance import Advance, check_advance
-from .conservative import Conservative
-from .orderings import Resort
 from .start_rules import StartRule, StartRules
 
 
@@ -83,7 +83,7 @@ class Planning(Conservative):
         """The next planned start, submission or release; None without any that is no event of its own."""
         if not self._has_alarms:
             return None
-        times = [self._start_of[job] for job in self._queue]
+        times = [self._state.start_of[job] for job in self._queue]
         times += [time for time, _ in self._unused]
         times += map(_submission, self._to_come[:1])
         return min(times, default=inf)
@@ -105,10 +105,12 @@ class Planning(Conservative):
             self._take_out(self._queue)
             for job in arrived:
                 insort(self._queue, job)
+            self._state.counts[WAITING] = len(self._queue)
             if self._resort:
                 self._resort(now, self._queue)
             for job in self._queue:
-                self._reserve(job, self._earliest(job, now))
+                start = first_start(self._state, self._rules, job, now, inf, inf)
+                reserve(self._state, self._rules, job, start)
         return self._due(now)
 
     def _release(self, now: float, ended: Sequence[int]) -> float:
@@ -136,8 +138,8 @@ class Planning(Conservative):
 
     def _take_out(self, jobs: Sequence[int]) -> None:
         for job in jobs:
-            start = self._start_of.pop(job)
-            self._hold(job, start, start + self._estimate[job], +1)
+            start = self._state.start_of[job]
+            hold(self._state, self._rules, job, start, start + self._state.estimate[job], 1)
 
 
 def _submission(one: Advance) -> float:

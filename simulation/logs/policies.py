@@ -13,14 +13,14 @@ from math import inf
 
 from ...cluster.errors import OptionError
 from ...cluster.text import did_you_mean
+from ..backfilling.conservative import Conservative
+from ..backfilling.easy import Easy
 from ..log_columns import Requests
 from ..own_policy import is_own, own_policy
 from ..simulate_options import PolicyOptions
-from ..stepping import CountPolicy, alarm_of, refused_by, stopped_by
+from ..stepping import CountPolicy, Resort, alarm_of, refused_by, stopped_by
 from .adaptive import Adaptive, Factory
 from .auctioned import LogAuction
-from .conservative import Conservative
-from .easy import Easy
 from .fcfs import Fcfs
 from .fitting import BestFit, FirstFit, NextFit
 from .lookahead import Lookahead
@@ -32,7 +32,6 @@ from .orderings import (
     FlexiblePriorities,
     Multifactor,
     MultifactorWeights,
-    Resort,
     slowdown_order,
 )
 from .own_on_counts import OwnOnLog

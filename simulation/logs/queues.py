@@ -16,8 +16,8 @@ from math import inf
 
 from ...cluster.errors import OptionError
 from ..log_columns import Requests
+from ..stepping import Resort
 from .hours import WEEK, Hours
-from .orderings import Resort
 
 HEADS = ("priority", "best-fit")
 _LIMITS = ("processors", "estimate", "priority")

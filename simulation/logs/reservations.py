@@ -16,11 +16,11 @@ from bisect import insort
 from collections.abc import Sequence
 
 from ...cluster.errors import OptionError
-from ...negotiation.runtime.node_profile import Profile
+from ...cluster.timeline.counts import CountProfile
+from ..backfilling.easy import WaitingSizes
 from ..log_columns import Requests
+from ..stepping import Resort
 from .front import FrontFirst
-from .orderings import Resort
-from .running import WaitingSizes
 
 
 class Reservations(FrontFirst):
@@ -33,7 +33,7 @@ class Reservations(FrontFirst):
         self._reservations = reservations
         self._sizes = WaitingSizes(requests.size)
         # What the last pass left of the profile and of the reservations, and whether it still holds.
-        self._profile = Profile(0, requests.processors)
+        self._profile = CountProfile.flat(0, requests.processors)
         self._left = reservations
         self._is_known = False
 

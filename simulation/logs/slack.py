@@ -14,8 +14,8 @@ from math import isfinite
 
 from ...cluster.errors import OptionError
 from ..log_columns import Requests
+from ..stepping import Resort
 from .front import FrontFirst
-from .orderings import Resort
 
 
 class Slack(FrontFirst):

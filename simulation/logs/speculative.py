@@ -22,8 +22,8 @@ from math import inf
 
 from ...cluster.errors import OptionError
 from ..log_columns import Requests
-from .orderings import Resort
-from .running import Running
+from ..stepping import Resort
+from .front import Running
 
 
 class Speculative:

@@ -14,10 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
 
 from ...cluster.errors import OptionError
-from ...negotiation.runtime.node_profile import Profile
+from ...cluster.timeline.counts import CountProfile, ProfileColumns, earliest
 from ..log_columns import Requests
 from .hours import Hours
 
@@ -101,10 +100,10 @@ class StartRules:
         jobs = range(len(requests))
         self._hours: list[list[Hours]] = [[] for _ in jobs]
         # By job: profiles of what its rules have left, with what it takes of each.
-        self._rooms: list[list[tuple[Profile, int]]] = [[] for _ in jobs]
-        self._all: list[Profile] = []
+        self._rooms: list[list[tuple[CountProfile, int]]] = [[] for _ in jobs]
+        self._all: list[CountProfile] = []
         for rule in rules:
-            room = None if rule.most is None else Profile(0, rule.most)
+            room = None if rule.most is None else CountProfile.flat(0, rule.most)
             for job in jobs:
                 if not rule.holds_for(requests, job):
                     continue
@@ -128,14 +127,12 @@ class StartRules:
         for room, need in self._rooms[job]:
             room.add(start, end, sign * need)
 
-    def earliest(
-        self, profile: Profile, job: int, now: float, *, before: float = inf, latest: float = inf
-    ) -> float:
+    def earliest(self, profile: ProfileColumns, job: int, now: float, before: float, latest: float) -> float:
         """Return a job's earliest start by the profile of processors and by every rule."""
         size, estimate = self._size[job], self._estimate[job]
         after = now
         while True:
-            start = profile.earliest(size, estimate, after=after, before=before, latest=latest)
+            start = earliest(profile, size, estimate, after, before, latest)
             if start >= before:
                 return before
             allowed = start

@@ -1,4 +1,4 @@
-"""The loop of events on arrays: plain Python that numba compiles as it stands (compiled.py).
+"""The loop of events on arrays: plain Python that numba compiles as it stands (cluster/kernels).
 
 At one time stamp: all ends, one decision over them, then the arrivals in order, a decision each.
 """
@@ -7,18 +7,13 @@ from __future__ import annotations
 
 from math import inf
 
-from ...negotiation.malleable.application_columns import (
-    LOGGED,
-    RESIZES,
-    Active,
-    Context,
-    Floats,
-    Ints,
-)
+from ...cluster.kernels.harness import Entry, Floats, FloatTable, Ints, kernel
+from ...negotiation.malleable.application_columns import LOGGED, RESIZES, Active, Context
 from ...negotiation.malleable.deciding import on_arrival, on_end, remember, remove
 from ...negotiation.malleable.execution import begin, resize
 
 
+@kernel
 def play(
     context: Context,
     processors: int,
@@ -26,7 +21,7 @@ def play(
     starts: Floats,
     ends: Floats,
     harvests: Ints,
-    log: Floats,
+    log: FloatTable,
 ) -> None:
     """Play a trace.
 
@@ -73,7 +68,10 @@ def play(
                 settle(active, running, now, context, starts, log)
 
 
-def settle(active: Active, running: int, now: float, context: Context, starts: Floats, log: Floats) -> None:
+@kernel
+def settle(
+    active: Active, running: int, now: float, context: Context, starts: Floats, log: FloatTable
+) -> None:
     """Let work begin or go on where a decision changed a count."""
     jobs, model, tally = context.jobs, context.rules.model, context.tally
     for place in range(running):
@@ -89,7 +87,8 @@ def settle(active: Active, running: int, now: float, context: Context, starts: F
         record(log, tally, now, job, count)
 
 
-def record(log: Floats, tally: Ints, now: float, job: int, count: int) -> None:
+@kernel
+def record(log: FloatTable, tally: Ints, now: float, job: int, count: int) -> None:
     """Keep a change of size."""
     at = tally[LOGGED]
     if at < log.shape[0]:
@@ -97,3 +96,7 @@ def record(log: Floats, tally: Ints, now: float, job: int, count: int) -> None:
         log[at, 1] = job
         log[at, 2] = count
     tally[LOGGED] += 1
+
+
+#: With so many jobs plain Python takes longer than numba takes to compile the loop.
+PLAY = Entry(play, "integrated scheduling", many=300_000)

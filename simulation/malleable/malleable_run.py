@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...cluster.errors import InputError, OptionError
+from ...cluster.kernels.harness import Floats, Ints
 from ...formats.swf import SwfField, SwfLog
 from ...negotiation.malleable.application_columns import (
     ATTEMPTS,
@@ -18,16 +19,14 @@ from ...negotiation.malleable.application_columns import (
     SUCCESSES,
     TALLIED,
     Context,
-    Floats,
-    Ints,
     JobColumns,
     empty_active,
 )
 from ...negotiation.malleable.malleable_policies import IschedulerPolicy
+from ..backfilling.easy import Easy
 from ..log_columns import Requests, Workload
 from ..logs.counts import simulate_counts
-from ..logs.easy import Easy
-from .compiled_malleable import loop_for
+from .malleable_loop import PLAY
 
 #: Shares of the ideal are decimal numbers: 0.3 · 10 is 3, not 4.
 _EXACT = 1e-9
@@ -160,7 +159,7 @@ def simulate_malleable(
         end = start + trace.run
         log = _rigid_sizes(trace, start, end) if keep_sizes else log
     else:
-        play = loop_for(count)
+        play, _ = PLAY.for_jobs(count)
         size, context = trace.processors, Context(jobs, rules, tally)
         play(context, size, empty_active(at_once), start, end, harvests, log)
         if keep_sizes:

@@ -17,9 +17,10 @@ from ...cluster.resources.allocation import StartingJob
 from ...cluster.resources.capacity import IntArray
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
-from ..promised.building import empty_state
-from ..promised.compiled_promises import loops_for
-from ..promised.promise_state import FREE, PROMISED, RUNNING, WAITING, PromiseRules
+from ..promised.awards import REFUSE_LATE
+from ..promised.due import PROMISE_DUE
+from ..promised.promise_plan import REFUSE_ALONE
+from ..promised.promise_state import FREE, PROMISED, RUNNING, WAITING, PromiseRules, empty_state
 from .node_machine import Machine
 
 
@@ -34,7 +35,9 @@ class CoreLevelPlan:
     def __init__(self, machine: Machine, rules: PromiseRules) -> None:
         jobs = len(machine.arrivals)
         nothing = [0] * jobs
-        self._loops, _ = loops_for(jobs)
+        self._promise_due, _ = PROMISE_DUE.for_jobs(jobs)
+        self._refuse_alone, _ = REFUSE_ALONE.for_jobs(jobs)
+        self._refuse_late, _ = REFUSE_LATE.for_jobs(jobs)
         self._state = empty_state(
             processors=rules.processors,
             submit=nothing,
@@ -71,7 +74,7 @@ class CoreLevelPlan:
         machine, jobs = self._state.machine, self._state.jobs
         waiting = machine.waiting[: machine.counts[WAITING]]
         jobs.promise[waiting] = self._promise[waiting]
-        self._loops.promise_due(self._state, self._rules, float(now), float(longest_s))
+        self._promise_due(self._state, self._rules, float(now), float(longest_s))
         waiting = machine.waiting[: machine.counts[WAITING]]
         self._promise[waiting] = jobs.promise[waiting]
         # What nobody who starts now could help is nobody's fault: passes are late, nodes fail.
@@ -88,7 +91,7 @@ class CoreLevelPlan:
         if not self._is_alike or not self._machine.running:
             return frozenset()
         self._fill(now)
-        count = self._loops.refuse_alone(self._state, float(now), self._refused)
+        count = self._refuse_alone(self._state, float(now), self._refused)
         return frozenset(self._refused[:count].tolist())
 
     def too_many(self, now: float, starts: Iterable[StartingJob], sure: Collection[int]) -> frozenset[int]:
@@ -107,7 +110,7 @@ class CoreLevelPlan:
         ordered = sorted((start.demand.index for start in starts), key=lambda job: job not in sure)
         places = np.array([place[job] for job in ordered], np.int64)
         first = sum(job in sure for job in ordered)
-        count = self._loops.refuse_late(self._state, float(now), first, places, self._refused)
+        count = self._refuse_late(self._state, float(now), first, places, self._refused)
         machine.gone[: len(place)] = 0
         return frozenset(self._refused[:count].tolist())
 

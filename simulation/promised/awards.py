@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from math import sqrt
 
-from .heaps import pop, push
-from .promise_state import FREE, PROMISED, REMEMBERED, RUNNING, WAITING, Column, PromisedState, PromiseRules
-from .refusing import ALLOWED, REFUSED, verdict
+from ...cluster.kernels.columns import pop, push
+from ...cluster.kernels.harness import Entry, Ints, kernel
+from ..backfilling.easy import shadow_time
+from ..run_times import mean_share
+from .promise_plan import ALLOWED, MANY, REFUSED, verdict
+from .promise_state import FREE, PROMISED, RUNNING, WAITING, PromisedState, PromiseRules
 
 #: Bounded slowdown counts shorter run times as this many seconds.
 SHORTEST_S = 10.0
 
 
+@kernel
 def cost(state: PromisedState, now: float, job: int) -> float:
     """Return what orders jobs under ``response``, smallest first.
 
@@ -19,23 +23,12 @@ def cost(state: PromisedState, now: float, job: int) -> float:
     root of the slowdown it has by now, 1 + wait / estimate, so that equals are served by their waits. The
     estimate is the user's, times the mean share of theirs for which the user's last jobs ran.
     """
-    length: float = max(state.jobs.estimate[job] * _used_share(state, state.jobs.user[job]), SHORTEST_S)
+    length: float = max(state.jobs.estimate[job] * mean_share(state.shares, state.jobs.user[job]), SHORTEST_S)
     return length / sqrt(sqrt(1.0 + (now - state.jobs.submit[job]) / length))
 
 
-def _used_share(state: PromisedState, user: int) -> float:
-    """Return the mean share of the last jobs; 1 where none has ended."""
-    if user < 0 or state.shares.count[user] == 0:
-        return 1.0
-    known = min(state.shares.count[user], REMEMBERED)
-    total = 0.0
-    for place in range(user * REMEMBERED, user * REMEMBERED + known):
-        total += state.shares.last[place]
-    mean: float = total / known
-    return mean
-
-
-def award(state: PromisedState, rules: PromiseRules, now: float, longest: float, started: Column) -> int:
+@kernel
+def award(state: PromisedState, rules: PromiseRules, now: float, longest: float, started: Ints) -> int:
     """Start jobs; return how many, ``started`` takes them in the order in which they were chosen.
 
     ``longest`` is the longest wait on the copy; whoever has waited for a share of it comes first.
@@ -60,7 +53,8 @@ def award(state: PromisedState, rules: PromiseRules, now: float, longest: float,
     return chosen
 
 
-def _keeping(state: PromisedState, now: float, count: int, started: Column) -> int:
+@kernel
+def _keeping(state: PromisedState, now: float, count: int, started: Ints) -> int:
     """Start what leaves everybody their promises."""
     jobs, machine, scratch = state.jobs, state.machine, state.scratch
     chosen = refused = 0
@@ -80,11 +74,12 @@ def _keeping(state: PromisedState, now: float, count: int, started: Column) -> i
     return chosen
 
 
-def _beside_head(state: PromisedState, now: float, count: int, started: Column) -> int:
+@kernel
+def _beside_head(state: PromisedState, now: float, count: int, started: Ints) -> int:
     """Start what fits beside one reservation, for the first that does not fit: EASY's rule."""
     jobs, machine, scratch = state.jobs, state.machine, state.scratch
     chosen = 0
-    shadow = extra = 0.0
+    shadow, extra = 0.0, 0
     has_head = False
     while count > 0 and machine.counts[FREE] > 0:
         place = scratch.place[0]
@@ -101,16 +96,13 @@ def _beside_head(state: PromisedState, now: float, count: int, started: Column) 
             chosen += 1
         elif not has_head:
             has_head = True
-            free = machine.counts[FREE]
-            for running in range(machine.counts[RUNNING]):
-                if free >= size and machine.end[running] > shadow:
-                    break
-                shadow = machine.end[running]
-                free += machine.size[running]
-            extra = free - size
+            shadow, extra = shadow_time(
+                machine.end, machine.size, machine.counts[RUNNING], machine.counts[FREE], size
+            )
     return chosen
 
 
+@kernel
 def start(state: PromisedState, now: float, waiting: int) -> None:
     """Start the job at a place of the queue; it stays there, marked, until the pass is over."""
     jobs, machine = state.jobs, state.machine
@@ -131,7 +123,8 @@ def start(state: PromisedState, now: float, waiting: int) -> None:
     machine.counts[RUNNING] += 1
 
 
-def refuse_late(state: PromisedState, now: float, sure: int, places: Column, refused: Column) -> int:
+@kernel
+def refuse_late(state: PromisedState, now: float, sure: int, places: Ints, refused: Ints) -> int:
     """Start jobs one after another; return how many may not, ``refused`` takes them.
 
     Args:
@@ -154,6 +147,7 @@ def refuse_late(state: PromisedState, now: float, sure: int, places: Column, ref
     return count
 
 
+@kernel
 def _remove_started(state: PromisedState) -> None:
     machine = state.machine
     kept = 0
@@ -166,3 +160,6 @@ def _remove_started(state: PromisedState) -> None:
             machine.counts[PROMISED] -= 1
         machine.gone[place] = 0
     machine.counts[WAITING] = kept
+
+
+REFUSE_LATE = Entry(refuse_late, "the plan of promises", many=MANY)

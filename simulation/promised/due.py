@@ -7,11 +7,13 @@ before, and nobody comes between them later, so that the plan goes on keeping th
 
 from __future__ import annotations
 
-from .heaps import pop, push
-from .promise_plan import NOBODY, plan
+from ...cluster.kernels.columns import pop, push
+from ...cluster.kernels.harness import Entry, kernel
+from .promise_plan import MANY, NOBODY, plan
 from .promise_state import PROMISED, WAITING, PromisedState, PromiseRules
 
 
+@kernel
 def promise_due(state: PromisedState, rules: PromiseRules, now: float, longest: float) -> None:
     """Promise starts to whom is due; better promises where the plan has come nearer.
 
@@ -35,6 +37,7 @@ def promise_due(state: PromisedState, rules: PromiseRules, now: float, longest: 
             machine.counts[PROMISED] += 1
 
 
+@kernel
 def _sort(state: PromisedState, rules: PromiseRules, longest: float) -> None:
     """Put those who have no promise into the order in which they are due."""
     jobs, machine, scratch = state.jobs, state.machine, state.scratch
@@ -48,6 +51,7 @@ def _sort(state: PromisedState, rules: PromiseRules, longest: float) -> None:
         count = pop(scratch.key, scratch.place, count)
 
 
+@kernel
 def due(state: PromisedState, rules: PromiseRules, longest: float, job: int) -> float:
     """Return when a job is due: a share of the longest wait after its submission.
 
@@ -59,8 +63,12 @@ def due(state: PromisedState, rules: PromiseRules, longest: float, job: int) -> 
     return found
 
 
+@kernel
 def window(rules: PromiseRules, longest: float, estimate: float, share: float) -> float:
     """Return how long after its submission a job of a share of the machine is due (s)."""
     cube = share * share * share
     found: float = min(rules.share * longest, rules.limits * estimate) * (1.0 - cube * cube)
     return found
+
+
+PROMISE_DUE = Entry(promise_due, "the plan of promises", many=MANY)

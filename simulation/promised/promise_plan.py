@@ -3,18 +3,25 @@
 Each job starts when its processors are free by estimates, and no job before the one ahead of it. When jobs
 end before their estimates, all of a plan's starts come earlier or stay: starts are sums and maxima of ends.
 So a plan that keeps every promise goes on keeping them, and a start is allowed where the plan of the others
-still does. A plan that lets jobs pass each other has no such property.
+still does. A plan that lets jobs pass each other has no such property. Nobody may start now who would put
+somebody off beyond what the plan leaves him (``verdict``).
 """
 
 from __future__ import annotations
 
-from .heaps import pop, push
+from ...cluster.kernels.columns import pop, push
+from ...cluster.kernels.harness import Entry, Ints, kernel
 from .promise_state import FREE, RUNNING, WAITING, PromisedState
 
 #: No job, no place.
 NOBODY = -1
+#: So many jobs take plain Python longer than numba takes to compile the loops of promises.
+MANY = 2_000
+#: The job may start; it may not; nor may it, as is known of one no wider and no longer.
+ALLOWED, REFUSED, KNOWN = 0, 1, 2
 
 
+@kernel
 def plan(state: PromisedState, now: float, spared: int, is_test: bool) -> int:
     """Plan what waits; return the first place whose job would start after its promise, else NOBODY.
 
@@ -53,6 +60,7 @@ def plan(state: PromisedState, now: float, spared: int, is_test: bool) -> int:
     return NOBODY
 
 
+@kernel
 def promise(state: PromisedState, now: float, job: int, earliest: float) -> None:
     """Let a job wait; promise it ``earliest`` where all others keep theirs, else a start behind them."""
     jobs, machine = state.jobs, state.machine
@@ -75,3 +83,54 @@ def promise(state: PromisedState, now: float, job: int, earliest: float) -> None
     if count > 0:
         promised = max(promised, jobs.promise[machine.waiting[count - 1]])
     jobs.promise[job] = promised
+
+
+@kernel
+def verdict(state: PromisedState, now: float, place: int, refused: int) -> int:
+    """Say whether the job at a place of the queue may start beside all that has started.
+
+    Args:
+        state: its scratch takes what is refused.
+        now: in seconds.
+        place: in the queue.
+        refused: how many have been refused since anything started, less those that were known.
+    """
+    jobs, scratch = state.jobs, state.scratch
+    job = state.machine.waiting[place]
+    size, estimate = jobs.size[job], jobs.estimate[job]
+    # Whom a narrower and shorter job would make late, this one would too, unless it stands before him.
+    for other in range(refused):
+        if size >= scratch.wide[other] and estimate >= scratch.long[other] and place > scratch.behind[other]:
+            return KNOWN
+    late = plan(state, now, place, True)
+    if late == NOBODY:
+        return ALLOWED
+    scratch.wide[refused] = size
+    scratch.long[refused] = estimate
+    scratch.behind[refused] = late
+    return REFUSED
+
+
+@kernel
+def refuse_alone(state: PromisedState, now: float, refused: Ints) -> int:
+    """Return how many jobs may not start now, whoever else does; ``refused`` takes them.
+
+    Those are left out for which there is no room.
+    """
+    machine = state.machine
+    count = noted = 0
+    for place in range(machine.counts[WAITING]):
+        job = machine.waiting[place]
+        if state.jobs.size[job] > machine.counts[FREE]:
+            continue
+        found = verdict(state, now, place, noted)
+        if found == ALLOWED:
+            continue
+        noted += int(found == REFUSED)
+        refused[count] = job
+        count += 1
+    return count
+
+
+#: What nodes ask of the plan, as the two entries of due.py and awards.py.
+REFUSE_ALONE = Entry(refuse_alone, "the plan of promises", many=MANY)

@@ -1,21 +1,23 @@
-"""What a pass of the auction works on, as columns.
+"""What a pass of promised starts works on, as columns, and the same of an empty machine.
 
-This file, heaps.py, plan.py, due.py, refusing.py, easy_reference.py, awards.py and stepping.py are plain
-Python over columns, lists or arrays, that numba compiles as it stands (compiled.py): both give the same to
-the bit.
+The files of this room are plain Python over columns, lists or arrays, that numba compiles as it stands: both
+give the same to the bit.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from math import inf
+from typing import NamedTuple
 
-#: A column of numbers, one entry a job or a place: a list, or an array where the code is compiled.
-Column = Any
+import numpy as np
+
+from ...cluster.kernels.harness import Column, Floats, Ints
+from ..backfilling.easy import EasyState, easy_columns
+from ..run_times import REMEMBERED, LastShares
 
 #: Places of ``counts``.
-WAITING, RUNNING, FREE, COPY_WAITING, COPY_RUNNING, COPY_FREE, PROMISED, COUNTED = 0, 1, 2, 3, 4, 5, 6, 7
-#: Jobs of a user that tell how long the next one may run.
-REMEMBERED = 20
+WAITING, RUNNING, FREE, PROMISED, COUNTED = 0, 1, 2, 3, 4
 #: Places of ``clock``: of the copy, in seconds, and the longest wait on it so far.
 COPY_NOW, LONGEST, CLOCKS = 0, 1, 2
 
@@ -36,15 +38,15 @@ class PromisedJobs(NamedTuple):
         user: whose it is, counted from 0; -1: nobody's.
     """
 
-    submit: Column
-    size: Column
-    estimate: Column
-    start: Column
-    run: Column
-    promise: Column
-    due: Column
-    rank: Column
-    user: Column
+    submit: Floats
+    size: Ints
+    estimate: Floats
+    start: Floats
+    run: Floats
+    promise: Floats
+    due: Floats
+    rank: Ints
+    user: Ints
 
 
 class PromisedMachine(NamedTuple):
@@ -60,13 +62,13 @@ class PromisedMachine(NamedTuple):
         job: beside them, which one.
     """
 
-    counts: Column
-    waiting: Column
-    planned: Column
-    gone: Column
-    end: Column
-    size: Column
-    job: Column
+    counts: Ints
+    waiting: Ints
+    planned: Floats
+    gone: Ints
+    end: Floats
+    size: Ints
+    job: Ints
 
 
 class Copy(NamedTuple):
@@ -75,28 +77,14 @@ class Copy(NamedTuple):
     Attributes:
         clock: its time, and the longest wait on it.
         start: of each job on it.
-        waiting: jobs in the order of their submission.
-        end: estimated ends of what runs on it, rising.
-        job: beside them, which one.
+        running: jobs that run on it, as many as ``easy`` counts.
+        easy: its queue, in the order of submission, and its estimated ends.
     """
 
-    clock: Column
-    start: Column
-    waiting: Column
-    end: Column
-    job: Column
-
-
-class RunTimeShares(NamedTuple):
-    """What shares of their estimates the last jobs of each user ran for.
-
-    Attributes:
-        last: shares, ``REMEMBERED`` places a user, the oldest overwritten.
-        count: by user, jobs that have ended.
-    """
-
-    last: Column
-    count: Column
+    clock: Floats
+    start: Floats
+    running: Ints
+    easy: EasyState
 
 
 class Scratch(NamedTuple):
@@ -108,13 +96,13 @@ class Scratch(NamedTuple):
         long, wide, behind: of refused jobs: estimate, processors, and place of the job that would be late.
     """
 
-    end: Column
-    size: Column
-    key: Column
-    place: Column
-    long: Column
-    wide: Column
-    behind: Column
+    end: Floats
+    size: Ints
+    key: Floats
+    place: Ints
+    long: Floats
+    wide: Ints
+    behind: Ints
 
 
 class PromiseRules(NamedTuple):
@@ -152,5 +140,80 @@ class PromisedState(NamedTuple):
     jobs: PromisedJobs
     machine: PromisedMachine
     copy: Copy
-    shares: RunTimeShares
+    shares: LastShares
     scratch: Scratch
+
+
+def empty_state(
+    *,
+    processors: int,
+    submit: Sequence[float],
+    size: Sequence[int],
+    estimate: Sequence[float],
+    user: Sequence[int],
+    is_compiled: bool,
+) -> PromisedState:
+    """Return the state of an empty machine, as arrays or as lists.
+
+    Args:
+        processors: of the machine.
+        submit: by job number, in seconds; the other columns as in ``PromisedJobs``.
+        size: processors.
+        estimate: in seconds.
+        user: whose; -1: nobody's.
+        is_compiled: whether compiled code reads it, which wants arrays.
+    """
+    jobs = len(submit)
+    running = min(jobs, processors) + 1
+
+    def ints(count: int, value: int = 0) -> Column:
+        return np.full(count, value, np.int64) if is_compiled else [value] * count
+
+    def floats(count: int, value: float = 0.0) -> Column:
+        return np.full(count, value) if is_compiled else [value] * count
+
+    def column(values: Sequence[float], kind: type) -> Column:
+        return np.array(values, np.float64 if kind is float else np.int64) if is_compiled else list(values)
+
+    users = {name: place for place, name in enumerate(sorted(set(user) - {-1}))}
+    counts = ints(COUNTED)
+    counts[FREE] = processors
+    sizes, estimates = column(size, int), column(estimate, float)
+    return PromisedState(
+        jobs=PromisedJobs(
+            submit=column(submit, float),
+            size=sizes,
+            estimate=estimates,
+            start=floats(jobs, -inf),
+            run=floats(jobs, -1.0),
+            promise=floats(jobs, inf),
+            due=floats(jobs, inf),
+            rank=column(range(jobs), int),
+            user=column([users.get(name, -1) for name in user], int),
+        ),
+        machine=PromisedMachine(
+            counts=counts,
+            waiting=ints(jobs + 1),
+            planned=floats(jobs + 1),
+            gone=ints(jobs + 1),
+            end=floats(running),
+            size=ints(running),
+            job=ints(running),
+        ),
+        copy=Copy(
+            clock=floats(CLOCKS),
+            start=floats(jobs),
+            running=ints(running),
+            easy=easy_columns(processors, sizes, estimates, is_compiled=is_compiled),
+        ),
+        shares=LastShares(last=floats(len(users) * REMEMBERED), ended=ints(len(users))),
+        scratch=Scratch(
+            end=floats(running + jobs + 1),
+            size=ints(running + jobs + 1),
+            key=floats(jobs + 1),
+            place=ints(jobs + 1),
+            long=floats(jobs + 1),
+            wide=ints(jobs + 1),
+            behind=ints(jobs + 1),
+        ),
+    )

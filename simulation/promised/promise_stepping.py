@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from ...cluster.kernels.harness import Entry, Ints, kernel
+from ..run_times import remember_share
 from .awards import award
 from .due import promise_due
-from .easy_reference import follow, longest_wait, make_pass
-from .promise_plan import NOBODY, plan, promise
-from .promise_state import (
-    COPY_WAITING,
-    FREE,
-    REMEMBERED,
-    RUNNING,
-    WAITING,
-    Column,
-    PromisedState,
-    PromiseRules,
-)
+from .easy_reference import arrive, follow, longest_wait
+from .promise_plan import MANY, NOBODY, plan, promise
+from .promise_state import FREE, RUNNING, WAITING, PromisedState, PromiseRules
 
 
+@kernel
 def step(
-    state: PromisedState, rules: PromiseRules, now: float, ended: Column, arrived: Column, started: Column
+    state: PromisedState, rules: PromiseRules, now: float, ended: Ints, arrived: Ints, started: Ints
 ) -> int:
     """Make a pass; return how many jobs start, ``started`` takes them.
 
@@ -36,11 +30,7 @@ def step(
     longest = 0.0
     if rules.follows:
         follow(state, now)
-        for job in arrived:
-            state.copy.waiting[state.machine.counts[COPY_WAITING]] = job
-            state.machine.counts[COPY_WAITING] += 1
-        if len(arrived) > 0:
-            make_pass(state, now)
+        arrive(state, now, arrived)
         longest = longest_wait(state, now)
     elif rules.promises and state.machine.counts[WAITING] > 0:
         _improve(state, rules, now)
@@ -58,14 +48,13 @@ def step(
     return award(state, rules, now, longest, started)
 
 
+@kernel
 def _end(state: PromisedState, now: float, job: int) -> None:
     jobs, machine = state.jobs, state.machine
     jobs.run[job] = min(now - jobs.start[job], jobs.estimate[job])
     user = jobs.user[job]
     if user >= 0:
-        shares = state.shares
-        shares.last[user * REMEMBERED + shares.count[user] % REMEMBERED] = jobs.run[job] / jobs.estimate[job]
-        shares.count[user] += 1
+        remember_share(state.shares, user, jobs.run[job] / jobs.estimate[job])
     machine.counts[FREE] += jobs.size[job]
     count = machine.counts[RUNNING] - 1
     place = 0
@@ -79,6 +68,7 @@ def _end(state: PromisedState, now: float, job: int) -> None:
     machine.counts[RUNNING] = count
 
 
+@kernel
 def _improve(state: PromisedState, rules: PromiseRules, now: float) -> None:
     """Promise earlier starts where the plan has come nearer, in the order of promises; never later ones."""
     jobs, machine = state.jobs, state.machine
@@ -88,3 +78,6 @@ def _improve(state: PromisedState, rules: PromiseRules, now: float) -> None:
         job = machine.waiting[place]
         better = max(jobs.submit[job] + rules.window_s, machine.planned[place], before)
         jobs.promise[job] = before = min(jobs.promise[job], better)
+
+
+STEP = Entry(step, "the auction on counts", many=MANY)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from random_snapshots import random_snapshot
@@ -19,11 +17,10 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Return the list that notes each time that somebody waits for the loops."""
     waited: list[bool] = []
 
-    def noted() -> Any:
+    def noted() -> None:
         waited.append(True)
-        return compiled_search._PLAIN  # noqa: SLF001 - what stands where numba is not
 
-    monkeypatch.setattr(compiled_search, "_loops", noted)
+    monkeypatch.setattr(compiled_search, "_load_all", noted)
     return waited
 
 
@@ -40,20 +37,19 @@ def test_nothing_is_compiled_within_a_limit(
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     compiled_search.load_within(60.0)
     assert not loads
-    for name in ("moves.make_moves", "repair_kernel.make_dives", "swaps.make_swaps", "proofs.prove"):
-        (tmp_path / f"{name}-1.py311.nbi").write_bytes(b"")
+    for entry in compiled_search.ENTRIES:
+        (tmp_path / f"harness.{entry._name}-1.py311.nbi").write_bytes(b"")  # noqa: SLF001 - as numba does
     compiled_search.load_within(60.0)
     assert loads
 
 
-def test_what_is_older_than_its_source_is_not_kept(
+def test_what_was_compiled_from_another_text_is_not_kept(
     loads: list[bool], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    for name in ("moves.make_moves", "repair_kernel.make_dives", "swaps.make_swaps", "proofs.prove"):
-        kept = tmp_path / f"{name}-1.py311.nbi"
-        kept.write_bytes(b"")
-        os.utime(kept, (1.0, 1.0))
+    for entry in compiled_search.ENTRIES:
+        name = entry._name.rpartition("_")[0]  # noqa: SLF001 - its last part is the text's
+        (tmp_path / f"harness.{name}_0123456789ab-1.py311.nbi").write_bytes(b"")
     compiled_search.load_within(60.0)
     assert not loads
 

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
+from aucsched.cluster.kernels import harness
 from aucsched.models.search import compiled_search, exchange_search
 from aucsched.models.search.anytime import solve_anytime
 from aucsched.models.search.bid_worth import Worth
@@ -132,10 +133,16 @@ def test_more_moves_are_never_worse_and_pieces_make_no_difference(seed: int) -> 
     assert np.array_equal(pieces.award, whole.award)
 
 
+def as_if_nothing_were_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harness, "_TOLD", set())
+    for entry in compiled_search.ENTRIES:
+        monkeypatch.setattr(entry, "_loaded", [])
+
+
 @pytest.fixture
 def without_numba(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A process that has looked for nothing yet, and in which numba cannot be imported."""
-    monkeypatch.setattr(compiled_search, "_loaded", [])
+    as_if_nothing_were_loaded(monkeypatch)
     monkeypatch.setitem(sys.modules, "numba", None)
     return iter(())
 
@@ -195,7 +202,7 @@ def test_a_numba_that_fails_is_named_once_and_does_no_harm(
     def broken(**_: object) -> object:
         raise RuntimeError("cannot cache function: no locator available")
 
-    monkeypatch.setattr(compiled_search, "_loaded", [])
+    as_if_nothing_were_loaded(monkeypatch)
     monkeypatch.setattr(numba, "njit", broken)
     assert compiled_search.compiled_loop() is None
     assert compiled_search.compiled_loop() is None
@@ -210,7 +217,7 @@ def test_a_clock_that_runs_never_waits_for_the_compiler(monkeypatch: pytest.Monk
     def forbidden() -> None:
         raise AssertionError("loaded while the clock ran")
 
-    monkeypatch.setattr(compiled_search, "_loaded", [])
+    as_if_nothing_were_loaded(monkeypatch)
     monkeypatch.setattr(exchange_search, "compiled_loop", forbidden)
     ticks = iter(range(10**6))
     limits = SearchLimits(deadline=300.0, steps=None, seed=0, clock=lambda: float(next(ticks)))
@@ -264,4 +271,4 @@ def test_the_switch_leaves_numba_alone() -> None:
         "import sys\nfrom aucsched.models.search import compiled_search\n"
         "assert compiled_search.compiled_loop() is None\nassert 'numba' not in sys.modules"
     )
-    python(code, **{compiled_search.SWITCH: "0"})
+    python(code, **{harness.SWITCH: "0"})

@@ -17,8 +17,8 @@ from support.build import snapshot
 from aucsched.bidgen.families.registry import columns_of
 from aucsched.cluster.resources.demand import Demand, DemandReader
 from aucsched.formats.native.workload_file import load_workload
-from aucsched.simulation.forecast import futures
 from aucsched.simulation.forecast.forecaster import Forecaster, QueuedRequest, StartForecast
+from aucsched.simulation.forecast.futures_kernel import PLAY_FUTURES, PLAY_PLAN
 from aucsched.simulation.forecast.logged import AnsweredForecast, forecasts_csv, forecasts_of
 from aucsched.simulation.forecast.node_pools import NodePools
 from aucsched.simulation.log_columns import Requests, Workload
@@ -92,7 +92,8 @@ def test_the_plan_by_limits_is_easy_itself() -> None:
 def test_plain_python_and_compiled_futures_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     result = played(workload(60))
     compiled = list(forecasts_of(result, futures=8))
-    monkeypatch.setattr(futures, "compiled_futures", lambda: None)
+    for entry in (PLAY_FUTURES, PLAY_PLAN):
+        monkeypatch.setattr(entry, "_loaded", [None])
     plain = list(forecasts_of(result, futures=8))
     assert [shown(one.forecast) for one in plain] == [shown(one.forecast) for one in compiled]
 

@@ -17,7 +17,8 @@ from aucsched.simulation.logs import auctioned
 from aucsched.simulation.logs.auctioned import LogAuction
 from aucsched.simulation.logs.checked import simulate_checked
 from aucsched.simulation.logs.policies import ORDERS, make_policy
-from aucsched.simulation.promised import compiled_promises, promise_stepping
+from aucsched.simulation.promised import promise_stepping
+from aucsched.simulation.promised.promise_stepping import STEP
 from aucsched.simulation.simulate_options import PolicyOptions
 
 PROMISES = st.sampled_from(["plan", "auto", "3s", "20s"])
@@ -173,22 +174,15 @@ def test_compiled_and_plain_steps_are_equal_to_the_bit(
     jobs, processors = case
     plain, _ = played(jobs, processors, objective, promise)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(auctioned, "loops_for", lambda _: (compiled_promises.compiled_loops(), True))
+        patch.setattr(STEP, "many", 0)
         fast, watched = played(jobs, processors, objective, promise)
     assert watched.auction.is_compiled
     assert fast == plain
 
 
 def test_without_numba_the_step_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled_promises, "compiled_loops", compiled_nothing)
-    assert compiled_promises.loops_for(10**6)[0].step is promise_stepping.step
-
-
-def compiled_nothing() -> None:
-    return None
-
-
-compiled_nothing.cache_info = compiled_promises.compiled_loops.cache_info  # type: ignore[attr-defined]
+    monkeypatch.setattr(STEP, "_loaded", [None])
+    assert STEP.for_jobs(10**6) == (promise_stepping.step, False)
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,10 @@ from support.plain import (
 
 from aucsched.cluster.errors import OptionError
 from aucsched.formats.swf import read_swf
+from aucsched.simulation.backfilling.easy import Easy
 from aucsched.simulation.log_columns import workload_from_swf
 from aucsched.simulation.logs.checked import simulate_checked
 from aucsched.simulation.logs.counts import simulate_counts
-from aucsched.simulation.logs.easy import Easy
 from aucsched.simulation.logs.orderings import Multifactor, MultifactorWeights
 from aucsched.simulation.logs.policies import ORDERS, POLICIES, make_policy, weights_by_queue
 from aucsched.simulation.simulate_options import PolicyOptions
@@ -54,7 +54,7 @@ def test_easy_is_its_plain_rule(case: tuple[list[J], int]) -> None:
 def test_easy_over_a_deep_queue_is_its_plain_rule(case: tuple[list[J], int], deep: int) -> None:
     jobs, processors = case
     workload = workload_of(jobs, processors)
-    policy = Easy(workload.requests, deep=deep, shallow=deep // 2, block=4)
+    policy = Easy(workload.requests, deeper=deep, shallow=deep // 2)
     assert simulate_checked(workload, policy) == plain_easy(jobs, processors)
 
 
@@ -129,7 +129,7 @@ def test_fractions_of_seconds_keep_the_rules(case: tuple[list[J], int], unit: fl
     workload = replace(whole, requests=requests, run=tuple(time * unit for time in whole.run))
     starts = simulate_checked(workload, make_policy(policy, requests))
     assert min(starts) == 0
-    deep = Easy(requests, deep=3, shallow=1, block=4)
+    deep = Easy(requests, deeper=3, shallow=1)
     assert simulate_checked(workload, deep) == simulate_counts(workload, make_policy("easy", requests))
 
 
@@ -259,4 +259,4 @@ def test_easy_equals_its_plain_rule_on_public_logs(name: str) -> None:
     part = workload_of(jobs, requests.processors)
     expected = plain_easy(jobs, requests.processors)
     assert simulate_counts(part, make_policy("easy", part.requests)) == expected
-    assert simulate_counts(part, Easy(part.requests, deep=8, shallow=2)) == expected
+    assert simulate_counts(part, Easy(part.requests, deeper=8, shallow=2)) == expected

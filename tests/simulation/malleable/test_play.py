@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched.cluster.errors import InputError
+from aucsched.cluster.kernels.harness import SWITCH
 from aucsched.negotiation.malleable.execution import overhead_s, speed
 from aucsched.negotiation.malleable.malleable_policies import (
     BASELINES,
@@ -20,11 +21,10 @@ from aucsched.negotiation.malleable.malleable_policies import (
     Control,
     IschedulerPolicy,
 )
-from aucsched.simulation import compiling
 from aucsched.simulation.log_columns import Requests, Workload
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import make_policy
-from aucsched.simulation.malleable import compiled_malleable, malleable_loop, malleable_run
+from aucsched.simulation.malleable import malleable_loop
 from aucsched.simulation.malleable.malleable_run import Outcome, Trace, simulate_malleable
 
 
@@ -62,7 +62,7 @@ policies = st.builds(
 
 @pytest.fixture(autouse=True)
 def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(malleable_run, "loop_for", lambda _: malleable_loop.play)
+    monkeypatch.setattr(malleable_loop.PLAY, "_loaded", [None])
 
 
 def check(found: Outcome, policy: IschedulerPolicy, model: str, share: float) -> None:
@@ -165,11 +165,9 @@ def test_an_adaptation_costs_its_seconds() -> None:
 
 def test_compiled_and_plain_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba")
-    monkeypatch.delenv(compiling.SWITCH, raising=False)
-    compiled_malleable.compiled_loops.cache_clear()
-    loops = compiled_malleable.compiled_loops()
-    assert loops is not None
-    (fast,) = loops
+    monkeypatch.delenv(SWITCH, raising=False)
+    monkeypatch.setattr(malleable_loop.PLAY, "_loaded", [])
+    assert malleable_loop.PLAY.compiled() is not None
     random = np.random.default_rng(7)
     sizes = random.choice([1, 2, 4, 8, 16, 32], 400)
     made = Trace(
@@ -184,9 +182,11 @@ def test_compiled_and_plain_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch)
     for policy in chosen:
         for model in EXECUTION_MODELS:
             outcomes = []
-            for one in (fast, malleable_loop.play):
-                monkeypatch.setattr(malleable_run, "loop_for", lambda _, one=one: one)
-                outcomes.append(simulate_malleable(made, policy, model=model, keep_sizes=True))
+            for is_plain in (False, True):
+                with pytest.MonkeyPatch.context() as patch:
+                    if is_plain:
+                        patch.setattr(malleable_loop.PLAY, "_loaded", [None])
+                    outcomes.append(simulate_malleable(made, policy, model=model, keep_sizes=True))
             first, second = outcomes
             assert first.end.tobytes() == second.end.tobytes()
             assert first.start.tobytes() == second.start.tobytes()

@@ -17,12 +17,13 @@ from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.resources.allocation import StartingJob
 from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
-from aucsched.simulation.nodes import core_plan
 from aucsched.simulation.nodes.core_plan import CoreLevelPlan
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.node_queue import NodeQueue
-from aucsched.simulation.promised import compiled_promises
+from aucsched.simulation.promised.awards import REFUSE_LATE
+from aucsched.simulation.promised.due import PROMISE_DUE
+from aucsched.simulation.promised.promise_plan import REFUSE_ALONE
 from aucsched.simulation.promised.promise_rules import rules_of
 from aucsched.simulation.promised.promise_state import PROMISED
 
@@ -183,13 +184,12 @@ def test_nobody_who_is_due_starts_later_than_the_plan_left_them(monkeypatch: pyt
 def test_compiled_and_plain_loops_start_the_same(seed: int) -> None:
     workload = contended(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(core_plan, "loops_for", lambda _: (compiled_promises.PLAIN, False))
+        for entry in (PROMISE_DUE, REFUSE_ALONE, REFUSE_LATE):
+            patch.setattr(entry, "_loaded", [None])
         plain = play(workload, NodeOptions(**RESPONSE))
-        patch.setattr(
-            core_plan,
-            "loops_for",
-            lambda _: (compiled_promises.compiled_loops() or compiled_promises.PLAIN, True),
-        )
+    with pytest.MonkeyPatch.context() as patch:
+        for entry in (PROMISE_DUE, REFUSE_ALONE, REFUSE_LATE):
+            patch.setattr(entry, "many", 0)
         fast = play(workload, NodeOptions(**RESPONSE))
     assert [one.start_s for one in plain.played] == [one.start_s for one in fast.played]
 

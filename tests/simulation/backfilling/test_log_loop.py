@@ -14,51 +14,60 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.plain import J, workload_of, workloads
 
+from aucsched.cluster.kernels.harness import Entry
 from aucsched.formats.swf import read_swf
+from aucsched.simulation.backfilling.deep_queue import (
+    BLOCK,
+    DEEP,
+    HEAD,
+    add_deep,
+    class_below,
+    deep_queue_of,
+    next_fit,
+    remove_deep,
+)
+from aucsched.simulation.backfilling.easy import Easy
+from aucsched.simulation.backfilling.log_loop import (
+    LOOPS,
+    play_columns,
+    play_compiled,
+    play_conservative,
+    play_easy,
+)
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts, simulate_plain
-from aucsched.simulation.logs.loops import conservative_kernel, deep, easy_kernel
-from aucsched.simulation.logs.loops.compiled_loops import (
-    MANY,
-    compiled_loops,
-    jobs_of,
-    loop_for,
-    play_compiled,
-    play_jobs,
-)
-from aucsched.simulation.logs.loops.loop_state import BLOCK, COUNTED, DEEP, HEAD, index_of, machine_of
 from aucsched.simulation.logs.policies import make_policy
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "swf"
 LOGS = ("HPC2N-first", "KTH-SP2-1996-2", "SDSC-SP2-1998-4-first5k", "lublin_256", "theta_2023")
 DAYS = Path(__file__).resolve().parents[3] / "examples" / "days.swf"
-LOOPS: dict[str, Callable[..., Any]] = {"easy": easy_kernel.play, "conservative": conservative_kernel.play}
+PLAIN: dict[str, Callable[..., Any]] = {"easy": play_easy, "conservative": play_conservative}
 ORDERS = ("fcfs", "sjf", "smith", "widest", "flexible")
 Case = tuple[list[J], int]
 
 
-def by_lines(workload: Workload, name: str, order: str) -> list[float]:
-    """Play the loop as it stands, without numba."""
-    columns = workload.columns()
+def compiled_starts(workload: Workload, name: str, order: str) -> list[float] | None:
+    """Play a log by the compiled loop."""
+    columns, loop = workload.columns(), LOOPS[name].compiled()
     assert columns is not None
+    if loop is None:
+        pytest.skip("numba cannot be used")
     policy = make_policy(name, workload.requests, order=order)
-    jobs = jobs_of(columns, getattr(policy, "job_at", None))
-    play_jobs(name, LOOPS[name], jobs, workload.requests.processors)
-    starts: list[float] = jobs.start[jobs.place].tolist()
+    starts: list[float] = play_columns(name, loop, columns, workload.requests.processors, policy).tolist()
     return starts
 
 
 @settings(max_examples=200)
-@given(workloads(most=40), st.sampled_from(sorted(LOOPS)), st.sampled_from(ORDERS))
-def test_a_loop_gives_the_policys_starts(case: Case, name: str, order: str) -> None:
+@given(workloads(most=40), st.sampled_from(sorted(PLAIN)), st.sampled_from(ORDERS))
+def test_arrays_and_lists_give_the_same_starts(case: Case, name: str, order: str) -> None:
     workload = workload_of(*case)
     policy = make_policy(name, workload.requests, order=order)
-    assert by_lines(workload, name, order) == simulate_plain(workload, policy)
+    assert compiled_starts(workload, name, order) == simulate_plain(workload, policy)
 
 
 @settings(max_examples=100)
-@given(case=workloads(most=40), unit=st.sampled_from([0.1, 0.3, 1 / 3]), name=st.sampled_from(sorted(LOOPS)))
-def test_a_loop_rounds_fractions_of_seconds_as_the_policy_does(case: Case, unit: float, name: str) -> None:
+@given(case=workloads(most=40), unit=st.sampled_from([0.1, 0.3, 1 / 3]), name=st.sampled_from(sorted(PLAIN)))
+def test_fractions_of_seconds_are_rounded_alike(case: Case, unit: float, name: str) -> None:
     whole = workload_of(*case)
     requests = replace(
         whole.requests,
@@ -66,22 +75,16 @@ def test_a_loop_rounds_fractions_of_seconds_as_the_policy_does(case: Case, unit:
         estimate=tuple(time * unit for time in whole.requests.estimate),
     )
     workload = replace(whole, requests=requests, run=tuple(time * unit for time in whole.run))
-    assert by_lines(workload, name, "fcfs") == simulate_plain(workload, make_policy(name, requests))
+    plain = simulate_plain(workload, make_policy(name, requests))
+    assert compiled_starts(workload, name, "fcfs") == plain
 
 
 @settings(max_examples=150)
-@given(workloads(most=60), st.integers(1, 6), st.sampled_from(ORDERS))
-def test_a_deep_queue_is_searched_by_its_index(case: Case, deeper: int, order: str) -> None:
+@given(workloads(most=60), st.integers(1, 6))
+def test_a_deep_queue_is_searched_by_its_index(case: Case, deeper: int) -> None:
     workload = workload_of(*case)
-    columns = workload.columns()
-    assert columns is not None
-    policy = make_policy("easy", workload.requests, order=order)
-    jobs = jobs_of(columns, getattr(policy, "job_at", None))
-    machine, index = machine_of(len(workload), case[1]), index_of(jobs.size)
-    until = 0
-    while not easy_kernel.play(jobs, machine, index, until, deeper, deeper // 2):
-        until += 5
-    assert jobs.start[jobs.place].tolist() == simulate_plain(workload, policy)
+    policy = Easy(workload.requests, deeper=deeper, shallow=deeper // 2)
+    assert simulate_plain(workload, policy) == simulate_plain(workload, Easy(workload.requests))
 
 
 @settings(max_examples=25)
@@ -92,15 +95,15 @@ def test_the_index_finds_the_first_that_may_start(data: st.DataObject) -> None:
     draw = np.random.default_rng(data.draw(st.integers(0, 10**6)))
     size = draw.integers(1, data.draw(st.sampled_from([3, 40, 5000])), count)
     estimate = draw.integers(1, 9, count).astype(float)
-    index, counts = index_of(size), np.zeros(COUNTED, np.int64)
-    counts[HEAD] = count
+    index = deep_queue_of(size, is_compiled=data.draw(st.booleans()))
+    counts = index.counts
     waiting: set[int] = set()
     for job in draw.permutation(count).tolist():
-        deep.add(index, counts, job, estimate[job])
+        add_deep(index, job, estimate[job])
         waiting.add(job)
         if draw.random() < 0.6:
             gone = int(draw.choice(sorted(waiting)))
-            deep.remove(index, counts, gone)
+            remove_deep(index, gone)
             waiting.remove(gone)
         assert counts[DEEP] == len(waiting)
         if not waiting:
@@ -113,12 +116,12 @@ def test_the_index_finds_the_first_that_may_start(data: st.DataObject) -> None:
             for one in sorted(waiting)
             if one > after and size[one] <= free and (estimate[one] <= slack or size[one] <= min(extra, free))
         ]
-        fits = deep.class_below(index, free)
+        fits = class_below(index, free)
         if fits < 0:
             assert not expected
             continue
-        beside = deep.class_below(index, min(extra, free))
-        found = deep.next_fit(index, after, fits, slack, beside, size, free, min(extra, free))
+        beside = class_below(index, min(extra, free))
+        found = next_fit(index, after, fits, slack, beside, size, free, min(extra, free))
         assert found == (expected[0] if expected else count)
 
 
@@ -132,16 +135,12 @@ def test_numbers_that_floats_do_not_hold_are_played_in_python() -> None:
 
 
 def test_only_logs_that_pay_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = workload_of([J(0, 1, 1, 1)], 1).requests
     monkeypatch.setenv("AUCSCHED_NUMBA", "0")
-    compiled_loops.cache_clear()
-    try:
-        assert loop_for(make_policy("easy", requests), 10**9) is None
-        assert loop_for(make_policy("fcfs", requests), 10**9) is None
-        assert loop_for(make_policy("easy", requests, order="multifactor"), 10**9) is None
-    finally:
-        compiled_loops.cache_clear()
-    assert set(MANY) == set(LOOPS)
+    for name, kernel in PLAIN.items():
+        entry = Entry(kernel, name, many=10)
+        assert entry.for_jobs(10**9) == (kernel, False)
+    assert make_policy("easy", workload_of([J(0, 1, 1, 1)], 1).requests, order="slowdown").loop is None  # type: ignore[attr-defined]
+    assert set(LOOPS) == set(PLAIN)
 
 
 @pytest.mark.skipif(os.environ.get("AUCSCHED_NUMBA") == "0", reason="numba is switched off")
@@ -150,7 +149,7 @@ def test_compiled_loops_give_the_same_starts_on_logs(path: Path) -> None:
     pytest.importorskip("numba")
     if not path.exists():
         pytest.skip("the shared data are not here")
-    assert compiled_loops() is not None
+    assert None not in [loop.compiled() for loop in LOOPS.values()]
     log = read_swf(path)
     for processors in (None, 60) if path.stem == "KTH-SP2-1996-2" else (None,):
         workload = workload_from_swf(log, processors=processors)
@@ -166,7 +165,7 @@ def test_compiled_loops_give_the_same_starts_on_logs(path: Path) -> None:
 
 def test_progress_is_told_on_the_way() -> None:
     pytest.importorskip("numba")
-    if compiled_loops() is None:
+    if LOOPS["easy"].compiled() is None:
         pytest.skip("numba cannot be used")
     workload = workload_of([J(10 * number, 5, 1, 5) for number in range(40_000)], 2)
     told: list[int] = []

@@ -1,0 +1,1 @@
+"""Free resources over the time to come."""
