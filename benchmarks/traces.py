@@ -19,8 +19,7 @@ from typing import TypeVar
 from aucsched.formats.swf import SwfLog, read_swf
 from aucsched.simulation.backfilling.log_loop import LOOPS, play_compiled
 from aucsched.simulation.log_columns import Requests, Workload, workload_from_swf
-from aucsched.simulation.logs.checked import CheckedPolicy, simulate_checked
-from aucsched.simulation.logs.counts import simulate_counts, simulate_plain
+from aucsched.simulation.logs.counts import CheckedPolicy, simulate_checked, simulate_counts, simulate_plain
 from aucsched.simulation.logs.policies import POLICIES, make_policy
 from aucsched.simulation.stepping import CountPolicy, loop_of
 

@@ -70,3 +70,25 @@ def loop_of(policy: CountPolicy) -> str | None:
     """Return the name of the loop that plays a whole log as a policy does; None where there is none."""
     loop: str | None = getattr(policy, "loop", None)
     return loop
+
+
+class PolicyWrapper:
+    """A policy around another, which asks for what that one asks for."""
+
+    def __init__(self, policy: CountPolicy) -> None:
+        self._policy = policy
+
+    @property
+    def alarm(self) -> float | None:
+        """The next time at which the policy wants a step though nothing happens."""
+        return alarm_of(self._policy)
+
+    @property
+    def refused(self) -> Sequence[str] | None:
+        """The fixed-time requests that were refused."""
+        return refused_by(self._policy)
+
+    @property
+    def stopped(self) -> Sequence[int] | None:
+        """The jobs that the last step stopped."""
+        return stopped_by(self._policy)

@@ -10,8 +10,7 @@ from ..own_policy import is_own
 from ..result import Result
 from ..simulate_options import PolicyOptions
 from ..stepping import StoppedRun, refused_by, stopped_by
-from .checked import simulate_checked
-from .counts import simulate_counts
+from .counts import simulate_checked, simulate_counts
 from .policies import POLICIES, make_policy
 
 

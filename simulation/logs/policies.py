@@ -18,11 +18,9 @@ from ..backfilling.easy import Easy
 from ..log_columns import Requests
 from ..own_policy import is_own, own_policy
 from ..simulate_options import PolicyOptions
-from ..stepping import CountPolicy, Resort, alarm_of, refused_by, stopped_by
+from ..stepping import CountPolicy, PolicyWrapper, Resort
 from .adaptive import Adaptive, Factory
 from .auctioned import LogAuction
-from .fcfs import Fcfs
-from .fitting import BestFit, FirstFit, NextFit
 from .lookahead import Lookahead
 from .orderings import (
     FLEXIBLE,
@@ -40,6 +38,7 @@ from .planning import Planning
 from .queues import Queues
 from .renumbered import Renumbered, taken
 from .reservations import Reservations
+from .selection import BestFit, Fcfs, FirstFit, NextFit
 from .selective import Selective
 from .slack import Slack
 from .speculative import Speculative, TestRuns
@@ -173,27 +172,12 @@ def _queue_keys(requests: Requests, order: str, flexible: FlexiblePriorities | N
     return STATIC_KEYS[order](requests)
 
 
-class _Prioritised:
+class _Prioritised(PolicyWrapper):
     """A policy whose queue is sorted again before each pass; it keeps the users' usage up to date."""
 
     def __init__(self, policy: CountPolicy, priorities: Multifactor) -> None:
-        self._policy = policy
+        super().__init__(policy)
         self._priorities = priorities
-
-    @property
-    def alarm(self) -> float | None:
-        """The next time at which the policy wants a step though nothing happens."""
-        return alarm_of(self._policy)
-
-    @property
-    def refused(self) -> Sequence[str] | None:
-        """The fixed-time requests that were refused."""
-        return refused_by(self._policy)
-
-    @property
-    def stopped(self) -> Sequence[int] | None:
-        """The jobs that the last step stopped."""
-        return stopped_by(self._policy)
 
     def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
         """Charge users for what ended, let the policy choose, charge for what starts."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from ..log_columns import Requests
-from ..stepping import CountPolicy, alarm_of, loop_of, refused_by, stopped_by
+from ..stepping import CountPolicy, PolicyWrapper, loop_of
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ def taken(requests: Requests, jobs: Sequence[int]) -> Requests:
     )
 
 
-class Renumbered:
+class Renumbered(PolicyWrapper):
     """A policy that sees the jobs numbered by their place in the queue's order.
 
     Where the order of any two jobs never changes, a queue sorted by number is a queue in order, and every
@@ -44,7 +44,7 @@ class Renumbered:
     """
 
     def __init__(self, policy: CountPolicy, job_at: Sequence[int]) -> None:
-        self._policy = policy
+        super().__init__(policy)
         self.job_at = job_at
         self._place = sorted(range(len(job_at)), key=job_at.__getitem__)
 
@@ -54,19 +54,9 @@ class Renumbered:
         return loop_of(self._policy)
 
     @property
-    def alarm(self) -> float | None:
-        """The next time at which the policy wants a step though nothing happens."""
-        return alarm_of(self._policy)
-
-    @property
-    def refused(self) -> Sequence[str] | None:
-        """The fixed-time requests that were refused."""
-        return refused_by(self._policy)
-
-    @property
     def stopped(self) -> Sequence[int] | None:
         """The jobs that the last step stopped."""
-        places = stopped_by(self._policy)
+        places = super().stopped
         return None if places is None else [self.job_at[place] for place in places]
 
     def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:

@@ -10,8 +10,7 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from aucsched.simulation.log_columns import Requests, Workload
-from aucsched.simulation.logs.checked import simulate_checked
-from aucsched.simulation.logs.counts import simulate_counts
+from aucsched.simulation.logs.counts import simulate_checked, simulate_counts
 from aucsched.simulation.logs.policies import make_policy
 
 

@@ -15,7 +15,7 @@ from aucsched.cluster.errors import OptionError
 from aucsched.cluster.promises import promised_duration_s
 from aucsched.simulation.logs import auctioned
 from aucsched.simulation.logs.auctioned import LogAuction
-from aucsched.simulation.logs.checked import simulate_checked
+from aucsched.simulation.logs.counts import simulate_checked
 from aucsched.simulation.logs.policies import ORDERS, make_policy
 from aucsched.simulation.promised import promise_stepping
 from aucsched.simulation.promised.promise_stepping import STEP

@@ -14,8 +14,7 @@ from support.plain import J, earliest, plain_easy, starts_of, workload_of, workl
 
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
-from aucsched.simulation.logs.checked import simulate_checked
-from aucsched.simulation.logs.counts import simulate_counts
+from aucsched.simulation.logs.counts import simulate_checked, simulate_counts
 from aucsched.simulation.logs.policies import ORDERS, make_policy
 from aucsched.simulation.metrics import metrics
 from aucsched.simulation.result import Result

@@ -1,4 +1,6 @@
-"""Job selection by fit: whoever fits starts, and nobody has a reservation (Chapter 3, scheduling policies).
+"""Job selection (Chapter 3, scheduling policies): the front of the queue, or whoever fits.
+
+Nobody has a reservation.
 
 The queue's order says where the search begins; each selection chooses among the waiting jobs that need at
 most the processors that are free now, again and again until none does:
@@ -7,17 +9,56 @@ most the processors that are free now, again and again until none does:
 - ``best-fit``: the one that leaves the fewest processors idle; of equal ones the first.
 - ``next-fit``: the first behind the job that was started last, around the end of the queue to its beginning.
 
-*Front*, which waits for the first job, is ``fcfs``. With any of these a job that needs many processors may
-wait for ever: small ones pass it as long as they come.
+*Front*, first come, first served (``fcfs``), waits for the first job. With any of the others a job that
+needs many processors may wait for ever: small ones pass it as long as they come.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Sequence
+from heapq import heappop, heappush
 
 from ..log_columns import Requests
 from ..stepping import Resort
+
+
+class Fcfs:
+    """Selection *front* (Chapter 3) over a queue in any order."""
+
+    def __init__(self, requests: Requests, resort: Resort | None = None) -> None:
+        self._size = requests.size
+        self._free = requests.processors
+        # A heap of job numbers; with ``resort``, a list sorted before each pass.
+        self._queue: list[int] = []
+        self._resort = resort
+
+    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+        """Start jobs from the front of the queue while they fit."""
+        size, queue = self._size, self._queue
+        for job in ended:
+            self._free += size[job]
+        if self._resort is not None:
+            queue.extend(arrived)
+            self._resort(now, queue)
+            return self._from_sorted()
+        for job in arrived:
+            heappush(queue, job)
+        started = []
+        while queue and size[queue[0]] <= self._free:
+            self._free -= size[queue[0]]
+            started.append(heappop(queue))
+        return started
+
+    def _from_sorted(self) -> Sequence[int]:
+        started = []
+        for job in self._queue:
+            if self._size[job] > self._free:
+                break
+            self._free -= self._size[job]
+            started.append(job)
+        del self._queue[: len(started)]
+        return started
 
 
 class _Fitting:
