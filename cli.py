@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import warnings
 from time import perf_counter, process_time
 from typing import Any
 
@@ -157,6 +158,8 @@ def run(arguments: list[str] | None = None, began: float | None = None) -> int:
 
     ``began``: since when time limits count, by ``perf_counter`` (seconds); None: since the command begins.
     """
+    # What Python code is warned of is one line here.
+    setattr(warnings, "showwarning", _say_warning)  # noqa: B010 - its parameters do not matter here
     try:
         result: Any = cli.main(args=arguments, prog_name="aucsched", standalone_mode=False, obj=began)
     except click.exceptions.Exit as stop:
@@ -166,6 +169,10 @@ def run(arguments: list[str] | None = None, began: float | None = None) -> int:
         say(message)
         return code
     return result if isinstance(result, int) else 0
+
+
+def _say_warning(message: Warning | str, *_where: Any, **_line: Any) -> None:
+    say(f"aucsched: {message}")
 
 
 def _explained(error: Exception) -> tuple[str, int]:

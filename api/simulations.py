@@ -46,6 +46,7 @@ from ..simulation.simulate_options import (
     PolicyOptions,
     SimulateKeywords,
     check_read,
+    current_name,
     is_read,
     policy_with_parameters,
 )
@@ -221,6 +222,7 @@ def simulate(workload: Source, policy: PolicyName | str | Factory = "easy", **op
         if "processors" in of_logs or of_logs.get("checked"):
             raise OptionError("processors and checked are for logs; this workload has nodes of its own")
         return _on_nodes(played, name or played.name, named, {"order": order, **given}, progress)
+    named = current_name(named)
     weights = given.pop("queue_weights", None)
     check_read(named, order, {} if weights is None else {"queue_weights": weights})
     choice, settings = chosen_on_log(named, order, given)

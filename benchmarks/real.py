@@ -63,8 +63,8 @@ ON_COUNTS: dict[str, dict[str, Any]] = {
     "easy, shortest first": {"policy": "easy", "order": "sjf"},
     "conservative": {"policy": "conservative"},
     "overdue, then shortest": {"policy": real_logs.OVERDUE},
-    "aucsched3": {"policy": "aucsched3"},
-    "aucsched3 response": {"policy": "aucsched3", "objective": "response"},
+    "aucsched3": {"policy": "promised"},
+    "aucsched3 response": {"policy": "promised", "objective": "response"},
 }
 ON_NODES: dict[str, dict[str, Any]] = {
     "fcfs": {"policy": "fcfs"},

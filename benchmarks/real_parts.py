@@ -48,7 +48,7 @@ def part_of(workload: Workload, first: int, count: int) -> Workload:
 
 def ratios(workload: Workload) -> list[float]:
     """Return the auction's metrics as multiples of EASY's."""
-    ours = metrics(play_log(workload, "aucsched3", options=PolicyOptions(objective="response")))
+    ours = metrics(play_log(workload, "promised", options=PolicyOptions(objective="response")))
     easy = metrics(play_log(workload, "easy"))
     return [float(ours[name] or 0.0) / float(easy[name] or 1.0) for name in NAMES]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import Option
+from ..simulation.simulate_options import PROMISED, RENAMED
 from .outputs import progress_over
 
 if TYPE_CHECKING:
@@ -93,4 +94,4 @@ def write_node_forecasts(path: Path, result: NodeResult, options: dict[str, Any]
 
 
 def _is_by_worth(options: dict[str, Any]) -> bool:
-    return bool(options["policy"] == "aucsched3" and options["objective"] == "response")
+    return bool(options["policy"] in (PROMISED, *RENAMED) and options["objective"] == "response")

@@ -11,7 +11,7 @@ import click
 from ..cluster.errors import InputError, OptionError
 from ..cluster.option_fields import flag_of, options_in
 from ..cluster.option_table import SIMULATE, ValueOptions
-from ..simulation.simulate_options import NODE_ONLY_POLICIES, ON_BOTH, NodeKeywords
+from ..simulation.simulate_options import NODE_ONLY_POLICIES, PROMISED, NodeKeywords
 from .built_options import click_option, in_order, record_options
 from .forecast_options import asked_at, write_node_forecasts
 from .outputs import progress_over, shown
@@ -85,10 +85,10 @@ def check_log_options(options: dict[str, Any]) -> None:
     if options["policy"] in NODE_ONLY_POLICIES:
         raise OptionError(f"--policy {options['policy']} needs a workload of nodes, not a log")
     for name in (*_NODE_OPTIONS, "topology"):
-        if options[name] is None or (name in _READ_ON_BOTH and options["policy"] == ON_BOTH):
+        if options[name] is None or (name in _READ_ON_BOTH and options["policy"] == PROMISED):
             continue
         if name in _READ_ON_BOTH:
-            raise OptionError(f"{flag_of(name)} needs --policy {ON_BOTH} on a log, not {options['policy']}")
+            raise OptionError(f"{flag_of(name)} needs --policy {PROMISED} on a log, not {options['policy']}")
         raise OptionError(f"{flag_of(name)} needs a workload of nodes, not a log")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError
-from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, split_policies
+from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, current_name, split_policies
 from .built_options import SectionCommand, in_section, record_options
 from .evolving_options import evolving_options, refuse_evolving, simulate_evolving_workload
 from .forecast_options import ForecastOptions, asked_at, write_forecasts
@@ -101,6 +101,7 @@ def _simulate_one(workload: str, options: dict[str, Any]) -> None:
         refuse_malleable(options)
         simulate_on_nodes(workload, options)
         return
+    options["policy"] = current_name(options["policy"])
     check_log_options(options)
     _check_simulate(options)
     if is_malleable:

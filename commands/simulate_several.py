@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import flag_of
 from ..cluster.text import plural
-from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, READ_ON_LOGS, is_read
+from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, READ_ON_LOGS, current_name, is_read
 from .malleable_options import refuse_malleable
 from .node_options import check_log_options, chosen_options, is_native, with_failures
 from .outputs import progress_over, read_jobs, read_log, shown
@@ -40,6 +40,7 @@ def simulate_several(
     refuse_malleable(options)
     if is_native(workload):
         return _on_nodes(workload, policies, options)
+    policies = [current_name(name) for name in policies]
     check_log_options({**options, "policy": policies[0].partition(":")[0]})
     return _on_log(workload, policies, options, processors)
 

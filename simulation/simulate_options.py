@@ -6,6 +6,7 @@ No numpy here: ``--help`` reads it.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .logs.queues import QueueLimits
     from .logs.start_rules import StartRule
 
-#: Policies that play logs, in the order of ``--help``; aucsched3 and some others play nodes, too.
+#: Policies that play logs, in the order of ``--help``; some play nodes, too.
 LogPolicyName: TypeAlias = Literal[
     "fcfs",
     "first-fit",
@@ -39,19 +40,22 @@ LogPolicyName: TypeAlias = Literal[
     "adaptive",
     "speculative",
     "planning",
-    "aucsched3",
+    "promised",
 ]
 #: Policies that need a machine of nodes.
 NodeOnlyName: TypeAlias = Literal["backfill-slurm", "backfill-planned", "ipsched", "aucsched1", "aucsched2"]
 #: Policies whose applications grow and shrink.
 MalleableName: TypeAlias = Literal["ischeduler", "ideal-only", "moldable", "ideal-backfill"]
 #: Our policies of ``aucsched.simulate`` by name.
-PolicyName: TypeAlias = Literal[LogPolicyName, NodeOnlyName]
+PolicyName: TypeAlias = Literal[LogPolicyName, NodeOnlyName, "aucsched3"]
 LOG_POLICIES: tuple[str, ...] = get_args(LogPolicyName)
 NODE_ONLY_POLICIES: tuple[str, ...] = get_args(NodeOnlyName)
 MALLEABLE_POLICIES: tuple[str, ...] = get_args(MalleableName)
-#: The auction that plays logs, too, and the policy under which running jobs ask for more.
-ON_BOTH, EVOLVING = "aucsched3", "evolving"
+#: The policy over logs that reads what an auction's starts are worth; and the one under which running jobs
+#: ask for more.
+PROMISED, EVOLVING = "promised", "evolving"
+#: Names of policies over logs before 0.2, and what they are called now. The old ones work until 0.3.
+RENAMED: Mapping[str, str] = {"aucsched3": PROMISED}
 _MODELS = ("ipsched", "aucsched1", "aucsched2", "aucsched3")
 _SLURM = ("backfill-slurm", "backfill-planned")
 
@@ -231,12 +235,12 @@ class PolicyOptions(LogRecord, ValueOptions):
 #: Member of PolicyOptions -> the policy over logs that reads it.
 READ_ON_LOGS: Mapping[str, str] = {
     name: one.policies[0] for name, one in options_in(LogRecord).items()
-} | dict.fromkeys(options_in(ValueOptions), ON_BOTH)
+} | dict.fromkeys(options_in(ValueOptions), PROMISED)
 
 
 def is_read(member: str, policy: str, candidates: Collection[str] = ()) -> bool:
     """Return whether a policy reads a member; ``adaptive`` passes on what its candidates read."""
-    reader = READ_ON_LOGS[member]
+    reader, policy = READ_ON_LOGS[member], RENAMED.get(policy, policy)
     return policy == reader or (policy == "adaptive" and reader in candidates)
 
 
@@ -249,6 +253,17 @@ _READ_BY_ORDERS: Mapping[str, tuple[str, ...]] = {
     "queue_weights": ("weight", "smith", "flexible"),
 }
 _READ_BY_POLICIES: Mapping[str, tuple[str, ...]] = {"log_begins": ("planning", "queues")}
+
+
+def current_name(policy: str) -> str:
+    """Return what a policy over logs is called now, with its parameters; an old name says that it is one."""
+    name, colon, rest = policy.partition(":")
+    if name not in RENAMED:
+        return policy
+    new = RENAMED[name]
+    text = f"on a log --policy {name} holds no auction: it is called {new}; the old name goes with 0.3"
+    warnings.warn(text, FutureWarning, stacklevel=3)
+    return f"{new}{colon}{rest}"
 
 
 def check_read(policy: str, order: str, given: Mapping[str, Any]) -> None:
@@ -385,7 +400,7 @@ class SimulateKeywords(PolicyOptions, NodeKeywords):
 
 
 #: Every policy's name, in the order of ``--help``.
-EVERY_POLICY = (*LOG_POLICIES, *NODE_ONLY_POLICIES, *MALLEABLE_POLICIES, EVOLVING)
+EVERY_POLICY = (*LOG_POLICIES, *NODE_ONLY_POLICIES, *RENAMED, *MALLEABLE_POLICIES, EVOLVING)
 _PARAMETER = re.compile(r"([a-z][a-z0-9-]*)=(.*)", re.ASCII | re.DOTALL)
 
 
@@ -395,7 +410,7 @@ def parameters_of(policy: str) -> dict[str, Option[Any]]:
         return {}
     found = {}
     for one in options_in(LogRecord, NodeKeywords).values():
-        is_own = policy in one.policies
+        is_own = policy in one.policies or READ_ON_LOGS.get(one.name) == policy
         if is_own and one.parameter:
             found[one.parameter] = one
         if is_own or (policy == "adaptive" and one.name in READ_ON_LOGS):

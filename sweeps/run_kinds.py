@@ -45,11 +45,13 @@ from ..simulation.nodes.node_policies import READ_BY as READ_BY_NODES
 from ..simulation.nodes.node_policies import NodeOptions, play, step_options
 from ..simulation.simulate_options import (
     READ_ON_LOGS,
+    RENAMED,
     LogRecord,
     NodeKeywords,
     PassOptions,
     PolicyOptions,
     PriceOptions,
+    current_name,
     is_read,
     policy_with_parameters,
 )
@@ -187,7 +189,7 @@ _NO_JOBS = Requests(processors=1, submit=(), size=(), estimate=(), user=(), weig
 
 def _chosen_on_log(options: Mapping[str, Value]) -> tuple[str, str, PolicyOptions, dict[str, Any]]:
     """Return the policy, the order, their options, and those of them that a run reads."""
-    policy, own = policy_with_parameters(str(options.get("policy", "easy")))
+    policy, own = policy_with_parameters(current_name(str(options.get("policy", "easy"))))
     order = str(options.get("order", "fcfs"))
     given = _typed(options, PolicyOptions) | parsed(own)
     return (policy, order, *chosen_on_log(policy, order, given))
@@ -199,12 +201,17 @@ def _resolve_log(log: SwfLog, options: Mapping[str, Value]) -> Row:
     make_policy(policy, _NO_JOBS, order=order, options=choice)
     processors = options.get("processors")
     return {
-        "policy": options.get("policy", policy),
+        "policy": _named_now(str(options.get("policy", policy))),
         "order": order,
         **{name: _text(value) for name, value in settings.items()},
         "processors": machine_size(log, None if processors is None else int(processors)),
         "repeat": options["repeat"],
     }
+
+
+def _named_now(policy: str) -> str:
+    name, colon, rest = policy.partition(":")
+    return f"{RENAMED.get(name, name)}{colon}{rest}"
 
 
 def _text(value: Any) -> Value:

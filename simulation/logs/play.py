@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ..log_columns import Workload
 from ..own_policy import is_own
 from ..result import Result
-from ..simulate_options import PolicyOptions
+from ..simulate_options import RENAMED, PolicyOptions
 from ..stepping import StoppedRun, refused_by, stopped_by
 from .counts import simulate_checked, simulate_counts
 from .policies import POLICIES, make_policy
@@ -38,6 +38,7 @@ def play_log(
         OptionError: no such policy or order.
         PolicyError: somebody's own policy raised.
     """
+    policy = RENAMED.get(policy, policy)
     is_checked = checked or (policy not in POLICIES and is_own(policy))
     kernel = simulate_checked if is_checked else simulate_counts
     stopped: list[StoppedRun] = []

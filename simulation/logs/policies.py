@@ -17,7 +17,7 @@ from ..backfilling.conservative import Conservative
 from ..backfilling.easy import Easy
 from ..log_columns import Requests
 from ..own_policy import is_own, own_policy
-from ..simulate_options import PolicyOptions
+from ..simulate_options import PROMISED, RENAMED, PolicyOptions
 from ..stepping import CountPolicy, PolicyWrapper, Resort
 from .adaptive import Adaptive, Factory
 from .auctioned import LogAuction
@@ -80,7 +80,7 @@ POLICIES: dict[str, Callable[[Requests, Resort | None, PolicyOptions], CountPoli
         release_s=inf if options.release_unused_s is None else options.release_unused_s,
         rules=options.start_rule,
     ),
-    "aucsched3": lambda requests, resort, options: LogAuction(
+    "promised": lambda requests, resort, options: LogAuction(
         requests, resort, objective=options.objective, promise=options.promise
     ),
 }
@@ -114,7 +114,8 @@ def make_policy(
     if order not in ORDERS:
         raise OptionError(f"order {order!r} is none of {', '.join(ORDERS)}{did_you_mean(order, ORDERS)}")
     options = options or PolicyOptions()
-    if name == "aucsched3" and options.objective == "response" and order != "fcfs":
+    name = RENAMED.get(name, name)
+    if name == PROMISED and options.objective == "response" and order != "fcfs":
         raise OptionError(f"--order {order}: objective response orders the queue by worth")
     factory = _factory(name)
     if order == MULTIFACTOR:

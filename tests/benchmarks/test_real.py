@@ -88,7 +88,7 @@ def test_the_command_s_figures_are_simulate_s(data: Path) -> None:
     run(data, "--only", "tiny_aucsched3-response")
     found = json.loads((data / "kept" / "tiny_aucsched3-response.json").read_text())
     done = aucsched(
-        *("simulate", data / "swf" / "tiny.swf", "--policy", "aucsched3", "--objective", "response"),
+        *("simulate", data / "swf" / "tiny.swf", "--policy", "promised", "--objective", "response"),
         *("--format", "json"),
     )
     metrics = json.loads(done.stdout)["metrics"]

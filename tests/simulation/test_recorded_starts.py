@@ -32,10 +32,10 @@ RECORDED = Path(__file__).with_suffix(".json")
 LOGS, WORKLOADS = 30, 10
 #: Policies over logs with options that change what they do.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "promised response": ("aucsched3", {"objective": "response"}),
-    "promised plan": ("aucsched3", {"objective": "response", "promise": "plan"}),
-    "promised hours": ("aucsched3", {"promise": "90s"}),
-    "promised none": ("aucsched3", {"objective": "response", "promise": "none"}),
+    "promised response": ("promised", {"objective": "response"}),
+    "promised plan": ("promised", {"objective": "response", "promise": "plan"}),
+    "promised hours": ("promised", {"promise": "90s"}),
+    "promised none": ("promised", {"objective": "response", "promise": "none"}),
     "lookahead last": ("lookahead", {"lookahead_ties": "last", "lookahead_depth": 5}),
     "test runs": ("speculative", {"test_run_s": 7.0, "stops": 2}),
     "planning rebuild": ("planning", {"replan": "rebuild"}),
@@ -68,7 +68,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "adaptive often": ("adaptive", {"adapt_every": 8, "adapt_window": 10}),
 }
 #: Orders under which each of the policies is played; others only in order of submission.
-SORTED = ("fcfs", "easy", "conservative", "reservations", "slack", "planning", "aucsched3", "speculative")
+SORTED = ("fcfs", "easy", "conservative", "reservations", "slack", "planning", "promised", "speculative")
 NODE_VARIANTS: dict[str, dict[str, Any]] = {
     **{f"{policy}": {"policy": policy} for policy in NODE_POLICIES},
     "easy best": {"policy": "easy", "selection": "best"},

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.plain import J, plain_easy, starts_of, workload_of, workloads
 
+import aucsched
 from aucsched.cluster.errors import OptionError
 from aucsched.cluster.promises import promised_duration_s
 from aucsched.simulation.logs import auctioned
@@ -57,12 +61,12 @@ def played(jobs: Sequence[J], processors: int, objective: str, promise: str) -> 
 @settings(max_examples=200)
 @given(workloads())
 def test_priority_without_promises_is_easy_job_by_job(case: tuple[list[J], int]) -> None:
-    assert starts_of(*case, "aucsched3") == plain_easy(*case)
+    assert starts_of(*case, "promised") == plain_easy(*case)
 
 
 @given(workloads(), st.sampled_from(ORDERS))
 def test_priority_is_easy_in_every_order(case: tuple[list[J], int], order: str) -> None:
-    assert starts_of(*case, "aucsched3", order=order) == starts_of(*case, "easy", order=order)
+    assert starts_of(*case, "promised", order=order) == starts_of(*case, "easy", order=order)
 
 
 @given(workloads())
@@ -70,7 +74,7 @@ def test_response_without_promises_starts_the_shorter_of_two_that_fit(case: tupl
     jobs, processors = case
     at_once = [replace(job, submit=0, size=processors) for job in jobs]
     options = PolicyOptions(objective="response", promise="none")
-    starts = starts_of(at_once, processors, "aucsched3", options=options)
+    starts = starts_of(at_once, processors, "promised", options=options)
     in_order = sorted(range(len(jobs)), key=starts.__getitem__)
     # All together are submitted once: the queue is served by what a wait costs, 10 s at least.
     assert at_once[in_order[0]].estimate <= max(10, min(job.estimate for job in at_once))
@@ -202,6 +206,19 @@ def test_no_durations(text: str) -> None:
 def test_what_it_cannot_do_is_said() -> None:
     requests = workload_of([J(0, 1, 1, 1)], 1).requests
     with pytest.raises(OptionError, match="--objective"):
-        make_policy("aucsched3", requests, options=PolicyOptions(objective="priority_cores"))
+        make_policy("promised", requests, options=PolicyOptions(objective="priority_cores"))
     with pytest.raises(OptionError, match="by worth"):
-        make_policy("aucsched3", requests, order="sjf", options=PolicyOptions(objective="response"))
+        make_policy("promised", requests, order="sjf", options=PolicyOptions(objective="response"))
+
+
+def test_the_old_name_works_and_says_the_new_one(tmp_path: Path) -> None:
+    log = tmp_path / "small.swf"
+    log.write_text("; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n2 1 -1 10 2 -1 -1 2 10\n")
+    told = "on a log --policy aucsched3 holds no auction: it is called promised; the old name goes with 0.3"
+    with pytest.warns(FutureWarning, match=told):
+        found = aucsched.simulate(log, "aucsched3", objective="response")
+    assert found.to_dict()["policy"] == "promised"
+    call = [sys.executable, "-m", "aucsched", "simulate", str(log), "--policy", "easy,aucsched3"]
+    done = subprocess.run(call, capture_output=True, text=True, check=True)
+    assert done.stderr == f"aucsched: {told}\n"
+    assert "promised" in done.stdout
