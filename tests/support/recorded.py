@@ -69,7 +69,7 @@ COUNT_POLICIES = [
     "adaptive",
     "speculative",
     "planning",
-    "aucsched3",
+    "promised",
     "ischeduler",
     "ideal-only",
     "moldable",
@@ -129,8 +129,8 @@ def _of_counts() -> Iterator[Case]:
         yield _simulate("log-0", "easy", "--order", order)
         yield _simulate("log-1", "conservative", "--order", order)
     for promise in ("plan", "1h", "auto", "none"):
-        yield _simulate("log-2", "aucsched3", "--promise", promise)
-    yield _simulate("log-2", "aucsched3", "--objective", "response")
+        yield _simulate("log-2", "promised", "--promise", promise)
+    yield _simulate("log-2", "promised", "--objective", "response")
 
 
 def _of_nodes() -> Iterator[Case]:
