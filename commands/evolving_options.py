@@ -259,7 +259,7 @@ def _chosen(workload: EvolvingWorkload, options: dict[str, Any], fairness: Fairn
 
 
 def _settings(options: dict[str, Any], chosen: EvolvingOptions, seed: int) -> dict[str, Any]:
-    from ..simulation.evolving.auctioned import STRATEGY
+    from ..simulation.evolving.request_auction import STRATEGY
 
     setting = chosen.setting
     return {

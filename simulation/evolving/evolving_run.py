@@ -11,9 +11,9 @@ from ...cluster.option_table import StrategyName
 from ...negotiation.evolving.fairness import Fairness, at_start
 from ...negotiation.evolving.iteration import Depths, default_depths
 from ..workloads.evolving import EvolvingWorkload, dynamic_esp, quadflow
-from .auctioned import RequestAuction
 from .evolving_loop import EvolvingRun, Setting, play_evolving
 from .providers import Iteration, Merged, Preallocated, Reserved
+from .request_auction import RequestAuction
 
 #: Workloads by name, of a seed.
 WORKLOADS: dict[str, Callable[[int], EvolvingWorkload]] = {"dynamic-esp": dynamic_esp, "quadflow": quadflow}
