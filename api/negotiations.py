@@ -5,8 +5,7 @@ from __future__ import annotations
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import given_in
 from ..cluster.option_table import NEGOTIATE, read_by
-from ..negotiation.batch.batch_state import BatchSettings
-from ..negotiation.batch.mapping import Engine
+from ..negotiation.batch.mapping import BatchSettings, Engine
 from ..negotiation.runtime.settings import RuntimeSettings
 from ..simulation.negotiated.negotiation_options import NegotiationOptions
 from ..simulation.negotiated.plays import Play

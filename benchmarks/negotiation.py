@@ -18,8 +18,8 @@ from statistics import fmean, pstdev
 import msgspec
 
 from aucsched.cluster.jobs import JobKind
-from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState, MapperName
-from aucsched.negotiation.batch.mapping import DecisionName
+from aucsched.negotiation.batch.batch_state import Arrival, BatchState
+from aucsched.negotiation.batch.mapping import BatchSettings, DecisionName, MapperName
 from aucsched.negotiation.messages import NegotiationStart, ResourceOffer, ResponseResourceOffer
 from aucsched.negotiation.pair import Pair, Sent
 from aucsched.negotiation.protocol import Submit

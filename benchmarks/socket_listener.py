@@ -17,7 +17,7 @@ from pathlib import Path
 from command_options import command_options
 
 from aucsched.commands.negotiate_options import play_from
-from aucsched.negotiation.batch.batch_state import BatchSettings
+from aucsched.negotiation.batch.mapping import BatchSettings
 from aucsched.negotiation.messages import PROTOCOL_VERSION, NegotiationStart, NegotiationStartResponse
 from aucsched.negotiation.transport.handshake import Identity, PartyName
 from aucsched.negotiation.transport.link import Connector, LinkLimits, PartyAddress, address_of

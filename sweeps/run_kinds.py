@@ -30,7 +30,7 @@ from ..formats.native.read import parse_snapshot
 from ..formats.native.workload_file import parse_workload
 from ..formats.notes import Notes
 from ..formats.swf import SwfLog, unpack_swf
-from ..negotiation.batch.batch_state import BatchSettings
+from ..negotiation.batch.mapping import BatchSettings
 from ..negotiation.runtime.settings import RuntimeSettings
 from ..simulation.log_columns import Requests, machine_size, workload_from_swf
 from ..simulation.logs.play import play_log

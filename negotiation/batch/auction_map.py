@@ -24,10 +24,8 @@ from math import ceil
 import numpy as np
 
 from ...auction.decide import decide
-from ...auction.options import StepOptions
 from ...auction.state import Hold, Holds, Reread, StepState
 from ...bidgen.families.registry import columns_of
-from ...cluster.errors import OptionError
 from ...cluster.jobs import Job, JobKind, Span
 from ...cluster.jobs import Request as Asked
 from ...cluster.nodes import Node, Resources, Switch, part_of_tree
@@ -40,7 +38,7 @@ from ...topology.tree import topology_of
 from ..job_records import MapEntry, NodeCount
 from ..runtime.performance import run_time_s
 from ..runtime.runtime_machine import lowest, places
-from .mapping import WORK_LIMIT, Dispatched, Engine, MapRequest, Offered, Place, Slot
+from .mapping import Dispatched, MapRequest, Offered, Place, Slot
 
 #: Most counts that a job bids on: spread evenly over its range, both ends among them.
 _COUNTS = 16
@@ -219,8 +217,6 @@ def _counts(least: int, most: int) -> list[int]:
 #: A job is critical once its run time times this reaches the time that all known work takes on all nodes.
 #: 1 would start it at the last moment, and find no nodes free for it; see docs/decisions.
 CRITICAL = 2.0
-#: Bids of one job: some for each count.
-_BIDS = 24
 #: Values up to this, times all nodes, are sums that the engine adds exactly.
 _LARGEST = 2**50
 
@@ -233,7 +229,7 @@ def auction_map(request: MapRequest) -> list[Slot]:
     _award(request, served, critical)
     won = [slot for slot in served if slot.nodes]
     waiting = [slot for slot in served if not slot.nodes]
-    return won + waiting[: request.depth]
+    return won + waiting[: request.settings.depth]
 
 
 def _critical(offered: Offered, slots: Sequence[Slot]) -> Mapping[str, float]:
@@ -265,7 +261,7 @@ def _award(request: MapRequest, order: Sequence[Slot], critical: Mapping[str, fl
     free = offered.idle
     for slot in order:
         free |= offered.promised.get(slot.entry.job, 0)
-    ground = ground_of(offered.place, request.switches)
+    ground = ground_of(offered.place, request.settings.switches)
     worth = _worth(order, critical, len(offered.place.names))
     queue = [
         ground.demand(
@@ -278,7 +274,7 @@ def _award(request: MapRequest, order: Sequence[Slot], critical: Mapping[str, fl
     ]
     state = ground.state(free, offered.now_s, list(offered.running.values()), queue)
     # All that ask alike take each other's place: no more of them bid than could start.
-    decision = decide(state, queue, step_options(request.engine, len(queue)), all_bid_up_to=0)
+    decision = decide(state, queue, request.settings.engine.step_options(len(queue)), all_bid_up_to=0)
     placed = {
         start.demand.job.id: sum(1 << node for node in start.allocation.nodes.tolist())
         for start in decision.starts
@@ -289,32 +285,9 @@ def _award(request: MapRequest, order: Sequence[Slot], critical: Mapping[str, fl
         slots[job].nodes, slots[job].start_s = nodes, None
 
 
-def step_options(engine: Engine, queued: int) -> StepOptions:
-    """Return the options of one award over that many queued jobs.
-
-    Raises:
-        OptionError: a value cannot be used, or a limit would be ignored.
-    """
-    if engine.strategy == "greedy" and engine.time_limit_s is not None:
-        raise OptionError("time_limit: strategy greedy reaches no limit")
-    if engine.work_limit is not None and engine.time_limit_s is not None:
-        raise OptionError("work_limit: it counts instead of time_limit, which would be ignored")
-    has_no_limit = engine.work_limit is None and engine.time_limit_s is None
-    return StepOptions(
-        strategy=engine.strategy,
-        work_limit=WORK_LIMIT if has_no_limit and engine.strategy != "greedy" else engine.work_limit,
-        time_limit_s=engine.time_limit_s,
-        objective="priority_cores",
-        window=max(1, queued),
-        max_bids_per_job=_BIDS,
-        on_timeout="incumbent",
-        reserve=1,
-    )
-
-
 def _has_waited(request: MapRequest, job: str) -> bool:
     now = request.offered.now_s
-    return now - request.came_s.get(job, now) >= request.patience_s
+    return now - request.came_s.get(job, now) >= request.settings.patience_s
 
 
 def _worth(order: Sequence[Slot], critical: Mapping[str, float], nodes: int) -> Mapping[str, int | Fraction]:

@@ -13,9 +13,9 @@ from ..protocol import Send, SessionPhase
 from ..runtime.performance import is_pressing, needed_count
 from ..runtime.shrink import step_size
 from .auction_map import auction_map
-from .batch_state import BatchSettings, BatchState, MapperName, Session, with_session
+from .batch_state import BatchState, Session, with_session
 from .greedy import greedy_map
-from .mapping import DECISIONS, Mapper, MapRequest, Offered
+from .mapping import DECISIONS, BatchSettings, Mapper, MapperName, MapRequest, Offered
 
 #: Kinds with a size that may be chosen at their start.
 CHOOSES_SIZE = frozenset({JobKind.MOLDABLE, JobKind.MALLEABLE})
@@ -153,7 +153,6 @@ def _as_offered(
         later=later,
         now_s=message.time_s,
         attempt=message.attempt,
-        attempts=state.settings.max_attempts,
         running=here,
         elastic=elastic,
     )
@@ -174,12 +173,8 @@ def answered(
             (entry, _range(entry, settings, relaxed.get(entry.job, 0), message.time_s)) for entry in entries
         ],
         offered=_as_offered(state, message, session, peer, later),
-        depth=settings.depth,
-        steps=settings.steps,
-        switches=settings.switches,
+        settings=settings,
         came_s=state.came_s,
-        patience_s=settings.patience_s,
-        engine=settings.engine,
     )
     slots = MAPPERS[settings.mapper](request)
     code = DECISIONS[settings.decision](request, slots, session.memory, settings.third_of)

@@ -6,65 +6,13 @@ Jobs come, reports are believed, transactions end: each returns the state after 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
 
 import msgspec
 
-from ...cluster.checks import at_least
-from ...cluster.errors import OptionError
-from ...cluster.nodes import Switch
 from ..job_records import JobReport, JobState, MapEntry
 from ..protocol import ProtocolError, SessionPhase
 from ..runtime.performance import Known, Measured, informed, learned
-from ..runtime.settings import MAX_ATTEMPTS, check_interval
-from ..runtime.shrink import Steps
-from .auction_map import step_options
-from .mapping import DecisionName, Dispatched, Engine, LastAttempt, Place, ThirdOf
-
-#: Names of MAPPERS.
-MapperName = Literal["greedy", "auction"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchSettings:
-    """Choices of the batch scheduler.
-
-    Attributes:
-        mapper: what answers an offer.
-        decision: what accepts one.
-        depth: how many jobs are forwarded without a mapping (the reservation depth); with none, an empty
-            Map would say that nothing waits.
-        third_of: of what a third must be mapped (decision "paper").
-        max_attempts, interval_s: proposed to the runtime scheduler.
-        steps: how a job's range is divided by the attempts (negotiation/runtime/shrink.py).
-        atomic: Maps start whole or not at all.
-        ends_when_done: end the negotiation once every job has ended and none is to come.
-        patience_s: mapper "auction": how long a job waits before nodes are kept for it.
-        engine: mapper "auction": how its engine decides on each Map.
-        switches: the nodes' tree: mapper "auction" keeps jobs below few of them; None: a row of nodes.
-    """
-
-    mapper: MapperName = "greedy"
-    decision: DecisionName = "paper"
-    depth: int = 100
-    third_of: ThirdOf = "forwarded"
-    max_attempts: int = MAX_ATTEMPTS
-    interval_s: float = 60.0
-    steps: Steps = "ceiling"
-    atomic: bool = False
-    ends_when_done: bool = False
-    patience_s: float = 5400.0
-    engine: Engine = field(default_factory=Engine)
-    switches: tuple[Switch, ...] | None = None
-
-    def __post_init__(self) -> None:
-        at_least(self.depth, 1, "depth")
-        if not 0 <= self.patience_s < float("inf"):
-            raise OptionError(f"patience {self.patience_s:g} is not from 0 s on")
-        at_least(self.max_attempts, 1, "max_attempts")
-        check_interval(self.interval_s)
-        step_options(self.engine, 1)
+from .mapping import BatchSettings, Dispatched, LastAttempt, Place
 
 
 class Arrival(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -19,7 +19,7 @@ def greedy_map(request: MapRequest) -> list[Slot]:
     """Return the Map of algorithms 1-3."""
     free = {name: request.offered.idle_in(name) for name in request.offered.place.partitions}
     slots, skipped = _in_queue_order(request, free)
-    step = partial(step_size, attempts=request.offered.attempts, steps=request.steps)
+    step = partial(step_size, attempts=request.settings.max_attempts, steps=request.settings.steps)
     if _best_fit(slots, free, step):
         slots = _rescanned(request, slots, skipped, free)
     return slots
@@ -38,7 +38,7 @@ def _in_queue_order(request: MapRequest, free: dict[str, int]) -> tuple[list[Slo
             _map(slot, free)
         if slot.nodes:
             slots.append(slot)
-        elif unmapped < request.depth:
+        elif unmapped < request.settings.depth:
             unmapped += 1
             slots.append(slot)
         else:

@@ -11,11 +11,15 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from ...auction.options import StepOptions
+from ...cluster.checks import at_least
+from ...cluster.errors import OptionError
 from ...cluster.nodes import Switch
 from ...cluster.option_table import StrategyName
 from ..job_records import JobReport, MapEntry, NodeCount
 from ..messages import Code
 from ..runtime.runtime_machine import lowest, places
+from ..runtime.settings import MAX_ATTEMPTS, check_interval
 from ..runtime.shrink import Steps
 
 
@@ -104,7 +108,7 @@ class Offered:
         promised: nodes of reservations that start now, by job.
         later: starts of the other reservations, by job.
         now_s: the runtime scheduler's clock.
-        attempt, attempts: where the transaction stands, and its limit.
+        attempt: where the transaction stands.
         running: jobs that run there, with their last reports: expected ends and sizes.
         elastic: nodes that running jobs could give by shrinking, by partition.
     """
@@ -115,7 +119,6 @@ class Offered:
     later: Mapping[str, float]
     now_s: float
     attempt: int
-    attempts: int
     running: Mapping[str, Dispatched] = field(default_factory=dict)
     elastic: Mapping[str, int] = field(default_factory=dict)
 
@@ -124,6 +127,8 @@ class Offered:
         return self.idle & self.place.partitions.get(partition, 0)
 
 
+#: Bids of one job: some for each count.
+_BIDS = 24
 #: Steps of the search, or branch-and-bound nodes, of a Map where neither work nor time is given.
 WORK_LIMIT = 2
 
@@ -143,6 +148,79 @@ class Engine:
     work_limit: int | None = None
     time_limit_s: float | None = None
 
+    def step_options(self, queued: int) -> StepOptions:
+        """Return the options of one award over that many queued jobs.
+
+        Raises:
+            OptionError: a value cannot be used, or a limit would be ignored.
+        """
+        if self.strategy == "greedy" and self.time_limit_s is not None:
+            raise OptionError("time_limit: strategy greedy reaches no limit")
+        if self.work_limit is not None and self.time_limit_s is not None:
+            raise OptionError("work_limit: it counts instead of time_limit, which would be ignored")
+        has_no_limit = self.work_limit is None and self.time_limit_s is None
+        return StepOptions(
+            strategy=self.strategy,
+            work_limit=WORK_LIMIT if has_no_limit and self.strategy != "greedy" else self.work_limit,
+            time_limit_s=self.time_limit_s,
+            objective="priority_cores",
+            window=max(1, queued),
+            max_bids_per_job=_BIDS,
+            on_timeout="incumbent",
+            reserve=1,
+        )
+
+
+#: Of what a third must be mapped: of the forwarded jobs, or of the whole queue (as the thesis also says).
+ThirdOf = Literal["forwarded", "queue"]
+#: Names of DECISIONS.
+DecisionName = Literal["paper", "objective"]
+
+
+#: Names of MAPPERS.
+MapperName = Literal["greedy", "auction"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSettings:
+    """Choices of the batch scheduler.
+
+    Attributes:
+        mapper: what answers an offer.
+        decision: what accepts one.
+        depth: how many jobs are forwarded without a mapping (the reservation depth); with none, an empty
+            Map would say that nothing waits.
+        third_of: of what a third must be mapped (decision "paper").
+        max_attempts, interval_s: proposed to the runtime scheduler.
+        steps: how a job's range is divided by the attempts (negotiation/runtime/shrink.py).
+        atomic: Maps start whole or not at all.
+        ends_when_done: end the negotiation once every job has ended and none is to come.
+        patience_s: mapper "auction": how long a job waits before nodes are kept for it.
+        engine: mapper "auction": how its engine decides on each Map.
+        switches: the nodes' tree: mapper "auction" keeps jobs below few of them; None: a row of nodes.
+    """
+
+    mapper: MapperName = "greedy"
+    decision: DecisionName = "paper"
+    depth: int = 100
+    third_of: ThirdOf = "forwarded"
+    max_attempts: int = MAX_ATTEMPTS
+    interval_s: float = 60.0
+    steps: Steps = "ceiling"
+    atomic: bool = False
+    ends_when_done: bool = False
+    patience_s: float = 5400.0
+    engine: Engine = field(default_factory=Engine)
+    switches: tuple[Switch, ...] | None = None
+
+    def __post_init__(self) -> None:
+        at_least(self.depth, 1, "depth")
+        if not 0 <= self.patience_s < float("inf"):
+            raise OptionError(f"patience {self.patience_s:g} is not from 0 s on")
+        at_least(self.max_attempts, 1, "max_attempts")
+        check_interval(self.interval_s)
+        self.engine.step_options(1)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapRequest:
@@ -151,22 +229,14 @@ class MapRequest:
     Attributes:
         queue: jobs, highest priority first, with the range that each stands at.
         offered: the offer.
-        depth: how many unmapped jobs may be forwarded.
-        steps: how a mapped job's range is divided by the attempts (mapper "greedy").
-        switches: the nodes' tree, None where they stand in a row.
+        settings: the batch scheduler's.
         came_s: when each job came.
-        patience_s: how long a job waits before nodes are kept for it (mapper "auction").
-        engine: how the engine decides (mapper "auction").
     """
 
     queue: Sequence[tuple[MapEntry, NodeCount]]
     offered: Offered
-    depth: int
-    steps: Steps = "ceiling"
-    switches: tuple[Switch, ...] | None = None
+    settings: BatchSettings
     came_s: Mapping[str, float] = field(default_factory=dict)
-    patience_s: float = 0.0
-    engine: Engine = Engine()
 
 
 class Mapper(Protocol):
@@ -182,12 +252,6 @@ def take(free: dict[str, int], partition: str, count: int) -> int:
     nodes = lowest(free.get(partition, 0), count)
     free[partition] = free.get(partition, 0) & ~nodes
     return nodes
-
-
-#: Of what a third must be mapped: of the forwarded jobs, or of the whole queue (as the thesis also says).
-ThirdOf = Literal["forwarded", "queue"]
-#: Names of DECISIONS.
-DecisionName = Literal["paper", "objective"]
 
 
 class LastAttempt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -238,7 +302,7 @@ def paper_decision(
 
 def _asks_for_more(request: MapRequest, slots: Sequence[Slot], third_of: ThirdOf) -> bool:
     """Rule (a)."""
-    if 2 * request.offered.attempt > request.offered.attempts or not request.queue:
+    if 2 * request.offered.attempt > request.settings.max_attempts or not request.queue:
         return False
     mapped = {slot.entry.job for slot in slots if slot.nodes}
     total = len(slots) if third_of == "forwarded" else len(request.queue)

@@ -17,7 +17,8 @@ import msgspec
 
 from ...cluster.errors import InputError
 from ...formats.jsontext import decode
-from ...negotiation.batch.batch_state import Arrival, BatchSettings, BatchState
+from ...negotiation.batch.batch_state import Arrival, BatchState
+from ...negotiation.batch.mapping import BatchSettings
 from ...negotiation.job_records import JobReport
 from ...negotiation.messages import (
     FromBatchBase,

@@ -13,7 +13,8 @@ from ...cluster.errors import InputError
 from ...cluster.text import one_line
 from ...formats.hostlist import join
 from ...formats.jsontext import decode
-from ...negotiation.batch.batch_state import Arrival, BatchSettings
+from ...negotiation.batch.batch_state import Arrival
+from ...negotiation.batch.mapping import BatchSettings
 from ...negotiation.job_records import JobReport, MapEntry, OfferReservation
 from ...negotiation.message_rules import check
 from ...negotiation.messages import (

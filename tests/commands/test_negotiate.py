@@ -17,7 +17,8 @@ from aucsched.auction.decide import decide
 from aucsched.cli import run as run_command
 from aucsched.cluster.jobs import JobKind
 from aucsched.negotiation.batch import auction_map
-from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, MapperName
+from aucsched.negotiation.batch.batch_state import Arrival
+from aucsched.negotiation.batch.mapping import BatchSettings, MapperName
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.simulation.negotiated.negotiated_report import negotiated_metrics
 from aucsched.simulation.negotiated.negotiated_run import Negotiated, negotiate

@@ -12,7 +12,7 @@ from support.run import aucsched
 from aucsched import InputError
 from aucsched.cluster.jobs import JobKind
 from aucsched.formats.native.workload_file import parse_workload, workload_to_json
-from aucsched.negotiation.batch.batch_state import BatchSettings
+from aucsched.negotiation.batch.mapping import BatchSettings
 from aucsched.negotiation.job_records import MapEntry, NodeCount
 from aucsched.negotiation.runtime.performance import is_pressing, needed_count, run_time_s
 from aucsched.negotiation.runtime.runtime_machine import empty_machine, started

@@ -12,7 +12,8 @@ from support.negotiation import check_machine, machine, malleable, rigid
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.jobs import JobKind
 from aucsched.negotiation.batch import ibsched
-from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState, MapperName
+from aucsched.negotiation.batch.batch_state import Arrival, BatchState
+from aucsched.negotiation.batch.mapping import BatchSettings, MapperName
 from aucsched.negotiation.job_records import JobReport, JobState, MapEntry, NodeCount, OfferReservation
 from aucsched.negotiation.messages import (
     PROTOCOL_VERSION,

@@ -16,7 +16,8 @@ from support.negotiation import check_jobs, check_machine, conserved, machine
 
 from aucsched.cluster.jobs import JobKind
 from aucsched.negotiation.batch import ibsched
-from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState, MapperName
+from aucsched.negotiation.batch.batch_state import Arrival, BatchState
+from aucsched.negotiation.batch.mapping import BatchSettings, MapperName
 from aucsched.negotiation.job_records import MapEntry
 from aucsched.negotiation.messages import Message
 from aucsched.negotiation.pair import Pair

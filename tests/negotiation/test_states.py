@@ -15,7 +15,8 @@ from support.negotiation import machine, malleable, moldable, rigid
 
 from aucsched.negotiation import pair
 from aucsched.negotiation.batch import ibsched
-from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState, MapperName
+from aucsched.negotiation.batch.batch_state import Arrival, BatchState
+from aucsched.negotiation.batch.mapping import BatchSettings, MapperName
 from aucsched.negotiation.job_records import MapEntry
 from aucsched.negotiation.messages import ResponseResourceOffer
 from aucsched.negotiation.runtime.irtsched import RuntimeState

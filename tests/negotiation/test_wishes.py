@@ -14,7 +14,7 @@ from aucsched.cluster.errors import InputError
 from aucsched.cluster.jobs import Job, JobKind, Request, Span
 from aucsched.cluster.nodes import Node, Resources, Switch
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
-from aucsched.negotiation.batch.batch_state import BatchSettings
+from aucsched.negotiation.batch.mapping import BatchSettings
 from aucsched.negotiation.job_records import MapEntry, NodeCount
 from aucsched.negotiation.runtime.placement_constraints import more_nodes, start_nodes
 from aucsched.negotiation.runtime.runtime_machine import MachineState, empty_machine

@@ -14,7 +14,8 @@ from support.negotiation import check_machine, malleable, moldable, rigid
 from support.run import aucsched, refused
 
 from aucsched.cluster.jobs import JobKind
-from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState
+from aucsched.negotiation.batch.batch_state import Arrival, BatchState
+from aucsched.negotiation.batch.mapping import BatchSettings
 from aucsched.negotiation.job_records import MapEntry
 from aucsched.negotiation.messages import ResourceOffer, StatusReport
 from aucsched.negotiation.pair import Pair, Sent

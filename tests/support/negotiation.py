@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from aucsched.cluster.jobs import JobKind
-from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState
+from aucsched.negotiation.batch.batch_state import Arrival, BatchState
+from aucsched.negotiation.batch.mapping import BatchSettings
 from aucsched.negotiation.job_records import JobState, MapEntry
 from aucsched.negotiation.messages import Message, ResourceOffer, ResponseResourceOffer
 from aucsched.negotiation.pair import Pair, Sent

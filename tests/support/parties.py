@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from aucsched.negotiation.batch import ibsched
-from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState
+from aucsched.negotiation.batch.batch_state import Arrival, BatchState
+from aucsched.negotiation.batch.mapping import BatchSettings
 from aucsched.negotiation.runtime import irtsched
 from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.settings import RuntimeSettings

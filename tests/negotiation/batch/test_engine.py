@@ -16,8 +16,15 @@ from aucsched.cluster.errors import OptionError
 from aucsched.cluster.nodes import Switch
 from aucsched.negotiation.batch import auction_map as module
 from aucsched.negotiation.batch.auction_map import auction_map
-from aucsched.negotiation.batch.batch_state import BatchSettings
-from aucsched.negotiation.batch.mapping import Dispatched, Engine, MapRequest, Offered, Place, Slot
+from aucsched.negotiation.batch.mapping import (
+    BatchSettings,
+    Dispatched,
+    Engine,
+    MapRequest,
+    Offered,
+    Place,
+    Slot,
+)
 from aucsched.negotiation.job_records import JobReport, JobState, MapEntry, NodeCount
 from aucsched.simulation.negotiated.plays import node_names
 
@@ -52,13 +59,15 @@ def request(  # noqa: PLR0913 - what a test may set
 ) -> MapRequest:
     """Return a request with the jobs' whole ranges open."""
     offered = Offered(
-        place=place, idle=idle, promised=promised or {}, later={}, now_s=0.0, attempt=5, attempts=5,
+        place=place, idle=idle, promised=promised or {}, later={}, now_s=0.0, attempt=5,
         running=running or {},
     )  # fmt: skip
     queue = [(job, NodeCount(min=job.min_nodes, max=job.max_nodes)) for job in jobs]
     return MapRequest(
-        queue=queue, offered=offered, depth=depth, switches=switches, patience_s=patience_s,
-        engine=engine or Engine(),
+        queue=queue, offered=offered,
+        settings=BatchSettings(
+            depth=depth, switches=switches, patience_s=patience_s, engine=engine or Engine()
+        ),
     )  # fmt: skip
 
 

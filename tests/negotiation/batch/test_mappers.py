@@ -13,9 +13,9 @@ from support.negotiation import malleable, moldable, rigid
 from aucsched.cluster.nodes import Switch
 from aucsched.negotiation.batch.auction_map import auction_map
 from aucsched.negotiation.batch.batch_answer import relaxed_range
-from aucsched.negotiation.batch.batch_state import BatchSettings
 from aucsched.negotiation.batch.greedy import greedy_map, try_schedule
 from aucsched.negotiation.batch.mapping import (
+    BatchSettings,
     Dispatched,
     LastAttempt,
     Mapper,
@@ -62,10 +62,10 @@ def request(  # noqa: PLR0913 - what a test may set
         later={},
         now_s=now_s,
         attempt=attempt,
-        attempts=5,
         running=running or {},
     )
-    return MapRequest(queue=queue, offered=offered, depth=depth, switches=switches, patience_s=patience_s)
+    settings = BatchSettings(depth=depth, switches=switches, patience_s=patience_s)
+    return MapRequest(queue=queue, offered=offered, settings=settings)
 
 
 def mapped(slots: list[Slot]) -> dict[str, int]:
@@ -127,10 +127,9 @@ def test_algorithm_3_as_printed_leaves_a_job_of_a_small_range_as_it_is(steps: St
         Slot(rigid("new", 1, 1), NodeCount(min=1, max=1)),
     ]
     queue = [(slot.entry, slot.range) for slot in slots]
-    offered = Offered(
-        place=place(4), idle=0, promised={"small": 0b1111}, later={}, now_s=0, attempt=1, attempts=5
-    )
-    slots = greedy_map(MapRequest(queue=queue, offered=offered, depth=9, steps=steps))
+    offered = Offered(place=place(4), idle=0, promised={"small": 0b1111}, later={}, now_s=0, attempt=1)
+    settings = BatchSettings(depth=9, steps=steps)
+    slots = greedy_map(MapRequest(queue=queue, offered=offered, settings=settings))
     assert mapped(slots) == ({"small": 3, "new": 1} if given else {"small": 4})
 
 

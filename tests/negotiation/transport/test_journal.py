@@ -18,8 +18,8 @@ from support.negotiation import check_jobs, check_machine, conserved, machine, m
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.nodes import Switch
 from aucsched.negotiation.batch import ibsched
-from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState
-from aucsched.negotiation.batch.mapping import Engine
+from aucsched.negotiation.batch.batch_state import Arrival, BatchState
+from aucsched.negotiation.batch.mapping import BatchSettings, Engine
 from aucsched.negotiation.messages import Code, Message, ResponseResourceOffer
 from aucsched.negotiation.protocol import Connect, Disconnect, ProtocolError, Wake
 from aucsched.negotiation.runtime import irtsched

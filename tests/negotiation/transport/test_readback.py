@@ -14,7 +14,8 @@ import pytest
 from support.negotiation import malleable, pair, rigid
 
 from aucsched.negotiation.batch import ibsched
-from aucsched.negotiation.batch.batch_state import Arrival, BatchSettings, BatchState
+from aucsched.negotiation.batch.batch_state import Arrival, BatchState
+from aucsched.negotiation.batch.mapping import BatchSettings
 from aucsched.negotiation.job_records import MapEntry
 from aucsched.negotiation.messages import Code, Message, NegotiationStart, ResponseResourceOffer
 from aucsched.negotiation.protocol import Connect, Send, Wake

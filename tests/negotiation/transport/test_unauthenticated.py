@@ -22,7 +22,7 @@ from socket_listener import ENDPOINTS, Endpoint, Listening, play_in, small_workl
 from socket_listener import listening as process
 from support.parties import LIMITS, Served, batch_party, check_done, identity, listening, runtime_party
 
-from aucsched.negotiation.batch.batch_state import BatchSettings
+from aucsched.negotiation.batch.mapping import BatchSettings
 from aucsched.negotiation.messages import (
     PROTOCOL_VERSION,
     NegotiationStart,
