@@ -26,6 +26,11 @@ interval_option = click.option(
     metavar="SECONDS",
     help="From the beginning of one pass to that of the next.",
 )
+forecasts_option = click.option(
+    "--forecasts",
+    is_flag=True,
+    help="Forecast each new job's start: P10, P50 and P90 in the log, how good they were in the metrics.",
+)
 metrics_option = click.option(
     "--metrics",
     metavar="ADDRESS:PORT",

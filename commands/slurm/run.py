@@ -14,6 +14,7 @@ from ..auction_options import auction_options
 from ..built_options import SectionCommand
 from ..outputs import OUTPUT
 from .live_options import (
+    forecasts_option,
     gate_for_option,
     licence_option,
     log_options,
@@ -57,6 +58,7 @@ RESPONSE_PROMISE = "15m"
               help="File whose lock keeps a second loop out.  [default: one for the cluster]")  # fmt: skip
 @no_rest_options
 @metrics_option
+@forecasts_option
 @click.option("--dry-run", is_flag=True, help="Print the commands of one pass; change nothing.")
 @auction_options
 def run(*, licence: str, dry_run: bool, **options: Any) -> int:
@@ -106,7 +108,7 @@ def promised_options(options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 #: The options that are not the auction's.
 _OWN = (
     *("interval", "passes", "once", "gate_for", "pin_for", "tries", "mark", "plan_age", "changes"),
-    *("changes_a_minute", "log", "rotate_mib", "keep", "lock", "metrics"),
+    *("changes_a_minute", "log", "rotate_mib", "keep", "lock", "metrics", "forecasts"),
 )
 
 
@@ -151,6 +153,7 @@ def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
     """Run passes until a signal comes, or as many as were asked for; the pass at hand is finished."""
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.actions import one_scontrol
+    from ...slurm.live.live_forecasts import LiveForecasts
     from ...slurm.live.loop import Loop, tell
     from ...slurm.live.loop_metrics import Metrics, served
     from ...slurm.live.passes import warm_up
@@ -171,8 +174,12 @@ def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
         if where:
             note(f"figures at {where}")
         warm_up(checked)
+        forecasts = LiveForecasts() if own["forecasts"] else None
         for _ in ticker:
             report = loop.one_pass()
+            if forecasts is not None and loop.looked is not None:
+                forecasts.look(loop.looked.snapshot, loop.looked.started)
+                forecasts.tell(figures)
             tell(figures, report)
             _say(report)
             while loop.remarks:

@@ -13,6 +13,7 @@ from ..auction_options import auction_options
 from ..built_options import SectionCommand
 from ..snapshot import answer_options
 from .live_options import (
+    forecasts_option,
     interval_option,
     log_options,
     metrics_option,
@@ -41,6 +42,7 @@ _MIB = 2**20
 @passes_options
 @log_options
 @metrics_option
+@forecasts_option
 @answer_options
 @auction_options
 def shadow(
@@ -52,6 +54,7 @@ def shadow(
     rotate_mib: float,
     keep: int,
     metrics: str | None,
+    forecasts: bool,
     **options: Any,
 ) -> None:
     """Watch a live Slurm: every interval a snapshot, the auction, a line of a log. Nothing is changed.
@@ -60,6 +63,7 @@ def shadow(
     are read anew each pass.
     """
     from ...slurm.answers.live import SlurmFiles
+    from ...slurm.live.live_forecasts import LiveForecasts
     from ...slurm.live.loop_metrics import Metrics, served
     from ...slurm.live.shadow_pass import watch
     from ...slurm.live.ticker import Ticker
@@ -80,7 +84,15 @@ def shadow(
             from ..outputs import note
 
             note(f"figures at {where}")
-        watch(take, write, ticker, figures, options=given, failed=raising if once else telling)
+        watch(
+            take,
+            write,
+            ticker,
+            figures,
+            options=given,
+            failed=raising if once else telling,
+            forecasts=LiveForecasts() if forecasts else None,
+        )
 
 
 def raising(error: InputError) -> None:

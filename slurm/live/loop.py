@@ -37,7 +37,7 @@ from .pass_plan import (
     unused,
     within,
 )
-from .passes import LivePass, cores_in_use, take_look, take_pass
+from .passes import LivePass, Look, cores_in_use, take_look, take_pass
 from .pin_claims import is_pinned, with_claims
 from .preempting import SlurmPreemption, by_stopping, read_preemption
 from .promising import LivePromises, changed_marks, with_promises
@@ -168,6 +168,8 @@ class Loop:
         #: What an administrator is to read, once each.
         self.remarks: list[str] = []
         self._promises = LivePromises(settings.promise)
+        #: What the last pass saw; None before any did.
+        self.looked: Look | None = None
 
     def one_pass(self) -> PassReport:
         """Run a pass; what goes wrong with Slurm or the log is its outcome, never an error."""
@@ -205,6 +207,7 @@ class Loop:
             clock=self._clock,
             now=self._now,
         )
+        self.looked = look
         queue = read_queue(look.sources.jobs.content, look.sources.jobs.name, self._known, rules.carrier)
         held = look.sources.reservations
         reserved = () if held is None else read_reservations(held.content)

@@ -72,6 +72,15 @@ FIGURES: Mapping[str, Figure] = {
     "aucsched_gate_left_seconds": Figure(
         kind="gauge", unit="seconds", help="Seconds until the gate ends by itself; 0 where it has ended."
     ),
+    "aucsched_forecasts": Figure(
+        kind="gauge", help="The last forecasts whose jobs have started, at most 500."
+    ),
+    "aucsched_forecast_coverage_ratio": Figure(
+        kind="gauge", unit="ratio", help="Starts from P10 to P90 of those forecasts; 0.8 is right."
+    ),
+    "aucsched_forecast_miss_seconds": Figure(
+        kind="gauge", unit="seconds", help="Median distance of those forecasts' P50 from the start."
+    ),
     "aucsched_unread_rules": Figure(kind="gauge", help="Rules of the site that are not looked at."),
 }
 

@@ -15,6 +15,7 @@ from ...cluster.snapshot import Snapshot
 from ...models.search.compiled_search import compiled_loop
 from ..answers.answer_record import Known
 from ..answers.live import Ask, SlurmFiles, ask_slurm, collect
+from ..answers.running_jobs import StartedJob, started_jobs
 from ..answers.snapshot_of_answers import SlurmSources, import_slurm
 
 
@@ -33,6 +34,11 @@ class Look:
     sources: SlurmSources
     at: float
     read_s: float
+
+    @property
+    def started(self) -> list[StartedJob]:
+        """The jobs that have started, as Slurm lists them, those that ended among them."""
+        return list(started_jobs(self.sources.jobs.content))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

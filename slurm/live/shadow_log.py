@@ -92,6 +92,7 @@ class ShadowPass(_Line):
         would: what the auction would start now.
         started, ended: by Slurm since the pass before; at a process's first pass all that it still lists.
         planned: Slurm's own estimates of starts, where they changed; 0: it has none any more.
+        forecast: P10, P50 and P90 of the starts of jobs that are new in the queue, seconds since the epoch.
         gone: jobs that waited and do not any more, without having started.
         unread: rules of the site that are not looked at; at a process's first pass.
         is_first: it is a process's first pass.
@@ -115,6 +116,7 @@ class ShadowPass(_Line):
     started: list[SlurmStart] = []
     ended: list[End] = []
     planned: dict[str, float] = {}
+    forecast: dict[str, tuple[float, float, float]] = {}
     gone: list[str] = []
     unread: list[str] = []
     is_first: bool = False

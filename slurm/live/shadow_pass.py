@@ -17,7 +17,8 @@ from ...cluster.jobs import Job
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import join
 from ...topology.tree import topology_of
-from ..answers.running_jobs import StartedJob, started_jobs
+from ..answers.running_jobs import StartedJob
+from .live_forecasts import LiveForecasts
 from .loop_metrics import Metrics
 from .passes import LivePass, cores_in_use
 from .replay import cluster_document, request_document
@@ -53,6 +54,7 @@ def watch(
     *,
     options: Mapping[str, str],
     failed: Callable[[InputError], None],
+    forecasts: LiveForecasts | None = None,
 ) -> None:
     """Make passes and write what each has to say; ``failed`` hears of one that could not be made.
 
@@ -63,12 +65,16 @@ def watch(
         figures: are kept up to date.
         options: the auction's, those that were given.
         failed: may raise.
+        forecasts: says when new jobs will start; None: nobody does.
     """
     seen: Seen | None = None
     for _ in ticker:
         try:
             taken = take()
             entry, after = observe(taken, seen, interval_s=ticker.interval_s, options=options)
+            if forecasts is not None:
+                entry.forecast = forecasts.look(taken.look.snapshot, taken.look.started)
+                forecasts.tell(figures)
             write(entry)
         except InputError as error:
             figures.add("aucsched_failures")
@@ -106,7 +112,7 @@ def observe(
         options: the auction's, those that were given.
     """
     snapshot = taken.look.snapshot
-    history = list(started_jobs(taken.look.sources.jobs.content))
+    history = taken.look.started
     seen = Seen() if before is None else before
     waiting = {job.id: job for job in snapshot.jobs}
     planned = {job.id: job.expected_start_time for job in snapshot.jobs if job.expected_start_time}

@@ -47,6 +47,7 @@ class ShadowJob:
         planned: Slurm's first estimate of its start.
         start, end: by Slurm; the end is None while it runs, or where nobody knows when it was.
         level, offered_level: of the lowest common switch of Slurm's nodes, and of those of the first offer.
+        forecast: P10, P50 and P90 of its start, as its first pass said.
         was_waiting: some pass saw it wait, so that it could be offered.
         verdict: ``earlier``, ``same`` (within a pass), ``later``, ``waiting``, or ``not compared``.
     """
@@ -64,6 +65,7 @@ class ShadowJob:
     end: float | None
     level: int | None
     offered_level: int | None
+    forecast: tuple[float, float, float] | None
     was_waiting: bool
     verdict: str
 
@@ -106,7 +108,11 @@ class ShadowReport(Tabular):
         """The jobs by column."""
         names = ("job", "user", "account", "cores", "nodes", "submit", "offered", "planned", "start", "end")
         more = ("wait_s", "offered_wait_s", "level", "offered_level", "verdict")
-        return {name: [getattr(job, name) for job in self.jobs] for name in (*names, *more)}
+        found = {name: [getattr(job, name) for job in self.jobs] for name in (*names, *more)}
+        if any(job.forecast for job in self.jobs):
+            for place, name in enumerate(("p10", "p50", "p90")):
+                found[name] = [job.forecast[place] if job.forecast else None for job in self.jobs]
+        return found
 
     def title(self) -> str:
         """Return the report in one line."""
@@ -151,6 +157,7 @@ class ShadowReport(Tabular):
             ),
             ("cores in use (share), with offers", *self._use(), None),
             ("median miss of Slurm's first estimate (s)", percentile(50)(misses), None, len(misses)),
+            *self._forecasts(),
             (f"jobs that waited {self.starved_s / 3600:g} h or more", *self._starved(), None),
         ]
         return [dict(zip(("figure", "slurm", "auction", "jobs"), row, strict=True)) for row in rows]
@@ -168,6 +175,25 @@ class ShadowReport(Tabular):
         return float(np.average(used / cores, weights=weights)), float(
             np.average(np.minimum(used + offers, cores) / cores, weights=weights)
         )
+
+    def _forecasts(self) -> list[tuple[str, float | None, float | None, int | None]]:
+        """Return how far our forecasts and Slurm's own plans were off, over the jobs that started."""
+        told = [(job, job.forecast, job.start) for job in self.jobs if job.forecast and job.start]
+        if not told:
+            return []
+        both = [(job.start, job.planned, said[1]) for job, said, _ in told if job.planned is not None]
+        misses = [abs(start - said[1]) for _, said, start in told]
+        held = [said[0] <= start <= said[2] for _, said, start in told]
+        return [
+            (
+                "median miss of Slurm's first estimate, of P50 (s)",
+                percentile(50)([abs((start or 0.0) - plan) for start, plan, _ in both]),
+                percentile(50)([abs((start or 0.0) - said) for start, _, said in both]),
+                len(both),
+            ),
+            ("median miss of P50 (s)", None, percentile(50)(misses), len(told)),
+            ("starts from P10 to P90 (share)", None, sum(held) / len(held), len(held)),
+        ]
 
     def _starved(self) -> tuple[int, int]:
         """Return how many jobs waited so long for Slurm, and how many of them so long for an offer."""
@@ -251,8 +277,9 @@ class _Drafts:
                 self.jobs[offer.job].update(offered=entry.time, offered_level=offer.level)
                 self.pace[offer.job] = entry.interval_s
         for name, at in entry.planned.items():
-            if at and self._lacks(name, "planned"):
-                self.jobs[name]["planned"] = at
+            self._first(name, "planned", at or None)
+        for name, said in entry.forecast.items():
+            self._first(name, "forecast", said)
         for start in entry.started:
             self._start(start)
         for end in entry.ended:
@@ -267,12 +294,17 @@ class _Drafts:
         if draft["start"] is None:
             draft.update(start=start.start, level=start.level, cores=start.cores)
 
+    def _first(self, job: str, member: str, value: object) -> None:
+        """Keep what was first said of a job."""
+        if self._lacks(job, member):
+            self.jobs[job][member] = value
+
     def _lacks(self, job: str, member: str) -> bool:
         return job in self.jobs and self.jobs[job][member] is None
 
 
 def _report_text(job: Any) -> dict[str, Any]:
-    nothing = dict.fromkeys(("offered", "planned", "start", "end", "level", "offered_level"))
+    nothing = dict.fromkeys(("offered", "planned", "start", "end", "level", "offered_level", "forecast"))
     known = {name: getattr(job, name) for name in ("job", "user", "account", "cores", "submit", "limit_s")}
     return {**known, **nothing, "nodes": 1, "was_waiting": False}
 
