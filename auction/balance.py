@@ -16,18 +16,21 @@ See docs/decisions/0038 for what was measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from ..bidgen.families.shares import SharePool
+from ..bidgen.first_fit import Placer
 from ..cluster.resources.capacity import Capacity, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import KeptCores
 from ..topology.tree import Topology
-from .job_classes import Ask, ClassDemand, JobClass
+from .job_classes import Ask, ClassDemand, ClassMix, JobClass, mix_of
+from .state import StepState
 
 #: Long jobs go first where what waits fills the machine for less than this many times its longest job's time.
 _NEAR_END = 3
@@ -47,9 +50,77 @@ _MOST_GRES, _MOST_DOUBLINGS = 8, 8
 _UNIT = 2**20
 
 
+class MixPolicy(Protocol):
+    """In what proportions the jobs of a pass are to run: what a pass asks before and after its auctions.
+
+    Attributes:
+        equates_limits: jobs that differ in their time limits alone may take each other's place.
+        reserves_later_only: nothing is reserved for a job that would fit now.
+        sees_behind: jobs behind the window may start on what the award leaves.
+    """
+
+    equates_limits: ClassVar[bool]
+    reserves_later_only: ClassVar[bool]
+    sees_behind: ClassVar[bool]
+
+    @property
+    def placer(self) -> Placer | None:
+        """What makes first bids; None: they are made by priority."""
+        ...
+
+    def on(self, columns: Columns) -> Columns:
+        """Return columns that have the rows."""
+        ...
+
+    def valued(self, demand: Demand) -> Demand:
+        """Return a demand that counts what it is worth."""
+        ...
+
+    def reservations(self, asked: int) -> int:
+        """Return how many blocked jobs get a reservation where so many are asked for."""
+        ...
+
+    def reserves_for(self, demand: Demand, asked: int) -> bool:
+        """Return whether a blocked job may get one of them."""
+        ...
+
+
+class NoBalance:
+    """Jobs start by their priorities alone."""
+
+    equates_limits: ClassVar = True
+    reserves_later_only: ClassVar = False
+    sees_behind: ClassVar = True
+
+    @property
+    def placer(self) -> None:
+        """First bids are made by priority."""
+        return
+
+    def on(self, columns: Columns) -> Columns:
+        """Return the columns as they are."""
+        return columns
+
+    def valued(self, demand: Demand) -> Demand:
+        """Return the demand, which counts its priority."""
+        return demand
+
+    def reservations(self, asked: int) -> int:
+        """Return as many as are asked for."""
+        return asked
+
+    def reserves_for(self, demand: Demand, asked: int) -> bool:  # noqa: ARG002
+        """Return that any job may get one."""
+        return True
+
+
+#: The policy of a pass that keeps no balance.
+NO_BALANCE = NoBalance()
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Balance:
-    """The additions to the auction of one pass; a ``Placer`` of its first bids.
+    """The additions to the auction of one pass: its ``MixPolicy``, and a ``Placer`` of its first bids.
 
     Attributes:
         asks: of the window's jobs, by id.
@@ -70,6 +141,11 @@ class Balance:
     long_first: bool
     overdue: frozenset[str]
     topology: Topology
+    #: Time limits say who comes first; a job that fits now waits for its share, not for resources; the next
+    #: pass, which sees the jobs behind the window, gives them their shares.
+    equates_limits: ClassVar = False
+    reserves_later_only: ClassVar = True
+    sees_behind: ClassVar = False
     _place: dict[str, int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -79,6 +155,19 @@ class Balance:
     def has_rows(self) -> bool:
         """Whether jobs may have to wait for others though they could start."""
         return bool(self.shares.rooms or self.kept)
+
+    @property
+    def placer(self) -> Placer:
+        """First bids are made shape by shape."""
+        return self
+
+    def reservations(self, asked: int) -> int:
+        """Return as many as are asked for, and one for an overdue job."""
+        return max(asked, int(bool(self.overdue)))
+
+    def reserves_for(self, demand: Demand, asked: int) -> bool:
+        """Return whether a job may get one: where none are asked for overdue jobs alone."""
+        return asked > 0 or demand.job.id in self.overdue
 
     def on(self, columns: Columns) -> Columns:
         """Return columns that have the rows."""
@@ -143,6 +232,29 @@ class Balance:
             yield np.concatenate([order, nodes[~holds]]) if self.is_draining else order
         if self.is_draining and demand.contiguous:
             yield nodes
+
+
+def mixes_of(
+    state: StepState, window: Sequence[Demand], behind: Iterable[Demand], mix: ClassMix | None
+) -> Iterator[MixPolicy]:
+    """Yield the policies of a pass that keeps a balance: the next where the one before starts nobody.
+
+    Args:
+        state: the cluster.
+        window: jobs in sight, highest priority first.
+        behind: the jobs behind it.
+        mix: what waits and what runs; None: as the queue and the state say.
+    """
+    mix = mix_of(state, (*window, *behind)) if mix is None else mix
+    free, topology, since = state.columns.free, state.topology, mix.since
+    waits = {demand.job.id: state.now - since[demand.job.id] for demand in window if demand.job.id in since}
+    balance = balance_of(mix.waiting, window, mix.held, free, topology, waits=waits)
+    yield balance
+    if not balance.is_draining:
+        # What no share holds must not keep an empty machine idle.
+        yield balance_of(mix.waiting, window, mix.held, free, topology, drain=True)
+    # Nor what no even part of a job fits: first bids are not all places.
+    yield NO_BALANCE
 
 
 def balance_of(

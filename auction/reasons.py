@@ -20,10 +20,10 @@ from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import plural
 from ..formats.hostlist import fold
-from .decide import Decision
 from .ledger import FreeState, Short
 from .queue import Queue
 from .residual import what_is_left
+from .step_pass import Decision
 
 #: How many names a sentence lists before it says how many more there are.
 _LISTED = 8

@@ -36,13 +36,14 @@ from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from .attempt import AttemptResult
 from .check import AwardChecker, check_schedule
-from .decide import Decision, decide
+from .decide import decide
 from .isolation import ENDS_THE_STEP, failing_job
 from .options import StepOptions, options_with_preset
 from .placements import bound_over_placements
 from .queue import Queue, queue_of
 from .reasons import refusals
 from .state import state_of
+from .step_pass import Decision
 from .strategies import Cluster
 
 #: Seconds that a bound over all placements may take at least: it takes some hundredths of one.

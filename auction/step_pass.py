@@ -1,0 +1,185 @@
+"""The record of a pass, which the functions of decide.py read and write, and the decision that it ends in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..bidgen.table import allocation_of_bid
+from ..cluster.resources.allocation import StartingJob
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand
+from ..cluster.resources.job_reservations import Guard
+from .attempt import AttemptResult
+from .balance import MixPolicy
+from .options import StepOptions
+from .reserve import Promise, StepReservations
+from .state import StepState
+from .strategies import Cluster
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Decision:
+    """What a step decided and what it was made from.
+
+    Attributes:
+        window: the jobs that took part, highest priority first.
+        left_out: ids of jobs that did not bid though they could start: as many that ask for the same did.
+        passed: ids of jobs that did not bid though they could start: backfilling starts others before them.
+        cluster: with the reservations, which the award does not delay.
+        attempts: in the order in which they were made.
+        best: the attempt whose award stands; None when no job could bid.
+        starts: the award; empty when it is discarded.
+        completed: every job of the queue was tried on what the award leaves.
+        discarded: a limit came before a proof, and ``on_timeout`` is ``discard``.
+        next_window: jobs that the next step should look at.
+    """
+
+    window: tuple[Demand, ...]
+    left_out: frozenset[str]
+    passed: frozenset[str]
+    cluster: Cluster
+    attempts: tuple[AttemptResult, ...]
+    best: AttemptResult | None
+    starts: tuple[StartingJob, ...]
+    completed: bool
+    discarded: bool
+    next_window: int
+
+
+class WaitingJobs(NamedTuple):
+    """The queue of a pass.
+
+    Attributes:
+        window: the jobs that are looked at, highest priority first.
+        size: how many were asked for.
+        behind: the jobs behind it, read as far as there is time.
+        promised: starts that jobs were promised, the earliest first.
+    """
+
+    window: tuple[Demand, ...]
+    size: int
+    behind: Iterable[Demand]
+    promised: tuple[Promise, ...]
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class StepPass:
+    """The record of a pass: what its five functions read and leave.
+
+    Attributes:
+        state, options, waiting: the cluster, the options, the queue.
+        mix: in what proportions jobs are to run.
+        columns: free resources, with the rows of the mix.
+        deadline, end: when to have decided, and when the step is over, by the options' clock; None: never.
+        reserved: reservations, which grow; ``guards``: those that the award is beside.
+        able, bidding, passed: ids of the jobs that could start, of those of them that bid, and of those that
+            backfilling passes over.
+        attempts, best: all auctions, and the one whose award stands; None where no job could bid.
+        behind_started: jobs that start on what the award leaves, by id.
+        is_late: a limit came before a proof of the best award of the whole window, not of a half of it.
+        completed: every job of the queue was tried on what the award leaves.
+    """
+
+    state: StepState
+    options: StepOptions
+    mix: MixPolicy
+    waiting: WaitingJobs
+    columns: Columns
+    deadline: float | None
+    end: float | None
+    reserved: StepReservations
+    able: set[str]
+    bidding: set[str]
+    passed: set[str] = field(default_factory=set)
+    guards: tuple[Guard, ...] = ()
+    attempts: list[AttemptResult] = field(default_factory=list)
+    best: AttemptResult | None = None
+    behind_started: dict[str, Demand] = field(default_factory=dict)
+    is_late: bool = False
+    completed: bool = False
+
+    @property
+    def window(self) -> tuple[Demand, ...]:
+        """The jobs that are looked at, highest priority first."""
+        return self.waiting.window
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster with the reservations that the award is beside."""
+        topology, placer = self.state.topology, self.mix.placer
+        return Cluster(columns=self.columns, topology=topology, guards=self.guards, placer=placer)
+
+    @property
+    def starts(self) -> tuple[StartingJob, ...]:
+        """The winners with what they hold, as the jobs of the queue."""
+        if self.best is None:
+            return ()
+        table = self.best.table
+        jobs = self.behind_started | {demand.job.id: demand for demand in self.window}
+        return tuple(
+            StartingJob(
+                demand=jobs[table.demands[int(table.job[bid])].job.id],
+                allocation=allocation_of_bid(table, bid),
+            )
+            for bid in self.best.chosen.tolist()
+        )
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs and nothing starts."""
+        return not self.state.holds and (self.best is None or not len(self.best.chosen))
+
+    @property
+    def is_discarded(self) -> bool:
+        """Whether the award may not stand: a limit came before a proof, and ``on_timeout`` is ``discard``."""
+        return self.is_late and self.options.on_timeout == "discard"
+
+    def is_over(self, deadline: float | None) -> bool:
+        """Return whether a time has come."""
+        return deadline is not None and self.options.clock() >= deadline
+
+    def passes_over(self, demand: Demand) -> bool:
+        """Return whether nothing is reserved for a job, as for one whose limits are used up."""
+        if not self.mix.reserves_for(demand, self.options.reservations):
+            return True
+        return not demand.reserves or self.columns.pools.passes_over(demand.job)
+
+    def until(self, share: float) -> float | None:
+        """Return when a share of the time that is left now is over."""
+        if self.deadline is None or self.options.most_work is not None:
+            return self.deadline
+        now = self.options.clock()
+        return now + share * max(0.0, self.deadline - now)
+
+    def _next_window(self) -> int:
+        """Return how many jobs the next pass should look at."""
+        options, size, is_late = self.options, self.waiting.size, self.is_late
+        has_searched = options.is_anytime and options.most_work is not None
+        if is_late and options.on_timeout is None and has_searched:
+            # All steps that were asked for are no timeout: only the clock is.
+            is_late = self.is_over(self.deadline)
+            if not is_late:
+                return size
+        if options.is_greedy or (is_late and options.on_timeout == "incumbent"):
+            return size
+        if is_late:
+            # Of a queue shorter than the window half of the jobs, else they would all be looked at again.
+            return max(1, min(size, len(self.window)) // 2)
+        return min(2 * size, options.window)
+
+    def decision(self) -> Decision:
+        """Return what is decided."""
+        return Decision(
+            window=self.window,
+            left_out=frozenset(self.able - self.bidding - self.passed),
+            passed=frozenset(self.passed),
+            cluster=self.cluster,
+            attempts=tuple(self.attempts),
+            best=self.best,
+            starts=() if self.is_discarded else self.starts,
+            completed=self.completed,
+            discarded=self.is_discarded,
+            next_window=self._next_window(),
+        )
