@@ -101,7 +101,8 @@ def schedule(snapshot: Snapshot | str | Path, **options: Any) -> Schedule:
     explicit = checked(options, ScheduleKeywords, "schedule")
     last = explicit.pop("window_from", None)
     chosen = options_with_preset(explicit)
-    return run_step(snapshot_of(snapshot), chosen, None if last is None else last.next_window)
+    window = None if last is None else last.next_window
+    return take_step(snapshot_of(snapshot), chosen, window).schedule
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -9,6 +9,8 @@ the clock, or a number of steps, only ends it, so that more is never worse.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -20,7 +22,7 @@ from .bounding import Bounding
 from .compiled_search import compiled_swaps
 from .destroy_repair import DestroyRepair
 from .exchange_search import ExchangeSearch, greedy_by
-from .neighbourhoods import Search
+from .neighbourhoods import SmallAuction, SmallAuctions
 from .packing import Packing
 from .prices import SearchPrices
 from .proving import best_among
@@ -30,50 +32,44 @@ from .swapping import Swapping
 
 #: More steps, and moves, than anyone waits for.
 _ENDLESS = 10**9
-#: Moves of a step of ruin and recreate that is counted. Where a clock counts, a step makes as many as bring
-#: moves to their share of the time so far, less of it where dives take turns with them, and lasts this long
-#: (seconds) at least.
-_MOVES, _FOR_MOVES, _FOR_MOVES_BESIDE_DIVES, _STEP_S = 100, 0.4, 0.1, 0.02
-#: The shares of moves and of swaps where these take turns with them, and at which of the turns.
-_FOR_MOVES_BESIDE_SWAPS, _FOR_SWAPS, _SWAP = 0.1, 0.5, 2
-#: Bids of a job, on average, from which on dives pay though each bid takes all of its rows.
-_CHOICE = 8
-#: Dives of a step that is counted.
-_DIVES = 2
-#: Such steps before small auctions join in; where a clock counts, the share of the time before that.
-_ONLY_MOVES, _ONLY_MOVES_SHARE = 16, 0.3
-#: From then on, of every so many steps one is a small auction, of every so many one betters preference, of
-#: every so many one looks for the best award of all winners of several.
-_AUCTION_EVERY, _PREFER_EVERY, _MERGE_EVERY = 3, 16, 15
-#: Of so many turns one is for small auctions, the others for dives, which begin at once where a clock counts.
-_AUCTION_OF_TURNS = 2
-#: Share of what is left of the time for a whole program.
-_FOR_WHOLE = 0.6
-#: Bids that HiGHS is given whole: before and after the first step, where a clock counts and where steps are
-#: counted, as in the passes of a simulation; at steps that are powers of two from the first such on.
-_WHOLE_AT_ONCE, _WHOLE_COUNTED, _WHOLE_LATER, _FIRST_WHOLE = 700, 250, 3000, 32
-#: Bids that branch and bound alone is given after the first step, where steps are counted.
-_BRANCHED = 1000
-#: Gaps below which HiGHS is given more bids than at once, and any program whole.
-_NEAR, _NEARLY_PROVED = 0.01, 1e-4
-#: Share of the time that is kept for HiGHS at the end; of that, the share in which the program may be stated,
-#: and the seconds that an entry takes: HiGHS looks at no limit before its first relaxation is solved.
-_FOR_PROGRAM, _STATED_SHARE, _STATED_ENTRY_S = 0.15, 0.4, 4e-5
-#: Share of the time that is left for a proof of the preference once the sum of weights is proved.
-_FOR_PREFERENCE = 0.1
-#: Steps without a better preference after which a proved award is left as it is.
-_PATIENCE = 40
 
 
-def solve_anytime(
-    packing: Packing,
-    weights: list[int],
-    preference: FloatArray,
-    start: IntArray,
-    limits: SearchLimits,
-    state: Stating | None = None,
-) -> Found:
-    """Return the best award found within the limits, by the sum of weights and then by preference.
+class Operator(Protocol):
+    """What makes other awards of the one at hand."""
+
+    @property
+    def award(self) -> IntArray:
+        """The best award met."""
+        ...
+
+    def adopt(self, award: IntArray, value: tuple[int, float]) -> None:
+        """Go on from an award that is better than the best so far."""
+        ...
+
+    def run(self, count: int, is_over: Callable[[], bool]) -> None:
+        """Work so many times, fewer when the time is up."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """An operator in the sequence of steps.
+
+    Attributes:
+        is_due: whether it has the step of a number, where no turn before it has.
+        budget: how often it works in a step, and what ends it before; asked for with the turn.
+        operator: None until it is made.
+        spent_s: seconds that it had so far.
+    """
+
+    is_due: Callable[[int], bool]
+    budget: Callable[[Turn], tuple[int, Callable[[], bool]]]
+    operator: Operator | None = None
+    spent_s: float = 0.0
+
+
+class AnytimeSearch:
+    """The award at hand, the bound, and what betters both: by the sum of weights and then by preference.
 
     Args:
         packing: bids and capacities.
@@ -84,11 +80,6 @@ def solve_anytime(
         state: states the integer program over some bids (ascending, one column each) for HiGHS; None: the
             packing's own rows.
     """
-    return AnytimeSearch(packing, weights, preference, start, limits, state).run()
-
-
-class AnytimeSearch:
-    """The award at hand, the bound, and what betters both."""
 
     def __init__(
         self,
@@ -101,18 +92,18 @@ class AnytimeSearch:
     ) -> None:
         self._packing = packing
         self._limits = limits
+        self._tuned = limits.parameters
         # What is no model of the papers has nothing left to state at the end, nor where more search follows.
         has_end = state is not None and limits.ends
-        self._searching = limits.shortened(_FOR_PROGRAM) if has_end else limits
+        self._searching = limits.shortened(self._tuned.program_share) if has_end else limits
         self._state: Stating = state or (lambda bids: packing.program(bids, packing.capacity))
         # Only a model of the papers has to be stated whatever is proved.
         self._is_stated = state is None
         self._worth = Worth.scaled(weights, preference)
         self._bounding = Bounding(packing, self._worth, self._searching)
-        self._longest_s, self._moved_s = 0.0, 0.0
-        self._small = _WHOLE_COUNTED if limits.counts_steps else _WHOLE_AT_ONCE
-        # Dives pay where bids hold parts of rows, or jobs have many to choose from; else small auctions do.
-        self._dives = packing.has_parts or len(packing) >= _CHOICE * len(packing.first)
+        self._small = self._tuned.whole_counted if limits.counts_steps else self._tuned.whole_at_once
+        # They pay where bids hold parts of rows, or jobs have many to choose from; else small auctions do.
+        self._repairs = packing.has_parts or len(packing) >= self._tuned.repair_choice * len(packing.first)
         self._search_s = self._searching.left_s()
         self.award = start
         self._earlier: list[IntArray] = []
@@ -133,11 +124,43 @@ class AnytimeSearch:
         self._repacking = ExchangeSearch(
             packing, self._worth, prices.price, self.award, limits.seed, may_wait=may_wait
         )
-        self._search = Search(packing, self._worth, gain, self.award, limits.seed)
-        self._diving = DestroyRepair(packing, self._worth, prices.price, self.award, limits.seed)
+        self._auctions = SmallAuctions(packing, self._worth, gain, self.award, self._searching, self._others)
+        self._repairing = DestroyRepair(packing, self._worth, prices.price, self.award, limits.seed)
         self._swapping: Swapping | None = None
-        self._swapped_s = 0.0
         self._offer(self._repacking.award)
+        self._swap_turn = Turn(self._may_swap, self._swaps)
+        self._turns = self._sequence()
+
+    def _sequence(self) -> list[Turn]:
+        """Return the operators: of those that are due the first has a step."""
+        auctions = self._auctions
+        may_prefer = bool(self._worth.preference.any())
+        every, parameters = self._tuned.auction_every, self._tuned
+
+        def prefers(number: int) -> bool:
+            is_its_turn = may_prefer and number % parameters.prefer_every == parameters.prefer_every - 1
+            return self._proved or (is_its_turn and auctions.has_time)
+
+        def merges(number: int) -> bool:
+            is_its_turn = number % parameters.merge_every == parameters.merge_every - 1
+            return is_its_turn and self._may_auction(number) and auctions.has_time
+
+        def improves(number: int) -> bool:
+            is_its_turn = number % (every * parameters.auction_of_turns if self._repairs else every) == 0
+            return is_its_turn and self._may_auction(number) and auctions.has_time
+
+        def repairs(number: int) -> bool:
+            may_repair = self._may_auction(number) or not self._searching.counts_steps
+            return number % every == 0 and self._repairs and may_repair
+
+        return [
+            Turn(prefers, _once, SmallAuction(auctions, auctions.prefer)),
+            Turn(merges, _once, SmallAuction(auctions, auctions.merge)),
+            self._swap_turn,
+            Turn(improves, self._improvements, SmallAuction(auctions, auctions.improve)),
+            Turn(repairs, self._destructions, self._repairing),
+            Turn(lambda _: True, self._moves, self._repacking),
+        ]
 
     def run(self) -> Found:
         """Make steps until the limits or a proof end it."""
@@ -148,7 +171,14 @@ class AnytimeSearch:
         # No step, no solver: prices and greedy awards only, for those who make thousands of attempts.
         while number < steps and not self._is_finished(since):
             before = self.best
-            self._step(number)
+            turn = next(one for one in self._turns if one.is_due(number))
+            operator = turn.operator
+            assert operator is not None  # noqa: S101 - made before it is due
+            operator.adopt(self.award, self.best)
+            began = self._searching.left_s()
+            operator.run(*turn.budget(turn))
+            turn.spent_s += began - self._searching.left_s()
+            self._offer(operator.award)
             self._events(number)
             since = since + 1 if self.best == before else 0
             number += 1
@@ -174,7 +204,10 @@ class AnytimeSearch:
     def _is_finished(self, since: int) -> bool:
         if self._searching.is_over() or not len(self._packing):
             return True
-        return self._proved and (self._is_liked_best or self._cannot_be_liked_more() or since > _PATIENCE)
+        if not self._proved:
+            return False
+        is_tired = since > self._tuned.patience
+        return self._is_liked_best or self._cannot_be_liked_more() or is_tired
 
     def _cannot_be_liked_more(self) -> bool:
         """Return whether every job that bids wins, each with a bid that it likes best."""
@@ -185,104 +218,62 @@ class AnytimeSearch:
         )
         return self._is_liked_best
 
-    def _step(self, number: int) -> None:
-        """Make one step: moves, a small auction, or one about preference."""
-        may_prefer = bool(self._worth.preference.any())
-        if self._proved or (may_prefer and number % _PREFER_EVERY == _PREFER_EVERY - 1 and self._has_time):
-            self._auctioned(self._search.prefer)
-        elif self._may_auction(number) and number % _MERGE_EVERY == _MERGE_EVERY - 1 and self._has_time:
-            self._auctioned(lambda left_s: self._search.merge(self._others(), left_s))
-        elif number % _AUCTION_EVERY == _SWAP and self._may_swap:
-            self._swap()
-        elif number % _AUCTION_EVERY != 0:
-            self._move()
-        elif self._may_auction(number) and self._is_for_auctions(number) and self._has_time:
-            self._auctioned(self._improve)
-        elif self._dives and (self._may_auction(number) or not self._searching.counts_steps):
-            self._dive()
-        else:
-            self._move()
-
-    def _is_for_auctions(self, number: int) -> bool:
-        return not self._dives or number % (_AUCTION_EVERY * _AUCTION_OF_TURNS) == 0
-
     def _may_auction(self, number: int) -> bool:
         if self._searching.counts_steps:
-            return number >= _ONLY_MOVES
-        return self._searching.left_s() < (1 - _ONLY_MOVES_SHARE) * self._search_s
+            return number >= self._tuned.only_moves
+        return self._searching.left_s() < (1 - self._tuned.only_moves_share) * self._search_s
 
-    def _improve(self, left_s: float) -> None:
-        """Hold small auctions: one, or where a clock counts for as long as the moves between them last."""
-        self._search.improve(left_s)
-        if not self._searching.counts_steps:
-            end = left_s - _STEP_S * (_AUCTION_EVERY - 1)
-            while (left := self._searching.left_s()) > max(end, self._longest_s):
-                self._search.improve(left)
+    def _improvements(self, _: Turn) -> tuple[int, Callable[[], bool]]:
+        """One small auction, or where a clock counts for as long as the moves between them last."""
+        if self._searching.counts_steps:
+            return 1, self._searching.is_over
+        end = self._searching.left_s() - self._between_s
+        return _ENDLESS, lambda: self._searching.left_s() <= max(end, self._auctions.longest_s)
 
-    def _dive(self) -> None:
-        """Dive some times, or where a clock counts for as long as the moves between dives last."""
-        diving, searching = self._diving, self._searching
-        diving.adopt(self.award, self.best)
-        end = searching.left_s() - _STEP_S * (_AUCTION_EVERY - 1)
-        if searching.counts_steps:
-            diving.run(_DIVES, searching.is_over)
-        else:
-            diving.run(_ENDLESS, lambda: searching.left_s() <= max(end, 0.0))
-        self._offer(diving.award)
-
-    def _move(self) -> None:
-        """Make the moves of one step."""
-        repacking = self._repacking
-        repacking.adopt(self.award, self.best)
-        if self._limits.counts_steps:
-            repacking.run(_MOVES, self._limits.is_over)
-        else:
-            share = _FOR_MOVES_BESIDE_DIVES if self._dives else _FOR_MOVES
-            share = share if self._swapping is None else _FOR_MOVES_BESIDE_SWAPS
-            self._moved_s += self._for_its_share(repacking.run, share, self._moved_s)
-        self._offer(repacking.award)
+    def _destructions(self, _: Turn) -> tuple[int, Callable[[], bool]]:
+        """Some repairs, or where a clock counts for as long as the moves between them last."""
+        if self._searching.counts_steps:
+            return self._tuned.repairs, self._searching.is_over
+        end = self._searching.left_s() - self._between_s
+        return _ENDLESS, lambda: self._searching.left_s() <= max(end, 0.0)
 
     @property
-    def _may_swap(self) -> bool:
-        """Return whether swaps take turns with moves: where a clock counts, and every row is hard."""
-        if self._limits.counts_steps or self._dives:
+    def _between_s(self) -> float:
+        """Seconds that the moves between two turns of the others last."""
+        return self._tuned.step_s * (self._tuned.auction_every - 1)
+
+    def _moves(self, turn: Turn) -> tuple[int, Callable[[], bool]]:
+        """The moves of one step."""
+        parameters = self._tuned
+        if self._limits.counts_steps:
+            return parameters.moves, self._limits.is_over
+        share = parameters.move_share_beside_repairs if self._repairs else parameters.move_share
+        return self._its_share(turn, share if self._swapping is None else parameters.move_share_beside_swaps)
+
+    def _swaps(self, turn: Turn) -> tuple[int, Callable[[], bool]]:
+        """The swaps of one step."""
+        return self._its_share(turn, self._tuned.swap_share)
+
+    def _its_share(self, turn: Turn, share: float) -> tuple[int, Callable[[], bool]]:
+        """As much as brings a turn to its share of the time."""
+        searching = self._searching
+        began = searching.left_s()
+        others = max(0.0, self._search_s - began - turn.spent_s)
+        due = max(self._tuned.step_s, others * share / (1 - share) - turn.spent_s)
+        return _ENDLESS, lambda: searching.left_s() <= max(0.0, began - due)
+
+    def _may_swap(self, number: int) -> bool:
+        """Return whether swaps have a turn: where a clock counts, and every row is hard."""
+        if self._limits.counts_steps or self._repairs:
+            return False
+        if number % self._tuned.auction_every != self._tuned.swap_turn:
             return False
         loop, sets = compiled_swaps() if self._repacking.is_compiled else None, self._repacking.sets
         if self._swapping is None and loop is not None and sets is not None:
             repacking = self._repacking
             self._swapping = Swapping(loop, sets, self._worth, repacking.gain, self.award, self._limits.seed)
+            self._swap_turn.operator = self._swapping
         return self._swapping is not None
-
-    def _swap(self) -> None:
-        """Make the swaps of one step."""
-        swapping = self._swapping
-        assert swapping is not None  # noqa: S101 - asked before
-        swapping.adopt(self.award, self.best)
-        self._swapped_s += self._for_its_share(swapping.run, _FOR_SWAPS, self._swapped_s)
-        self._offer(swapping.award)
-
-    def _for_its_share(
-        self, run: Callable[[int, Callable[[], bool]], None], share: float, spent_s: float
-    ) -> float:
-        """Run what has taken so many seconds until it has its share of the time; return how long it ran."""
-        searching = self._searching
-        began = searching.left_s()
-        others = max(0.0, self._search_s - began - spent_s)
-        due = max(_STEP_S, others * share / (1 - share) - spent_s)
-        run(_ENDLESS, lambda: searching.left_s() <= max(0.0, began - due))
-        return began - searching.left_s()
-
-    @property
-    def _has_time(self) -> bool:
-        """Return whether the longest small auction so far would end in time."""
-        return self._searching.counts_steps or self._searching.left_s() > self._longest_s
-
-    def _auctioned(self, step: Callable[[float], None]) -> None:
-        began = self._searching.left_s()
-        self._search.adopt(self.award, self.best, self._others())
-        step(min(began, self._searching.ends_in_s()))
-        self._offer(self._search.award)
-        self._longest_s = max(self._longest_s, began - self._searching.left_s())
 
     def _others(self) -> list[IntArray]:
         """Return the awards at which runs of swaps and cycles of moves ended."""
@@ -292,18 +283,18 @@ class AnytimeSearch:
     def _events(self, number: int) -> None:
         """Better the bound at the steps set for it, and solve what is left of a small program."""
         if number == 0 and len(self._packing) <= self._small and not self._is_finished(0):
-            self._solve_whole(_FIRST_WHOLE)
+            self._solve_whole(self._tuned.first_whole)
         if not self._proved:
             self._guided(self._bounding.step(number, self.award))
         if number == 0 and self._limits.counts_steps and len(self._packing) > self._small:
             self._prove_by_branches()
-        if number >= _FIRST_WHOLE and number & (number - 1) == 0:
+        if number >= self._tuned.first_whole and number & (number - 1) == 0:
             self._solve_whole(number // 2)
 
     def _guided(self, found: FloatArray | Relaxed | None) -> None:
         """Let better prices lead the search, and a relaxed solution small auctions besides."""
         if isinstance(found, Relaxed):
-            self._search.guide(found.gain, found.share)
+            self._auctions.guide(found.gain, found.share)
             if not self._limits.counts_steps:
                 # Where steps are counted, the moves of a seed stay those of earlier releases.
                 self._repacking.narrow(self._bounding.alive)
@@ -312,7 +303,7 @@ class AnytimeSearch:
             # Of the rows alone: cliques are no rows of moves.
             found = None if self._bounding.cliques else found.price
         if found is not None:
-            # Dives go on with what rounds of prices found first: a relaxation's duals lead them astray.
+            # Repairs go on with what rounds of prices found first: a relaxation's duals lead them astray.
             self._repacking.guide(found)
             if self._swapping is not None:
                 self._swapping.guide(self._repacking.gain)
@@ -321,7 +312,7 @@ class AnytimeSearch:
         """Give HiGHS a small program: where a clock counts, what a tight bound leaves of it."""
         if not self._limits.counts_steps and self._limits.solves:
             self._bounding.tighten(self.award)
-        self._solve_whole(_FIRST_WHOLE)
+        self._solve_whole(self._tuned.first_whole)
 
     def _offer(self, award: IntArray) -> None:
         value = self._worth.of(award)
@@ -334,7 +325,9 @@ class AnytimeSearch:
         """Give HiGHS every bid that a better award could hold, when they are few or the proof is near."""
         alive, bound = np.union1d(np.flatnonzero(self._bounding.alive), self.award), self._bounding.bound
         gap = 1.0 if bound is None else (bound - self.best[0]) / max(self.best[0], 1)
-        most = _WHOLE_AT_ONCE if gap > _NEAR else _WHOLE_LATER if gap > _NEARLY_PROVED else len(alive)
+        tuned = self._tuned
+        later = tuned.whole_later if gap > tuned.nearly_proved else len(alive)
+        most = tuned.whole_at_once if gap > tuned.near else later
         is_settled = self._proved and self._is_liked_best
         if len(alive) > most or is_settled or not self._limits.solves:
             return
@@ -345,7 +338,7 @@ class AnytimeSearch:
         if is_best and found is self.award:
             self._settle(found)
             return
-        share = 1.0 if self._searching.is_over() else _FOR_WHOLE
+        share = 1.0 if self._searching.is_over() else self._tuned.whole_share
         solution = self._solved(alive, share, None if self._limits.steps is None else checks)
         # Bids that were left out are in no better award: what is proved without them is proved.
         self._bounding.take(None if solution.bound is None else max(solution.bound, self.best[0]))
@@ -360,7 +353,8 @@ class AnytimeSearch:
     def _prove_by_branches(self) -> None:
         """Let branch and bound alone look for a proof, over bids that are too many for HiGHS at once."""
         alive = np.union1d(np.flatnonzero(self._bounding.alive), self.award)
-        if len(alive) <= _BRANCHED and self._limits.solves and not (self._proved and self._is_liked_best):
+        is_settled = self._proved and self._is_liked_best
+        if len(alive) <= self._tuned.branched and self._limits.solves and not is_settled:
             found, is_best = self._branched(alive)
             if is_best:
                 self._settle(found)
@@ -406,8 +400,8 @@ class AnytimeSearch:
             return
         alive = np.union1d(np.flatnonzero(self._bounding.alive), self.award)
         # A proved sum of weights is not worth the whole limit: only preference is still open.
-        share = _FOR_PREFERENCE if self._proved else 1.0
-        most = max(1, int(_STATED_SHARE * self._limits.left_s() / _STATED_ENTRY_S))
+        share = self._tuned.preference_share if self._proved else 1.0
+        most = max(1, int(self._tuned.stated_share * self._limits.left_s() / self._tuned.stated_entry_s))
         length = np.diff(self._packing.indptr)
         if int(length[alive].sum()) <= most:
             solution = self._solved(alive, share, None)
@@ -419,6 +413,11 @@ class AnytimeSearch:
         few = likeliest[np.cumsum(length[likeliest]) <= most]
         # Bids are left out that could be in a better award: what is proved over the others is no bound.
         self._solved(np.union1d(few, self.award), share, None)
+
+
+def _once(_: Turn) -> tuple[int, Callable[[], bool]]:
+    """Return the budget of what works once in a step."""
+    return 1, lambda: True
 
 
 def _within(cliques: list[IntArray], bids: IntArray) -> list[IntArray]:

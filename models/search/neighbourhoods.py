@@ -6,12 +6,16 @@ never worse; with the same seed the steps are the same whatever the clock says, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
 from ...cluster.resources.capacity import FloatArray, IntArray
 from ..solve.solver import IntegerProgram, SolverOptions, SolverStatus, solve
 from .bid_worth import Worth
 from .packing import Packing
+from .search_limits import SearchLimits
 
 #: Bids of a neighbourhood, branch-and-bound nodes of its solve, and how often that may ask to go on.
 _MOST_BIDS = 400
@@ -26,15 +30,38 @@ _UNLIKELY, _NOISE = 0.25, 0.5
 _PATIENCE = 40
 
 
-class Search:
-    """The award at hand, and steps that better it."""
+class SmallAuctions:
+    """The award at hand, and small auctions that better it.
 
-    def __init__(self, packing: Packing, worth: Worth, gain: FloatArray, start: IntArray, seed: int) -> None:
+    Args:
+        packing: bids and capacities.
+        worth: what awards are compared by.
+        gain: of each bid at prices, shape (bids,).
+        start: an award that fits.
+        limits: of the search.
+        others: returns awards to try besides.
+
+    Attributes:
+        longest_s: seconds of the longest turn so far.
+    """
+
+    def __init__(
+        self,
+        packing: Packing,
+        worth: Worth,
+        gain: FloatArray,
+        start: IntArray,
+        limits: SearchLimits,
+        others: Callable[[], list[IntArray]],
+    ) -> None:
+        self.limits = limits
+        self.longest_s = 0.0
+        self._find_others = others
         self._packing = packing
         self._worth = worth
         self._gain = gain
         self._relaxed: FloatArray | None = None
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(limits.seed)
         self._reach, self._since = _REACH, 0
         self._others: list[IntArray] = []
         self._by_row = packing.by_row()
@@ -44,9 +71,14 @@ class Search:
         self.award, self.best = award, worth.of(award)
         self._at_hand, self._value = self.award, self.best
 
-    def adopt(self, award: IntArray, value: tuple[int, float], others: list[IntArray]) -> None:
-        """Go on from an award that is better than the best; ``others`` are awards to try besides."""
-        self._others = others
+    @property
+    def has_time(self) -> bool:
+        """Whether the longest turn so far would end in time."""
+        return self.limits.counts_steps or self.limits.left_s() > self.longest_s
+
+    def adopt(self, award: IntArray, value: tuple[int, float]) -> None:
+        """Go on from an award that is better than the best."""
+        self._others = self._find_others()
         if value > self.best:
             self.award, self.best = award, value
             self._at_hand, self._value, self._since = award, value, 0
@@ -79,10 +111,10 @@ class Search:
         self._reach = min(self._reach, max(len(self._at_hand), _SMALLEST))
         self._accept(kept, found)
 
-    def merge(self, awards: list[IntArray], left_s: float) -> None:
+    def merge(self, left_s: float) -> None:
         """Look for the best award of winners of several awards, as many as make a small program."""
         bids = self.award
-        for award in awards:
+        for award in self._others:
             more = np.union1d(bids, award)
             if len(more) > _MOST_BIDS:
                 break
@@ -261,3 +293,30 @@ class Search:
                 won[packing.job[bid]] = True
                 added.append(bid)
         return np.sort(np.concatenate([award, np.array(added, np.int64)]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SmallAuction:
+    """One kind of small auctions as an operator of the search."""
+
+    auctions: SmallAuctions
+    hold: Callable[[float], None]
+
+    @property
+    def award(self) -> IntArray:
+        """The best award met."""
+        return self.auctions.award
+
+    def adopt(self, award: IntArray, value: tuple[int, float]) -> None:
+        """Go on from an award that is better than the best so far."""
+        self.auctions.adopt(award, value)
+
+    def run(self, count: int, is_over: Callable[[], bool]) -> None:
+        """Hold so many auctions, one at least, fewer when the time is up."""
+        limits = self.auctions.limits
+        began = limits.left_s()
+        self.hold(min(began, limits.ends_in_s()))
+        while count > 1 and not is_over():
+            self.hold(min(limits.left_s(), limits.ends_in_s()))
+            count -= 1
+        self.auctions.longest_s = max(self.auctions.longest_s, began - limits.left_s())

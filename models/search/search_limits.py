@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ...cluster.resources.capacity import FloatArray, IntArray
 from ..solve.lexicographic import NO_LIMIT_S
 from ..solve.solver import IntegerProgram, SolverStatus
+from .search_parameters import DEFAULT_PARAMETERS, SearchParameters
 
 #: States the integer program over some bids, ascending.
 Stating = Callable[[IntArray], IntegerProgram]
@@ -23,6 +24,7 @@ class SearchLimits:
             what is done depends on the clock only once the deadline has come.
         seed: of every random choice.
         solves: whether HiGHS gets programs that are small enough; otherwise there is search alone.
+        parameters: what steers the search.
         ends: whether the model is stated at the end though nothing is proved: not where more search follows.
     """
 
@@ -30,6 +32,7 @@ class SearchLimits:
     steps: int | None
     seed: int
     clock: Callable[[], float]
+    parameters: SearchParameters = DEFAULT_PARAMETERS
     solves: bool = True
     ends: bool = True
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import inf, isfinite
 from typing import Any, Literal
@@ -20,13 +20,14 @@ from ...cluster.errors import InputError
 from ...cluster.option_table import OPTIONS_BY_NAME
 from ...cluster.resources.capacity import FloatArray, IntArray
 from ...cluster.schedule import Status
-from ..search.anytime import solve_anytime
+from ..search.anytime import AnytimeSearch
 from ..search.compiled_search import load_within
 from ..search.exchange_search import FEW_BIDS
 from ..search.packing import Packing
 from ..search.quick import solve_quick
 from ..search.reductions import reduced
 from ..search.search_limits import Found, SearchLimits, Stating
+from ..search.search_parameters import SearchParameters, parameters_of
 from ..solve.exact import integer_weights, largest_sum
 from ..solve.lexicographic import SolveSettings, solve_lexicographic
 from ..solve.solver import SolverStatus
@@ -55,6 +56,7 @@ class Winners:
         status: ``optimal`` where it is proved, the second objective too if there is one; else ``feasible``.
         prices: what a unit of each item costs, by name: what bids outbid each other to, at the bound.
         seconds: of wall time, reading what was given included.
+        parameters: what steered the search otherwise than by default, by name.
 
     Examples:
         >>> found = winners([("ann", 10, {"gpu": 2}), ("bob", 5, {"gpu": 1})], {"gpu": 2})
@@ -70,6 +72,7 @@ class Winners:
     status: Status
     prices: dict[Hashable, float]
     seconds: float
+    parameters: Mapping[str, float] = field(default_factory=dict)
 
 
 def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
@@ -84,6 +87,7 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
     seed: int = 0,
     strategy: Literal["anytime", "exact", "greedy"] = "anytime",
     workers: int = 1,
+    parameters: SearchParameters | Mapping[str, float] | None = None,
 ) -> Winners:
     """Return which bids win: the greatest sum of values that the capacities and the groups allow.
 
@@ -109,6 +113,8 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
         strategy: ``anytime``, ``exact`` or ``greedy`` (docs/winners.md).
         workers: processes that search at once, for ``anytime``. Under a work limit alone their number
             changes nothing but the time.
+        parameters: what steers the search, for ``anytime``; some of its numbers by name
+            (``models/search/search_parameters.py``).
 
     Raises:
         InputError: a bid, a capacity, a group or the start cannot be used; names it.
@@ -127,6 +133,7 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
         seed=seed,
         strategy=strategy,
         workers=workers,
+        parameters=parameters,
         began=began,
     )
 
@@ -141,6 +148,7 @@ def winners_of(  # noqa: PLR0913 - as winners
     seed: int | None = None,
     strategy: str | None = None,
     workers: int | None = None,
+    parameters: SearchParameters | Mapping[str, float] | None = None,
     began: float | None = None,
 ) -> Winners:
     """Return which bids of a lot win; arguments as in ``winners``, where None is the default.
@@ -154,8 +162,13 @@ def winners_of(  # noqa: PLR0913 - as winners
     limit_s = time_limit_of(time_limit_s, work_limit)
     if len(lot.packing) >= FEW_BIDS:
         load_within(limit_s if isfinite(limit_s) else None)
+    steering = parameters_of(parameters)
     limits = SearchLimits(
-        deadline=began + limit_s if isfinite(limit_s) else None, steps=work_limit, seed=seed or 0, clock=clock
+        deadline=began + limit_s if isfinite(limit_s) else None,
+        steps=work_limit,
+        seed=seed or 0,
+        clock=clock,
+        parameters=steering,
     )
     decided = determine(
         lot.packing,
@@ -176,6 +189,7 @@ def winners_of(  # noqa: PLR0913 - as winners
         status=Status.OPTIMAL if decided.status is SolverStatus.OPTIMAL else Status.FEASIBLE,
         prices=_prices(lot, decided.price),
         seconds=clock() - began,
+        parameters=steering.changed,
     )
 
 
@@ -240,7 +254,7 @@ def determine(
     elif state is None:
         found = _search_reduced(packing, weights, second, start, limits, workers)
     else:
-        found = solve_anytime(packing, weights, second, start, limits, state)
+        found = AnytimeSearch(packing, weights, second, start, limits, state).run()
     reached = sum(weights[bid] for bid in found.award.tolist())
     bound = max(reached, min(most, most if found.bound is None else found.bound))
     proved = found.proved or bound == reached

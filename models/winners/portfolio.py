@@ -14,7 +14,7 @@ from functools import partial
 from multiprocessing import get_context
 
 from ...cluster.resources.capacity import FloatArray, IntArray
-from ..search.anytime import solve_anytime
+from ..search.anytime import AnytimeSearch
 from ..search.compiled_search import compiled_loop
 from ..search.packing import Packing
 from ..search.search_limits import Found, SearchLimits
@@ -31,9 +31,9 @@ def search_side_by_side(
     limits: SearchLimits,
     workers: int,
 ) -> Found:
-    """Return the best of several searches; arguments as in ``solve_anytime``, and how many processes."""
+    """Return the best of several searches; arguments as in ``AnytimeSearch``, and how many processes."""
     first, *others = _limits(limits, workers)
-    run = partial(solve_anytime, packing, weights, second, start)
+    run = partial(_search, packing, weights, second, start)
     if workers == 1 or not others:
         found = [run(one) for one in (first, *others)]
     else:
@@ -52,6 +52,12 @@ def _limits(limits: SearchLimits, workers: int) -> list[SearchLimits]:
     shares = [(more + place) // _SEARCHES for place in reversed(range(_SEARCHES))]
     steps = [alone + shares[0], *(share for share in shares[1:] if share)]
     return [replace(limits, steps=most, seed=limits.seed + number) for number, most in enumerate(steps)]
+
+
+def _search(
+    packing: Packing, weights: list[int], second: FloatArray, start: IntArray, limits: SearchLimits
+) -> Found:
+    return AnytimeSearch(packing, weights, second, start, limits).run()
 
 
 def _searched(run: Callable[[SearchLimits], Found], limits: SearchLimits) -> Found:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
 from aucsched.models.search import destroy_repair, exchange_search
-from aucsched.models.search.anytime import solve_anytime
+from aucsched.models.search.anytime import AnytimeSearch
 from aucsched.models.search.bid_worth import Worth
 from aucsched.models.search.compiled_search import Dives, as_lists, compiled_dives
 from aucsched.models.search.destroy_repair import DestroyRepair
@@ -146,7 +146,7 @@ def test_a_search_with_dives_finds_the_same_without_numba(monkeypatch: pytest.Mo
     dived: list[bool] = []
 
     def found() -> list[int]:
-        contest = solve_anytime(packing, list(worth.weights), worth.preference, NOTHING, limits)
+        contest = AnytimeSearch(packing, list(worth.weights), worth.preference, NOTHING, limits).run()
         return list(map(int, contest.award))
 
     ran = DestroyRepair.run

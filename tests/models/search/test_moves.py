@@ -16,7 +16,7 @@ from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
 from aucsched.cluster.kernels import harness
 from aucsched.models.search import compiled_search, exchange_search
-from aucsched.models.search.anytime import solve_anytime
+from aucsched.models.search.anytime import AnytimeSearch
 from aucsched.models.search.bid_worth import Worth
 from aucsched.models.search.exchange_search import ExchangeSearch, greedy_by
 from aucsched.models.search.packing import Packing
@@ -109,7 +109,7 @@ def test_no_award_is_below_plain_greedy_ones_when_the_time_is_over(seed: int) ->
     packing, worth = random_packing(seed, jobs=60)
     weights = list(worth.weights)
     over = SearchLimits(deadline=0.0, steps=None, seed=0, clock=lambda: 1.0)
-    found = solve_anytime(packing, weights, worth.preference, NOTHING, over)
+    found = AnytimeSearch(packing, weights, worth.preference, NOTHING, over).run()
     entries = np.maximum(np.diff(packing.indptr), 1)
     for key in (np.array(weights, float), np.array(weights, float) / entries):
         award = taken_in_turn(packing, np.argsort(-key, kind="stable").tolist())
@@ -149,7 +149,7 @@ def without_numba(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def searched(packing: Packing, worth: Worth, steps: int) -> tuple[list[int], object]:
     limits = SearchLimits(deadline=None, steps=steps, seed=5, clock=lambda: 0.0)
-    found = solve_anytime(packing, list(worth.weights), worth.preference, NOTHING, limits)
+    found = AnytimeSearch(packing, list(worth.weights), worth.preference, NOTHING, limits).run()
     return found.award.tolist(), found.bound
 
 
@@ -221,7 +221,7 @@ def test_a_clock_that_runs_never_waits_for_the_compiler(monkeypatch: pytest.Monk
     monkeypatch.setattr(exchange_search, "compiled_loop", forbidden)
     ticks = iter(range(10**6))
     limits = SearchLimits(deadline=300.0, steps=None, seed=0, clock=lambda: float(next(ticks)))
-    found = solve_anytime(packing, list(worth.weights), worth.preference, NOTHING, limits)
+    found = AnytimeSearch(packing, list(worth.weights), worth.preference, NOTHING, limits).run()
     assert is_sound(packing, found.award)
 
 

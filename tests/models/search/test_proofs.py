@@ -12,7 +12,7 @@ from support.packings import NOTHING, best_by_force, random_packing
 
 from aucsched.cluster.errors import SolverError
 from aucsched.models.search import anytime, proving
-from aucsched.models.search.anytime import solve_anytime
+from aucsched.models.search.anytime import AnytimeSearch
 from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing
 from aucsched.models.search.prices import find_prices
@@ -80,14 +80,14 @@ def test_where_steps_are_counted_highs_is_not_asked_for_what_is_proved(
     best = best_by_force(packing, worth)
     limits = SearchLimits(deadline=None, steps=2, seed=0, clock=lambda: 0.0)
     weights = list(worth.weights)
-    found = solve_anytime(packing, weights, worth.preference, NOTHING, limits)
+    found = AnytimeSearch(packing, weights, worth.preference, NOTHING, limits).run()
     assert worth.of(found.award) == best
 
     def refused(*_: object) -> None:
         raise AssertionError("HiGHS is asked")
 
     monkeypatch.setattr(anytime, "solve_lexicographic", refused)
-    again = solve_anytime(packing, weights, worth.preference, found.award, limits)
+    again = AnytimeSearch(packing, weights, worth.preference, found.award, limits).run()
     assert worth.of(again.award) == best
     assert again.proved
     assert again.status is SolverStatus.OPTIMAL

@@ -19,7 +19,7 @@ from aucsched.auction.queue import queue_of
 from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.cluster.resources.capacity import FloatArray, IntArray
-from aucsched.models.search.anytime import solve_anytime
+from aucsched.models.search.anytime import AnytimeSearch
 from aucsched.models.search.bid_worth import Worth
 from aucsched.models.search.cliques import exclusions, violated_cliques
 from aucsched.models.search.differences import as_differences
@@ -185,7 +185,7 @@ def test_doubling_the_steps_is_never_worse_and_the_bound_never_looser(seed: int)
     before, bound = (-1, -1.0), None
     for steps in (0, 1, 2, 4, 8, 16, 32):
         limits = SearchLimits(deadline=None, steps=steps, seed=seed, clock=lambda: 0.0)
-        found = solve_anytime(packing, weights, liked, NOTHING, limits)
+        found = AnytimeSearch(packing, weights, liked, NOTHING, limits).run()
         value = (sum(weights[bid] for bid in found.award.tolist()), round(float(liked[found.award].sum()), 9))
         assert fits(packing, found.award)
         assert value >= before

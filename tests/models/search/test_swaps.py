@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
-from aucsched.models.search.anytime import solve_anytime
+from aucsched.models.search.anytime import AnytimeSearch
 from aucsched.models.search.bid_worth import Worth
 from aucsched.models.search.compiled_search import as_lists, compiled_swaps
 from aucsched.models.search.exchange_search import ExchangeSearch, greedy_by
@@ -176,7 +176,7 @@ def test_where_a_clock_counts_swaps_take_turns_with_moves(monkeypatch: pytest.Mo
     assert compiled_swaps() is not None
 
     def solved(limits: SearchLimits) -> int:
-        found = solve_anytime(packing, list(worth.weights), worth.preference, NOTHING, limits)
+        found = AnytimeSearch(packing, list(worth.weights), worth.preference, NOTHING, limits).run()
         assert is_sound(packing, found.award)
         return worth.of(found.award)[0]
 

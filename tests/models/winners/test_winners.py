@@ -315,3 +315,18 @@ def test_plain_python_does_the_same_with_whole_goods(
     monkeypatch.setattr(exchange_search, "is_loaded", lambda: False)
     plain = winners_of(whole_goods, work_limit=12, seed=1)
     assert (plain.chosen, plain.bound, plain.prices) == (compiled.chosen, compiled.bound, compiled.prices)
+
+
+def test_what_steers_the_search_can_be_given_and_is_named() -> None:
+    bids = [("ann", 10, {"gpu": 2}), ("bob", 5, {"gpu": 1})]
+    assert winners(bids, {"gpu": 2}).parameters == {}
+    found = winners(bids, {"gpu": 2}, parameters={"moves": 50, "near": 0.01})
+    assert (found.value, dict(found.parameters)) == (10, {"moves": 50})
+    for wrong, says in (
+        ({"move": 1}, "parameters: move: there is no such one"),
+        ({"moves": 0.5}, "parameters: moves: 0.5 is not a whole number"),
+        ({"auction_every": 0}, "parameters: auction_every: 0 is not from 1"),
+        ({"whole_share": 2.0}, "parameters: whole_share: 2.0 is not from 0 to 1"),
+    ):
+        with pytest.raises(OptionError, match=says):
+            winners(bids, {"gpu": 2}, parameters=wrong)

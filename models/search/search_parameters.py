@@ -1,0 +1,111 @@
+"""The numbers that steer the search, as one record that a caller can change and results can name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from ...cluster.errors import OptionError
+from ...cluster.text import did_you_mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchParameters:
+    """What steers the search; the defaults are what was measured (docs/quality.md).
+
+    Attributes:
+        moves: exchanges of a step that is counted.
+        move_share: share of the time for moves where a clock counts; ``move_share_beside_repairs`` and
+            ``move_share_beside_swaps`` where these take turns with them.
+        swap_share: share of the time for swaps.
+        step_s: seconds that a step lasts at least where a clock counts.
+        repair_choice: bids of a job, on average, from which on destroying and repairing pays though each bid
+            takes all of its rows.
+        repairs: repairs of a step that is counted.
+        only_moves: counted steps before small auctions join in; ``only_moves_share``: where a clock counts,
+            the share of the time before that.
+        auction_every: from then on, of so many steps one is a small auction or a repair;
+            ``auction_of_turns``: of so many such turns one is an auction where repairs pay.
+        swap_turn: the place among ``auction_every`` steps at which swaps have their turn.
+        prefer_every: of so many steps one betters preference; ``merge_every``: of so many steps one looks for
+            the best award of all winners of several awards.
+        whole_at_once: bids that HiGHS is given whole at first where a clock counts; ``whole_counted``: where
+            steps are counted; ``whole_later``: once the gap is ``near``.
+        first_whole: the step from which on, at powers of two, the whole program is tried again.
+        whole_share: share of what is left of the time for a whole program.
+        branched: bids that branch and bound alone is given after the first step, where steps are counted.
+        near: gap below which HiGHS is given more bids than at once; ``nearly_proved``: any program whole.
+        program_share: share of the time that is kept for HiGHS at the end; ``stated_share``: of that, the
+            share in which the program may be stated; ``stated_entry_s``: seconds that an entry takes.
+        preference_share: share of the time for a proof of the preference once the sum of weights is proved.
+        patience: steps without a better preference after which a proved award is left as it is.
+    """
+
+    moves: int = 100
+    move_share: float = 0.4
+    move_share_beside_repairs: float = 0.1
+    move_share_beside_swaps: float = 0.1
+    swap_share: float = 0.5
+    step_s: float = 0.02
+    repair_choice: int = 8
+    repairs: int = 2
+    only_moves: int = 16
+    only_moves_share: float = 0.3
+    auction_every: int = 3
+    auction_of_turns: int = 2
+    swap_turn: int = 2
+    prefer_every: int = 16
+    merge_every: int = 15
+    whole_at_once: int = 700
+    whole_counted: int = 250
+    whole_later: int = 3000
+    first_whole: int = 32
+    whole_share: float = 0.6
+    branched: int = 1000
+    near: float = 0.01
+    nearly_proved: float = 1e-4
+    program_share: float = 0.15
+    stated_share: float = 0.4
+    stated_entry_s: float = 4e-5
+    preference_share: float = 0.1
+    patience: int = 40
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            default = _DEFAULTS[name]
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not is_number or (isinstance(default, int) and not isinstance(value, int)):
+                kind = "a whole number" if isinstance(default, int) else "a number"
+                raise OptionError(f"parameters: {name}: {value!r} is not {kind}")
+            least = 1 if name.endswith(("_every", "_turns")) else 0
+            most = 1.0 if isinstance(default, float) and name.endswith("share") else float("inf")
+            if not least <= value <= most:
+                raise OptionError(f"parameters: {name}: {value!r} is not from {least} to {most:g}")
+
+    @property
+    def changed(self) -> dict[str, float]:
+        """The numbers that are not the defaults, by name."""
+        return {name: value for name, value in asdict(self).items() if value != _DEFAULTS[name]}
+
+
+_DEFAULTS: dict[str, Any] = {one.name: one.default for one in fields(SearchParameters)}
+DEFAULT_PARAMETERS = SearchParameters()
+
+
+def parameters_of(given: SearchParameters | Mapping[str, float] | None) -> SearchParameters:
+    """Return the parameters that a caller gives, some of them by name; None: the defaults.
+
+    Raises:
+        OptionError: there is no such parameter, or its value cannot be used.
+    """
+    if given is None or isinstance(given, SearchParameters):
+        return given or DEFAULT_PARAMETERS
+    for name in given:
+        if name not in _DEFAULTS:
+            raise OptionError(f"parameters: {name}: there is no such one{did_you_mean(name, _DEFAULTS)}")
+    whole = {
+        name: int(value) if isinstance(_DEFAULTS[name], int) and value == int(value) else value
+        for name, value in given.items()
+    }
+    return SearchParameters(**whole)  # type: ignore[arg-type]

@@ -1,0 +1,40 @@
+"""How deep the search lies below the public call: frames that only pack arguments make it deeper."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+import msgspec
+from random_snapshots import random_document
+
+from aucsched import schedule
+from aucsched.formats.native.read import parse_snapshot
+from aucsched.models.search.exchange_search import ExchangeSearch
+
+#: Functions between ``schedule`` and the moves: the pass, the decision, its award, the attempt, its rounds,
+#: the strategy, the winner determination, the search and its operator.
+MOST = 9
+
+
+def test_few_calls_lie_between_schedule_and_the_first_move() -> None:
+    snapshot = parse_snapshot(msgspec.json.encode(random_document(0, 60, 80)))
+    chains: list[list[str]] = []
+
+    def profile(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code is ExchangeSearch.run.__code__ and not chains:
+            names, at = [], frame
+            while at.f_code is not schedule.__code__:
+                names.append(at.f_code.co_name)
+                assert at.f_back is not None
+                at = at.f_back
+            chains.append(names[::-1])
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        schedule(snapshot, work_limit=20)
+    finally:
+        sys.setprofile(before)
+    assert len(chains[0]) <= MOST, chains[0]
