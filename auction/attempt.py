@@ -18,13 +18,12 @@ from ..models.model import Answer, Weight, bid_weights, priority_weights, sum_of
 from ..models.solve.exact import integer_weights, largest_sum
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
-from .first_fit_award import first_bids, first_fit_table
-from .ledger import greedy
+from .baseline import first_bids, first_fit_table
+from .ledger import Cluster, greedy
 from .options import StepOptions
-from .packings import Packer, packings
-from .placements import bound_over_placements
+from .placements import Packer, bound_over_placements, packings
 from .rounds import RoundLimit, improved
-from .strategies import Cluster, Solved, anytime, bid_options, exact, greedy_award, shown_preference
+from .strategies import Solved, anytime, bid_options, exact, greedy_award, shown_preference
 
 #: Above this a sum of weights is refused: floats, in which others read it, no longer hold every integer.
 LARGEST_SUM = 2**53

@@ -22,10 +22,9 @@ from ..cluster.schedule import Sizes
 from ..models.model import priority_weights, sum_of
 from ..models.solve.solver import SolverStatus
 from .attempt import AttemptResult, worth_of
-from .ledger import FreeState
+from .ledger import Cluster, FreeState, what_is_left
 from .options import StepOptions
-from .residual import what_is_left
-from .strategies import Cluster, bid_options, shown_preference
+from .strategies import bid_options, shown_preference
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,20 +1,44 @@
-"""Free resources while bids are taken one after another."""
+"""Free resources while bids are taken one after another, and those that an award leaves.
+
+Both count what is on nodes and the room beside reservations.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ..bidgen.families.claims import Claim
 from ..bidgen.families.registry import claims_of
-from ..bidgen.table import BidTable
+from ..bidgen.first_fit import Placer
+from ..bidgen.table import BidTable, allocation_of_bid
 from ..cluster.resources.capacity import BoolArray, IntArray, Resource, nothing_held
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.job_reservations import Guard
 from ..cluster.resources.pools import use_of
+from ..topology.tree import Topology
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Cluster:
+    """What every attempt of a step shares: the cluster, and reservations that bids must not delay.
+
+    Attributes:
+        columns: free resources, with the rows of a balance where one is kept.
+        topology: how far apart nodes are.
+        guards: reservations.
+        placer: makes first bids that keep a balance; None: they are made by priority.
+        everywhere: jobs bid beyond a placer's first bids under every strategy.
+    """
+
+    columns: Columns
+    topology: Topology
+    guards: tuple[Guard, ...] = ()
+    placer: Placer | None = None
+    everywhere: bool = False
 
 
 class Short(NamedTuple):
@@ -131,3 +155,29 @@ def greedy(
     # What does not fit now fits no better beside more.
     offer(range(len(jobs)) if state.gives_back else np.flatnonzero(state.fitting()).tolist())
     return sorted(chosen)
+
+
+def what_is_left(table: BidTable, chosen: IntArray, cluster: Cluster, *, may_change: bool = False) -> Cluster:
+    """Return what some bids leave of a cluster, with the room that they leave beside its reservations.
+
+    What they take of a limit or of licences, those that wait for it do not hold nodes for. Nothing is kept
+    for a job that starts, unless it ``may_change`` whether it does.
+    """
+    state = FreeState(table, cluster.columns, cluster.guards)
+    guards = tuple(guard.copy() for guard in cluster.guards)
+    for bid in chosen.tolist():
+        state.take(bid)
+        _lessen(guards, table, bid)
+    columns = state.columns()
+    started = {table.demands[job].job.id for job in table.job[chosen].tolist()} if not may_change else ()
+    kept = tuple(guard for guard in guards if columns.pools.hold(guard.job) and guard.job.id not in started)
+    return replace(cluster, columns=columns, guards=kept)
+
+
+def _lessen(guards: Iterable[Guard], table: BidTable, bid: int) -> None:
+    """Lessen the room beside reservations by what a bid holds."""
+    if not guards:
+        return
+    allocation, job = allocation_of_bid(table, bid), table.demands[int(table.job[bid])].job
+    for guard in guards:
+        guard.take(job, allocation.nodes, allocation.held)

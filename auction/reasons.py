@@ -20,9 +20,8 @@ from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import plural
 from ..formats.hostlist import fold
-from .ledger import FreeState, Short
+from .ledger import FreeState, Short, what_is_left
 from .queue import Queue
-from .residual import what_is_left
 from .step_pass import Decision
 
 #: How many names a sentence lists before it says how many more there are.

@@ -28,11 +28,11 @@ from ..models.search.search_limits import SearchLimits
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from ..models.winners.determine import determine
-from .first_fit_award import first_fit_table
+from .baseline import first_fit_table
+from .ledger import Cluster, what_is_left
 from .options import StepOptions
-from .packings import SPARED, Packer, in_order
-from .residual import what_is_left
-from .strategies import Cluster, Solved, preferences
+from .placements import SPARED, Packer, in_order
+from .strategies import Solved, preferences
 
 #: The share of the winners that a round takes out, and the fewest and most winners that it takes out.
 _SHARE, _FEWEST, _MOST = 0.15, 4, 12

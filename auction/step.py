@@ -1,4 +1,7 @@
-"""One scheduling step: a snapshot goes in, a schedule comes out (Soner, figures 3.2 and 4.1)."""
+"""One scheduling step: a snapshot goes in, a schedule comes out (Soner, figures 3.2 and 4.1).
+
+A job that makes a step fail is set aside, so that the others are scheduled.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,15 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..cluster.errors import OptionError
+from ..bidgen.table import allocation_of_bid
+from ..cluster.errors import AwardError, InputError, OptionError, SolverError
 from ..cluster.keywords import checked, with_keywords
 from ..cluster.nodes import Resources
 from ..cluster.option_fields import Option
 from ..cluster.option_table import StepKeywords
 from ..cluster.promises import BACKFILL, NONE, PLAN
+from ..cluster.resources.allocation import resources_of
+from ..cluster.resources.demand import Demand
 from ..cluster.schedule import (
     Attempt,
     Award,
@@ -34,17 +40,16 @@ from ..models.search.compiled_search import load_within
 from ..models.search.exchange_search import FEW_BIDS
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
-from .attempt import AttemptResult
+from .attempt import AttemptResult, attempt
 from .check import AwardChecker, check_schedule
 from .decide import decide
-from .isolation import ENDS_THE_STEP, failing_job
+from .ledger import Cluster
 from .options import StepOptions, options_with_preset
 from .placements import bound_over_placements
-from .queue import Queue, queue_of
+from .queue import Queue, queue_of, set_aside
 from .reasons import refusals
-from .state import state_of
+from .state import StepState, state_of
 from .step_pass import Decision
-from .strategies import Cluster
 
 #: Seconds that a bound over all placements may take at least: it takes some hundredths of one.
 _BOUND_S = 1.0
@@ -292,3 +297,47 @@ def _seconds(attempts: Sequence[AttemptResult], total: float) -> Seconds:
         solve=sum(one.solve_seconds for one in attempts),
         total=total,
     )
+
+
+#: Errors that no single job causes.
+ENDS_THE_STEP = (InputError, OptionError, SolverError)
+
+
+def failing_job(
+    state: StepState,
+    window: tuple[Demand, ...],
+    options: StepOptions,
+    error: Exception,
+    checker: AwardChecker,
+) -> Refusal | None:
+    """Return the job that made a step fail, set aside; None when no job alone does.
+
+    An award that breaks a rule names its job. Otherwise each job of the window bids alone: the first that
+    fails, or whose bid the check refuses, it is.
+
+    Args:
+        state: the cluster.
+        window: the jobs that took part.
+        options: of the step.
+        error: what was raised.
+        checker: of single awards.
+    """
+    if isinstance(error, AwardError) and error.job in {demand.job.id for demand in window}:
+        return set_aside(str(error.job), error)
+    alone = replace(options, export="", work_limit=None if options.is_greedy else 0)
+    for demand in window:
+        try:
+            _try_alone(state, demand, alone, checker)
+        except ENDS_THE_STEP:
+            raise
+        except Exception as found:  # noqa: BLE001 - whatever it is, it is this job's
+            return set_aside(demand.job.id, found)
+    return None
+
+
+def _try_alone(state: StepState, demand: Demand, options: StepOptions, checker: AwardChecker) -> None:
+    cluster = Cluster(columns=state.columns, topology=state.topology)
+    found = attempt((replace(demand, index=0),), cluster, options, size=1, deadline=None)
+    for bid in found.chosen.tolist():
+        held = resources_of(demand, allocation_of_bid(found.table, bid), state.columns.names)
+        checker.check(demand.job, held)

@@ -13,10 +13,10 @@ from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from .attempt import AttemptResult
 from .balance import MixPolicy
+from .ledger import Cluster
 from .options import StepOptions
 from .reserve import Promise, StepReservations
 from .state import StepState
-from .strategies import Cluster
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

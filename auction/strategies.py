@@ -1,31 +1,31 @@
-"""How an award is found over a window's bids: HiGHS at once, search and then HiGHS, or greedy awards."""
+"""How an award is found over a window's bids: HiGHS at once, search and then HiGHS, or greedy awards.
+
+The window's integer program may be kept as a file that other solvers read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 
-from ..bidgen.first_fit import Placer
 from ..bidgen.generate import BidOptions, Bids
 from ..bidgen.table import BidTable
 from ..cluster.resources.capacity import FloatArray, IntArray
-from ..cluster.resources.columns import Columns
-from ..cluster.resources.job_reservations import Guard
 from ..cluster.schedule import Sizes
+from ..formats.binary import write_bytes
 from ..models.model import Answer, Model, ModelInput, Weight
 from ..models.search.packing import Packing, packing_of
 from ..models.search.search_limits import SearchLimits
 from ..models.solve.exact import integer_weights, largest_sum
 from ..models.solve.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexicographic, solve_weighted
-from ..models.solve.solver import IntegerProgram, SolverStatus
+from ..models.solve.solver import IntegerProgram, SolverStatus, written
 from ..models.winners.determine import determine
-from ..topology.tree import Topology
-from .ledger import FreeState, greedy
+from .ledger import Cluster, FreeState, greedy
 from .options import StepOptions
-from .program_export import export
 
 #: Seconds that a nonzero takes PuLP and the reader of its problem.
 _STATED_S = 4e-6
@@ -34,25 +34,6 @@ _FOR_STATING = 0.5
 #: Among bids equally preferred the one with the narrower span is taken, as a share of all nodes:
 #: worth less than one node more or less is worth in (6.5) below 10 000 nodes.
 _NARROW = 1e-4
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Cluster:
-    """What every attempt of a step shares: the cluster, and reservations that bids must not delay.
-
-    Attributes:
-        columns: free resources, with the rows of a balance where one is kept.
-        topology: how far apart nodes are.
-        guards: reservations.
-        placer: makes first bids that keep a balance; None: they are made by priority.
-        everywhere: jobs bid beyond a placer's first bids under every strategy.
-    """
-
-    columns: Columns
-    topology: Topology
-    guards: tuple[Guard, ...] = ()
-    placer: Placer | None = None
-    everywhere: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -371,3 +352,25 @@ def _paper_bound(weights: list[Weight], group: IntArray, printed: FloatArray, up
     np.maximum.at(most, group, below)
     rounded = [int(-(-weight // 1)) for weight in weights]
     return min(Fraction(largest_sum(rounded, group)), Fraction(upper + float(most.sum())))
+
+
+def export(stated: Model, path: str, *, weighted: bool) -> None:
+    """Write the program to ``path``, .mps or .lp, with the objective of the first stage.
+
+    Under lexicographic weights that is the sum of priorities: an optimum of the file is the schedule's
+    ``objective.priority``. MPS readers differ about a maximising section, so an .mps file minimises the
+    negated sum.
+
+    The options refuse other endings.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    ending = Path(path).suffix
+    objective = stated.printed() if weighted else np.array([float(weight) for weight in stated.weights])
+    program = stated.program.maximising(objective)
+    is_mps = ending == ".mps"
+    remark = "* Minimise: the objective is the negated sum" if is_mps else "\\ Maximise the sum"
+    what = "the printed objective" if weighted else "priorities"
+    content = written(program, stated.names, ending, minimise=is_mps)
+    write_bytes(path, f"{remark} of {what} over the window's bids\n".encode() + content)

@@ -25,12 +25,12 @@ from peers import Answer, write_answer, write_start
 
 from aucsched import Snapshot, load_snapshot
 from aucsched.auction.attempt import bids_of_step, starts_of
-from aucsched.auction.bidders import bidders
+from aucsched.auction.decide import bidders
+from aucsched.auction.ledger import Cluster
 from aucsched.auction.options import StepOptions
-from aucsched.auction.program_export import export
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
-from aucsched.auction.strategies import Cluster, preferences, state
+from aucsched.auction.strategies import export, preferences, state
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.capacity import FloatArray, IntArray
 from aucsched.formats.auctions.read_auction import load_auction
@@ -38,9 +38,8 @@ from aucsched.models.model import Model, bid_weights
 from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing, packing_of
 from aucsched.models.search.search_limits import SearchLimits
-from aucsched.models.winners.auction_export import export_lot
 from aucsched.models.winners.determine import determine
-from aucsched.models.winners.instance import ProblemInstance, read_lot
+from aucsched.models.winners.instance import ProblemInstance, export_lot, read_lot
 
 
 def options_of(kind: str, seconds: float = 3.0, strategy: str = "default") -> StepOptions:

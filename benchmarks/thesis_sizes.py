@@ -38,9 +38,10 @@ class Sizes:
 
 def sizes_of(snapshot: Snapshot, model: str) -> Sizes:
     """Return the sizes of one model's program over a whole snapshot."""
+    from aucsched.auction.ledger import Cluster
     from aucsched.auction.options import options_with_preset
     from aucsched.auction.queue import queue_of
-    from aucsched.auction.strategies import Cluster, bid_options, state
+    from aucsched.auction.strategies import bid_options, state
     from aucsched.bidgen.families.registry import columns_of
     from aucsched.bidgen.generate import generate_bids
     from aucsched.topology.tree import topology_of

@@ -105,7 +105,7 @@ def sweep(
 def _executor(dask: str | None, workers: int | None) -> Executor:
     """Return what runs the runs: processes here, or a Dask cluster."""
     if dask is not None:
-        from ..auction.dask_client import check_dask
+        from ..auction.parts.workers import check_dask
         from ..sweeps.workers import run_on_dask
 
         if workers is not None:

@@ -39,9 +39,8 @@ def winners(
     entered = perf_counter()
     from ..cluster.errors import InputError, OptionError
     from ..formats.auctions.read_auction import load_auction
-    from ..models.winners.auction_export import EXPORTS, export_lot
     from ..models.winners.determine import check_options, winners_of
-    from ..models.winners.instance import read_lot
+    from ..models.winners.instance import EXPORTS, export_lot, read_lot
     from .auction_options import write_json, write_rich
 
     if export and not export.endswith(EXPORTS):

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..auction.baseline import Baseline
-from ..auction.explain.arrays import waiting_rows
 from ..auction.explain.comparison import Comparison, Total
 from ..auction.explain.explanation import Explanation
 from ..auction.explain.overview import Overview
-from ..auction.explain.words import asked, listed, moment, number
+from ..auction.explain.words import asked, listed, moment, number, waiting_rows
 from ..auction.queue import in_order
 from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot

@@ -15,9 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..auction.baseline import Baseline
-from ..auction.explain.arrays import WaitingRow, waiting_rows
 from ..auction.explain.comparison import Comparison, Line, Total, least_cores
-from ..auction.explain.words import duration, listed, number, shortened
+from ..auction.explain.words import WaitingRow, duration, listed, number, shortened, waiting_rows
 from ..auction.planning.plan import Plan
 from ..cluster.jobs import Job
 from ..cluster.schedule import Award, Reason, Schedule, Status

@@ -23,7 +23,7 @@ from threading import Thread
 from typing import Any
 from uuid import uuid4
 
-from ..auction.dask_client import connected
+from ..auction.parts.workers import connected
 from ..cluster.errors import AucschedError
 from .axes import Row
 from .run_plan import KINDS, Run, Subject, lost_row, run_row

@@ -20,15 +20,17 @@ from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.schedule import Award, Reason, Refusal, Schedule
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular
+from ...formats.hostlist import join
 from ..check import check_schedule
 from ..forecast import ShadowStart, shadow_time
 from ..options import StepOptions
 from ..step import Step, take_step
 from .bids import BidView, JobBids
-from .documents import explanation_document
 from .job_changes import Change, FreeRoom, smallest_changes
-from .unit_prices import Market, Quote, market_of
-from .words import dealt
+from .unit_prices import Market, Quote, market_of, quote_document
+from .words import asked, dealt
+
+EXPLANATION = "aucsched-explanation/1"
 
 #: A change that gives up a larger share of a job's request is not advised: 1 core instead of 256 is no help.
 MOST_GIVEN_UP = 0.5
@@ -280,3 +282,80 @@ def _named(
 ) -> Iterator[NodeGroup]:
     if mask.any():
         yield NodeGroup(what=what, nodes=_names(mask, columns), held_by=held_by)
+
+
+def explanation_document(found: Explanation) -> dict[str, Any]:
+    """Return an explanation as plain dicts, lists, numbers and text (``aucsched-explanation/1``)."""
+    award, refusal = found.award, found.refusal
+    return {
+        "format": EXPLANATION,
+        "model": found.model,
+        "job": found.job.id,
+        "priority": float(found.job.priority),
+        "place": found.place,
+        "queued": found.queued,
+        "asked": asked(found.job),
+        "starts": None
+        if award is None
+        else {
+            "nodes": join(award.nodes),
+            "bid": {
+                "class": award.bid.bid_class.value,
+                "level": award.bid.level,
+                "preference": award.bid.preference,
+            },
+        },
+        "waits": None if refusal is None else {"reason": refusal.reason.value, "detail": refusal.detail},
+        "latest_start": {"alone": _when(found.alone), "after_award": _when(found.after_award)},
+        "reserved": _when(found.reserved),
+        "expected_start_time": found.job.expected_start_time,
+        "award": {"worth": found.award_worth, "bound": found.bound},
+        "price": None if found.quote is None else quote_document(found.quote),
+        "changes": None if found.changes is None else [_change_document(one) for one in found.changes],
+        "bids": [_bid_document(bid) for bid in found.bids],
+        "nodes": [
+            {
+                "what": group.what,
+                "count": len(group.nodes),
+                "nodes": join(group.nodes),
+                "held_by": list(group.held_by),
+            }
+            for group in found.groups
+        ],
+    }
+
+
+def _when(start: ShadowStart | None) -> dict[str, Any] | None:
+    if start is None:
+        return None
+    return {"time": start.time, "at_once": start.at_once, "nodes": join(start.nodes)}
+
+
+def _change_document(change: Change) -> dict[str, Any]:
+    return {
+        "instead": list(change.words),
+        "given_up": round(change.given_up, 6),
+        "asks": asked(change.job),
+        "nodes": join(change.nodes),
+        "count": len(change.nodes),
+    }
+
+
+def _bid_document(bid: BidView) -> dict[str, Any]:
+    return {
+        "class": bid.bid_class.value,
+        "nodes": join(bid.nodes),
+        "count": len(bid.nodes),
+        "cores": bid.cores,
+        "cores_by_node": list(bid.cores_by_node),
+        "gres": dict(bid.gres),
+        "level": bid.level,
+        "preference": bid.preference,
+        "worth": bid.worth,
+        "price": bid.price,
+        "won": bid.won,
+        "lacks": [
+            {"what": lack.what, "nodes": join(lack.nodes), "held_by": list(lack.held_by)}
+            for lack in bid.lacks
+        ],
+    }

@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from ...bidgen.families.registry import POOLED
 from ...cluster.jobs import Job
 from ...cluster.resources.capacity import MEMORY, Capacity, IntArray, Resource
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular
 from ...cluster.text import plural
+from ...formats.hostlist import join
 from ..options import StepOptions
 from ..step import Step, take_step
-from .documents import overview_document
-from .unit_prices import MIB_IN_GIB, Amounts, Market, Quote, market_of
+from .unit_prices import MIB_IN_GIB, Amounts, Market, Quote, market_of, quote_document
+
+PRICES = "aucsched-prices/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,3 +197,48 @@ def _jobs(step: Step, market: Market) -> Iterator[JobPrice]:
         award = awards.get(demand.job.id)
         quote = market.quote(demand) if award is None else market.paid(demand.job, award)
         yield JobPrice(job=demand.job, starts=award is not None, quote=quote)
+
+
+def overview_document(found: Overview) -> dict[str, Any]:
+    """Return the prices as plain dicts, lists, numbers and text (``aucsched-prices/1``)."""
+    return {
+        "format": PRICES,
+        "model": found.model,
+        "objective": found.objective,
+        "award": {
+            "jobs": found.started,
+            "worth": found.worth,
+            "price": found.pay,
+            "bound": found.bound,
+        },
+        "nodes": [_group_document(group) for group in found.groups],
+        "unwanted": {"count": len(found.unwanted), "nodes": join(found.unwanted)},
+        **{family.name: _of_family(family.name, found) for family in POOLED},
+        "reservations": [
+            {"job": job, "nodes": [_group_document(group) for group in groups]}
+            for job, groups in found.rooms.items()
+        ],
+        "jobs": [_job_document(one) for one in found.jobs],
+    }
+
+
+def _of_family(family: str, found: Overview) -> dict[str, float]:
+    return {resource.name: price for resource, price in found.pools.items() if resource.family == family}
+
+
+def _group_document(group: PriceGroup) -> dict[str, Any]:
+    return {
+        "prices": dict(group.prices),
+        "free": {"least": group.least, "most": group.most},
+        "count": len(group.nodes),
+        "nodes": join(group.nodes),
+    }
+
+
+def _job_document(one: JobPrice) -> dict[str, Any]:
+    return {
+        "job": one.job.id,
+        "priority": float(one.job.priority),
+        "starts": one.starts,
+        "price": None if one.quote is None else quote_document(one.quote),
+    }

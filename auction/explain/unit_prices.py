@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import floor, log10
+from typing import Any
 
 import numpy as np
 
@@ -23,15 +24,16 @@ from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
 from ...cluster.resources.job_reservations import Guard
 from ...cluster.schedule import Award
+from ...formats.hostlist import join
 from ...models.model import bid_weights
 from ...models.search.packing import Packing, full_packing
 from ...models.search.prices import find_prices
 from ..attempt import AttemptResult
 from ..balance import Balance
-from ..ledger import greedy
+from ..ledger import Cluster, greedy
 from ..options import StepOptions
 from ..step import Step
-from ..strategies import Cluster, bid_options
+from ..strategies import bid_options
 
 #: Rounds, and entries of bids looked at in all of them together (about 0.2 s): fewer rounds on wide windows.
 _ROUNDS, _FEWEST_ROUNDS, _ENTRIES = 400, 60, 16_000_000
@@ -281,3 +283,8 @@ def _bound(packing: Packing, worth: FloatArray, prices: list[FloatArray]) -> flo
     gain = worth - packing.cost(price)
     most = np.maximum.reduceat(gain, packing.first) if len(gain) else gain
     return float(np.maximum(most, 0.0).sum() + packing.capacity @ price)
+
+
+def quote_document(quote: Quote) -> dict[str, Any]:
+    """Return what a job pays, or would have paid, as plain numbers and text."""
+    return {"worth": quote.worth, "price": quote.price, "gain": quote.gain, "nodes": join(quote.nodes)}

@@ -17,16 +17,14 @@ import numpy as np
 from ...cluster.resources.capacity import FloatArray, IntArray
 from ..solve.lexicographic import SolveSettings, WindowSolution, solve_lexicographic
 from ..solve.solver import SolverStatus
-from .bid_worth import SCALE, Worth
-from .bounding import Bounding
+from .bounding import Bounding, Relaxed
 from .compiled_search import compiled_swaps
 from .destroy_repair import DestroyRepair
 from .exchange_search import ExchangeSearch, greedy_by
 from .neighbourhoods import SmallAuction, SmallAuctions
-from .packing import Packing
+from .packing import SCALE, Packing, Worth
 from .prices import SearchPrices
 from .proving import best_among
-from .relaxation import Relaxed
 from .search_limits import Found, SearchLimits, Stating
 from .swapping import Swapping
 

@@ -1,10 +1,21 @@
 """The bound of a search, bettered as it goes: rounds of prices, the linear relaxation, rounds of cliques.
 
 When each is due follows from the number of steps alone, or where a clock counts from shares of the time.
+
+The linear relaxation has prices that bound better than the Lagrangian's rounds, and cuts better them.
+Whatever prices the solver returns, the bound is computed from them here, so that no tolerance of the solver
+can make it wrong. Its columns are differences between neighbouring capacities: two entries for a contiguous
+bid, not one a node. The load of each capacity becomes a column y_r with 0 ≤ y_r ≤ capacity, and each row says
+how the load differs from its neighbour's: y_r − y_{r−1} = Σ (a_rb − a_{r−1,b})·x_b. The interior-point method
+solves that several times faster; branch and bound does not like it, as the cliques are no longer seen in the
+rows.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor, isfinite
 from time import perf_counter
@@ -12,10 +23,10 @@ from time import perf_counter
 import numpy as np
 
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
-from .bid_worth import SCALE, Worth
-from .packing import Packing
-from .prices import SearchPrices, find_prices
-from .relaxation import Relaxation, Relaxed, relaxed_entries
+from ..solve.solver import IntegerProgram, LinearReport, RelaxedSolver
+from .cliques import MOST_BIDS, exclusions, violated_cliques
+from .packing import SCALE, Packing, Worth
+from .prices import SearchPrices, dot, find_prices, lagrangian_bound
 from .search_limits import SearchLimits
 
 #: Rounds of prices before the first step, where steps are counted and where a clock is, and once more later;
@@ -151,3 +162,130 @@ class Bounding:
         # A thousandth of the largest weight more than floats can lose.
         self.alive &= relaxed.loss <= slack + 1e-3
         return relaxed
+
+
+#: A round of cuts that lowers the bound by less than this share is the last.
+_PROGRESS = 2e-5
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Relaxed:
+    """A relaxed solution.
+
+    Attributes:
+        bound: no award is worth more.
+        price: of each capacity, shape (rows,).
+        gain: of each bid, its worth less what it would pay at the prices, cliques included, shape (bids,).
+        loss: how far the bound falls at least when a bid wins, shape (bids,).
+        share: how much of each bid wins in the relaxed solution, shape (bids,).
+    """
+
+    bound: float
+    price: FloatArray
+    gain: FloatArray
+    loss: FloatArray
+    share: FloatArray
+
+
+def relaxed_entries(packing: Packing) -> int:
+    """Return about how many entries the relaxation's program has."""
+    bids = len(packing)
+    plain = len(packing.row) + bids
+    return plain if bids <= MOST_BIDS else min(plain, 6 * bids + 2 * packing.rows)
+
+
+class Relaxation:
+    """The relaxation of a whole window; each round of cuts goes on from the last solution."""
+
+    def __init__(
+        self, packing: Packing, value: FloatArray, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self._packing = packing
+        self._value = value
+        self.cliques: list[IntArray] = []
+        self.is_done = False
+        self._excludes: BoolArray | None = None
+        program = packing.program(np.arange(len(packing)), packing.capacity).maximising(value)
+        self._jobs = program.rows - len(packing.capacity)
+        self._rows = program.rows
+        self.has_differences = False
+        if len(packing) > MOST_BIDS:
+            # The interior-point method is faster on differences; the simplex, which cliques call for, is not.
+            differences = as_differences(program, self._jobs)
+            self.has_differences = differences.nonzeros < program.nonzeros
+            program = differences if self.has_differences else program
+        # Of a bid for each bidder presolve finds little, and looks for it for seconds that no limit ends.
+        self._solver = RelaxedSolver(program, clock, is_small=len(packing.first) == len(packing))
+
+    def solve(self, time_limit_s: float) -> Relaxed | None:
+        """Solve within the time; None when that is too short."""
+        solved = self._solver.solve(time_limit_s)
+        return None if solved is None else self._relaxed(solved)
+
+    def tighten(self, time_limit_s: float) -> Relaxed | None:
+        """Add the cliques that the last solution violates and solve again; None when there are none."""
+        if len(self._packing) > MOST_BIDS:
+            self.is_done = True
+            return None
+        if self._excludes is None:
+            self._excludes = exclusions(self._packing)
+        cliques = violated_cliques(self._excludes, self._solver.values[: len(self._packing)])
+        if not cliques:
+            self.is_done = True
+            return None
+        self._solver.add_rows(cliques)
+        self.cliques += cliques
+        before = self._solver.objective
+        relaxed = self.solve(time_limit_s)
+        self.is_done = relaxed is None or before - self._solver.objective < _PROGRESS * abs(before)
+        return relaxed
+
+    def _relaxed(self, solved: LinearReport) -> Relaxed:
+        packing = self._packing
+        of_clique = np.maximum(solved.duals[self._rows :], 0.0)
+        of_loads, of_rows = solved.reduced[len(packing) :], solved.duals[self._jobs : self._rows]
+        price = np.maximum(of_loads if self.has_differences else of_rows, 0.0)
+        paid = np.zeros(len(packing))
+        for clique, dual in zip(self.cliques, of_clique, strict=True):
+            paid[clique] += dual
+        gain = self._value - packing.cost(price) - paid
+        rest = dot(packing.capacity.astype(np.float64), price) + float(of_clique.sum())
+        bound, loss = lagrangian_bound(packing, gain, rest)
+        return Relaxed(bound=bound, price=price, gain=gain, loss=loss, share=solved.values[: len(packing)])
+
+
+def as_differences(program: IntegerProgram, first: int) -> IntegerProgram:
+    """Return the program with its rows from ``first`` on (capacities, no lower side) as differences.
+
+    The columns of the loads come after the program's own; solutions of those are the same.
+    """
+    rows, columns = program.rows - first, program.columns
+    length = np.diff(program.indptr)
+    row = np.repeat(np.arange(program.rows), length) - first
+    head = row < 0
+    chained, column, value = row[~head], program.index[~head], program.value[~head]
+    # Each entry rises at its row and falls at the next; equal neighbours cancel.
+    goes_on = chained + 1 < rows
+    keys = np.concatenate([chained * columns + column, (chained[goes_on] + 1) * columns + column[goes_on]])
+    changes, place = np.unique(keys, return_inverse=True)
+    change = np.bincount(place, weights=np.concatenate([value, -value[goes_on]]), minlength=len(changes))
+    stays = change != 0
+    changes, change = changes[stays], change[stays]
+    load = np.arange(rows)
+    all_rows = np.concatenate([changes // columns, load, load[1:]]) + first
+    all_columns = np.concatenate([changes % columns, columns + load, columns + load[:-1]])
+    values = np.concatenate([-change, np.ones(rows), -np.ones(max(rows - 1, 0))])
+    order = np.lexsort((all_columns, all_rows))
+    counts = np.bincount(all_rows - first, minlength=rows)
+    return replace(
+        program,
+        objective=np.append(program.objective, np.zeros(rows)),
+        lower=np.append(program.lower, np.zeros(rows)),
+        upper=np.append(program.upper, program.row_upper[first:]),
+        is_integer=np.append(program.is_integer, np.zeros(rows, np.bool_)),
+        row_lower=np.append(program.row_lower[:first], np.zeros(rows)),
+        row_upper=np.append(program.row_upper[:first], np.zeros(rows)),
+        indptr=np.append(program.indptr[: first + 1], program.indptr[first] + np.cumsum(counts)),
+        index=np.append(program.index[head], all_columns[order]),
+        value=np.append(program.value[head], values[order]),
+    )

@@ -11,9 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ...cluster.resources.capacity import FloatArray, IntArray
-from .bid_worth import Worth
 from .compiled_search import Dives, as_lists, compiled_dives, is_loaded
-from .packing import Packing
+from .packing import Packing, Worth
 from .repair_kernel import BEST, BEST_LIKED, COUNTS, DIVES, RANDOM, Dive, DiveBids, make_dives
 from .search_columns import bids_of, dive_at
 

@@ -13,10 +13,9 @@ from typing import TypeVar
 import numpy as np
 
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
-from .bid_worth import Worth
 from .compiled_search import Loop, as_lists, compiled_loop, is_loaded
 from .moves import BEST, BEST_LIKED, KEPT, Floats, MoveProblem, MoveState, make_moves
-from .packing import Packing
+from .packing import Packing, Worth
 from .search_columns import Cycles, JobRows, first_counters, rows_of, weights_of
 
 #: Moves of the first cycle.

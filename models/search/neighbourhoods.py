@@ -13,8 +13,7 @@ import numpy as np
 
 from ...cluster.resources.capacity import FloatArray, IntArray
 from ..solve.solver import IntegerProgram, SolverOptions, SolverStatus, solve
-from .bid_worth import Worth
-from .packing import Packing
+from .packing import Packing, Worth
 from .search_limits import SearchLimits
 
 #: Bids of a neighbourhood, branch-and-bound nodes of its solve, and how often that may ask to go on.

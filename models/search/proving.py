@@ -12,9 +12,8 @@ from ...cluster.errors import SolverError
 from ...cluster.resources.capacity import FloatArray, IntArray
 from ..solve.lexicographic import NO_LIMIT_S
 from ..solve.solver import RelaxedSolver
-from .bid_worth import SCALE, Worth
 from .compiled_search import as_lists, compiled_proofs, is_loaded
-from .packing import Packing
+from .packing import SCALE, Packing, Worth
 from .proofs import Branch, ProofBids, prove
 
 #: Looks at bids that a proof takes: about a second in plain Python.

@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...cluster.resources.capacity import FloatArray, IntArray
-from .bid_worth import Worth
-from .packing import Packing
+from .packing import Packing, Worth
 
 #: Random orders multiply worth by a factor from 1 − this to 1 + this.
 _NOISE = 0.7

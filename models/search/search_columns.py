@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from . import repair_kernel, swaps
-from .bid_worth import Worth
 from .moves import (
     BEST,
     BEST_LIKED,
@@ -25,7 +24,7 @@ from .moves import (
     MoveProblem,
     MoveState,
 )
-from .packing import Packing
+from .packing import Packing, Worth
 from .prices import runs_of
 from .repair_kernel import Dive, DiveBids
 from .swaps import Swaps

@@ -10,9 +10,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ...cluster.resources.capacity import FloatArray, IntArray
-from .bid_worth import Worth
 from .compiled_search import Swap
 from .moves import MoveProblem
+from .packing import Worth
 from .search_columns import swaps_at
 from .swaps import BEST, COUNTS, FAR, KEPT, RANDOM
 

@@ -8,10 +8,10 @@ from itertools import chain, islice
 
 from ...auction.check import AwardChecker
 from ...auction.decide import decide
-from ...auction.isolation import ENDS_THE_STEP, failing_job
 from ...auction.job_classes import ClassDemand, ClassMix, JobClass
 from ...auction.options import StepOptions
 from ...auction.reserve import Promise
+from ...auction.step import ENDS_THE_STEP, failing_job
 from ...auction.step_pass import Decision
 from ...cluster.resources.allocation import StartingJob
 from ...cluster.resources.demand import Demand

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from ...auction.worth import UsedShares, worth_of
+from ...auction.queue import UsedShares, worth_of
 from ...cluster.resources.demand import Demand
 from ...cluster.workload import ClusterWorkload
 from .node_machine import Holding

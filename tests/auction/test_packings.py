@@ -13,12 +13,12 @@ from support.build import ALONE, snapshot
 from aucsched import Snapshot, schedule
 from aucsched.auction.attempt import bids_of_step, starts_of
 from aucsched.auction.baseline import first_fit_by_priority
-from aucsched.auction.ledger import FreeState
+from aucsched.auction.ledger import Cluster, FreeState
 from aucsched.auction.options import StepOptions
-from aucsched.auction.packings import Packer, WorthFirst, in_order, packings
+from aucsched.auction.placements import Packer, WorthFirst, in_order, packings
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
-from aucsched.auction.strategies import Cluster, bid_options
+from aucsched.auction.strategies import bid_options
 from aucsched.bidgen.first_fit import FirstFitPlacer
 from aucsched.bidgen.generate import Bids, generate_bids
 

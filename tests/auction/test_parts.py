@@ -21,8 +21,8 @@ from support.build import snapshot, tree
 from support.dask_cluster import Cluster, dask_cluster
 
 from aucsched import OptionError, Schedule, schedule
-from aucsched.auction import workers
 from aucsched.auction.baseline import first_fit_by_priority
+from aucsched.auction.parts import workers
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.topology.tree import linear, parts_of_nodes, topology_of
@@ -198,6 +198,6 @@ def test_who_cannot_help_is_refused(options: dict[str, Any], said: str) -> None:
 
 def test_an_address_where_no_scheduler_answers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr("aucsched.auction.dask_client._PATIENCE", "500ms")
+    monkeypatch.setattr("aucsched.auction.parts.workers._PATIENCE", "500ms")
     with pytest.raises(OptionError, match=r"--dask tcp://127\.0\.0\.1:1: no scheduler answers there"):
         schedule(instance(0), part_nodes=12, dask="tcp://127.0.0.1:1")

@@ -10,10 +10,9 @@ from support.build import document, snapshot
 
 from aucsched import InputError, OptionError, schedule
 from aucsched.auction.options import StepOptions
-from aucsched.auction.queue import queue_of
+from aucsched.auction.queue import REMEMBERED, UsedShares, queue_of, worth_of
 from aucsched.auction.reserve import Promise, StepReservations
 from aucsched.auction.state import state_of
-from aucsched.auction.worth import REMEMBERED, UsedShares, worth_of
 from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload, basic_priority

@@ -15,13 +15,13 @@ from support.build import ALONE
 
 from aucsched import Snapshot
 from aucsched.auction.check import check_schedule
+from aucsched.auction.ledger import Cluster, what_is_left
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
-from aucsched.auction.residual import what_is_left
 from aucsched.auction.rounds import RoundLimit, Rounds
 from aucsched.auction.state import state_of
 from aucsched.auction.step import run_step
-from aucsched.auction.strategies import Cluster, bid_options
+from aucsched.auction.strategies import bid_options
 from aucsched.bidgen.generate import generate_bids
 from aucsched.formats.native.read import parse_snapshot
 

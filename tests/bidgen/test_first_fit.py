@@ -11,7 +11,7 @@ from random_snapshots import random_snapshot
 from support.build import snapshot
 
 from aucsched.auction.options import StepOptions
-from aucsched.auction.packings import in_order
+from aucsched.auction.placements import in_order
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.bidgen import candidates

@@ -19,10 +19,10 @@ from support.optimum import best_priority_sum
 from support.run import aucsched, refused
 
 from aucsched import OptionError, Schedule, Snapshot, schedule
-from aucsched.auction.ledger import greedy
+from aucsched.auction.ledger import Cluster, greedy
 from aucsched.auction.options import MODELS, PRESETS, StepOptions, options_with_preset
 from aucsched.auction.queue import queue_of
-from aucsched.auction.strategies import Cluster, bid_options, state
+from aucsched.auction.strategies import bid_options, state
 from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable

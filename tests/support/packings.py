@@ -7,8 +7,7 @@ from itertools import product
 import numpy as np
 
 from aucsched.cluster.resources.capacity import IntArray
-from aucsched.models.search.bid_worth import Worth
-from aucsched.models.search.packing import Packing
+from aucsched.models.search.packing import Packing, Worth
 
 NOTHING = np.zeros(0, np.int64)
 

@@ -78,7 +78,7 @@ def test_a_cluster_gives_the_same_rows_one_worker_killed_and_the_sweep_resumed(
 def test_no_scheduler_at_the_address(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aucsched.auction.dask_client._PATIENCE", "500ms")
+    monkeypatch.setattr("aucsched.auction.parts.workers._PATIENCE", "500ms")
     for address in ("tcp://127.0.0.1:1", "nonsense:nonsense"):
         arguments = [str(small(tmp_path)), "--dask", address, "-o", str(tmp_path / "x.csv")]
         assert run(["sweep", *arguments]) == 2
@@ -88,7 +88,7 @@ def test_no_scheduler_at_the_address(
 def test_dask_is_refused_without_its_extra(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aucsched.auction.dask_client.find_spec", lambda _: None)
+    monkeypatch.setattr("aucsched.auction.parts.workers.find_spec", lambda _: None)
     assert (
         run(["sweep", str(small(tmp_path)), "--dask", "tcp://127.0.0.1:1", "-o", str(tmp_path / "x.csv")])
         == 2

@@ -13,11 +13,10 @@ from random_snapshots import random_snapshot
 from support.build import snapshot
 
 from aucsched import Snapshot, schedule
-from aucsched.auction.ledger import FreeState, greedy
+from aucsched.auction.ledger import Cluster, FreeState, greedy
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.step import take_step
-from aucsched.auction.strategies import Cluster
 from aucsched.bidgen.families.registry import FAMILIES, claims_of, columns_of
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable

@@ -12,11 +12,10 @@ from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
 from aucsched.models.search import destroy_repair, exchange_search
 from aucsched.models.search.anytime import AnytimeSearch
-from aucsched.models.search.bid_worth import Worth
 from aucsched.models.search.compiled_search import Dives, as_lists, compiled_dives
 from aucsched.models.search.destroy_repair import DestroyRepair
 from aucsched.models.search.exchange_search import greedy_by
-from aucsched.models.search.packing import Packing
+from aucsched.models.search.packing import Packing, Worth
 from aucsched.models.search.prices import find_prices, runs_of
 from aucsched.models.search.repair_kernel import COUNTS, RANDOM, Dive, make_dives
 from aucsched.models.search.search_columns import bids_of, dive_at

@@ -17,9 +17,8 @@ from support.packings import NOTHING, best_by_force, is_sound, random_packing
 from aucsched.cluster.kernels import harness
 from aucsched.models.search import compiled_search, exchange_search
 from aucsched.models.search.anytime import AnytimeSearch
-from aucsched.models.search.bid_worth import Worth
 from aucsched.models.search.exchange_search import ExchangeSearch, greedy_by
-from aucsched.models.search.packing import Packing
+from aucsched.models.search.packing import Packing, Worth
 from aucsched.models.search.search_columns import rows_of
 from aucsched.models.search.search_limits import SearchLimits
 

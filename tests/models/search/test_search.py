@@ -20,12 +20,10 @@ from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.cluster.resources.capacity import FloatArray, IntArray
 from aucsched.models.search.anytime import AnytimeSearch
-from aucsched.models.search.bid_worth import Worth
+from aucsched.models.search.bounding import Relaxation, as_differences
 from aucsched.models.search.cliques import exclusions, violated_cliques
-from aucsched.models.search.differences import as_differences
 from aucsched.models.search.exchange_search import ExchangeSearch
-from aucsched.models.search.packing import Packing, packing_of
-from aucsched.models.search.relaxation import Relaxation
+from aucsched.models.search.packing import Packing, Worth, packing_of
 from aucsched.models.search.search_limits import SearchLimits
 from aucsched.models.solve.solver import RelaxedSolver, SolverOptions, solve
 from aucsched.topology.tree import topology_of

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
 from aucsched.models.search.anytime import AnytimeSearch
-from aucsched.models.search.bid_worth import Worth
 from aucsched.models.search.compiled_search import as_lists, compiled_swaps
 from aucsched.models.search.exchange_search import ExchangeSearch, greedy_by
 from aucsched.models.search.moves import MoveProblem
-from aucsched.models.search.packing import Packing
+from aucsched.models.search.packing import Packing, Worth
 from aucsched.models.search.search_columns import rows_of, swaps_at
 from aucsched.models.search.search_limits import SearchLimits
 from aucsched.models.search.swapping import Swapping

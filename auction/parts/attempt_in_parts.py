@@ -16,21 +16,22 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..bidgen.candidates import gres_choices, units_of, usable
-from ..bidgen.generate import Bids, Others
-from ..bidgen.table import BidTable, joined_tables
-from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
-from ..cluster.resources.demand import Demand, Variant
-from ..cluster.resources.pools import fewest
-from ..cluster.schedule import Sizes
-from ..models.model import bid_weights, priority_weights
-from ..models.solve.lexicographic import NO_LIMIT_S
-from ..models.solve.solver import SolverStatus
-from ..topology.tree import parts_of_nodes
-from .attempt import AttemptResult
-from .first_fit_award import first_fit_table, without_bids
-from .options import StepOptions
-from .strategies import Cluster, bid_options, preferences
+from ...bidgen.candidates import gres_choices, units_of, usable
+from ...bidgen.generate import Bids, Others
+from ...bidgen.table import BidTable, joined_tables
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from ...cluster.resources.demand import Demand, Variant
+from ...cluster.resources.pools import fewest
+from ...cluster.schedule import Sizes
+from ...models.model import bid_weights, priority_weights
+from ...models.solve.lexicographic import NO_LIMIT_S
+from ...models.solve.solver import SolverStatus
+from ...topology.tree import parts_of_nodes
+from ..attempt import AttemptResult
+from ..baseline import first_fit_table, without_bids
+from ..ledger import Cluster
+from ..options import StepOptions
+from ..strategies import bid_options, preferences
 from .workers import Alone, Workers, WorkerTask, crew_of
 
 #: How often losers are assigned again.

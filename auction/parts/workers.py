@@ -2,11 +2,13 @@
 
 Each auction depends on nothing that another of its round finds, so that under a work limit the award is the
 same whoever holds them. One whose process dies is held here.
+Dask is an extra; its log is kept off standard error.
 """
 
 from __future__ import annotations
 
 import copyreg
+import logging
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -14,18 +16,18 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from multiprocessing import get_context
 from threading import Lock
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from ..cluster.errors import AucschedError
-from ..cluster.resources.demand import Demand
-from ..models.search.compiled_search import compiled_loop
-from .attempt import AttemptResult, attempt
-from .dask_client import check_dask, connected
-from .options import StepOptions
-from .strategies import Cluster
+from ...cluster.errors import AucschedError, OptionError
+from ...cluster.resources.demand import Demand
+from ...models.search.compiled_search import compiled_loop
+from ..attempt import AttemptResult, attempt
+from ..ledger import Cluster
+from ..options import StepOptions
 
 
 def _unchanging(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
@@ -216,3 +218,37 @@ def _result(auction: WorkerTask, future: Future[AttemptResult] | None, share: _S
         return _held_here(auction, share) if future is None else _restored(auction, future.result())
     except BrokenProcessPool:
         return _held_here(auction, share)
+
+
+_PATIENCE = "10s"
+
+
+def check_dask() -> None:
+    """Raise OptionError when the extra is not installed."""
+    if find_spec("distributed") is None:
+        raise OptionError("--dask needs distributed: pip install 'aucsched[dask]'")
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """Yield a client of the scheduler at an address.
+
+    Raises:
+        OptionError: no scheduler answers there.
+    """
+    from distributed import Client  # noqa: PLC0415 - the extra may be absent
+
+    _silence()
+    try:
+        client: Any = Client(address, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise OptionError(f"--dask {address}: no scheduler answers there") from error
+    with client:
+        yield client
+
+
+def _silence() -> None:
+    """Keep Dask's log off standard error: what went wrong, the one line of an error says."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -1,0 +1,1 @@
+"""Auctions of a large cluster in parts, and who holds them."""
