@@ -1,24 +1,27 @@
 """The one place that awards: a state and a queue go in, a decision comes out.
 
-Every command is an adapter of it: ``schedule`` (a snapshot), ``simulate`` and ``sweep`` (a machine whose
-columns stay), and whoever imports it. A pass is five functions over one record of it (``StepPass``):
+Every command is an adapter of it: ``schedule`` (a snapshot), ``simulate`` and ``sweep`` (a machine
+whose columns stay), and whoever imports it. A pass is five functions over one record of it
+(``StepPass``):
 
-1. ``open_window``: the first jobs of the queue, and those of them that could start now; of jobs that ask for
-   the same no more bid than could start at once;
-2. ``reserve``: for jobs that were promised a start, from then on, and for the first jobs that cannot start
-   (``--reserve``); under promise ``backfill`` only those bid that plain backfilling would start beside them;
+1. ``open_window``: the first jobs of the queue, and those of them that could start now; of jobs
+   that ask for the same no more bid than could start at once;
+2. ``reserve``: for jobs that were promised a start, from then on, and for the first jobs that
+   cannot start (``--reserve``); under promise ``backfill`` only those bid that plain backfilling
+   would start beside them;
 3. ``bid``: the jobs of one auction, with their places in it and what they count;
-4. ``award``: the best award of these by the options' strategy, within the time or work that is left. Losers
-   are reserved for; where the award would delay one of them there is another auction beside them;
-5. ``complete``: every job that could start on what the award leaves starts, in the window and behind it
-   (complete.py), unless the award is to stand alone and starts somebody, or others run.
+4. ``award``: the best award of these by the options' strategy, within the time or work that is
+   left. Losers are reserved for; where the award would delay one of them there is another auction
+   beside them;
+5. ``complete``: every job that could start on what the award leaves starts, in the window and
+   behind it (complete.py), unless the award is to stand alone and starts somebody, or others run.
 
-The decision says how many jobs the next pass should look at: half after a limit without a proof, twice as
-many after a proof. Where a balance is kept, a pass by it comes first; others follow only where an empty
-machine would stay empty (balance.py).
+The decision says how many jobs the next pass should look at: half after a limit without a proof,
+twice as many after a proof. Where a balance is kept, a pass by it comes first; others follow only
+where an empty machine would stay empty (balance.py).
 
-No clock but the options' is read, nothing is kept: the same state, queue and options give the same decision
-under a work limit.
+No clock but the options' is read, nothing is kept: the same state, queue and options give the same
+decision under a work limit.
 """
 
 from __future__ import annotations
@@ -49,9 +52,11 @@ from .reserve import Promise, StepReservations
 from .state import StepState
 from .step_pass import Decision, StepPass, WaitingJobs
 
-#: Share of the limit after which a step has decided: the rest is for checking awards and finding reasons.
+#: Share of the limit after which a step has decided: the rest is for checking awards and finding
+#: reasons.
 _FOR_DECIDING = 0.9
-#: Seconds that this takes for each node and each job, where that is more, of at most half of the limit.
+#: Seconds that this takes for each node and each job, where that is more, of at most half of the
+#: limit.
 _REPORT_S_OF_NODE, _REPORT_S_OF_JOB, _MOST_FOR_REPORT = 1.5e-5, 2.5e-4, 0.5
 #: Promises that a step keeps, the earliest.
 _MOST_PROMISED = 64
@@ -76,9 +81,12 @@ def decide(
         queue: the waiting jobs that the model can express, highest priority first.
         options: of the step.
         window: jobs that are looked at, ``options.window`` at most; None: as many as that.
-        mix: what waits and what runs, where a balance is kept; None: as the whole queue and the state say.
-        all_bid_up_to: with more jobs that could start, only some of those that ask alike bid; None: 100.
-        promised: starts that jobs were promised, in the window or behind it; None: those of the queue.
+        mix: what waits and what runs, where a balance is kept; None: as the whole queue and the
+            state say.
+        all_bid_up_to: with more jobs that could start, only some of those that ask alike bid; None:
+            100.
+        promised: starts that jobs were promised, in the window or behind it; None: those of the
+            queue.
 
     Raises:
         InputError: the weights are too large to be summed exactly.
@@ -195,7 +203,8 @@ def open_window(
 def reserve(step: StepPass) -> None:
     """Reserve for jobs that were promised a start, and for the first that no award can let start.
 
-    Under promise ``backfill`` as plain backfilling would; the jobs that it would start bid, and no others.
+    Under promise ``backfill`` as plain backfilling would; the jobs that it would start bid, and no
+    others.
     """
     reserved = step.reserved
     for promise in step.waiting.promised:
@@ -287,7 +296,8 @@ def _attempt_of(options: StepOptions, nodes: int) -> Callable[..., AttemptResult
 def _while_empty(step: StepPass) -> Iterator[tuple[tuple[Guard, ...], bool]]:
     """Yield, while an empty machine would stay empty, other auctions: beside what, and whether everywhere.
 
-    Neither first bids nor bids cover every place: what is only reserved must not keep the machine idle.
+    Neither first bids nor bids cover every place: what is only reserved must not keep the machine
+    idle.
     """
     guards = step.guards
     bids_more = step.mix.placer is not None and step.options.is_greedy
@@ -381,10 +391,11 @@ def not_too_many_alike(
 ) -> set[str]:
     """Return the jobs that bid: of those that ask for the same, as many as could start at once.
 
-    One of them can take the place of another, so those of higher priority stand for the others: the award
-    is the same, and a window of thousands costs what its few kinds of jobs cost. As many more of a kind stay
-    as there are reservations: the first blocked jobs are among them. Where few could start, all bid, so that
-    prices and reasons know of each. ``however_long``: nothing is reserved, their time limits are no matter.
+    One of them can take the place of another, so those of higher priority stand for the others: the
+    award is the same, and a window of thousands costs what its few kinds of jobs cost. As many more
+    of a kind stay as there are reservations: the first blocked jobs are among them. Where few could
+    start, all bid, so that prices and reasons know of each. ``however_long``: nothing is reserved,
+    their time limits are no matter.
     """
     if len(able) <= all_bid_up_to:
         return able

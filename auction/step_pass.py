@@ -25,8 +25,10 @@ class Decision:
 
     Attributes:
         window: the jobs that took part, highest priority first.
-        left_out: ids of jobs that did not bid though they could start: as many that ask for the same did.
-        passed: ids of jobs that did not bid though they could start: backfilling starts others before them.
+        left_out: ids of jobs that did not bid though they could start: as many that ask for the
+            same did.
+        passed: ids of jobs that did not bid though they could start: backfilling starts others
+            before them.
         cluster: with the reservations, which the award does not delay.
         attempts: in the order in which they were made.
         best: the attempt whose award stands; None when no job could bid.
@@ -72,13 +74,15 @@ class StepPass:
         state, options, waiting: the cluster, the options, the queue.
         mix: in what proportions jobs are to run.
         columns: free resources, with the rows of the mix.
-        deadline, end: when to have decided, and when the step is over, by the options' clock; None: never.
+        deadline, end: when to have decided, and when the step is over, by the options' clock; None:
+            never.
         reserved: reservations, which grow; ``guards``: those that the award is beside.
-        able, bidding, passed: ids of the jobs that could start, of those of them that bid, and of those that
-            backfilling passes over.
+        able, bidding, passed: ids of the jobs that could start, of those of them that bid, and of
+            those that backfilling passes over.
         attempts, best: all auctions, and the one whose award stands; None where no job could bid.
         behind_started: jobs that start on what the award leaves, by id.
-        is_late: a limit came before a proof of the best award of the whole window, not of a half of it.
+        is_late: a limit came before a proof of the best award of the whole window, not of a half of
+            it.
         completed: every job of the queue was tried on what the award leaves.
     """
 
@@ -165,7 +169,8 @@ class StepPass:
         if options.is_greedy or (is_late and options.on_timeout == "incumbent"):
             return size
         if is_late:
-            # Of a queue shorter than the window half of the jobs, else they would all be looked at again.
+            # Of a queue shorter than the window half of the jobs, else they would all be looked at
+            # again.
             return max(1, min(size, len(self.window)) // 2)
         return min(2 * size, options.window)
 

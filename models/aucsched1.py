@@ -47,7 +47,7 @@ class Aucsched1(LinearAuction):
         return cls._NONZEROS * len(given.table.node)
 
     def create_variables(self) -> None:
-        """B of each bid, u (whether a node is the bid's) and r (units beyond the least) of every entry."""
+        """Bids b, and of every entry u (a node is the bid's) and r (units beyond the least)."""
         super().create_variables()
         self.u = binaries(self.problem, "u", len(self.table.node))
         self.r = integers(self.problem, "r", len(self.table.node))

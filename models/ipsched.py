@@ -81,7 +81,7 @@ class Ipsched(Model):
         return none, none
 
     def create_variables(self) -> None:
-        """S of each option, t and x of each option and node."""
+        """Binaries s of each option, and t and x of each option and node."""
         self.topology = self.given.topology
         self.options = self._options(self.table.demands)
         self.s = [

@@ -1,8 +1,9 @@
 """What the four models share: their place in the program, and what the bids of a window are worth.
 
-A model is a class: what it can express, its caps, its presets and how much it prefers each bid are the
-class's. An object of it is the integer program over one window's bids, stated in PuLP: variables, objective,
-one method for each family of constraints, and how the values of a solution become an award.
+A model is a class: what it can express, its caps, its presets and how much it prefers each bid are
+the class's. An object of it is the integer program over one window's bids, stated in PuLP:
+variables, objective, one method for each family of constraints, and how the values of a solution
+become an award.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ Weight = int | Fraction
 #: What a row counts: each variable once, or in pairs.
 Terms = Mapping[LpVariable, int] | list[tuple[LpVariable, int]]
 
-#: Option values of the thesis's text, and of the published plugins' code. Nothing is reserved in either, and
-#: the clock ends a step after 3 s where no other time is printed.
+#: Option values of the thesis's text, and of the published plugins' code. Nothing is reserved in
+#: either, and the clock ends a step after 3 s where no other time is printed.
 PAPER: Mapping[str, Any] = {
     "weights": "paper",
     "on_timeout": "discard",

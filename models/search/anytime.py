@@ -1,9 +1,10 @@
 """An award at once, a better one with time, and a bound with it.
 
-Greedy → prices and price-guided awards → better prices, the relaxation and cliques (bounding.py) → moves
-(exchange_search.py), swaps (swapping.py), dives (destroy_repair.py), small auctions and merges of awards
-(neighbourhoods.py) in turn → HiGHS on what is left, when that is little. What is done is a fixed sequence:
-the clock, or a number of steps, only ends it, so that more is never worse.
+Greedy → prices and price-guided awards → better prices, the relaxation and cliques (bounding.py) →
+moves (exchange_search.py), swaps (swapping.py), dives (destroy_repair.py), small auctions and
+merges of awards (neighbourhoods.py) in turn → HiGHS on what is left, when that is little. What is
+done is a fixed sequence: the clock, or a number of steps, only ends it, so that more is never
+worse.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ class AnytimeSearch:
         preference: higher is better, not negative, shape (bids,).
         start: an award that fits.
         limits: when to stop.
-        state: states the integer program over some bids (ascending, one column each) for HiGHS; None: the
-            packing's own rows.
+        state: states the integer program over some bids (ascending, one column each) for HiGHS;
+            None: the packing's own rows.
     """
 
     def __init__(
@@ -91,7 +92,8 @@ class AnytimeSearch:
         self._packing = packing
         self._limits = limits
         self._tuned = limits.parameters
-        # What is no model of the papers has nothing left to state at the end, nor where more search follows.
+        # What is no model of the papers has nothing left to state at the end, nor where more search
+        # follows.
         has_end = state is not None and limits.ends
         self._searching = limits.shortened(self._tuned.program_share) if has_end else limits
         self._state: Stating = state or (lambda bids: packing.program(bids, packing.capacity))
@@ -100,7 +102,8 @@ class AnytimeSearch:
         self._worth = Worth.scaled(weights, preference)
         self._bounding = Bounding(packing, self._worth, self._searching)
         self._small = self._tuned.whole_counted if limits.counts_steps else self._tuned.whole_at_once
-        # They pay where bids hold parts of rows, or jobs have many to choose from; else small auctions do.
+        # They pay where bids hold parts of rows, or jobs have many to choose from; else small
+        # auctions do.
         self._repairs = packing.has_parts or len(packing) >= self._tuned.repair_choice * len(packing.first)
         self._search_s = self._searching.left_s()
         self.award = start
@@ -108,7 +111,8 @@ class AnytimeSearch:
         self.best = self._worth.of(start)
         self._is_liked_best = not preference.any()
         if not limits.counts_steps:
-            # However short the time, no award is below these; under a work limit moves come soon enough.
+            # However short the time, no award is below these; under a work limit moves come soon
+            # enough.
             for order in _plain_orders(packing, self._worth.value):
                 self._offer(greedy_by(packing, order))
         # A small program is soon relaxed: better prices are not worth their time.
@@ -166,7 +170,8 @@ class AnytimeSearch:
         since, number = 0, 0
         if steps and len(self._packing) <= self._small and not self._is_finished(0):
             self._prove()
-        # No step, no solver: prices and greedy awards only, for those who make thousands of attempts.
+        # No step, no solver: prices and greedy awards only, for those who make thousands of
+        # attempts.
         while number < steps and not self._is_finished(since):
             before = self.best
             turn = next(one for one in self._turns if one.is_due(number))
@@ -301,7 +306,8 @@ class AnytimeSearch:
             # Of the rows alone: cliques are no rows of moves.
             found = None if self._bounding.cliques else found.price
         if found is not None:
-            # Repairs go on with what rounds of prices found first: a relaxation's duals lead them astray.
+            # Repairs go on with what rounds of prices found first: a relaxation's duals lead them
+            # astray.
             self._repacking.guide(found)
             if self._swapping is not None:
                 self._swapping.guide(self._repacking.gain)
@@ -383,7 +389,8 @@ class AnytimeSearch:
             settings,
         )
         award = bids[solution.values > 0.5]  # noqa: PLR2004 - 0/1 values
-        # Beside huge counts the solver's tolerance is more than nothing: what it found is counted again.
+        # Beside huge counts the solver's tolerance is more than nothing: what it found is counted
+        # again.
         if (self._packing.use(award) <= self._packing.capacity).all():
             self._offer(award)
         return solution
@@ -409,7 +416,8 @@ class AnytimeSearch:
         gain = self._worth.value - self._packing.cost(self._bounding.price)
         likeliest = alive[np.argsort(-gain[alive], kind="stable")]
         few = likeliest[np.cumsum(length[likeliest]) <= most]
-        # Bids are left out that could be in a better award: what is proved over the others is no bound.
+        # Bids are left out that could be in a better award: what is proved over the others is no
+        # bound.
         self._solved(np.union1d(few, self.award), share, None)
 
 

@@ -1,14 +1,15 @@
 """The bound of a search, bettered as it goes: rounds of prices, the linear relaxation, rounds of cliques.
 
-When each is due follows from the number of steps alone, or where a clock counts from shares of the time.
+When each is due follows from the number of steps alone, or where a clock counts from shares of the
+time.
 
-The linear relaxation has prices that bound better than the Lagrangian's rounds, and cuts better them.
-Whatever prices the solver returns, the bound is computed from them here, so that no tolerance of the solver
-can make it wrong. Its columns are differences between neighbouring capacities: two entries for a contiguous
-bid, not one a node. The load of each capacity becomes a column y_r with 0 ≤ y_r ≤ capacity, and each row says
-how the load differs from its neighbour's: y_r − y_{r−1} = Σ (a_rb − a_{r−1,b})·x_b. The interior-point method
-solves that several times faster; branch and bound does not like it, as the cliques are no longer seen in the
-rows.
+The linear relaxation has prices that bound better than the Lagrangian's rounds, and cuts better
+them. Whatever prices the solver returns, the bound is computed from them here, so that no tolerance
+of the solver can make it wrong. Its columns are differences between neighbouring capacities: two
+entries for a contiguous bid, not one a node. The load of each capacity becomes a column y_r with 0
+≤ y_r ≤ capacity, and each row says how the load differs from its neighbour's: y_r − y_{r−1} = Σ
+(a_rb − a_{r−1,b})·x_b. The interior-point method solves that several times faster; branch and bound
+does not like it, as the cliques are no longer seen in the rows.
 """
 
 from __future__ import annotations
@@ -29,19 +30,21 @@ from .packing import SCALE, Packing, Worth
 from .prices import SearchPrices, dot, find_prices, lagrangian_bound
 from .search_limits import SearchLimits
 
-#: Rounds of prices before the first step, where steps are counted and where a clock is, and once more later;
-#: the share of the time that each may take.
+#: Rounds of prices before the first step, where steps are counted and where a clock is, and once
+#: more later; the share of the time that each may take.
 _ROUNDS, _TIMED_ROUNDS, _MORE_ROUNDS, _FOR_PRICES = 80, 400, 1500, 0.12
-#: What rounds steer towards where no good award is known yet, as a share of the first rounds' bound.
+#: What rounds steer towards where no good award is known yet, as a share of the first rounds'
+#: bound.
 _AIM = 0.85
-#: The step at which prices are bettered; entries of a program for which the linear relaxation waits one more
-#: step, and entries for which rounds of cliques are one more step apart: a like share of the work each.
+#: The step at which prices are bettered; entries of a program for which the linear relaxation waits
+#: one more step, and entries for which rounds of cliques are one more step apart: a like share of
+#: the work each.
 _BETTER_PRICES, _RELAX_ENTRIES, _CLIQUES_EVERY, _CLIQUES_ENTRIES = 12, 6000, 3, 10_000
-#: Entries of a program beyond which its relaxation is too slow, whatever the time; seconds that an entry
-#: takes, and where every bid wants all that there is.
+#: Entries of a program beyond which its relaxation is too slow, whatever the time; seconds that an
+#: entry takes, and where every bid wants all that there is.
 _MOST_ENTRIES, _ENTRY_S, _WHOLE_ENTRY_S = 600_000, 8e-6, 2e-6
-#: Share of what is left of the time for the relaxation, and for a round of cliques; and of the time that is
-#: gone, for all rounds of cliques where a clock counts.
+#: Share of what is left of the time for the relaxation, and for a round of cliques; and of the time
+#: that is gone, for all rounds of cliques where a clock counts.
 _FOR_RELAXATION, _FOR_CLIQUES, _FOR_BOUND = 0.3, 0.25, 0.2
 
 
@@ -50,7 +53,8 @@ class Bounding:
 
     Attributes:
         bound: no award is worth more, in integer weights; None: none is known.
-        price: of each row, at the last prices that bound, in units of ``Worth.value``, shape (rows,).
+        price: of each row, at the last prices that bound, in units of ``Worth.value``, shape
+            (rows,).
         alive: bids that a better award could hold, shape (bids,).
     """
 
@@ -175,7 +179,8 @@ class Relaxed:
     Attributes:
         bound: no award is worth more.
         price: of each capacity, shape (rows,).
-        gain: of each bid, its worth less what it would pay at the prices, cliques included, shape (bids,).
+        gain: of each bid, its worth less what it would pay at the prices, cliques included, shape
+            (bids,).
         loss: how far the bound falls at least when a bid wins, shape (bids,).
         share: how much of each bid wins in the relaxed solution, shape (bids,).
     """
@@ -210,11 +215,13 @@ class Relaxation:
         self._rows = program.rows
         self.has_differences = False
         if len(packing) > MOST_BIDS:
-            # The interior-point method is faster on differences; the simplex, which cliques call for, is not.
+            # The interior-point method is faster on differences; the simplex, which cliques call
+            # for, is not.
             differences = as_differences(program, self._jobs)
             self.has_differences = differences.nonzeros < program.nonzeros
             program = differences if self.has_differences else program
-        # Of a bid for each bidder presolve finds little, and looks for it for seconds that no limit ends.
+        # Of a bid for each bidder presolve finds little, and looks for it for seconds that no limit
+        # ends.
         self._solver = RelaxedSolver(program, clock, is_small=len(packing.first) == len(packing))
 
     def solve(self, time_limit_s: float) -> Relaxed | None:

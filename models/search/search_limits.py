@@ -20,12 +20,13 @@ class SearchLimits:
 
     Attributes:
         deadline: when to stop, by ``clock`` (seconds); None when only ``steps`` count.
-        steps: steps to make at most; None when only the clock counts. Where there are both, steps count, and
-            what is done depends on the clock only once the deadline has come.
+        steps: steps to make at most; None when only the clock counts. Where there are both, steps
+            count, and what is done depends on the clock only once the deadline has come.
         seed: of every random choice.
         solves: whether HiGHS gets programs that are small enough; otherwise there is search alone.
         parameters: what steers the search.
-        ends: whether the model is stated at the end though nothing is proved: not where more search follows.
+        ends: whether the model is stated at the end though nothing is proved: not where more search
+            follows.
     """
 
     deadline: float | None

@@ -16,29 +16,33 @@ class SearchParameters:
 
     Attributes:
         moves: exchanges of a step that is counted.
-        move_share: share of the time for moves where a clock counts; ``move_share_beside_repairs`` and
-            ``move_share_beside_swaps`` where these take turns with them.
+        move_share: share of the time for moves where a clock counts; ``move_share_beside_repairs``
+            and ``move_share_beside_swaps`` where these take turns with them.
         swap_share: share of the time for swaps.
         step_s: seconds that a step lasts at least where a clock counts.
-        repair_choice: bids of a job, on average, from which on destroying and repairing pays though each bid
-            takes all of its rows.
+        repair_choice: bids of a job, on average, from which on destroying and repairing pays though
+            each bid takes all of its rows.
         repairs: repairs of a step that is counted.
-        only_moves: counted steps before small auctions join in; ``only_moves_share``: where a clock counts,
-            the share of the time before that.
+        only_moves: counted steps before small auctions join in; ``only_moves_share``: where a clock
+            counts, the share of the time before that.
         auction_every: from then on, of so many steps one is a small auction or a repair;
             ``auction_of_turns``: of so many such turns one is an auction where repairs pay.
         swap_turn: the place among ``auction_every`` steps at which swaps have their turn.
-        prefer_every: of so many steps one betters preference; ``merge_every``: of so many steps one looks for
-            the best award of all winners of several awards.
-        whole_at_once: bids that HiGHS is given whole at first where a clock counts; ``whole_counted``: where
-            steps are counted; ``whole_later``: once the gap is ``near``.
+        prefer_every: of so many steps one betters preference; ``merge_every``: of so many steps one
+            looks for the best award of all winners of several awards.
+        whole_at_once: bids that HiGHS is given whole at first where a clock counts;
+            ``whole_counted``: where steps are counted; ``whole_later``: once the gap is ``near``.
         first_whole: the step from which on, at powers of two, the whole program is tried again.
         whole_share: share of what is left of the time for a whole program.
-        branched: bids that branch and bound alone is given after the first step, where steps are counted.
-        near: gap below which HiGHS is given more bids than at once; ``nearly_proved``: any program whole.
-        program_share: share of the time that is kept for HiGHS at the end; ``stated_share``: of that, the
-            share in which the program may be stated; ``stated_entry_s``: seconds that an entry takes.
-        preference_share: share of the time for a proof of the preference once the sum of weights is proved.
+        branched: bids that branch and bound alone is given after the first step, where steps are
+            counted.
+        near: gap below which HiGHS is given more bids than at once; ``nearly_proved``: any program
+            whole.
+        program_share: share of the time that is kept for HiGHS at the end; ``stated_share``: of
+            that, the share in which the program may be stated; ``stated_entry_s``: seconds that an
+            entry takes.
+        preference_share: share of the time for a proof of the preference once the sum of weights is
+            proved.
         patience: steps without a better preference after which a proved award is left as it is.
     """
 

@@ -13,8 +13,8 @@ from aucsched import schedule
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.models.search.exchange_search import ExchangeSearch
 
-#: Functions between ``schedule`` and the moves: the pass, the decision, its award, the attempt, its rounds,
-#: the strategy, the winner determination, the search and its operator.
+#: Functions between ``schedule`` and the moves: the pass, the decision, its award, the attempt, its
+#: rounds, the strategy, the winner determination, the search and its operator.
 MOST = 9
 
 
