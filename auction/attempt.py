@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
@@ -21,23 +22,29 @@ from ..models.solve.solver import SolverStatus
 from .baseline import first_bids, first_fit_table
 from .ledger import Cluster, greedy
 from .options import StepOptions
-from .placements import Packer, bound_over_placements, packings
-from .rounds import RoundLimit, improved
-from .strategies import Solved, anytime, bid_options, exact, greedy_award, shown_preference
+from .placements import Packer, packings
+from .rounds import AnytimeStrategy
+from .strategies import (
+    AuctionStrategy,
+    ExactStrategy,
+    GreedyStrategy,
+    Solved,
+    StepLot,
+    bid_options,
+    shown_preference,
+    worth_of,
+)
 
 #: Above this a sum of weights is refused: floats, in which others read it, no longer hold every integer.
 LARGEST_SUM = 2**53
 #: The share of an attempt's time after which jobs bid where first-fit places them only.
 _FOR_BIDS = 0.5
-#: The shares of the time for the search over the first bids, and for rounds of new ones; the rest is for all.
-_FOR_SEARCH, _FOR_ROUNDS = 0.2, 0.55
-#: Times that building the arrays took which searching them once more, and stating the model, may take.
-_BUILDS = 3
-#: Rounds without a better award that end them: where the first bids' best is proved or work is limited, and
-#: where it is not.
-_PATIENCE, _OPEN_PATIENCE = 24, 100
-#: Under a work limit: steps of the search before rounds join in, and steps that a round counts as.
-_FIRST_STEPS, _STEPS_OF_ROUND = 32, 8
+#: By their names.
+STRATEGIES: Mapping[str, AuctionStrategy] = {
+    "anytime": AnytimeStrategy(),
+    "exact": ExactStrategy(),
+    "greedy": GreedyStrategy(),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -102,12 +109,11 @@ def attempt(
     weights = bid_weights(bids.table, options.objective)
     _check_sum(weights, bids.table.job)
     made = clock()
-    solve = greedy_award if options.is_greedy else exact
     first, start = starts_of(bids, cluster, options)
-    if options.is_anytime:
-        solved, bids = _in_rounds(bids, weights, start, cluster, options, deadline)
-    else:
-        solved = solve(bids, weights, start, cluster, options, deadline)
+    lot = StepLot(
+        bids=bids, weights=weights, first=start, cluster=cluster, options=options, deadline=deadline
+    )
+    solved, bids = STRATEGIES[options.chosen_strategy].solve(lot)
     begun = _first_award(first, bids, cluster, options)
     solved = _not_below(begun, solved, cluster, options)
     if not bids.complete:
@@ -135,53 +141,6 @@ def attempt(
         earlier=solved.earlier if solved.answer.table is bids.table else (),
         first=_start_of(begun, bids) if _may_be_first(solved, begun[1], options) else None,
     )
-
-
-def _in_rounds(
-    bids: Bids,
-    weights: list[Weight],
-    first: IntArray,
-    cluster: Cluster,
-    options: StepOptions,
-    deadline: float | None,
-) -> tuple[Solved, Bids]:
-    """Search the bids; then, with what is left of the time or work, let jobs bid anew in rounds."""
-    if options.most_work is None and deadline is not None:
-        now = options.clock()
-        left_s = max(0.0, deadline - now)
-        searched = now + _FOR_SEARCH * left_s
-        solved = anytime(bids, weights, first, cluster, options, searched, ends=False)
-        if solved.proved and _is_best_of_all(solved, cluster, options, deadline):
-            return solved, bids
-        # Stating as many bids again takes a while: where there is no time for it, rounds have the rest.
-        is_short = (1 - _FOR_SEARCH - _FOR_ROUNDS) * left_s < _BUILDS * (solved.built - now)
-        end = deadline if is_short else now + (_FOR_SEARCH + _FOR_ROUNDS) * left_s
-        limit = RoundLimit(deadline=end, patience=_PATIENCE if solved.proved else _OPEN_PATIENCE)
-        solved, bids = improved(solved, bids, solved, cluster, options, limit)
-        if solved.proved or is_short:
-            return solved, bids
-        # What is left of the time is for the model over all bids, those of the rounds among them.
-        weights = bid_weights(bids.table, options.objective)
-        without_export = replace(options, export="")
-        return anytime(bids, weights, solved.answer.chosen, cluster, without_export, deadline), bids
-    solved = anytime(bids, weights, first, cluster, options, deadline)
-    rounds = max(0, (options.most_work or 0) - _FIRST_STEPS) // _STEPS_OF_ROUND
-    if not rounds:
-        return solved, bids
-    # The same start whatever the limit, so that more work is never worse.
-    start = anytime(bids, weights, first, cluster, replace(options, work_limit=_FIRST_STEPS), deadline)
-    limit = RoundLimit(deadline=deadline, steps=rounds, patience=_PATIENCE)
-    return improved(solved, bids, start, cluster, options, limit)
-
-
-def _is_best_of_all(solved: Solved, cluster: Cluster, options: StepOptions, deadline: float) -> bool:
-    """Return whether no placement of the jobs, whoever bids there, could be worth more."""
-    table = solved.answer.table
-    if options.objective != "priority" or any(demand.worth is not None for demand in table.demands):
-        return False
-    left_s = max(0.0, deadline - options.clock())
-    bound = bound_over_placements(table.demands, cluster.columns, left_s)
-    return bound is not None and worth_of(table, solved.answer.chosen, options) >= bound
 
 
 def bids_of_step(
@@ -294,11 +253,6 @@ def _not_below(
         proved=False,
         preferred=0.0 if shown is None else float(shown[first].sum()),
     )
-
-
-def worth_of(table: BidTable, chosen: IntArray, options: StepOptions) -> Fraction:
-    """Return the exact sum of what some bids count."""
-    return sum_of(bid_weights(table, options.objective), chosen)
 
 
 def _check_sum(weights: list[Weight], job: IntArray) -> None:

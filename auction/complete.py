@@ -21,10 +21,10 @@ from ..cluster.resources.demand import Demand
 from ..cluster.schedule import Sizes
 from ..models.model import priority_weights, sum_of
 from ..models.solve.solver import SolverStatus
-from .attempt import AttemptResult, worth_of
+from .attempt import AttemptResult
 from .ledger import Cluster, FreeState, what_is_left
 from .options import StepOptions
-from .strategies import bid_options, shown_preference
+from .strategies import bid_options, shown_preference, worth_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from ..bidgen.table import BidTable
 from ..cluster.resources.capacity import FloatArray, IntArray
 from ..cluster.schedule import Sizes
 from ..formats.binary import write_bytes
-from ..models.model import Answer, Model, ModelInput, Weight
+from ..models.model import Answer, Model, ModelInput, Weight, bid_weights, sum_of
 from ..models.search.packing import Packing, packing_of
 from ..models.search.search_limits import SearchLimits
 from ..models.solve.exact import integer_weights, largest_sum
@@ -54,50 +55,81 @@ class Solved:
     earlier: tuple[IntArray, ...] = ()
 
 
-def exact(
-    bids: Bids,
-    weights: list[Weight],
-    first: IntArray,
-    cluster: Cluster,
-    options: StepOptions,
-    deadline: float | None,
-) -> Solved:
-    """Solve the papers' model, stated in PuLP, with HiGHS; where there is no time to state it, nothing is."""
-    guards = cluster.guards
-    is_short = _stating_s(bids, cluster, options) > _for_stating_s(options, deadline)
-    if is_short and not options.export:
-        return _unsolved(first, bids, cluster, options)
-    stated = state(bids.table, cluster, options)
-    program = stated.program
-    start = stated.start(_quick_award(bids, first, cluster, weights, stated))
-    built = options.clock()
-    if options.export:
-        export(stated, options.export, weighted=options.weights == "paper")
-    values, status, proved, bound = _solved(stated, start, options, deadline)
-    answer = stated.answer(values)
-    # Placements without bids are nothing that was asked for.
-    asked = bids.table if options.auction.has_bids else answer.table
-    sound = _sound(answer, asked, cluster)
-    if len(sound) < len(answer.chosen):
-        kept = np.repeat(np.isin(np.arange(len(asked)), sound), asked.lengths)
-        table = answer.table.with_cores(np.where(kept, answer.table.cores, asked.cores))
-        answer = replace(answer, table=table, chosen=sound)
-        proved, status = False, SolverStatus.FEASIBLE_AT_LIMIT
-    if not proved and options.weights == "lexicographic" and options.auction.has_bids:
-        filled = greedy(answer.table, cluster.columns, answer.chosen.tolist(), guards)
-        answer = replace(answer, chosen=np.array(filled, np.int64))
-    preferred = (
-        stated.preference() @ values if answer.preference is None else answer.preference[answer.chosen].sum()
-    )
-    return Solved(
-        answer=answer,
-        status=status,
-        proved=proved,
-        bound=bound,
-        preferred=float(preferred),
-        sizes=_sizes(bids, program.columns, program.rows, program.nonzeros),
-        built=built,
-    )
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class StepLot:
+    """What one auction of a step is decided over.
+
+    Attributes:
+        bids, weights: the bids, and what each counts.
+        first: the award to begin with.
+        cluster, options: what the bids are on, and the options of the step.
+        deadline: when to be done, by the options' clock (seconds); None: only work counts.
+    """
+
+    bids: Bids
+    weights: list[Weight]
+    first: IntArray
+    cluster: Cluster
+    options: StepOptions
+    deadline: float | None
+
+    @property
+    def table(self) -> BidTable:
+        """The bids as columns."""
+        return self.bids.table
+
+
+class AuctionStrategy(Protocol):
+    """How an award is found."""
+
+    def solve(self, lot: StepLot) -> tuple[Solved, Bids]:
+        """Return the award, and the bids that it was chosen from: those of the lot, or more."""
+        ...
+
+
+class ExactStrategy:
+    """HiGHS over all bids at once."""
+
+    def solve(self, lot: StepLot) -> tuple[Solved, Bids]:
+        """Solve the papers' model, stated in PuLP; where there is no time to state it, first-fit stands."""
+        bids, cluster, options = lot.bids, lot.cluster, lot.options
+        is_short = _stating_s(lot) > _for_stating_s(options, lot.deadline)
+        if is_short and not options.export:
+            return _unsolved(lot), bids
+        stated = state(bids.table, cluster, options)
+        program = stated.program
+        start = stated.start(_quick_award(lot, stated))
+        built = options.clock()
+        if options.export:
+            export(stated, options.export, weighted=options.weights == "paper")
+        values, status, proved, bound = _solved(stated, start, options, lot.deadline)
+        answer = stated.answer(values)
+        # Placements without bids are nothing that was asked for.
+        asked = bids.table if options.auction.has_bids else answer.table
+        sound = _sound(answer, asked, cluster)
+        if len(sound) < len(answer.chosen):
+            kept = np.repeat(np.isin(np.arange(len(asked)), sound), asked.lengths)
+            table = answer.table.with_cores(np.where(kept, answer.table.cores, asked.cores))
+            answer = replace(answer, table=table, chosen=sound)
+            proved, status = False, SolverStatus.FEASIBLE_AT_LIMIT
+        if not proved and options.weights == "lexicographic" and options.auction.has_bids:
+            filled = greedy(answer.table, cluster.columns, answer.chosen.tolist(), cluster.guards)
+            answer = replace(answer, chosen=np.array(filled, np.int64))
+        preferred = (
+            stated.preference() @ values
+            if answer.preference is None
+            else answer.preference[answer.chosen].sum()
+        )
+        solved = Solved(
+            answer=answer,
+            status=status,
+            proved=proved,
+            bound=bound,
+            preferred=float(preferred),
+            sizes=_sizes(bids, program.columns, program.rows, program.nonzeros),
+            built=built,
+        )
+        return solved, bids
 
 
 def _sound(answer: Answer, asked: BidTable, cluster: Cluster) -> IntArray:
@@ -116,9 +148,9 @@ def _sound(answer: Answer, asked: BidTable, cluster: Cluster) -> IntArray:
     return np.array(sound, np.int64)
 
 
-def _stating_s(bids: Bids, cluster: Cluster, options: StepOptions) -> float:
+def _stating_s(lot: StepLot) -> float:
     """Return about how long PuLP takes to state the program: by what it holds, not by the machine's speed."""
-    return _STATED_S * options.auction.nonzeros(model_input(bids.table, cluster, options))
+    return _STATED_S * lot.options.auction.nonzeros(model_input(lot.table, lot.cluster, lot.options))
 
 
 def _for_stating_s(options: StepOptions, deadline: float | None) -> float:
@@ -128,78 +160,66 @@ def _for_stating_s(options: StepOptions, deadline: float | None) -> float:
     return deadline - options.clock() if options.most_work is None else _FOR_STATING * options.most_s
 
 
-def _unsolved(first: IntArray, bids: Bids, cluster: Cluster, options: StepOptions) -> Solved:
+def _unsolved(lot: StepLot) -> Solved:
     """Return first-fit's award over the bids: there is no time for more."""
-    shown = shown_preference(bids.table, cluster, options)
+    shown = shown_preference(lot.table, lot.cluster, lot.options)
     return Solved(
-        answer=Answer(table=bids.table, chosen=first, preference=shown),
+        answer=Answer(table=lot.table, chosen=lot.first, preference=shown),
         status=SolverStatus.FEASIBLE_AT_LIMIT,
         proved=False,
         bound=None,
-        preferred=0.0 if shown is None else float(shown[first].sum()),
-        sizes=_sizes(bids, 0, 0, 0),
-        built=options.clock(),
+        preferred=0.0 if shown is None else float(shown[lot.first].sum()),
+        sizes=_sizes(lot.bids, 0, 0, 0),
+        built=lot.options.clock(),
     )
 
 
-def greedy_award(
-    bids: Bids,
-    weights: list[Weight],
-    first: IntArray,
-    cluster: Cluster,
-    options: StepOptions,
-    deadline: float | None,
-) -> Solved:
-    """Take first-fit's award or a better greedy one; nothing is proved and no limit reached.
+class GreedyStrategy:
+    """Greedy awards; nothing is proved and no limit reached."""
 
-    The first bids of a balanced mix are the award: greedy orders by worth would undo their order.
-    """
-    del deadline
-    table = bids.table
-    preference, shown = preferences(table, cluster, options)
-    packing = packing_of(table, cluster.columns, cluster.guards)
-    built = options.clock()
-    _export_bids(table, cluster, options)
-    tied = _tied(preference, table, cluster)
-    chosen = first
-    if cluster.placer is None:
-        chosen = determine(packing, weights, tied, first, _limits(options, None), "greedy").award
-    return Solved(
-        answer=Answer(table=table, chosen=chosen, preference=shown),
-        status=SolverStatus.FEASIBLE_AT_LIMIT,
-        proved=False,
-        bound=None,
-        preferred=float(shown[chosen].sum()),
-        sizes=_packed_sizes(bids, packing),
-        built=built,
-    )
+    def solve(self, lot: StepLot) -> tuple[Solved, Bids]:
+        """Take first-fit's award or a better greedy one.
+
+        The first bids of a balanced mix are the award: greedy orders by worth would undo their order.
+        """
+        table, cluster, options = lot.table, lot.cluster, lot.options
+        preference, shown = preferences(table, cluster, options)
+        packing = packing_of(table, cluster.columns, cluster.guards)
+        built = options.clock()
+        _export_bids(table, cluster, options)
+        tied = _tied(preference, table, cluster)
+        chosen = lot.first
+        if cluster.placer is None:
+            limits = _limits(options, None)
+            chosen = determine(packing, lot.weights, tied, lot.first, limits, "greedy").award
+        solved = Solved(
+            answer=Answer(table=table, chosen=chosen, preference=shown),
+            status=SolverStatus.FEASIBLE_AT_LIMIT,
+            proved=False,
+            bound=None,
+            preferred=float(shown[chosen].sum()),
+            sizes=_packed_sizes(lot.bids, packing),
+            built=built,
+        )
+        return solved, lot.bids
 
 
-def anytime(
-    bids: Bids,
-    weights: list[Weight],
-    first: IntArray,
-    cluster: Cluster,
-    options: StepOptions,
-    deadline: float | None,
-    *,
-    ends: bool = True,
-) -> Solved:
+def searched(lot: StepLot, *, ends: bool = True) -> Solved:
     """Search: an award at once, better ones with time; then the model over what could still be better."""
-    table, guards = bids.table, cluster.guards
+    table, cluster, options = lot.table, lot.cluster, lot.options
     _export_bids(table, cluster, options)
     preference, shown = preferences(table, cluster, options)
     if cluster.placer is not None:
         # The search is as choosy as first bids, which take the nodes that are closest together.
         preference = np.maximum(_tied(preference, table, cluster), 0.0)
-    packing = packing_of(table, cluster.columns, guards)
+    packing = packing_of(table, cluster.columns, cluster.guards)
     built = options.clock()
     found = determine(
         packing,
-        weights,
+        lot.weights,
         preference,
-        first,
-        replace(_limits(options, deadline), ends=ends),
+        lot.first,
+        replace(_limits(options, lot.deadline), ends=ends),
         state=_model_over(table, cluster, options),
     )
     return Solved(
@@ -208,7 +228,7 @@ def anytime(
         proved=found.proved,
         bound=found.bound,
         preferred=float(shown[found.award].sum()),
-        sizes=_packed_sizes(bids, packing),
+        sizes=_packed_sizes(lot.bids, packing),
         built=built,
         earlier=found.earlier,
     )
@@ -294,6 +314,11 @@ def shown_preference(table: BidTable, cluster: Cluster, options: StepOptions) ->
     return preferences(table, cluster, options)[1] if options.auction.has_bids else None
 
 
+def worth_of(table: BidTable, chosen: IntArray, options: StepOptions) -> Fraction:
+    """Return the exact sum of what some bids count."""
+    return sum_of(bid_weights(table, options.objective), chosen)
+
+
 def bid_options(options: StepOptions) -> BidOptions:
     """Return how a step's bids are made."""
     return BidOptions(
@@ -327,16 +352,14 @@ def _solved(
     return solution.values, solution.status, solution.proved, reached
 
 
-def _quick_award(
-    bids: Bids, first: IntArray, cluster: Cluster, weights: list[Weight], stated: Model
-) -> IntArray:
+def _quick_award(lot: StepLot, stated: Model) -> IntArray:
     """Return the better of first-fit by priority and greedy by priority over the bids."""
-    table, columns, guards = bids.table, cluster.columns, cluster.guards
+    table, cluster = lot.table, lot.cluster
     preference = stated.preference()
     preference = preference[: len(table)] if len(preference) >= len(table) else np.zeros(len(table))
     best = max(
-        (first.tolist(), greedy(table, columns, (), guards)),
-        key=lambda chosen: (sum(weights[bid] for bid in chosen), float(preference[chosen].sum())),
+        (lot.first.tolist(), greedy(table, cluster.columns, (), cluster.guards)),
+        key=lambda chosen: (sum(lot.weights[bid] for bid in chosen), float(preference[chosen].sum())),
     )
     return np.array(best, np.int64)
 
