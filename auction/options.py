@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ..cluster.errors import OptionError
@@ -15,6 +16,7 @@ from ..models.aucsched2 import Aucsched2
 from ..models.aucsched3 import Aucsched3
 from ..models.ipsched import Ipsched
 from ..models.model import Model
+from ..models.search.search_parameters import DEFAULT_PARAMETERS, SearchParameters, parameters_from
 
 #: The models in the order of the thesis.
 MODELS_BY_NAME: Mapping[str, type[Model]] = {
@@ -76,6 +78,8 @@ class StepOptions(StepRecord):
         if (self.workers > 1 or self.dask) and not self.is_anytime:
             name = "dask" if self.dask else "workers"
             raise OptionError(f"{name}: only strategy anytime takes a cluster in parts")
+        if self.steering is not DEFAULT_PARAMETERS and not self.is_anytime:
+            raise OptionError("search_parameters: only strategy anytime searches")
         if self.balance:
             self._check_balance()
         has_bids = self.auction.has_bids
@@ -89,6 +93,11 @@ class StepOptions(StepRecord):
                 raise OptionError("strategy: anytime has lexicographic weights only")
             searched = " and ".join(name for name, one in MODELS_BY_NAME.items() if one.is_searched)
             raise OptionError(f"strategy: anytime is for {searched}, not {self.model}")
+
+    @cached_property
+    def steering(self) -> SearchParameters:
+        """What steers the search."""
+        return parameters_from(self.search_parameters or "", "search_parameters")
 
     @property
     def auction(self) -> type[Model]:

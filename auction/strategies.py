@@ -235,7 +235,13 @@ def searched(lot: StepLot, *, ends: bool = True) -> Solved:
 
 
 def _limits(options: StepOptions, deadline: float | None) -> SearchLimits:
-    return SearchLimits(deadline=deadline, steps=options.most_work, seed=options.seed, clock=options.clock)
+    return SearchLimits(
+        deadline=deadline,
+        steps=options.most_work,
+        seed=options.seed,
+        clock=options.clock,
+        parameters=options.steering,
+    )
 
 
 def _model_over(

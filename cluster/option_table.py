@@ -212,6 +212,13 @@ class StepRecord(AuctionOptions, ModelOption):
         default="corrected",
         readers=(STEP, SWEEP),
     )
+    search_parameters: Option[str | None] = _option(
+        "Numbers that steer the search of strategy anytime: moves=50, or several with colons between "
+        "(moves=50:near=0.02).",
+        unit="NAME=NUMBER",
+        default="those that were measured",
+        readers=(STEP, SWEEP),
+    )
     workers: Option[int] = _count(
         "Processes that search in parallel, each on parts of the cluster (--part-nodes). Under a work limit "
         "their number changes only the time.",

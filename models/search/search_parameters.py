@@ -97,19 +97,39 @@ _DEFAULTS: dict[str, Any] = {one.name: one.default for one in fields(SearchParam
 DEFAULT_PARAMETERS = SearchParameters()
 
 
-def parameters_of(given: SearchParameters | Mapping[str, float] | None) -> SearchParameters:
+def parameters_of(
+    given: SearchParameters | Mapping[str, float] | None, option: str = "parameters"
+) -> SearchParameters:
     """Return the parameters that a caller gives, some of them by name; None: the defaults.
 
     Raises:
         OptionError: there is no such parameter, or its value cannot be used.
     """
     if given is None or isinstance(given, SearchParameters):
-        return given or DEFAULT_PARAMETERS
+        return DEFAULT_PARAMETERS if given is None else given
+    if not given:
+        return DEFAULT_PARAMETERS
     for name in given:
         if name not in _DEFAULTS:
-            raise OptionError(f"parameters: {name}: there is no such one{did_you_mean(name, _DEFAULTS)}")
+            raise OptionError(f"{option}: {name}: there is no such one{did_you_mean(name, _DEFAULTS)}")
     whole = {
         name: int(value) if isinstance(_DEFAULTS[name], int) and value == int(value) else value
         for name, value in given.items()
     }
     return SearchParameters(**whole)  # type: ignore[arg-type]
+
+
+def parameters_from(text: str, option: str) -> SearchParameters:
+    """Return the parameters of a text: ``moves=50:near=0.02``; of an empty one the defaults.
+
+    Raises:
+        OptionError: a part is none of these; names the option.
+    """
+    given: dict[str, float] = {}
+    for part in filter(None, text.split(":")):
+        name, _, number = part.partition("=")
+        try:
+            given[name] = float(number)
+        except ValueError:
+            raise OptionError(f"{option}: {part!r} is not NAME=NUMBER") from None
+    return parameters_of(given, option)

@@ -388,3 +388,18 @@ def test_no_job_is_awarded_more_memory_than_an_amount_may_be() -> None:
     for model in MODELS:
         result = schedule(snapshot([{"name": "n1", "cores": 8}], jobs), model=model, reserve=0)
         assert reasons(result) == {"J1": "no_fit", "J2": "no_fit"}
+
+
+def test_what_steers_the_search_is_an_option() -> None:
+    cluster = tiny(3)
+    plain = schedule(cluster, work_limit=5)
+    steered = schedule(cluster, work_limit=5, search_parameters="moves=1:near=0.02")
+    assert steered.objective.priority == plain.objective.priority
+    for text, says in (
+        ("move=1", "search_parameters: move: there is no such one"),
+        ("moves", "search_parameters: 'moves' is not NAME=NUMBER"),
+    ):
+        with pytest.raises(OptionError, match=says):
+            schedule(cluster, search_parameters=text)
+    with pytest.raises(OptionError, match="only strategy anytime searches"):
+        schedule(cluster, strategy="exact", search_parameters="moves=1")
