@@ -37,7 +37,7 @@ from ..cluster.schedule import (
 from ..cluster.snapshot import Snapshot
 from ..formats.native.read import snapshot_of
 from ..models.search.compiled_search import load_within
-from ..models.search.exchange_search import FEW_BIDS
+from ..models.search.operators import FEW_BIDS
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from .attempt import AttemptResult, attempt

@@ -1,7 +1,7 @@
 """An award at once, a better one with time, and a bound with it.
 
 Greedy → prices and price-guided awards → better prices, the relaxation and cliques (bounding.py) →
-moves (exchange_search.py), swaps (swapping.py), dives (destroy_repair.py), small auctions and
+moves, swaps and repairs (operators.py), small auctions and
 merges of awards (neighbourhoods.py) in turn → HiGHS on what is left, when that is little. What is
 done is a fixed sequence: the clock, or a number of steps, only ends it, so that more is never
 worse.
@@ -20,14 +20,12 @@ from ..solve.lexicographic import SolveSettings, WindowSolution, solve_lexicogra
 from ..solve.solver import SolverStatus
 from .bounding import Bounding, Relaxed
 from .compiled_search import compiled_swaps
-from .destroy_repair import DestroyRepair
-from .exchange_search import ExchangeSearch, greedy_by
 from .neighbourhoods import SmallAuction, SmallAuctions
+from .operators import DestroyRepair, ExchangeSearch, Swapping, greedy_by
 from .packing import SCALE, Packing, Worth
 from .prices import SearchPrices
 from .proving import best_among
 from .search_limits import Found, SearchLimits, Stating
-from .swapping import Swapping
 
 #: More steps, and moves, than anyone waits for.
 _ENDLESS = 10**9

@@ -22,7 +22,7 @@ from ...cluster.resources.capacity import FloatArray, IntArray
 from ...cluster.schedule import Status
 from ..search.anytime import AnytimeSearch
 from ..search.compiled_search import load_within
-from ..search.exchange_search import FEW_BIDS
+from ..search.operators import FEW_BIDS
 from ..search.packing import Packing
 from ..search.quick import solve_quick
 from ..search.reductions import reduced

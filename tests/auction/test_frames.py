@@ -11,7 +11,7 @@ from random_snapshots import random_document
 
 from aucsched import schedule
 from aucsched.formats.native.read import parse_snapshot
-from aucsched.models.search.exchange_search import ExchangeSearch
+from aucsched.models.search.operators import ExchangeSearch
 
 #: Functions between ``schedule`` and the moves: the pass, the decision, its award, the attempt, its
 #: rounds, the strategy, the winner determination, the search and its operator.

@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
-from aucsched.models.search import destroy_repair, exchange_search
+from aucsched.models.search import operators
 from aucsched.models.search.anytime import AnytimeSearch
 from aucsched.models.search.compiled_search import Dives, as_lists, compiled_dives
-from aucsched.models.search.destroy_repair import DestroyRepair
-from aucsched.models.search.exchange_search import greedy_by
+from aucsched.models.search.operators import DestroyRepair, greedy_by
 from aucsched.models.search.packing import Packing, Worth
 from aucsched.models.search.prices import find_prices, runs_of
 from aucsched.models.search.repair_kernel import COUNTS, RANDOM, Dive, make_dives
@@ -156,8 +155,7 @@ def test_a_search_with_dives_finds_the_same_without_numba(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(DestroyRepair, "run", run)
     compiled = found()
-    monkeypatch.setattr(destroy_repair, "is_loaded", lambda: False)
-    monkeypatch.setattr(exchange_search, "is_loaded", lambda: False)
-    monkeypatch.setattr(exchange_search, "compiled_loop", lambda: None)
+    monkeypatch.setattr(operators, "is_loaded", lambda: False)
+    monkeypatch.setattr(operators, "compiled_loop", lambda: None)
     assert found() == compiled
     assert sorted(set(dived)) == [False, True]

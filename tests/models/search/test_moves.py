@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
 from aucsched.cluster.kernels import harness
-from aucsched.models.search import compiled_search, exchange_search
+from aucsched.models.search import compiled_search, operators
 from aucsched.models.search.anytime import AnytimeSearch
-from aucsched.models.search.exchange_search import ExchangeSearch, greedy_by
+from aucsched.models.search.operators import ExchangeSearch, greedy_by
 from aucsched.models.search.packing import Packing, Worth
 from aucsched.models.search.search_columns import rows_of
 from aucsched.models.search.search_limits import SearchLimits
@@ -27,7 +27,7 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "emulated-1408-queue.json"
 
 
 def in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange_search, "compiled_loop", lambda: None)
+    monkeypatch.setattr(operators, "compiled_loop", lambda: None)
 
 
 @given(SEEDS)
@@ -155,7 +155,7 @@ def searched(packing: Packing, worth: Worth, steps: int) -> tuple[list[int], obj
 def test_compiled_or_not_a_work_limit_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba")
     packing, worth = random_packing(2, jobs=400, rows=60)
-    assert len(packing) > exchange_search.FEW_BIDS
+    assert len(packing) > operators.FEW_BIDS
     fast = ExchangeSearch(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 1)
     assert fast.is_compiled
     fast.run(1500, lambda: False)
@@ -217,7 +217,7 @@ def test_a_clock_that_runs_never_waits_for_the_compiler(monkeypatch: pytest.Monk
         raise AssertionError("loaded while the clock ran")
 
     as_if_nothing_were_loaded(monkeypatch)
-    monkeypatch.setattr(exchange_search, "compiled_loop", forbidden)
+    monkeypatch.setattr(operators, "compiled_loop", forbidden)
     ticks = iter(range(10**6))
     limits = SearchLimits(deadline=300.0, steps=None, seed=0, clock=lambda: float(next(ticks)))
     found = AnytimeSearch(packing, list(worth.weights), worth.preference, NOTHING, limits).run()

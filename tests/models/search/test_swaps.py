@@ -13,12 +13,11 @@ from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
 from aucsched.models.search.anytime import AnytimeSearch
 from aucsched.models.search.compiled_search import as_lists, compiled_swaps
-from aucsched.models.search.exchange_search import ExchangeSearch, greedy_by
 from aucsched.models.search.moves import MoveProblem
+from aucsched.models.search.operators import ExchangeSearch, Swapping, greedy_by
 from aucsched.models.search.packing import Packing, Worth
 from aucsched.models.search.search_columns import rows_of, swaps_at
 from aucsched.models.search.search_limits import SearchLimits
-from aucsched.models.search.swapping import Swapping
 from aucsched.models.search.swaps import (
     BEST,
     COUNTS,

@@ -14,7 +14,7 @@ from instances.families import auction_text
 
 from aucsched import BidArrays, InputError, OptionError, Status, Winners, winners
 from aucsched.formats.auctions.read_auction import load_auction
-from aucsched.models.search import exchange_search
+from aucsched.models.search import operators
 from aucsched.models.winners import portfolio
 from aucsched.models.winners.determine import winners_of
 from aucsched.models.winners.instance import ProblemInstance, read_lot
@@ -311,8 +311,8 @@ def test_plain_python_does_the_same_with_whole_goods(
 ) -> None:
     pytest.importorskip("numba")
     compiled = winners_of(whole_goods, work_limit=12, seed=1)
-    monkeypatch.setattr(exchange_search, "compiled_loop", lambda: None)
-    monkeypatch.setattr(exchange_search, "is_loaded", lambda: False)
+    monkeypatch.setattr(operators, "compiled_loop", lambda: None)
+    monkeypatch.setattr(operators, "is_loaded", lambda: False)
     plain = winners_of(whole_goods, work_limit=12, seed=1)
     assert (plain.chosen, plain.bound, plain.prices) == (compiled.chosen, compiled.bound, compiled.prices)
 

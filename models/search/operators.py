@@ -1,8 +1,17 @@
-"""Exchange and complete: from one award to the next, tens of thousands of moves a second (moves.py).
+"""What makes other awards of the one at hand by compiled loops: exchanges, repairs and swaps.
 
-Cycles of moves begin with an empty machine and warm, where a move that loses a little may stand, and end
-cold; kinds of cycles take turns, and each turn is twice as long as the one before. No clock takes part: the
-same seed makes the same moves, compiled or not.
+Exchange and complete: from one award to the next, tens of thousands of moves a second (moves.py).
+Cycles of moves begin with an empty machine and warm, where a move that loses a little may stand,
+and end cold; kinds of cycles take turns, and each turn is twice as long as the one before.
+
+Destroy and repair: some winners leave, and what is free is auctioned again, price by price
+(repair_kernel.py). Where bids are long and hold parts of nodes, one such dive over a third of the
+machine finds what exchanges of a few winners do not.
+
+Swaps: from one award to the next by the bids that add most (swaps.py), where every row is hard.
+Each looks at all bids: there are none without numba.
+
+No clock takes part: the same seed makes the same moves, compiled or not.
 """
 
 from __future__ import annotations
@@ -13,10 +22,14 @@ from typing import TypeVar
 import numpy as np
 
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
-from .compiled_search import Loop, as_lists, compiled_loop, is_loaded
+from . import repair_kernel
+from . import swaps as swap_kernel
+from .compiled_search import Dives, Loop, Swap, as_lists, compiled_dives, compiled_loop, is_loaded
 from .moves import BEST, BEST_LIKED, KEPT, Floats, MoveProblem, MoveState, make_moves
 from .packing import Packing, Worth
-from .search_columns import Cycles, JobRows, first_counters, rows_of, weights_of
+from .repair_kernel import DIVES, Dive, DiveBids, make_dives
+from .search_columns import Cycles, JobRows, bids_of, dive_at, first_counters, rows_of, swaps_at, weights_of
+from .swaps import FAR
 
 #: Moves of the first cycle.
 _FIRST_CYCLE = 1000
@@ -221,3 +234,146 @@ def greedy_by(packing: Packing, order: IntArray) -> IntArray:
                 has_won[job[bid]] = True
                 award.append(bid)
     return np.sort(np.array(award, np.int64))
+
+
+#: How often bids are taken between two looks at the clock, compiled and not.
+_REPAIR_CHUNK, _PLAIN_REPAIR_CHUNK = 16, 1
+
+
+class DestroyRepair:
+    """The award at hand, the best one met, and dives from one to the next, each begun at the same prices.
+
+    Columns are made when the first dive is wanted: many searches end before. ``is_plain``: dives are not
+    compiled.
+    """
+
+    _bids: DiveBids
+    _loop: Dives
+
+    def __init__(self, packing: Packing, worth: Worth, price: FloatArray, start: IntArray, seed: int) -> None:
+        self._packing = packing
+        self._worth = worth
+        self._price = price
+        self._made: Dive | None = None
+        self.is_plain = True
+        self._counter = np.zeros(repair_kernel.COUNTS, np.int64)
+        # As srand48 does, but another sequence than the moves'.
+        self._counter[repair_kernel.RANDOM] = ((seed % (1 << 32)) << 16) + 0x5EED
+        self.award, self.best = start, worth.of(start)
+
+    @property
+    def _state(self) -> Dive:
+        if self._made is None:
+            compiled = compiled_dives() if is_loaded() else None
+            self.is_plain = compiled is None
+            self._loop = compiled or make_dives
+            self._arrays = bids_of(self._packing, self._worth)
+            self._bids = as_lists(self._arrays) if self.is_plain else self._arrays
+            self._made = self._first_state()
+        return self._made
+
+    def _first_state(self) -> Dive:
+        """Return the state from which dives start at the best award."""
+        counter = self._counter if self._made is None else np.array(self._made.counter)
+        state = dive_at(self.award, self._arrays, counter)
+        return as_lists(state) if self.is_plain else state
+
+    def adopt(self, award: IntArray, value: tuple[int, float]) -> None:
+        """Go on from an award that is better than the best."""
+        if value > self.best:
+            self.award, self.best = award, value
+            if self._made is not None:
+                self._made = self._first_state()
+
+    @property
+    def ended(self) -> int:
+        """How many dives have ended."""
+        return 0 if self._made is None else int(self._made.counter[DIVES])
+
+    def run(self, dives: int, is_over: Callable[[], bool]) -> None:
+        """Dive so many times, fewer when the time is up; a dive that it breaks off goes on the next time."""
+        if not len(self._packing):
+            return
+        state = self._state
+        before, end = _best_of(state), state.counter[DIVES] + dives
+        price = self._price.tolist() if self.is_plain else self._price
+        chunk = _PLAIN_REPAIR_CHUNK if self.is_plain else _REPAIR_CHUNK
+        while state.counter[DIVES] < end and not is_over():
+            self._loop(self._bids, state, price, chunk if dives > 1 else 1)
+        if _best_of(state) > before:
+            award = np.flatnonzero(np.asarray(state.best))
+            value = self._worth.of(award)
+            if value > self.best:
+                self.award, self.best = award, value
+
+
+def _best_of(state: Dive) -> tuple[int, int]:
+    """Return what the best award met counts, and how much it is liked."""
+    return int(state.counter[repair_kernel.BEST]), int(state.counter[repair_kernel.BEST_LIKED])
+
+
+#: Swaps between two looks at the clock.
+_SWAP_CHUNK = 500
+
+
+class Swapping:
+    """The best award met, and swaps from one to the next.
+
+    Args:
+        loop: makes swaps.
+        shape: bids and rows, as arrays (columns.py); all rows are hard.
+        worth: what awards are compared by.
+        gain: of each bid at prices, shape (bids,).
+        start: an award that fits.
+        seed: of every random choice.
+    """
+
+    def __init__(
+        self, loop: Swap, shape: MoveProblem, worth: Worth, gain: FloatArray, start: IntArray, seed: int
+    ) -> None:
+        self._loop = loop
+        self._shape = shape
+        self._worth = worth
+        self._gain = gain
+        counter = np.zeros(swap_kernel.COUNTS, np.int64)
+        # As srand48 does, but another sequence than the moves' and the dives'.
+        counter[swap_kernel.RANDOM] = ((seed % (1 << 32)) << 16) + 0x5A4B
+        self._state = swaps_at(start, shape, counter)
+        self.award, self.best = start, worth.of(start)
+
+    def adopt(self, award: IntArray, value: tuple[int, float]) -> None:
+        """Go on from an award that is better than the best so far; ends of runs are kept."""
+        if value > self.best:
+            self.award, self.best = award, value
+            before = self._state
+            begun = swaps_at(award, self._shape, np.array(before.counter))
+            self._state = begun._replace(ends=before.ends, worth=before.worth)
+
+    def guide(self, gain: FloatArray) -> None:
+        """Find bids promising by other prices."""
+        self._gain = gain
+
+    def narrow(self, pool: IntArray) -> None:
+        """Let in only some bids of those that may come in, ascending."""
+        gone = np.setdiff1d(np.asarray(self._shape.pool), pool)
+        np.asarray(self._state.adds)[gone] -= 2 * FAR
+        self._shape = self._shape._replace(pool=np.setdiff1d(np.asarray(self._shape.pool), gone))
+
+    def others(self) -> list[IntArray]:
+        """Return the awards at the ends of runs that are kept."""
+        ends = np.asarray(self._state.ends).reshape(swap_kernel.KEPT, -1)
+        return [np.flatnonzero(end) for end in ends if end.any()]
+
+    def run(self, swaps: int, is_over: Callable[[], bool]) -> None:
+        """Make so many swaps, fewer when the time is up."""
+        if not len(self._shape.pool):
+            return
+        state, before = self._state, int(self._state.counter[swap_kernel.BEST])
+        while swaps > 0 and not is_over():
+            self._loop(self._shape, state, self._gain, min(swaps, _SWAP_CHUNK))
+            swaps -= _SWAP_CHUNK
+        if int(state.counter[swap_kernel.BEST]) > before:
+            award = np.flatnonzero(np.asarray(state.best))
+            value = self._worth.of(award)
+            if value > self.best:
+                self.award, self.best = award, value
