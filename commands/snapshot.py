@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import click
 
 from ..cluster.errors import OptionError
+from ..cluster.option_fields import Option
+from .built_options import record_options
 from .groups import HelpGroup
 from .outputs import note
 
@@ -27,54 +29,42 @@ _YEAR_10000 = 253_402_300_800
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
 
 
-_ANSWERS = (
-    click.option("--jobs", type=_FILE, help="Output of squeue --json  [default: run it]"),
-    click.option(
-        "--nodes",
-        type=_FILE,
-        help="Output of scontrol show nodes --json, or 22.05's sinfo --json  [default: run it]",
-    ),
-    click.option(
-        "--topology",
-        type=_FILE,
-        help="topology.conf, topology.yaml, or output of scontrol show topology  [default: run it]",
-    ),
-    click.option("--job-detail", type=_FILE, help="Output of scontrol -d show job  [default: run it]"),
-    click.option(
-        "--partitions",
-        type=_FILE,
-        help="Output of scontrol show partitions, text or --json  [default: run it with squeue]",
-    ),
-    click.option(
-        "--licenses",
-        type=_FILE,
-        help="Output of scontrol show licenses, text or --json  [default: run it with squeue]",
-    ),
-    click.option(
-        "--reservations",
-        type=_FILE,
-        help="Output of scontrol show reservations, text or --json  [default: run it with squeue]",
-    ),
-    click.option(
-        "--limits",
-        type=_FILE,
-        help="Limits of QOS and associations: scontrol show assoc_mgr flags=qos,assoc, or sacctmgr -P show "
-        "qos and assoc, one after the other  [default: run it with squeue]",
-    ),
-    click.option("--conf", type=_FILE, help="Output of scontrol show config  [default: run it with squeue]"),
-    click.option(
-        "--priorities",
-        type=_FILE,
-        help="Output of sprio, or of squeue -o '%i %Q': saved priorities  [default: the queue's]",
-    ),
-)
+_RUN, _WITH_SQUEUE = "run it", "run it with squeue"
 
 
-def answer_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add an option for each of Slurm's answers: a file that stands for the live one."""
-    for option in reversed(_ANSWERS):
-        command = option(command)
-    return command
+@dataclass(kw_only=True)
+class AnswerFiles:
+    """A file for each of Slurm's answers, in place of the live one."""
+
+    jobs: Option[str | None] = Option("Output of squeue --json.", default=_RUN)
+    nodes: Option[str | None] = Option(
+        "Output of scontrol show nodes --json, or 22.05's sinfo --json.", default=_RUN
+    )
+    topology: Option[str | None] = Option(
+        "topology.conf, topology.yaml, or output of scontrol show topology.", default=_RUN
+    )
+    job_detail: Option[str | None] = Option("Output of scontrol -d show job.", default=_RUN)
+    partitions: Option[str | None] = Option(
+        "Output of scontrol show partitions, text or --json.", default=_WITH_SQUEUE
+    )
+    licenses: Option[str | None] = Option(
+        "Output of scontrol show licenses, text or --json.", default=_WITH_SQUEUE
+    )
+    reservations: Option[str | None] = Option(
+        "Output of scontrol show reservations, text or --json.", default=_WITH_SQUEUE
+    )
+    limits: Option[str | None] = Option(
+        "Limits of QOS and associations: scontrol show assoc_mgr flags=qos,assoc, or sacctmgr -P show qos "
+        "and assoc, one after the other.",
+        default=_WITH_SQUEUE,
+    )
+    conf: Option[str | None] = Option("Output of scontrol show config.", default=_WITH_SQUEUE)
+    priorities: Option[str | None] = Option(
+        "Output of sprio, or of squeue -o '%i %Q': saved priorities.", default="the queue's"
+    )
+
+
+answer_options = record_options(AnswerFiles, kind=_FILE)
 
 
 @snapshot.command()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from ..cluster.errors import OptionError
+from ..cluster.option_fields import Option, taken_from
+from .built_options import in_order, record_options
 from .outputs import output_option
 from .topology_override import with_topology
 
@@ -16,71 +18,105 @@ if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
     from ..simulation.workloads.named_clusters import EvenCluster
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 _MOST_NODES = 100_000
-_MIXES = ("I", "II", "III", "IV", "V")
-_SECONDS = click.FloatRange(0, 10**9)
-
-_seed = click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of everything drawn."
-)
-_spread = click.option(
-    "--arrival-spread",
-    "arrival_share",
-    type=click.FloatRange(0, 1000),
-    default=0.25,
-    show_default=True,
-    help="Arrivals are uniform over this share of the theoretical run time.",
-)
 
 
-def _cluster(command: F) -> F:
-    """Add the options that size a cluster of equal nodes."""
-    for option in (
-        click.option(
-            "--topology",
-            metavar="TOPOLOGY",
-            default="tree",
-            show_default=True,
-            help="16 nodes a leaf switch, 8 leaves a switch; linear; or what aucsched topology reads "
-            "(a file, torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16).",
-        ),
-        click.option(
-            "--gpus", type=click.IntRange(0, 1000), default=3, show_default=True, help="Number on each node."
-        ),
-        click.option(
-            "--cores",
-            type=click.IntRange(1, 10**6),
-            default=12,
-            show_default=True,
-            help="Number on each node.",
-        ),
-        click.option("--nodes", type=click.IntRange(1, _MOST_NODES), default=1408, show_default=True),
-    ):
-        command = option(command)
-    return command
+@dataclass(kw_only=True)
+class SeedOption:
+    """What is drawn."""
+
+    seed: Option[int] = Option("Seed of everything drawn.", default=0, low=0)
 
 
-def _esp(command: F) -> F:
-    """Add the options of both ESP workloads."""
-    for option in (
-        output_option,
-        click.option(
-            "--arrival-sd-s",
-            type=_SECONDS,
-            help="Standard deviation of the seconds between arrivals; default: half the mean.",
-        ),
-        click.option(
-            "--arrival-mean-s",
-            type=_SECONDS,
-            help="Mean seconds between arrivals; default: spread over a quarter of the theoretical run time.",
-        ),
-        _seed,
-        _cluster,
-    ):
-        command = option(command)
-    return command
+@dataclass(kw_only=True)
+class SpreadOption:
+    """When jobs arrive."""
+
+    arrival_share: Option[float] = Option(
+        "Arrivals are uniform over this share of the theoretical run time.",
+        default=0.25,
+        low=0,
+        high=1000,
+        includes_low=True,
+        spelling="arrival-spread",
+    )
+
+
+@dataclass(kw_only=True)
+class ClusterOptions:
+    """The size of a cluster of equal nodes."""
+
+    nodes: Option[int] = Option("Number of nodes.", default=1408, low=1, high=_MOST_NODES)
+    cores: Option[int] = Option("Number on each node.", default=12, low=1, high=10**6)
+    gpus: Option[int] = Option("Number on each node.", default=3, low=0, high=1000)
+    topology: Option[str] = Option(
+        "tree (16 nodes a leaf switch, 8 leaves a switch), linear, or what aucsched topology reads (a file, "
+        "torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16).",
+        default="tree",
+        unit="TOPOLOGY",
+    )
+
+
+@dataclass(kw_only=True)
+class EspOptions(SeedOption, ClusterOptions):
+    """The options of both ESP workloads."""
+
+    arrival_mean_s: Option[float | None] = Option(
+        "Mean seconds between arrivals.",
+        default="spread over a quarter of the theoretical run time",
+        low=0,
+        high=10**9,
+        includes_low=True,
+        spelling="arrival-mean-s",
+    )
+    arrival_sd_s: Option[float | None] = Option(
+        "Standard deviation of the seconds between arrivals.",
+        default="half the mean",
+        low=0,
+        high=10**9,
+        includes_low=True,
+        spelling="arrival-sd-s",
+    )
+
+
+@dataclass(kw_only=True)
+class MixOptions(SpreadOption, SeedOption, ClusterOptions):
+    """The options of a mix of section 7.3.2."""
+
+    hours: Option[float] = Option("Theoretical run time of the workload.", default=4.0, low=0, high=10_000)
+    max_cores: Option[int | None] = Option(
+        "Cores of the largest job.", default="those of 43 whole nodes", low=1
+    )
+    for_ipsched: Option[bool] = Option(
+        "Write node jobs as (cores, nodes): ipsched has no cores per node.", default=False
+    )
+
+
+@dataclass(kw_only=True)
+class TableRecord(SpreadOption, SeedOption):
+    """The options of every table of chapter 8."""
+
+    divisors: Option[str | None] = Option(
+        "Kinds B to E ask for (cores / one of these) nodes.", default="4,8 (8.5: 8,16)", unit="N,…"
+    )
+    gpu_ranges: Option[bool] = Option(
+        "Kinds C and D ask for 1-3 and 2-3 GPUs per node (C', D').", default=False
+    )
+
+
+@dataclass(kw_only=True)
+class ContiguityOption:
+    """Whether jobs ask for consecutive nodes."""
+
+    contiguity: Option[Literal["honour", "drop"]] = Option(
+        "Jobs ask for consecutive nodes as in the table, or none does (table A.5).", default="honour"
+    )
+
+
+_esp = in_order([record_options(EspOptions), output_option])
+_row = click.option("--id", "row", required=True, metavar="ID", help="Number of the workload in the table.")
+_table_options = in_order([_row, record_options(TableRecord), output_option])
+_contiguity = record_options(ContiguityOption)
 
 
 @click.command("esp")
@@ -100,78 +136,40 @@ def esp_gpu(output: Path, **options: Any) -> None:
 def _write_esp(output: Path, options: dict[str, Any], *, gpus: bool) -> None:
     from ..simulation.workloads.esp import esp_workload
 
+    given = taken_from(EspOptions, options)
     made = esp_workload(
-        _taken_cluster(options),
-        seed=options["seed"],
+        _taken_cluster(given),
+        seed=given.seed,
         gpus=gpus,
-        arrival_mean_s=options["arrival_mean_s"],
-        arrival_sd_s=options["arrival_sd_s"],
+        arrival_mean_s=given.arrival_mean_s,
+        arrival_sd_s=given.arrival_sd_s,
     )
-    _write(output, _on_network(made, options))
+    _write(output, _on_network(made, given))
 
 
 @click.command("soner")
 @click.option(
-    "--id", "mix", type=click.Choice(_MIXES, case_sensitive=False), required=True, help="Mix of table 7.2."
+    "--id",
+    "mix",
+    type=click.Choice(("I", "II", "III", "IV", "V"), case_sensitive=False),
+    required=True,
+    help="Mix of table 7.2.",
 )
-@_cluster
-@_seed
-@_spread
-@click.option(
-    "--hours",
-    type=click.FloatRange(0, 10_000, min_open=True),
-    default=4.0,
-    show_default=True,
-    help="Theoretical run time of the workload.",
-)
-@click.option(
-    "--max-cores", type=click.IntRange(1), help="Cores of the largest job; default: those of 43 whole nodes."
-)
-@click.option(
-    "--for-ipsched", is_flag=True, help="Write node jobs as (cores, nodes): ipsched has no cores per node."
-)
+@record_options(MixOptions)
 @output_option
 def soner(mix: str, output: Path, **options: Any) -> None:
     """Make a workload of mix I to V (Soner, section 7.3.2)."""
     from ..simulation.workloads.soner import SonerOptions, soner_workload
 
+    given = taken_from(MixOptions, options)
     chosen = SonerOptions(
-        hours=options["hours"],
-        max_cores=options["max_cores"],
-        for_ipsched=options["for_ipsched"],
-        arrival_share=options["arrival_share"],
+        hours=given.hours,
+        max_cores=given.max_cores,
+        for_ipsched=given.for_ipsched,
+        arrival_share=given.arrival_share,
     )
-    made = soner_workload(mix, _taken_cluster(options), seed=options["seed"], options=chosen)
-    _write(output, _on_network(made, options))
-
-
-def _table_options(command: F) -> F:
-    """Add the options of every table."""
-    for option in (
-        output_option,
-        click.option(
-            "--gpu-ranges", is_flag=True, help="Kinds C and D ask for 1-3 and 2-3 GPUs per node (C', D')."
-        ),
-        click.option(
-            "--divisors",
-            metavar="N,…",
-            help="Kinds B to E ask for (cores / one of these) nodes; default: 4,8 (8.5: 8,16).",
-        ),
-        _spread,
-        _seed,
-        click.option("--id", "row", required=True, metavar="ID", help="Number of the workload in the table."),
-    ):
-        command = option(command)
-    return command
-
-
-_contiguity = click.option(
-    "--contiguity",
-    type=click.Choice(["honour", "drop"]),
-    default="honour",
-    show_default=True,
-    help="Jobs ask for consecutive nodes as in the table, or none does (table A.5).",
-)
+    made = soner_workload(mix, _taken_cluster(given), seed=given.seed, options=chosen)
+    _write(output, _on_network(made, given))
 
 
 @click.command("table-8.4")
@@ -204,13 +202,14 @@ GENERATORS = (esp, esp_gpu, soner, table_8_4, table_8_5, table_8_6)
 def _write_table(table: str, output: Path, options: dict[str, Any]) -> None:
     from ..simulation.workloads.thesis_tables import TableOptions, table_workload
 
+    given = taken_from(TableRecord, options)
     chosen = TableOptions(
         drop_contiguity=options.get("contiguity") == "drop",
-        gpu_ranges=options["gpu_ranges"],
-        divisors=_divisors(options["divisors"]),
-        arrival_share=options["arrival_share"],
+        gpu_ranges=given.gpu_ranges,
+        divisors=_divisors(given.divisors),
+        arrival_share=given.arrival_share,
     )
-    _write(output, table_workload(table, options["row"], seed=options["seed"], options=chosen))
+    _write(output, table_workload(table, options["row"], seed=given.seed, options=chosen))
 
 
 def _divisors(text: str | None) -> tuple[int, ...] | None:
@@ -223,21 +222,15 @@ def _divisors(text: str | None) -> tuple[int, ...] | None:
     return tuple(map(int, parts))
 
 
-def _taken_cluster(options: dict[str, Any]) -> EvenCluster:
+def _taken_cluster(given: ClusterOptions) -> EvenCluster:
     from ..simulation.workloads.named_clusters import EvenCluster
 
-    return EvenCluster(
-        nodes=options["nodes"],
-        cores=options["cores"],
-        gpus=options["gpus"],
-        tree=options["topology"] == "tree",
-    )
+    return EvenCluster(nodes=given.nodes, cores=given.cores, gpus=given.gpus, tree=given.topology == "tree")
 
 
-def _on_network(made: ClusterWorkload, options: dict[str, Any]) -> ClusterWorkload:
+def _on_network(made: ClusterWorkload, given: ClusterOptions) -> ClusterWorkload:
     """Return a workload on the network of ``--topology``, where that is not the papers' tree."""
-    source = options["topology"]
-    return made if source == "tree" else with_topology(made, source)
+    return made if given.topology == "tree" else with_topology(made, given.topology)
 
 
 def _write(output: Path, made: ClusterWorkload) -> None:
