@@ -195,8 +195,17 @@ def _chosen_on_log(options: Mapping[str, Value]) -> tuple[str, str, PolicyOption
     return (policy, order, *chosen_on_log(policy, order, given))
 
 
+def _refuse_twice(options: Mapping[str, Value]) -> None:
+    """Refuse an axis that a policy's name says, too."""
+    text = str(options.get("policy", "easy"))
+    for name in policy_with_parameters(text)[1]:
+        if name in options:
+            raise OptionError(f"{AXES[name].option}: --policy {text} says it, too")
+
+
 def _resolve_log(log: SwfLog, options: Mapping[str, Value]) -> Row:
     """Return all options of the simulation, defaults included."""
+    _refuse_twice(options)
     policy, order, choice, settings = _chosen_on_log(options)
     make_policy(policy, _NO_JOBS, order=order, options=choice)
     processors = options.get("processors")
@@ -328,6 +337,7 @@ def _resolve_nodes(workload: ClusterWorkload, options: Mapping[str, Value]) -> R
         return _resolve_negotiated(on_network(workload, options), options)
     if lacking := [AXES[name].option for name in SWEPT if name in options]:
         raise OptionError(f"{lacking[0]} needs --policy {NEGOTIATE}")
+    _refuse_twice(options)
     chosen = _node_options(options)
     row: Row = {
         "policy": options.get("policy", chosen.policy),

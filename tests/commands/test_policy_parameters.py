@@ -1,0 +1,96 @@
+"""A policy's parameters stand with its name, on the command line, in sweeps and in Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import aucsched
+from aucsched.cli import run
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+DAYS, OVERTAKEN = str(EXAMPLES / "days.swf"), str(EXAMPLES / "overtaken.json")
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> tuple[str, str]:
+    assert run(["simulate", *arguments]) == code
+    found = capsys.readouterr()
+    return found.out, found.err
+
+
+@pytest.mark.parametrize(
+    ("policy", "flags", "named"),
+    [
+        ("slack:factor=0.2", ("slack", "--slack", "0.2"), {"slack": 0.2}),
+        ("reservations:number=2", ("reservations", "--reservations", "2"), {"reservations": 2}),
+        (
+            "partitioned:limits=60,3600",
+            ("partitioned", "--class-limits", "60,3600"),
+            {"class_limits_s": [60.0, 3600.0]},
+        ),
+        (
+            "adaptive:every=50,candidates=easy+conservative",
+            ("adaptive", "--adapt-every", "50", "--candidates", "easy,conservative"),
+            {"adapt_every": 50, "candidates": ["easy", "conservative"]},
+        ),
+        (
+            "planning:advance=0,60,4,advance=100,60,8",
+            ("planning", "--advance", "0,60,4", "--advance", "100,60,8"),
+            {},
+        ),
+    ],
+)
+def test_a_parameter_is_what_its_flag_was(
+    policy: str, flags: tuple[str, ...], named: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    new, nothing = said(capsys, DAYS, "--policy", policy, "--format", "json")
+    old, note = said(capsys, DAYS, "--policy", *flags, "--format", "json")
+    ours, theirs = json.loads(new), json.loads(old)
+    ours.pop("seconds"), theirs.pop("seconds")
+    assert ours == theirs
+    assert {name: ours[name] for name in named} == named
+    assert nothing == ""
+    assert f"note: {flags[1]} is the old spelling of --policy {flags[0]}:" in note
+
+
+def test_several_policies_carry_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = said(capsys, DAYS, "--policy", "slack:factor=0.2,easy,slack:factor=1", "--format", "json")
+    runs = json.loads(out)["runs"]
+    assert [(one["policy"], one.get("slack")) for one in runs] == [
+        ("slack", 0.2),
+        ("easy", None),
+        ("slack", 1.0),
+    ]
+    out, _ = said(capsys, OVERTAKEN, "--policy", "easy,aucsched3:reserve=0", "--format", "json")
+    assert [one.get("reserve") for one in json.loads(out)["runs"]] == [None, 0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--policy", "slack:fctor=1"), "'fctor' is not one of factor, slack: did you mean factor?"),
+        (("--policy", "slack:factor=x"), "--slack: 'x' is not a number"),
+        (("--policy", "slack:factor=-1"), "--slack: -1 is out of its range"),
+        (("--policy", "slack:factor=1", "--slack", "2"), "--slack: --policy slack:factor=1 says it, too"),
+        (("--policy", "slack:factor=1,slack:factor=1"), "one is named twice"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(
+    arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, err = said(capsys, DAYS, *arguments, code=2)
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_python_and_sweeps_take_them() -> None:
+    assert aucsched.simulate(DAYS, "slack:factor=0.2").settings == {"slack": 0.2}
+    found = aucsched.sweep(DAYS, policy=["slack:factor=0.2", "easy"]).columns
+    assert (found["policy"], found["slack"]) == (["slack:factor=0.2", "easy"], [0.2, None])
+    with pytest.raises(aucsched.OptionError, match="--slack: --policy slack:factor=1 says it, too"):
+        aucsched.sweep(DAYS, policy="slack:factor=1", slack=2)
+    with pytest.raises(aucsched.OptionError, match="slack: the policy's name says it, too"):
+        aucsched.simulate(DAYS, "slack:factor=1", slack=2)
