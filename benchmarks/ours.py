@@ -33,7 +33,7 @@ from aucsched.auction.state import state_of
 from aucsched.auction.strategies import export, preferences, state
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.capacity import FloatArray, IntArray
-from aucsched.formats.auctions.read_auction import load_auction
+from aucsched.formats.auctions.auction_file import load_auction
 from aucsched.models.model import Model, bid_weights
 from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing, packing_of

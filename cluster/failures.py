@@ -8,7 +8,7 @@ from math import inf
 
 from .checks import LARGEST_COUNT, named
 from .errors import InputError
-from .value_types import HostList, NameTuple, Number, member, settle_members, value_class
+from .value_types import HostList, NameTuple, Number, coerce_members, member, value_class
 
 
 @value_class
@@ -26,7 +26,7 @@ class Outage:
     up_s: float | None = member(Number("a time"), default=None)
 
     def __post_init__(self) -> None:
-        settle_members(self)
+        coerce_members(self)
         if not self.nodes:
             raise InputError("no node is named", path="nodes")
         for name in self.nodes:

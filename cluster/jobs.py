@@ -16,30 +16,30 @@ from .value_types import (
     Anything,
     Boolean,
     Choice,
+    Coerced,
     Embedded,
-    Given,
     HostList,
     HostMap,
     HostSet,
     Integer,
     IntegerMap,
+    IntLike,
+    IntLikeByName,
     JobPriority,
     Name,
     NameFrozenSet,
     NameList,
     NameSet,
     NameTuple,
-    OptionalWhole,
+    OptionalIntLike,
     Text,
     Timestamp,
     ValueType,
-    Whole,
-    WholeByName,
+    as_int,
+    assign,
+    coerce_members,
     member,
-    settle,
-    settle_members,
     value_class,
-    whole,
 )
 
 _LOW, _HIGH = Integer(0), Integer(1)
@@ -54,11 +54,11 @@ class Span:
         False
     """
 
-    minimum: Whole
-    maximum: Whole
+    minimum: IntLike
+    maximum: IntLike
 
     def __post_init__(self) -> None:
-        settle(self, minimum=_LOW.settled(self.minimum, "[0]"), maximum=_HIGH.settled(self.maximum, "[1]"))
+        assign(self, minimum=_LOW.coerced(self.minimum, "[0]"), maximum=_HIGH.coerced(self.maximum, "[1]"))
         if self.maximum < self.minimum:
             raise InputError(f"the range [{self.minimum}, {self.maximum}] is empty", path="")
 
@@ -92,12 +92,12 @@ def as_span(value: Any, path: str, least: int = 0) -> Span:
         at_least(value.minimum, least, path)
         return value
     if isinstance(value, (tuple, list)) and len(value) == _PAIR:
-        at_least(whole(value[0]), least, f"{path}[0]")
+        at_least(as_int(value[0]), least, f"{path}[0]")
         try:
             return Span(minimum=value[0], maximum=value[1])
         except InputError as error:
             raise error.under(path) from error
-    number = whole(value)
+    number = as_int(value)
     if not isinstance(number, int) or isinstance(number, bool):
         raise InputError(f"{value!r} is neither a count nor a pair of counts", path=path)
     at_least(number, 1, path)
@@ -110,7 +110,7 @@ class Range(ValueType):
 
     least: int
 
-    def settled(self, value: Any, path: str) -> Any:
+    def coerced(self, value: Any, path: str) -> Any:
         """Return it as a Span."""
         return as_span(value, path, self.least)
 
@@ -119,7 +119,7 @@ class Range(ValueType):
 class RangeMap(ValueType):
     """Counts or ranges of counts by the name of a gres."""
 
-    def settled(self, value: Any, path: str) -> Any:
+    def coerced(self, value: Any, path: str) -> Any:
         """Return it with Spans."""
         if type(value) is dict and not value:
             return value
@@ -133,7 +133,7 @@ class RangeMap(ValueType):
 
 
 #: How counts by name are given, and how they are kept.
-SpansByName: TypeAlias = Given[Mapping[str, Span], Mapping[str, Counts]]
+SpansByName: TypeAlias = Coerced[Mapping[str, Span], Mapping[str, Counts]]
 
 
 class JobType(StrEnum):
@@ -183,25 +183,25 @@ class Request:
         16
     """
 
-    cores: OptionalWhole = member(Integer(1), default=None)
-    nodes: Given[Span | None, Counts | None] = member(Range(1), default=None)
-    cores_per_node: OptionalWhole = member(Integer(1), default=None)
-    min_cores_per_node: Whole = member(Integer(1), default=1)
-    cores_per_task: Whole = member(Integer(1), default=1)
+    cores: OptionalIntLike = member(Integer(1), default=None)
+    nodes: Coerced[Span | None, Counts | None] = member(Range(1), default=None)
+    cores_per_node: OptionalIntLike = member(Integer(1), default=None)
+    min_cores_per_node: IntLike = member(Integer(1), default=1)
+    cores_per_task: IntLike = member(Integer(1), default=1)
     gres_per_node: SpansByName = member(RangeMap(), default_factory=dict)
     gres_total: SpansByName = member(RangeMap(), default_factory=dict)
-    memory_mib_per_node: OptionalWhole = member(Integer(0), default=None)
-    memory_mib_per_core: OptionalWhole = member(Integer(0), default=None)
+    memory_mib_per_node: OptionalIntLike = member(Integer(0), default=None)
+    memory_mib_per_core: OptionalIntLike = member(Integer(0), default=None)
     exclusive: bool = member(Boolean(), default=False)
-    max_switches: OptionalWhole = member(Integer(1), default=None)
+    max_switches: OptionalIntLike = member(Integer(1), default=None)
     contiguous: bool = member(Boolean(), default=False)
     features: NameFrozenSet = member(NameSet(plain=True), default=frozenset())
     required_nodes: NameTuple = member(HostList(), default=())
     excluded_nodes: NameFrozenSet = member(HostSet(), default=frozenset())
-    licenses: WholeByName = member(IntegerMap(1), default_factory=dict)
+    licenses: IntLikeByName = member(IntegerMap(1), default_factory=dict)
 
     def __post_init__(self) -> None:
-        settle_members(self)
+        coerce_members(self)
         self._check_size()
         self._check_gres()
         self._check_tasks()
@@ -324,7 +324,7 @@ class Job:
     """
 
     id: str = member(Name())
-    priority: Given[int | Fraction, SupportsFloat] = member(JobPriority())
+    priority: Coerced[int | Fraction, SupportsFloat] = member(JobPriority())
     request: Request = member(Embedded(Request, flat=True))
     submit_time: float | None = member(Timestamp(), default=None)
     expected_start_time: float | None = member(Timestamp(), default=None)
@@ -334,17 +334,17 @@ class Job:
     account: str = member(Text(), default="")
     qos: str = member(Text(), default="")
     partition: str = member(Text(), default="")
-    time_limit_s: OptionalWhole = member(Integer(1), default=None)
+    time_limit_s: OptionalIntLike = member(Integer(1), default=None)
     hold: str | None = member(Text(), default=None)
     unsupported: NameTuple = member(NameList(), default=())
     kind: JobKind = member(Choice(JobKind), default=JobKind.RIGID)
-    min_nodes: OptionalWhole = member(Integer(1), default=None)
-    max_nodes: OptionalWhole = member(Integer(1), default=None)
+    min_nodes: OptionalIntLike = member(Integer(1), default=None)
+    max_nodes: OptionalIntLike = member(Integer(1), default=None)
     speedup: object = member(Anything(), default=None)
     limits_by_nodes_s: Mapping[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        settle_members(self)
+        coerce_members(self)
         if self.min_nodes is not None and self.max_nodes is not None and self.max_nodes < self.min_nodes:
             raise InputError(f"{self.max_nodes} is below min_nodes {self.min_nodes}", path="max_nodes")
 
@@ -379,6 +379,6 @@ class RunningJob:
     partition: str = member(Text(), default="")
 
     def __post_init__(self) -> None:
-        settle_members(self)
+        coerce_members(self)
         if not self.nodes:
             raise InputError("the job runs on no node", path="nodes")

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args, get_origin
 from .errors import OptionError
 from .option_fields import alternatives, options_in
 from .text import did_you_mean, not_one_of
-from .value_types import whole
+from .value_types import as_int
 
 _WIDTH = 100
 
@@ -76,7 +76,7 @@ def of_type(name: str, value: Any, hint: Any) -> Any:
     Raises:
         OptionError: it is none; names the option.
     """
-    value = whole(value)
+    value = as_int(value)
     hints = [one for one in alternatives(hint) if one is not NoneType]
     if value is None or any(_is_one(value, one) for one in hints):
         if float in hints and type(value) not in (int, float):

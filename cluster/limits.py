@@ -14,12 +14,12 @@ from .value_types import (
     Choice,
     Embedded,
     IntegerMap,
+    IntLikeByName,
     Name,
     NameList,
     NameTuple,
-    WholeByName,
+    coerce_members,
     member,
-    settle_members,
     value_class,
 )
 
@@ -78,9 +78,9 @@ class Owned(Protocol):
 class FilledNames(NameList):
     """Names that are not empty; in files one may stand without a list."""
 
-    def settled(self, value: Any, path: str) -> Any:
+    def coerced(self, value: Any, path: str) -> Any:
         """Return them as a tuple."""
-        names = NameList.settled(self, value, path)
+        names = NameList.coerced(self, value, path)
         for name in names:
             named(name, path)
         return names
@@ -90,14 +90,14 @@ class FilledNames(NameList):
 class LimitMap(IntegerMap):
     """What is limited, and to how much."""
 
-    def settled(self, value: Any, path: str) -> Any:
+    def coerced(self, value: Any, path: str) -> Any:
         """Return it with Python's integers."""
         if not value:
             raise InputError("nothing is limited", path=path)
         for what in value if isinstance(value, Mapping) else ():
             if what not in AMOUNTS and not _GRES.fullmatch(what):
                 raise InputError(f"{what!r} is not one of {', '.join(AMOUNTS)}, gres/NAME", path=path)
-        return IntegerMap.settled(self, value, path)
+        return IntegerMap.coerced(self, value, path)
 
 
 @value_class
@@ -119,7 +119,7 @@ class JobSet:
     partition: NameTuple = member(FilledNames(), default=())
 
     def __post_init__(self) -> None:
-        settle_members(self)
+        coerce_members(self)
 
     def holds(self, job: Owned) -> bool:
         """Return whether a job is in the set."""
@@ -149,11 +149,11 @@ class Limit:
 
     name: str = member(Name())
     jobs: JobSet = member(Embedded(JobSet), default_factory=JobSet)
-    most: WholeByName = member(LimitMap(0), file="max")
+    most: IntLikeByName = member(LimitMap(0), file="max")
     per: str | None = member(Choice(JOB_MEMBERS), default=None)
 
     def __post_init__(self) -> None:
-        settle_members(self)
+        coerce_members(self)
 
 
 def of_gres(what: str, gres: Mapping[str, int]) -> int:

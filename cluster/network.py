@@ -7,7 +7,7 @@ from enum import StrEnum
 from .checks import at_least
 from .errors import InputError
 from .nodes import Node, Switch
-from .value_types import Anything, Choice, Entries, NameList, member, settle_members, value_class
+from .value_types import Anything, Choice, Entries, NameList, coerce_members, member, value_class
 
 
 class NetworkKind(StrEnum):
@@ -68,7 +68,7 @@ class Network:
     order: str = member(Anything(), default="hilbert")
 
     def __post_init__(self) -> None:
-        settle_members(self)
+        coerce_members(self)
         for size in self.sizes:
             at_least(size, 1, "sizes")
         if sorted(self.members) != sorted(self.nodes):

@@ -11,23 +11,23 @@ from .errors import InputError
 from .value_types import (
     Anything,
     Choice,
-    Given,
+    Coerced,
     HostList,
     Integer,
     IntegerMap,
+    IntLike,
+    IntLikeByName,
     Name,
     NameFrozenSet,
     NameList,
     Names,
     NameSet,
     NameTuple,
-    OptionalWhole,
+    OptionalIntLike,
     Timestamp,
-    Whole,
-    WholeByName,
+    assign,
+    coerce_members,
     member,
-    settle,
-    settle_members,
     value_class,
 )
 
@@ -81,12 +81,12 @@ class Resources:
         2
     """
 
-    cores: Whole = member(Integer(0))
-    memory_mib: OptionalWhole = member(Integer(0), default=None)
-    gres: WholeByName = member(IntegerMap(0), default_factory=dict)
+    cores: IntLike = member(Integer(0))
+    memory_mib: OptionalIntLike = member(Integer(0), default=None)
+    gres: IntLikeByName = member(IntegerMap(0), default_factory=dict)
 
     def __post_init__(self) -> None:
-        settle_members(self)
+        coerce_members(self)
         if len(self.gres) > MAX_GRES:
             raise InputError(f"{len(self.gres)} gres are above the limit of {MAX_GRES}", path="gres")
 
@@ -138,9 +138,9 @@ class Node:
             for what, value in (("cores", cores), ("memory_mib", memory_mib), ("gres", gres)):
                 if value is not None:
                     raise InputError("total is given too", path=what)
-        settle(self, name=name, total=total, free=total if free is None else free, state=state)
-        settle(self, features=features, partitions=partitions)
-        settle_members(self)
+        assign(self, name=name, total=total, free=total if free is None else free, state=state)
+        assign(self, features=features, partitions=partitions)
+        coerce_members(self)
         self._check()
 
     def _check(self) -> None:
@@ -177,7 +177,7 @@ class Switch:
     switches: NameTuple = member(HostList(), default=())
 
     def __post_init__(self) -> None:
-        settle_members(self)
+        coerce_members(self)
         if bool(self.nodes) == bool(self.switches):
             raise InputError(f"switch {self.name!r} needs either nodes or switches", path="")
 
@@ -206,13 +206,13 @@ class License:
         4
     """
 
-    total: Whole = member(Integer(0))
-    free: Given[int, SupportsIndex | None] = member(Integer(0), default=None)
+    total: IntLike = member(Integer(0))
+    free: Coerced[int, SupportsIndex | None] = member(Integer(0), default=None)
 
     def __post_init__(self) -> None:
-        settle_members(self)
+        coerce_members(self)
         if self.free is None:
-            settle(self, free=self.total)  # type: ignore[unreachable]
+            assign(self, free=self.total)  # type: ignore[unreachable]
         if self.free > self.total:
             raise InputError(f"{self.free} is above the total {self.total}", path="free")
 
@@ -242,12 +242,12 @@ class Partition:
 
     name: str = member(Name())
     nodes: NameTuple = member(HostList(), default=())
-    max_nodes: OptionalWhole = member(Integer(1), default=None)
-    max_time_limit_s: OptionalWhole = member(Integer(1), default=None)
+    max_nodes: OptionalIntLike = member(Integer(1), default=None)
+    max_time_limit_s: OptionalIntLike = member(Integer(1), default=None)
     state: PartitionState = member(Choice(PartitionState, any_case=True), default=PartitionState.UP)
 
     def __post_init__(self) -> None:
-        settle_members(self)
+        coerce_members(self)
 
 
 @value_class
@@ -268,6 +268,6 @@ class Reservation:
     users: NameTuple = member(NameList(plain=True), default=())
 
     def __post_init__(self) -> None:
-        settle_members(self)
+        coerce_members(self)
         if self.end <= self.start:
             raise InputError("the end is not after the start", path="end")

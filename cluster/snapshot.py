@@ -15,15 +15,15 @@ from .switches import check_switches
 from .text import plural
 from .value_types import (
     Anything,
+    Coerced,
     Entries,
     EntryMap,
-    Given,
     NameList,
     NameTuple,
     Timestamp,
+    assign,
+    coerce_members,
     member,
-    settle,
-    settle_members,
     value_class,
 )
 
@@ -59,20 +59,20 @@ class Snapshot:
         4
     """
 
-    nodes: Given[tuple[Node, ...], Collection[Node]] = member(Entries(Node))
-    jobs: Given[tuple[Job, ...], Collection[Job]] = member(Entries(Job), default=())
+    nodes: Coerced[tuple[Node, ...], Collection[Node]] = member(Entries(Node))
+    jobs: Coerced[tuple[Job, ...], Collection[Job]] = member(Entries(Job), default=())
     time: float | None = member(Timestamp(), default=None)
-    switches: Given[tuple[Switch, ...] | None, Collection[Switch] | None] = member(
+    switches: Coerced[tuple[Switch, ...] | None, Collection[Switch] | None] = member(
         Entries(Switch), default=None
     )
     network: Network | None = member(Anything(), default=None)
-    running: Given[tuple[RunningJob, ...], Collection[RunningJob]] = member(Entries(RunningJob), default=())
+    running: Coerced[tuple[RunningJob, ...], Collection[RunningJob]] = member(Entries(RunningJob), default=())
     licenses: Mapping[str, License] = member(EntryMap(License), default_factory=dict)
-    partitions: Given[tuple[Partition, ...], Collection[Partition]] = member(Entries(Partition), default=())
-    reservations: Given[tuple[Reservation, ...], Collection[Reservation]] = member(
+    partitions: Coerced[tuple[Partition, ...], Collection[Partition]] = member(Entries(Partition), default=())
+    reservations: Coerced[tuple[Reservation, ...], Collection[Reservation]] = member(
         Entries(Reservation), default=()
     )
-    limits: Given[tuple[Limit, ...], Collection[Limit]] = member(Entries(Limit), default=())
+    limits: Coerced[tuple[Limit, ...], Collection[Limit]] = member(Entries(Limit), default=())
     notes: NameTuple = member(NameList(), default=())
     unread: NameTuple = member(NameList(), default=())
 
@@ -83,7 +83,7 @@ class Snapshot:
         return f"<Snapshot: {plural(len(self.nodes), 'node')}, {free} of {cores} cores free, {jobs}>"
 
     def __post_init__(self) -> None:
-        settle_members(self)
+        coerce_members(self)
         _check_size(len(self.nodes), MAX_NODES, "nodes")
         _check_size(len(self.jobs), MAX_JOBS, "jobs")
         if not self.nodes:
@@ -92,7 +92,7 @@ class Snapshot:
             plain(name, "licenses")
         _unique((node.name for node in self.nodes), "nodes", "name")
         if self.network is not None:
-            self._settle(self.network)
+            self._lay_on(self.network)
         names = {node.name: index for index, node in enumerate(self.nodes)}
         _unique((job.id for job in self.jobs), "jobs", "id")
         _unique((job.id for job in self.running), "running", "id")
@@ -105,10 +105,10 @@ class Snapshot:
         self._check_names(names)
         self._check_running(names)
 
-    def _settle(self, network: Network) -> None:
+    def _lay_on(self, network: Network) -> None:
         if self.switches not in (None, network.switches):
             raise InputError(f"the {network.kind} has groups of its own", path="topology.switches")
-        settle(self, nodes=network.in_order(self.nodes), switches=network.switches)
+        assign(self, nodes=network.in_order(self.nodes), switches=network.switches)
 
     def _check_ids_are_either_pending_or_running(self) -> None:
         running = {job.id for job in self.running}

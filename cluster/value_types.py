@@ -41,10 +41,10 @@ _PRIORITY_DIGITS = 40
 _VALUE_TYPE = "value type"
 
 T = TypeVar("T")
-GivenT_contra = TypeVar("GivenT_contra", contravariant=True)
+InputT_contra = TypeVar("InputT_contra", contravariant=True)
 
 
-class Given(Generic[T, GivenT_contra]):
+class Coerced(Generic[T, InputT_contra]):
     """The type of a member that is read as T, and that a constructor takes as another type.
 
     While a program runs an annotation is T itself, so that msgspec decodes these classes as it does others.
@@ -63,15 +63,15 @@ class Given(Generic[T, GivenT_contra]):
     def __get__(self, instance: object | None, owner: Any) -> Any:
         """Return the member; slots do this while a program runs."""
 
-    def __set__(self, instance: object, value: GivenT_contra) -> None:
+    def __set__(self, instance: object, value: InputT_contra) -> None:
         """Set the member; slots do this while a program runs."""
 
 
-Whole: TypeAlias = Given[int, SupportsIndex]
-OptionalWhole: TypeAlias = Given[int | None, SupportsIndex | None]
-WholeByName: TypeAlias = Given[Mapping[str, int], Mapping[str, SupportsIndex]]
-NameTuple: TypeAlias = Given[tuple[str, ...], Names]
-NameFrozenSet: TypeAlias = Given[frozenset[str], Names]
+IntLike: TypeAlias = Coerced[int, SupportsIndex]
+OptionalIntLike: TypeAlias = Coerced[int | None, SupportsIndex | None]
+IntLikeByName: TypeAlias = Coerced[Mapping[str, int], Mapping[str, SupportsIndex]]
+NameTuple: TypeAlias = Coerced[tuple[str, ...], Names]
+NameFrozenSet: TypeAlias = Coerced[frozenset[str], Names]
 
 
 def member(
@@ -96,32 +96,32 @@ def value_type_of(stated: Field[Any]) -> ValueType:
     return found
 
 
-def settle(target: object, **members: Any) -> None:
+def assign(target: object, **members: Any) -> None:
     """Set members of a frozen object that is being constructed."""
     for name, value in members.items():
         object.__setattr__(target, name, value)
 
 
-def settle_members(target: Any) -> None:
+def coerce_members(target: Any) -> None:
     """Let each member of a frozen object that is being constructed be of its type.
 
     Raises:
         InputError: a value cannot be, or is out of bounds; the path is the member's name in files.
     """
-    for name, path, default, settled in _settlers(target.__class__):
+    for name, path, default, coerced in _coercions(target.__class__):
         value = getattr(target, name)
-        if value is not default and (made := settled(value, path)) is not value:
+        if value is not default and (made := coerced(value, path)) is not value:
             object.__setattr__(target, name, made)
 
 
 @cache
-def _settlers(cls: type[Any]) -> tuple[tuple[str, str, Any, Callable[[Any, str], Any]], ...]:
+def _coercions(cls: type[Any]) -> tuple[tuple[str, str, Any, Callable[[Any, str], Any]], ...]:
     """Return name, name in files, default and conversion of those members that need one."""
     stated = ((one, value_type_of(one)) for one in fields(cast(Any, cls)) if _VALUE_TYPE in one.metadata)
     return tuple(
-        (one.name, one.metadata["file"] or one.name, one.default, kind.settled)
+        (one.name, one.metadata["file"] or one.name, one.default, kind.coerced)
         for one, kind in stated
-        if type(kind).settled is not ValueType.settled
+        if type(kind).coerced is not ValueType.coerced
     )
 
 
@@ -129,7 +129,7 @@ def _settlers(cls: type[Any]) -> tuple[tuple[str, str, Any, Callable[[Any, str],
 class ValueType:
     """What a member holds; this one whatever is given."""
 
-    def settled(self, value: Any, path: str) -> Any:
+    def coerced(self, value: Any, path: str) -> Any:
         """Return a value that was given as the type it is kept in.
 
         Raises:
@@ -160,11 +160,11 @@ class Integer(ValueType):
 
     least: int
 
-    def settled(self, value: Any, path: str) -> Any:
+    def coerced(self, value: Any, path: str) -> Any:
         """Return it as Python's."""
         if type(value) is int and self.least <= value <= LARGEST_COUNT:
             return value
-        number = whole(value)
+        number = as_int(value)
         at_least(number, self.least, path)
         return number
 
@@ -175,14 +175,14 @@ class IntegerMap(ValueType):
 
     least: int
 
-    def settled(self, value: Any, path: str) -> Any:
+    def coerced(self, value: Any, path: str) -> Any:
         """Return it with Python's integers."""
         if type(value) is dict and not value:
             return value
         if not isinstance(value, Mapping):
             raise InputError(f"{value!r} is not a mapping of names to counts", path=path)
         if not all(type(count) is int for count in value.values()):
-            value = {name: whole(count) for name, count in value.items()}
+            value = {name: as_int(count) for name, count in value.items()}
         counts(value, self.least, path)
         return value
 
@@ -200,7 +200,7 @@ class Number(ValueType):
     most: float = inf
     is_short: bool = False
 
-    def settled(self, value: Any, path: str) -> Any:
+    def coerced(self, value: Any, path: str) -> Any:
         """Return it as it is."""
         if isinstance(value, bool) or not isinstance(value, SupportsFloat):
             raise InputError(f"{value!r} is not a number", path=path)
@@ -214,7 +214,7 @@ class Number(ValueType):
 class Text(ValueType):
     """A text, which may be empty, of characters that are seen."""
 
-    def settled(self, value: Any, path: str) -> Any:
+    def coerced(self, value: Any, path: str) -> Any:
         """Return it as it is."""
         plain(value, path)
         return value
@@ -224,7 +224,7 @@ class Text(ValueType):
 class Name(ValueType):
     """A text that is not empty."""
 
-    def settled(self, value: Any, path: str) -> Any:
+    def coerced(self, value: Any, path: str) -> Any:
         """Return it as it is."""
         named(value, path)
         return value
@@ -236,7 +236,7 @@ class NameList(ValueType):
 
     plain: bool = False
 
-    def settled(self, value: Any, path: str) -> Any:
+    def coerced(self, value: Any, path: str) -> Any:
         """Return them as a tuple."""
         names = value if type(value) is tuple else several(value, path)
         if self.plain:
@@ -248,7 +248,7 @@ class NameList(ValueType):
 class NameSet(NameList):
     """Names in no order."""
 
-    def settled(self, value: Any, path: str) -> Any:
+    def coerced(self, value: Any, path: str) -> Any:
         """Return them as a set."""
         names = value if type(value) is frozenset else frozenset(several(value, path))
         if self.plain:
@@ -273,7 +273,7 @@ class Choice(ValueType):
     words: type[StrEnum] | tuple[str, ...]
     any_case: bool = False
 
-    def settled(self, value: Any, path: str) -> Any:
+    def coerced(self, value: Any, path: str) -> Any:
         """Return it as one of ``words``."""
         if type(value) is self.words:
             return value
@@ -287,7 +287,7 @@ class Choice(ValueType):
 class JobPriority(ValueType):
     """A number from 0 on, exactly as given, a float as its shortest decimal."""
 
-    def settled(self, value: Any, path: str) -> Any:
+    def coerced(self, value: Any, path: str) -> Any:
         """Return it as an integer or a fraction."""
         if type(value) is not int and type(value) is not Fraction:
             value = _given_priority(value, path)
@@ -302,7 +302,7 @@ class Entries(ValueType):
 
     of: type
 
-    def settled(self, value: Any, path: str) -> Any:
+    def coerced(self, value: Any, path: str) -> Any:
         """Return them as a tuple."""
         if type(value) is tuple or value is None:
             return value
@@ -331,11 +331,11 @@ class Embedded(ValueType):
     flat: bool = False
 
 
-def whole(value: Any) -> Any:
+def as_int(value: Any) -> Any:
     """Return an integer of whatever library as Python's; anything else as it is.
 
     Examples:
-        >>> whole(3), whole(-1.5), whole(True)
+        >>> as_int(3), as_int(-1.5), as_int(True)
         (3, -1.5, True)
     """
     if type(value) is int or isinstance(value, bool) or not isinstance(value, SupportsIndex):
@@ -369,7 +369,7 @@ def _given_priority(value: Any, path: str) -> int | Fraction:
     """Return a number of whatever type exactly as it is written."""
     if isinstance(value, (Decimal, float)):
         return exact_priority(value)
-    number = whole(value)
+    number = as_int(value)
     if isinstance(number, bool) or isinstance(value, str) or not isinstance(number, SupportsFloat):
         raise InputError(f"{value!r} is not a number", path=path)
     return number if isinstance(number, (int, Fraction)) else exact_priority(float(value))

@@ -14,17 +14,17 @@ from .snapshot import Snapshot
 from .text import plural
 from .value_types import (
     Anything,
+    Coerced,
     Embedded,
     Entries,
     EntryMap,
-    Given,
     NameList,
     NameTuple,
     Number,
     Text,
+    assign,
+    coerce_members,
     member,
-    settle,
-    settle_members,
     value_class,
 )
 
@@ -90,7 +90,7 @@ class ArrivingJob:
     name: str = member(Text(), default="")
 
     def __post_init__(self) -> None:
-        settle_members(self)
+        coerce_members(self)
         self._check_times()
         if self.job.submit_time is not None:
             raise InputError("given, but arrival_s says when the job comes", path="submit_time")
@@ -142,15 +142,15 @@ class ClusterWorkload:
     """
 
     name: str = member(Text(), default="")
-    nodes: Given[tuple[Node, ...], Collection[Node]] = member(Entries(Node))
-    jobs: Given[tuple[ArrivingJob, ...], Collection[ArrivingJob]] = member(Entries(ArrivingJob), default=())
-    switches: Given[tuple[Switch, ...] | None, Collection[Switch] | None] = member(
+    nodes: Coerced[tuple[Node, ...], Collection[Node]] = member(Entries(Node))
+    jobs: Coerced[tuple[ArrivingJob, ...], Collection[ArrivingJob]] = member(Entries(ArrivingJob), default=())
+    switches: Coerced[tuple[Switch, ...] | None, Collection[Switch] | None] = member(
         Entries(Switch), default=None
     )
     network: Network | None = member(Anything(), default=None)
-    partitions: Given[tuple[Partition, ...], Collection[Partition]] = member(Entries(Partition), default=())
+    partitions: Coerced[tuple[Partition, ...], Collection[Partition]] = member(Entries(Partition), default=())
     licenses: Mapping[str, License] = member(EntryMap(License), default_factory=dict)
-    limits: Given[tuple[Limit, ...], Collection[Limit]] = member(Entries(Limit), default=())
+    limits: Coerced[tuple[Limit, ...], Collection[Limit]] = member(Entries(Limit), default=())
     notes: NameTuple = member(NameList(), default=())
 
     def __repr__(self) -> str:
@@ -158,7 +158,7 @@ class ClusterWorkload:
         return f"<ClusterWorkload {self.name}: {size}>"
 
     def __post_init__(self) -> None:
-        settle_members(self)
+        coerce_members(self)
         before = 0.0
         for index, arriving in enumerate(self.jobs):
             if arriving.arrival_s < before:
@@ -172,7 +172,7 @@ class ClusterWorkload:
             if entry.free != entry.total:
                 raise InputError("a workload begins with everything free", path=f"licenses.{name}")
         settled = self.snapshot()
-        settle(self, nodes=settled.nodes, switches=settled.switches)
+        assign(self, nodes=settled.nodes, switches=settled.switches)
 
     def snapshot(self) -> Snapshot:
         """Return the empty cluster with every job in its queue; checks names and counts."""

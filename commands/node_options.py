@@ -140,7 +140,7 @@ def with_failures(chosen: NodeOptions, workload: ClusterWorkload, path: str | No
     if path is None:
         return chosen
     from ..cluster.failures import outages_by_node
-    from ..formats.native.failures_file import load_failures
+    from ..formats.native.workload_file import load_failures
 
     outages = load_failures(path)
     try:

@@ -38,7 +38,7 @@ def winners(
     """
     entered = perf_counter()
     from ..cluster.errors import InputError, OptionError
-    from ..formats.auctions.read_auction import load_auction
+    from ..formats.auctions.auction_file import load_auction
     from ..models.winners.determine import check_options, winners_of
     from ..models.winners.instance import EXPORTS, export_lot, read_lot
     from .auction_options import write_json, write_rich
@@ -76,7 +76,7 @@ def _note_slow_reading(began: float | None, options: dict[str, Any]) -> None:
 
 
 def _document(auction: AuctionFile, found: Winners) -> dict[str, Any]:
-    from ..formats.auctions.write_auction import winners_document
+    from ..formats.auctions.auction_file import winners_document
 
     return winners_document(
         status=found.status.value,
@@ -92,7 +92,7 @@ def _document(auction: AuctionFile, found: Winners) -> dict[str, Any]:
 def _render(auction: AuctionFile, found: Winners, console: Console) -> None:
     from rich.table import Table
 
-    from ..formats.auctions.write_auction import decimal_text
+    from ..formats.auctions.auction_file import decimal_text
 
     rows = [(str(auction.numbers[place]), *auction.bids[place]) for place in found.chosen]
     table = Table(title=f"{len(rows)} bids win", title_justify="left", box=None, pad_edge=False)
@@ -120,7 +120,7 @@ def _render(auction: AuctionFile, found: Winners, console: Console) -> None:
 
 
 def _items(items: Any) -> str:
-    from ..formats.auctions.write_auction import decimal_text
+    from ..formats.auctions.auction_file import decimal_text
 
     return " ".join(
         name if amount == 1 else f"{decimal_text(amount)} {name}" for name, amount in items.items()

@@ -74,7 +74,7 @@ def _kind(entry: NodeWire) -> _Kind:
     return _Kind(
         entry=entry,
         total=total,
-        state=Choice(NodeState).settled(entry.state, "state"),
+        state=Choice(NodeState).coerced(entry.state, "state"),
         features=frozenset(entry.features),
         partitions=tuple(entry.partitions),
     )

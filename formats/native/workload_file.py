@@ -1,17 +1,33 @@
-"""Native workloads (``aucsched-workload/1``): read, checked, and written."""
+"""Native workloads (``aucsched-workload/1``): read, checked, and written; and failures of their nodes."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from types import GenericAlias
 from typing import Any
 
+import msgspec
+
 from ...cluster.errors import InputError
+from ...cluster.failures import Outage
 from ...cluster.workload import ClusterWorkload
 from ..file_kinds import WORKLOAD
 from ..hostlist import one_file
+from ..jsontext import decode
 from ..reading import read_document
 from .cluster_file import WORKLOAD_FILE, built, decoded, document_text
+from .file_objects import FileObject, each, file_form
 from .write import write_text
+
+FAILURES_FORMAT = "aucsched-failures/1"
+_OUTAGE = file_form(Outage)
+#: The whole file: outages in any order.
+_FAILURES: Any = msgspec.defstruct(
+    "Failures",
+    [("format", str), ("failures", GenericAlias(list, _OUTAGE.struct))],
+    bases=(FileObject,),
+    kw_only=True,
+)
 
 
 def load_workload(path: str | Path) -> ClusterWorkload:
@@ -77,3 +93,20 @@ def save_workload(workload: ClusterWorkload, path: str | Path) -> None:
 def workload_to_json(workload: ClusterWorkload) -> str:
     """Return the workload file's text, one line for each job; reading it gives an equal workload."""
     return document_text(workload, {})
+
+
+def load_failures(path: str | Path) -> tuple[Outage, ...]:
+    """Read and check a file of failures, plain or gzip; ``-`` reads standard input.
+
+    Raises:
+        InputError: the file cannot be read or is no valid file of failures; names file, path and value.
+    """
+    return read_document(path, parse_failures)
+
+
+def parse_failures(text: bytes) -> tuple[Outage, ...]:
+    """Return the outages in a file's text; errors name the path and the value."""
+    document = decode(text, _FAILURES)
+    if document.format != FAILURES_FORMAT:
+        raise InputError(f"{document.format!r} is not {FAILURES_FORMAT!r}", path="format")
+    return each(document.failures, "failures", _OUTAGE.build)

@@ -47,7 +47,7 @@ _FLAT = {key: flat for key, flat, _ in _MEMBERS}
 _GROUPED = {key: grouped for key, _, grouped in _MEMBERS}
 
 #: What is said of a partition.
-Told: TypeAlias = Paragraph | KeyedRecord
+PartitionEntry: TypeAlias = Paragraph | KeyedRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class PartitionRules:
         return None
 
 
-def _rules(entry: Told) -> PartitionRules:
+def _rules(entry: PartitionEntry) -> PartitionRules:
     memory = DefaultMemory(
         per_cpu=entry.count("DefMemPerCPU") or None, per_node=entry.count("DefMemPerNode") or None
     )
@@ -111,7 +111,7 @@ def _rules(entry: Told) -> PartitionRules:
     )
 
 
-def _ignored_rules(entry: Told) -> Iterator[str]:
+def _ignored_rules(entry: PartitionEntry) -> Iterator[str]:
     """Yield the rules that nothing here looks at; JSON has preemption among them from 26.05 on only."""
     if entry.text("AllowGroups") not in ("", _ALL):
         yield f"AllowGroups={entry.text('AllowGroups')}"
@@ -169,7 +169,7 @@ def read_partitions(content: bytes, nodes: Collection[str], notes: Notes) -> tup
     Raises:
         InputError: the answer is malformed or of an unknown shape, or a partition stands twice.
     """
-    return settle_partitions(((partition_of(entry), entry.path) for entry in _told(content)), nodes, notes)
+    return settle_partitions(((partition_of(entry), entry.path) for entry in _entries(content)), nodes, notes)
 
 
 def settle_partitions(
@@ -202,7 +202,7 @@ def _known(partition: Partition, nodes: Collection[str], notes: Notes) -> Partit
     return replace(partition, nodes=known)
 
 
-def _told(content: bytes) -> Iterator[Told]:
+def _entries(content: bytes) -> Iterator[PartitionEntry]:
     """Yield what is said of each partition."""
     if not is_json(content):
         yield from paragraphs(content.decode(errors="replace"), "PartitionName")
@@ -234,7 +234,7 @@ def _is_grouped(record: Record) -> bool:
     return True
 
 
-def partition_of(entry: Told) -> PartitionFigures:
+def partition_of(entry: PartitionEntry) -> PartitionFigures:
     """Return the partition that ``scontrol show partition`` shows as an entry."""
     exclusive, ignored = _sharing(entry)
     return PartitionFigures(
@@ -246,10 +246,10 @@ def partition_of(entry: Told) -> PartitionFigures:
     )
 
 
-def _partition(entry: Told) -> Partition:
+def _partition(entry: PartitionEntry) -> Partition:
     """Return a partition; a limit of 0 nodes or seconds, which lets no job start, closes it."""
     path, name, nodes = entry.path, entry.verbatim("PartitionName"), entry.text("Nodes")
-    state = Choice(PartitionState, any_case=True).settled(entry.text("State"), f"{path} state")
+    state = Choice(PartitionState, any_case=True).coerced(entry.text("State"), f"{path} state")
     plain(name, path)
     max_nodes, max_time_s = entry.count("MaxNodes"), entry.duration("MaxTime")
     if 0 in (max_nodes, max_time_s) and state is PartitionState.UP:
@@ -263,7 +263,7 @@ def _partition(entry: Told) -> Partition:
     )
 
 
-def _ignored_limits(entry: Told) -> Iterator[str]:
+def _ignored_limits(entry: PartitionEntry) -> Iterator[str]:
     if (least := entry.count("MinNodes") or 0) > 1:
         yield f"MinNodes={least}"
     for key in ("MaxCPUsPerNode", "MaxCPUsPerSocket"):
@@ -274,7 +274,7 @@ def _ignored_limits(entry: Told) -> Iterator[str]:
             yield f"{key}={amount}"
 
 
-def _sharing(entry: Told) -> tuple[bool, tuple[str, ...]]:
+def _sharing(entry: PartitionEntry) -> tuple[bool, tuple[str, ...]]:
     """Return whether a partition's jobs get whole nodes, and what of sharing them is not looked at."""
     if isinstance(entry, Paragraph):
         return _sharing_of_text(entry)

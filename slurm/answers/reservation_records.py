@@ -98,7 +98,7 @@ def read_reservations(content: bytes) -> tuple[ReservationFigures, ...]:
         InputError: the answer is malformed or of an unknown shape, or a reservation stands twice.
     """
     found: dict[str, ReservationFigures] = {}
-    for entry in map(_figures, _told(content)):
+    for entry in map(_figures, _entries(content)):
         all_plain((entry.name, *entry.users), entry.path)
         if entry.name in found:
             raise InputError(f"reservation {entry.name!r} stands twice", path=entry.path)
@@ -185,7 +185,7 @@ _MEMBERS = {
 }
 
 
-def _told(content: bytes) -> Iterator[Paragraph | KeyedRecord]:
+def _entries(content: bytes) -> Iterator[Paragraph | KeyedRecord]:
     """Yield what is said of each reservation."""
     if not is_json(content):
         yield from paragraphs(content.decode(errors="replace"), "ReservationName")

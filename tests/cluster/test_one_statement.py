@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BEFORE = "    contiguous: bool = member(Boolean(), default=False)\n"
-ADDED = "    scratch_mib: OptionalWhole = member(Integer(1), default=None)\n"
+ADDED = "    scratch_mib: OptionalIntLike = member(Integer(1), default=None)\n"
 USED = """
 import json
 from aucsched import InputError, Request

@@ -13,7 +13,7 @@ import pytest
 from instances.families import auction_text
 
 from aucsched import BidArrays, InputError, OptionError, Status, Winners, winners
-from aucsched.formats.auctions.read_auction import load_auction
+from aucsched.formats.auctions.auction_file import load_auction
 from aucsched.models.search import operators
 from aucsched.models.winners import portfolio
 from aucsched.models.winners.determine import winners_of

@@ -1,24 +1,51 @@
-"""Files of bids, read and checked: CATS's text or JSON (``aucsched-auction/1``), plain or gzip."""
+"""Files of bids: read, CATS's text or JSON (``aucsched-auction/1``), plain or gzip, and answers written."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
+from math import isfinite
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from ...cluster.bids import AuctionFile, FileBid
 from ...cluster.checks import all_plain, named
 from ...cluster.errors import InputError
 from ..jsontext import decode
 from ..reading import read_document
-from .auction_wire import AUCTION_FORMAT, AuctionBidWire, AuctionWire
 from .cats import parse_cats
+
+AUCTION_FORMAT = "aucsched-auction/1"
+WINNERS_FORMAT = "aucsched-winners/1"
 
 _BLANKS = b" \t\r\n"
 #: Digits before and after a number's point, at most.
 _MOST_DIGITS = 300
+
+
+class AuctionBidWire(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """One bid: for all of its items together."""
+
+    value: Any  # a number, read exactly
+    items: dict[str, Any]  # numbers, read exactly
+    bidder: str | None = None
+    group: str | None = None
+    second: Any = None  # a number, read exactly
+
+
+class AuctionWire(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """Bids, and how much there is of each item.
+
+    ``groups``: ``xor``, at most one bid of a bidder wins; ``or``, any; a bid's ``group`` goes before both.
+    """
+
+    format: str
+    capacities: dict[str, Any]
+    bids: list[AuctionBidWire]
+    groups: str = "xor"
 
 
 def load_auction(path: str | Path, *, rounded: bool | None = None) -> AuctionFile:
@@ -112,3 +139,45 @@ def _number(value: Any, path: str) -> int | Fraction:
 
 def _shown(value: Any) -> str:
     return repr(value) if isinstance(value, str) else f"{value}"
+
+
+def winners_document(
+    *,
+    status: str,
+    value: int | Fraction,
+    bound: int | Fraction,
+    gap: float,
+    chosen: tuple[int, ...],
+    prices: Mapping[str, float],
+    seconds: float,
+) -> dict[str, Any]:
+    """Return the document; a gap that no number says (above an award worth nothing) is null."""
+    return {
+        "format": WINNERS_FORMAT,
+        "status": status,
+        "value": exact_number(value),
+        "bound": exact_number(bound),
+        "gap": gap if isfinite(gap) else None,
+        "chosen": list(chosen),
+        "prices": dict(prices),
+        "seconds": round(seconds, 6),
+    }
+
+
+def exact_number(value: int | Fraction) -> int | msgspec.Raw:
+    """Return a number as JSON holds it: an integer, or all digits of a fraction that is a decimal.
+
+    Sums of decimals are decimals: their denominators have no other factors than 2 and 5.
+    """
+    if value.denominator == 1:
+        return value.numerator
+    return msgspec.Raw(decimal_text(value).encode())
+
+
+def decimal_text(value: int | Fraction) -> str:
+    """Return a decimal's digits, all of them."""
+    digits = 0
+    while (value * 10**digits).denominator > 1:
+        digits += 1
+    whole = str(int(value * 10**digits)).rjust(digits + 1, "0")
+    return f"{whole[:-digits]}.{whole[-digits:]}" if digits else whole
