@@ -17,18 +17,18 @@ from pathlib import Path
 from ...cluster.errors import InputError
 from ...cluster.snapshot import Snapshot
 from ...cluster.value_types import (
+    Coerced,
     Entries,
-    Given,
     Integer,
     IntegerMap,
+    IntLike,
+    IntLikeByName,
     Name,
     NameList,
     NameTuple,
-    OptionalWhole,
-    Whole,
-    WholeByName,
+    OptionalIntLike,
+    coerce_members,
     member,
-    settle_members,
     value_class,
 )
 from ...formats.hostlist import expand
@@ -68,12 +68,12 @@ class GrowthRequest:
     """
 
     job: str = member(Name())
-    cores: OptionalWhole = member(Integer(1), default=None)
-    nodes: OptionalWhole = member(Integer(1), default=None)
-    cores_per_node: OptionalWhole = member(Integer(1), default=None)
+    cores: OptionalIntLike = member(Integer(1), default=None)
+    nodes: OptionalIntLike = member(Integer(1), default=None)
+    cores_per_node: OptionalIntLike = member(Integer(1), default=None)
 
     def __post_init__(self) -> None:
-        settle_members(self)
+        coerce_members(self)
         if (self.cores is None) == (self.nodes is None):
             raise InputError("either cores or nodes are asked for", path="")
         if (self.nodes is None) != (self.cores_per_node is None):
@@ -85,10 +85,10 @@ class Release:
     """A running job gives back cores of some of its nodes, which may be all of them."""
 
     job: str = member(Name())
-    cores: WholeByName = member(CoresByHost(1), file="nodes")
+    cores: IntLikeByName = member(CoresByHost(1), file="nodes")
 
     def __post_init__(self) -> None:
-        settle_members(self)
+        coerce_members(self)
         if not self.cores:
             raise InputError("nothing is given back", path="nodes")
 
@@ -98,10 +98,10 @@ class ShrinkLimit:
     """The fewest nodes that a job can shrink to; it holds whole nodes."""
 
     job: str = member(Name())
-    min_nodes: Whole = member(Integer(1))
+    min_nodes: IntLike = member(Integer(1))
 
     def __post_init__(self) -> None:
-        settle_members(self)
+        coerce_members(self)
 
 
 @value_class
@@ -115,12 +115,12 @@ class RequestBatch:
         malleable: jobs that can shrink.
     """
 
-    asks: Given[tuple[GrowthRequest, ...], Collection[GrowthRequest]] = member(
+    asks: Coerced[tuple[GrowthRequest, ...], Collection[GrowthRequest]] = member(
         Entries(GrowthRequest), default=(), file="requests"
     )
-    releases: Given[tuple[Release, ...], Collection[Release]] = member(Entries(Release), default=())
+    releases: Coerced[tuple[Release, ...], Collection[Release]] = member(Entries(Release), default=())
     preemptible: NameTuple = member(NameList(), default=())
-    malleable: Given[tuple[ShrinkLimit, ...], Collection[ShrinkLimit]] = member(
+    malleable: Coerced[tuple[ShrinkLimit, ...], Collection[ShrinkLimit]] = member(
         Entries(ShrinkLimit), default=()
     )
 
