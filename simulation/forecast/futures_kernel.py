@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ...cluster.kernels.columns import pop, push
 from ...cluster.kernels.harness import Column, Entry, Floats, FloatTable, Ints, IntTable, kernel
 from ..promised.awards import SHORTEST_S
-from ..promised.promise_rules import LIMITS, OVERDUE, SHARE
+from ..promised.promise_state import LIMITS, OVERDUE, SHARE
 from ..run_times import ShareTable, mixed_shares, run_time_at
 
 #: No job.

@@ -20,9 +20,8 @@ from math import fsum
 from ...cluster.errors import OptionError
 from ..log_columns import SHORTEST_S, Requests, Workload
 from ..metrics import BOUND_S
-from ..stepping import CountPolicy, Resort
+from ..stepping import CountPolicy, Renumbered, Resort, taken
 from .counts import simulate_counts
-from .renumbered import Renumbered, taken
 
 #: A policy over jobs numbered in queue order.
 Factory = Callable[[Requests, Resort | None], CountPolicy]

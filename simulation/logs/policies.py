@@ -18,7 +18,7 @@ from ..backfilling.easy import Easy
 from ..log_columns import Requests
 from ..own_policy import is_own, own_policy
 from ..simulate_options import PROMISED, RENAMED, PolicyOptions
-from ..stepping import CountPolicy, PolicyWrapper, Resort
+from ..stepping import CountPolicy, PolicyWrapper, Renumbered, Resort, taken
 from .adaptive import Adaptive, Factory
 from .auctioned import LogAuction
 from .lookahead import Lookahead
@@ -36,7 +36,6 @@ from .own_on_counts import OwnOnLog
 from .partitioned import Partitioned
 from .planning import Planning
 from .queues import Queues
-from .renumbered import Renumbered, taken
 from .reservations import Reservations
 from .selection import BestFit, Fcfs, FirstFit, NextFit
 from .selective import Selective

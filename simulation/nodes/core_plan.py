@@ -18,8 +18,7 @@ from ...cluster.resources.capacity import IntArray
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
 from ..promised.awards import REFUSE_LATE
-from ..promised.due import PROMISE_DUE
-from ..promised.promise_plan import REFUSE_ALONE
+from ..promised.promise_plan import PROMISE_DUE, REFUSE_ALONE
 from ..promised.promise_state import FREE, PROMISED, RUNNING, WAITING, PromiseRules, empty_state
 from .node_machine import Machine
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...cluster.kernels.harness import Column, Floats, Ints
+from ...cluster.promises import AUTO, BACKFILL, NONE, promised_duration_s
 from ..backfilling.easy import EasyState, easy_columns
 from ..run_times import REMEMBERED, LastShares
 
@@ -20,6 +21,17 @@ from ..run_times import REMEMBERED, LastShares
 WAITING, RUNNING, FREE, PROMISED, COUNTED = 0, 1, 2, 3, 4
 #: Places of ``clock``: of the copy, in seconds, and the longest wait on it so far.
 COPY_NOW, LONGEST, CLOCKS = 0, 1, 2
+#: How promises follow a log, the same where processors are counted and on nodes:
+#: after which share of the longest wait under EASY a job is due,
+SHARE = 0.55
+#: after how many of its estimates at most: short jobs are promised near starts,
+LIMITS = 4.0
+#: by how much a plan's start is stretched, for estimates are long,
+LOOSENESS = 1.8
+#: up to which share of that longest wait,
+LATEST = 1.0
+#: and after which share of it a job comes before all that have waited for less, where processors are counted.
+OVERDUE = 0.6
 
 
 class PromisedJobs(NamedTuple):
@@ -132,6 +144,36 @@ class PromiseRules(NamedTuple):
     overdue: float
     response: int
     processors: int
+
+
+def rules_of(processors: int, objective: str, promise: str | None) -> PromiseRules:
+    """Return the rules that an objective and a promise make on a machine.
+
+    Args:
+        processors: of the machine.
+        objective: ``priority`` or ``response``.
+        promise: ``plan``, ``auto``, ``backfill``, ``none`` or a duration; None: ``auto`` for ``response`` and
+            ``backfill`` for ``priority``.
+
+    Raises:
+        OptionError: no such promise.
+    """
+    if promise is None:
+        promise = AUTO if objective == "response" else BACKFILL
+    is_auto = promise == AUTO
+    has_promises = promise not in {BACKFILL, NONE}
+    return PromiseRules(
+        promises=int(has_promises),
+        follows=int(is_auto),
+        window_s=promised_duration_s(promise) if has_promises and not is_auto else 0.0,
+        share=SHARE,
+        limits=LIMITS,
+        looseness=LOOSENESS,
+        latest=LATEST,
+        overdue=OVERDUE,
+        response=int(objective == "response"),
+        processors=processors,
+    )
 
 
 class PromisedState(NamedTuple):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from ...cluster.kernels.harness import Entry, Ints, kernel
 from ..run_times import remember_share
 from .awards import award
-from .due import promise_due
 from .easy_reference import arrive, follow, longest_wait
-from .promise_plan import MANY, NOBODY, plan, promise
+from .promise_plan import MANY, NOBODY, plan, promise, promise_due
 from .promise_state import FREE, RUNNING, WAITING, PromisedState, PromiseRules
 
 

@@ -22,10 +22,8 @@ from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.node_queue import NodeQueue
 from aucsched.simulation.promised.awards import REFUSE_LATE
-from aucsched.simulation.promised.due import PROMISE_DUE
-from aucsched.simulation.promised.promise_plan import REFUSE_ALONE
-from aucsched.simulation.promised.promise_rules import rules_of
-from aucsched.simulation.promised.promise_state import PROMISED
+from aucsched.simulation.promised.promise_plan import PROMISE_DUE, REFUSE_ALONE
+from aucsched.simulation.promised.promise_state import PROMISED, rules_of
 
 RESPONSE: dict[str, Any] = {"policy": "aucsched3", "objective": "response", "strategy": "greedy"}
 

@@ -13,10 +13,9 @@ from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.resources.allocation import StartingJob
 from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
-from aucsched.simulation.nodes.easy_reference_nodes import EasyCopy
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
-from aucsched.simulation.nodes.node_promises import Promises
+from aucsched.simulation.nodes.node_promises import EasyCopy, Promises
 
 
 @pytest.mark.parametrize("seed", range(4))
