@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf, nextafter
 
 from ...cluster.errors import InputError
-from ...cluster.timeline.counts import CountProfile
+from ...cluster.timeline.count_profile import CountProfile
 
 #: A job past its end is taken to end that many seconds from now.
 OVERDUE_S = 1.0

@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from ...cluster.timeline.counts import CountProfile
+from ...cluster.timeline.count_profile import CountProfile
 from ..job_records import MapEntry
 from .performance import DIGITS, run_time_s
 from .placement_constraints import has_constraints, start_nodes

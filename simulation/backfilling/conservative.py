@@ -21,9 +21,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ...cluster.kernels.columns import insert_number, remove
+from ...cluster.kernels.column_operations import insert_number, remove
 from ...cluster.kernels.harness import Column, Floats, Ints, kernel
-from ...cluster.timeline.counts import CountProfile, ProfileColumns, add, advance, earliest, most, runs
+from ...cluster.timeline.count_profile import CountProfile, ProfileColumns, add, advance, earliest, most, runs
 from ..log_columns import Requests
 from ..stepping import Resort
 

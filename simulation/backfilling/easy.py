@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...cluster.kernels.columns import first_from, insert_number, insert_pair, remove, remove_pair
+from ...cluster.kernels.column_operations import first_from, insert_number, insert_pair, remove, remove_pair
 from ...cluster.kernels.harness import Column, Floats, Ints, kernel
 from ..log_columns import Requests
 from ..stepping import Resort

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...cluster.kernels.columns import pop, push
+from ...cluster.kernels.column_operations import pop, push
 from ...cluster.kernels.harness import Column, Entry, Floats, Ints, kernel
 from ..log_columns import LogColumns, Workload
 from ..stepping import REPORT_EVERY, CountPolicy, loop_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf, sqrt
 from typing import NamedTuple
 
-from ...cluster.kernels.columns import pop, push
+from ...cluster.kernels.column_operations import pop, push
 from ...cluster.kernels.harness import Column, Entry, Floats, FloatTable, Ints, IntTable, kernel
 from ..promised.awards import SHORTEST_S
 from ..promised.promise_state import LIMITS, OVERDUE, SHARE

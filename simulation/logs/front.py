@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Iterable, Sequence
 
-from ...cluster.kernels.columns import first_from, insert_pair, remove_pair
-from ...cluster.timeline.counts import CountProfile
+from ...cluster.kernels.column_operations import first_from, insert_pair, remove_pair
+from ...cluster.timeline.count_profile import CountProfile
 from ..backfilling.easy import shadow_time
 from ..log_columns import Requests
 from ..stepping import Resort

@@ -19,7 +19,7 @@ from bisect import bisect_left
 from itertools import pairwise
 
 from ...cluster.errors import OptionError
-from ...cluster.timeline.counts import CountProfile
+from ...cluster.timeline.count_profile import CountProfile
 from ..log_columns import Requests
 from ..stepping import Resort
 from .front import FrontFirst

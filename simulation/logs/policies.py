@@ -20,7 +20,7 @@ from ..own_policy import is_own, own_policy
 from ..simulate_options import PROMISED, RENAMED, PolicyOptions
 from ..stepping import CountPolicy, PolicyWrapper, Renumbered, Resort, taken
 from .adaptive import Adaptive, Factory
-from .auctioned import LogAuction
+from .log_auction import LogAuction
 from .lookahead import Lookahead
 from .orderings import (
     FLEXIBLE,

@@ -16,7 +16,7 @@ from bisect import insort
 from collections.abc import Sequence
 
 from ...cluster.errors import OptionError
-from ...cluster.timeline.counts import CountProfile
+from ...cluster.timeline.count_profile import CountProfile
 from ..backfilling.easy import WaitingSizes
 from ..log_columns import Requests
 from ..stepping import Resort

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...cluster.errors import OptionError
-from ...cluster.timeline.counts import CountProfile, ProfileColumns, earliest
+from ...cluster.timeline.count_profile import CountProfile, ProfileColumns, earliest
 from ..log_columns import Requests
 from .hours import Hours
 

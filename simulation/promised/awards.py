@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from ...cluster.kernels.columns import pop, push
+from ...cluster.kernels.column_operations import pop, push
 from ...cluster.kernels.harness import Entry, Ints, kernel
 from ..backfilling.easy import shadow_time
 from ..run_times import mean_share

@@ -6,7 +6,7 @@ job has ended on the real machine; until then it runs up to its estimate. EASY i
 
 from __future__ import annotations
 
-from ...cluster.kernels.columns import insert
+from ...cluster.kernels.column_operations import insert
 from ...cluster.kernels.harness import Ints, kernel
 from ..backfilling.easy import QUEUED, RUNNING, STARTED, make_pass, release
 from .promise_state import COPY_NOW, LONGEST, PromisedState

@@ -14,7 +14,7 @@ between them later, so that the plan goes on keeping their promises.
 
 from __future__ import annotations
 
-from ...cluster.kernels.columns import pop, push
+from ...cluster.kernels.column_operations import pop, push
 from ...cluster.kernels.harness import Entry, Ints, kernel
 from .promise_state import FREE, PROMISED, RUNNING, WAITING, PromisedState, PromiseRules
 

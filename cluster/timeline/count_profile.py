@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import inf
 from typing import NamedTuple
 
-from ..kernels.columns import first_from, insert, largest_before, remove
+from ..kernels.column_operations import first_from, insert, largest_before, remove
 from ..kernels.harness import Floats, Ints, kernel
 
 

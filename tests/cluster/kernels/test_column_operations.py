@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from aucsched.cluster.kernels import columns
+from aucsched.cluster.kernels import column_operations
 from aucsched.cluster.kernels.harness import _KERNELS
 
 
@@ -19,13 +19,13 @@ def test_lists_and_arrays_hold_the_same(seed: int) -> None:
     place = draw.randrange(count)
     end = draw.randint(place, count)
     calls: tuple[tuple[object, tuple[object, ...], int], ...] = (
-        (columns.first_from, (keys, count, key), 0),
-        (columns.largest_before, (keys, others, count, key), 0),
-        (columns.insert, (others, count, place, other), 1),
-        (columns.insert_number, (keys, count, key), 1),
-        (columns.insert_pair, (keys, others, count, key, other), 1),
-        (columns.remove, (others, count, place, end), place - end),
-        (columns.remove_pair, (keys, others, count, place), -1),
+        (column_operations.first_from, (keys, count, key), 0),
+        (column_operations.largest_before, (keys, others, count, key), 0),
+        (column_operations.insert, (others, count, place, other), 1),
+        (column_operations.insert_number, (keys, count, key), 1),
+        (column_operations.insert_pair, (keys, others, count, key, other), 1),
+        (column_operations.remove, (others, count, place, end), place - end),
+        (column_operations.remove_pair, (keys, others, count, place), -1),
     )
     assert len(calls) == sum(marked is not instead for marked, instead in _KERNELS.items())
     for function, arguments, more in calls:

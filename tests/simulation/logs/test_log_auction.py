@@ -17,16 +17,16 @@ from support.plain import J, plain_easy, starts_of, workload_of, workloads
 import aucsched
 from aucsched.cluster.errors import OptionError
 from aucsched.cluster.promises import promised_duration_s
-from aucsched.simulation.logs import auctioned
-from aucsched.simulation.logs.auctioned import LogAuction
+from aucsched.simulation.logs import log_auction
 from aucsched.simulation.logs.counts import simulate_checked
+from aucsched.simulation.logs.log_auction import LogAuction
 from aucsched.simulation.logs.policies import ORDERS, make_policy
 from aucsched.simulation.promised import promise_stepping
 from aucsched.simulation.promised.promise_stepping import STEP
 from aucsched.simulation.simulate_options import PolicyOptions
 
 PROMISES = st.sampled_from(["plan", "auto", "3s", "20s"])
-OBJECTIVES = st.sampled_from(auctioned.OBJECTIVES)
+OBJECTIVES = st.sampled_from(log_auction.OBJECTIVES)
 
 
 class Watched:
