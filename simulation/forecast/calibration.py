@@ -113,7 +113,11 @@ class Calibrator:
         errors, weights = self._like(found)
         errors = np.concatenate([errors, own - middle])
         weights = np.concatenate([weights, np.full(len(own), _OWN / len(own))])
-        return np.exp(middle + _quantiles(errors, weights, self._levels())), found
+        seconds = np.exp(middle + _quantiles(errors, weights, self._levels()))
+        # Schedulers count whole seconds: an interval holds those that it touches.
+        seconds[:MIDDLE] = np.floor(seconds[:MIDDLE])
+        seconds[MIDDLE + 1 :] = np.ceil(seconds[MIDDLE + 1 :])
+        return seconds, found
 
     def learn(self, features: Features, quantiles: Floats, came_s: float) -> None:
         """Add what came of a forecast.

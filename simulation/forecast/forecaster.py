@@ -33,8 +33,6 @@ _DAY_S, _WEEK, _DAYS = 86_400.0, 7, 28
 _NO_LIMIT_S = 1e9
 #: Seconds of the shortest limit.
 _SHORTEST_LIMIT_S = 1.0
-#: What rounding adds to a time that went through its logarithm.
-_ROUNDED = 1.0 + 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,7 +284,7 @@ class Forecaster:
         )
         if is_now:
             # Times this short are not told apart: they are now.
-            quantiles = np.where(quantiles <= SHORTEST_S * _ROUNDED, 0.0, quantiles)
+            quantiles = np.where(quantiles <= SHORTEST_S + 1, 0.0, quantiles)
         if is_recorded:
             self._asked.setdefault(job, []).append(_Asked(now, features, quantiles, is_now))
         return StartForecast(

@@ -116,7 +116,7 @@ def forecasts_csv(result: Result, forecasts: Iterable[AnsweredForecast]) -> str:
     lines.writerow(COLUMNS)
     for number, found, came in forecasts:
         seconds = (*(() if found.never else (found.p10_s, found.p50_s, found.p90_s)), found.plan_s, came)
-        shown = [f"{one:.6g}" if isfinite(one) else "" for one in seconds]
+        shown = [f"{one:.10g}" if isfinite(one) else "" for one in seconds]
         lines.writerow(
             [
                 result.workload.ids[number],
