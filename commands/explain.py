@@ -15,6 +15,7 @@ from .outputs import file_name, html_option
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ..api.forecasts import Forecasts
     from ..auction.explain.explanation import Explanation
     from ..auction.explain.overview import Overview
     from ..auction.options import StepOptions
@@ -34,6 +35,13 @@ if TYPE_CHECKING:
     type=click.Path(allow_dash=True),
     help="Schedule file of SNAPSHOT: explain its award instead of a new one.",
 )
+@click.option(
+    "--forecast",
+    "is_forecast",
+    is_flag=True,
+    help="Say too when the job, or each job of the queue, will start: P10, P50 and P90.",
+)
+@click.option("--history", metavar="FILE", help="With --forecast: output of sacct, for run times.")
 @html_option
 @output_options
 def explain(
@@ -43,6 +51,8 @@ def explain(
     form: str,
     output: str,
     html: Path | None,
+    is_forecast: bool,
+    history: str | None,
     **options: Any,
 ) -> None:
     """Run the auction over SNAPSHOT and say why JOB (its id) starts or waits; without JOB, what nodes cost.
@@ -55,11 +65,13 @@ def explain(
     from ..formats.native.read import load_snapshot
     from ..formats.native.read_schedule import load_schedule
     from ..formats.native.write import write_text
-    from .auction_options import step_options, write_rich
+    from .auction_options import step_options, write_json, write_rich
 
     checked = step_options(options)
     if award is not None and job is None:
         raise OptionError("--award explains what became of one job: name it")
+    if history is not None and not is_forecast:
+        raise OptionError("--history needs --forecast")
     if award == snapshot == "-":
         raise OptionError("--award - and SNAPSHOT would both read standard input")
     loaded = load_snapshot(snapshot)
@@ -68,19 +80,41 @@ def explain(
         found, render = _prices(loaded, checked) if job is None else _job(loaded, job, checked, made)
     except InputError as error:
         raise error.in_file(snapshot if award is None else f"{snapshot}, {award}") from error
+    starts = _starts(loaded, job, history) if is_forecast else None
     if html is not None:
-        write_text(html, _page(found, file_name(snapshot)))
+        write_text(html, _page(found, file_name(snapshot), starts))
     if form == "json":
-        write_text(output, found.to_json())
+        if starts is None:
+            write_text(output, found.to_json())
+        else:
+            write_json(output, {**found.to_dict(), "forecast": starts.to_dict()["jobs"]})
         return
-    write_rich(output, render)
+
+    def shown(console: Console) -> None:
+        render(console)
+        if starts is not None:
+            from ..reports.forecast_text import render_forecasts
+
+            console.print()
+            render_forecasts(starts, loaded.time, console)
+
+    write_rich(output, shown)
 
 
-def _page(found: Explanation | Overview, name: str) -> str:
+def _starts(snapshot: Snapshot, job: str | None, history: str | None) -> Forecasts:
+    from ..api.forecasts import forecast
+
+    return forecast(snapshot, job, history=() if history is None else history)
+
+
+def _page(found: Explanation | Overview, name: str, starts: Forecasts | None) -> str:
     from ..auction.explain.explanation import Explanation
     from ..reports.auction_pages import explanation_page, prices_page
+    from ..reports.forecast_text import interval_bars
 
-    return explanation_page(found, name) if isinstance(found, Explanation) else prices_page(found, name)
+    bars = [] if starts is None else [interval_bars(starts.forecasts)]
+    page = explanation_page if isinstance(found, Explanation) else prices_page
+    return page(found, name, bars)  # type: ignore[arg-type]
 
 
 def _job(snapshot: Snapshot, job: str, options: StepOptions, made: Schedule | None) -> _Answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..auction.baseline import Baseline
@@ -95,7 +95,7 @@ def machine_section(snapshot: Snapshot, starts: Mapping[str, Mapping[str, Any]])
     }
 
 
-def explanation_page(found: Explanation, name: str) -> str:
+def explanation_page(found: Explanation, name: str, more: Sequence[Section] = ()) -> str:
     """Return the page of one job: what it asks for, its bids, its nodes."""
     document = found.to_dict()
     about: list[tuple[str, Any]] = [
@@ -123,10 +123,10 @@ def explanation_page(found: Explanation, name: str) -> str:
     sections = [facts(f"Job {found.job.id}", about), table("Its bids, in the order they were made", bids)]
     if found.groups:
         sections.append(table("The nodes, as the job sees them", groups))
-    return page_of(f"Job {found.job.id} of {name}", found.title(), sections)
+    return page_of(f"Job {found.job.id} of {name}", found.title(), [*sections, *more])
 
 
-def prices_page(found: Overview, name: str) -> str:
+def prices_page(found: Overview, name: str, more: Sequence[Section] = ()) -> str:
     """Return the page of an auction's prices."""
     kinds = dict.fromkeys(kind for group in found.groups for kind in group.prices)
     groups: dict[str, list[Any]] = {
@@ -146,7 +146,7 @@ def prices_page(found: Overview, name: str) -> str:
         table("What one of each costs", groups),
         table("Jobs of the window", found.columns),
     ]
-    return page_of(f"Prices of {name}", found.title(), sections)
+    return page_of(f"Prices of {name}", found.title(), [*sections, *more])
 
 
 def comparison_page(snapshot: Snapshot, found: Comparison, name: str) -> str:

@@ -188,3 +188,15 @@ def test_the_command_prints_a_table_json_and_a_page(tmp_path: Path) -> None:
 def test_crps_of_a_point_is_its_error() -> None:
     point = np.full((1, len(LEVELS)), 100.0)
     assert crps(point, np.array([130.0]))[0] == pytest.approx(30, rel=0.05)
+
+
+def test_explain_says_when_the_job_will_start(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = run_command("explain", FULL, "97", "--work-limit", "1", "--forecast", "--html", page)
+    assert done.returncode == 0, done.stderr
+    assert "Starts in" in done.stdout
+    assert '"kind":"intervals"' in page.read_text()
+    done = run_command("explain", FULL, "97", "--work-limit", "1", "--forecast", "--format", "json")
+    assert json.loads(done.stdout)["forecast"][0]["job"] == "97"
+    done = run_command("explain", FULL, "97", "--history", "none.txt")
+    assert done.stderr == "aucsched: --history needs --forecast\n"
