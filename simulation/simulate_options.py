@@ -69,8 +69,14 @@ OrderName: TypeAlias = Literal[
     "widest",
     "weight",
     "smith",
+    "f1",
+    "f2",
+    "f3",
+    "f4",
     "flexible",
     "slowdown",
+    "wfp3",
+    "unicep",
     "multifactor",
 ]
 ORDER_NAMES: tuple[str, ...] = get_args(OrderName)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from math import log
+from math import log, log2, log10, sqrt
 
 import numpy as np
 
@@ -15,13 +15,32 @@ from ...cluster.errors import OptionError
 from ..log_columns import Requests
 from ..stepping import Resort
 
-MULTIFACTOR, SLOWDOWN, FLEXIBLE = "multifactor", "slowdown", "flexible"
+MULTIFACTOR, FLEXIBLE = "multifactor", "flexible"
 #: Queues of so many jobs are sorted by array operations.
 VECTORISED_FROM = 48
+#: What UNICEP takes for the logarithm of one processor.
+_NO_LOGARITHM = 1e-15
 
 
 def _areas(requests: Requests) -> list[float]:
     return [size * estimate for size, estimate in zip(requests.size, requests.estimate, strict=True)]
+
+
+def _learnt(by_request: Callable[[float, int], float], weight: float) -> Callable[[Requests], list[float]]:
+    """Return keys f(estimate, processors) + weight · log10(submission).
+
+    F1 to F4 are the four nonlinear functions of Carastan-Santos and de Camargo (SC'17, "Obtaining dynamic
+    scheduling policies with simulation and machine learning", table 3), found by regression on simulated
+    machines of 256 processors. Submissions count from the log's first; those within a second count as 1.
+    """
+
+    def keys(requests: Requests) -> list[float]:
+        columns = zip(requests.submit, requests.estimate, requests.size, strict=True)
+        return [
+            by_request(estimate, size) + weight * log10(max(submit, 1)) for submit, estimate, size in columns
+        ]
+
+    return keys
 
 
 #: Order name -> the jobs' keys, for orders in which no two jobs ever change places.
@@ -43,10 +62,14 @@ STATIC_KEYS: dict[str, Callable[[Requests], Sequence[float]]] = {
     "smith": lambda requests: [
         area / weight for area, weight in zip(_areas(requests), requests.weight, strict=True)
     ],
+    "f1": _learnt(lambda estimate, size: log10(estimate) * size, 870),
+    "f2": _learnt(lambda estimate, size: sqrt(estimate) * size, 25_600),
+    "f3": _learnt(lambda estimate, size: estimate * size, 6_860_000),
+    "f4": _learnt(lambda estimate, size: estimate * sqrt(size), 530_000),
 }
 
 
-def slowdown_order(requests: Requests) -> Resort:
+def _slowdown(requests: Requests) -> Resort:
     """Return the order by current slowdown (wait + estimate) / estimate, the largest first."""
     submit, estimate = requests.submit, requests.estimate
 
@@ -54,6 +77,45 @@ def slowdown_order(requests: Requests) -> Resort:
         queue.sort(key=lambda job: ((submit[job] - now) / estimate[job], job))
 
     return resort
+
+
+def _wfp3(requests: Requests) -> Resort:
+    """Return the order by (wait / estimate)³ · processors, the largest first.
+
+    Tang, Lan, Desai and Buettner (2009): "Fault-aware, utility-based job scheduling on Blue Gene/P systems".
+    """
+    submit, estimate, size = requests.submit, requests.estimate, requests.size
+
+    def resort(now: float, queue: list[int]) -> None:
+        queue.sort(key=lambda job: (((submit[job] - now) / estimate[job]) ** 3 * size[job], job))
+
+    return resort
+
+
+def _unicep(requests: Requests) -> Resort:
+    """Return the order by wait / (log2(processors) · estimate), the largest first.
+
+    UNICEF of the same paper as WFP3, spelt as the tables of learnt schedulers have it. Blue Gene/P runs no
+    job of one processor, with the logarithm 0: here such a job is before all others as soon as it waits.
+    """
+    submit = requests.submit
+    divisor = [
+        max(log2(size), _NO_LOGARITHM) * estimate
+        for size, estimate in zip(requests.size, requests.estimate, strict=True)
+    ]
+
+    def resort(now: float, queue: list[int]) -> None:
+        queue.sort(key=lambda job: ((submit[job] - now) / divisor[job], job))
+
+    return resort
+
+
+#: Order name -> what sorts the queue as of a time, for orders in which jobs change places as they wait.
+CHANGING_ORDERS: dict[str, Callable[[Requests], Resort]] = {
+    "slowdown": _slowdown,
+    "wfp3": _wfp3,
+    "unicep": _unicep,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,14 +23,13 @@ from .adaptive import Adaptive, Factory
 from .log_auction import LogAuction
 from .lookahead import Lookahead
 from .orderings import (
+    CHANGING_ORDERS,
     FLEXIBLE,
     MULTIFACTOR,
-    SLOWDOWN,
     STATIC_KEYS,
     FlexiblePriorities,
     Multifactor,
     MultifactorWeights,
-    slowdown_order,
 )
 from .own_on_counts import OwnOnLog
 from .partitioned import Partitioned
@@ -97,7 +96,7 @@ CANDIDATES = (
 )
 
 #: Names of the orders of the waiting queue.
-ORDERS: tuple[str, ...] = (*STATIC_KEYS, FLEXIBLE, SLOWDOWN, MULTIFACTOR)
+ORDERS: tuple[str, ...] = (*STATIC_KEYS, FLEXIBLE, *CHANGING_ORDERS, MULTIFACTOR)
 
 
 def make_policy(
@@ -120,8 +119,8 @@ def make_policy(
     if order == MULTIFACTOR:
         priorities = Multifactor(requests, options.multifactor or MultifactorWeights())
         return _Prioritised(factory(requests, priorities.sort, options), priorities)
-    if order == SLOWDOWN:
-        return factory(requests, slowdown_order(requests), options)
+    if order in CHANGING_ORDERS:
+        return factory(requests, CHANGING_ORDERS[order](requests), options)
     if order == "fcfs":
         return factory(requests, None, options)
     job_at = queue_order(requests, order, options.flexible)
@@ -161,7 +160,7 @@ def queue_rank(
     requests: Requests, order: str, flexible: FlexiblePriorities | None = None
 ) -> tuple[float, ...] | None:
     """Return what sorts the queue, by job; None where that is its submission, or changes with time."""
-    if order in ("fcfs", SLOWDOWN, MULTIFACTOR):
+    if order in ("fcfs", MULTIFACTOR, *CHANGING_ORDERS):
         return None
     return tuple(map(float, _queue_keys(requests, order, flexible)))
 

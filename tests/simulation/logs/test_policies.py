@@ -94,6 +94,16 @@ KEYS: dict[str, Callable[[J, int], float | Fraction]] = {
     "area": lambda job, _: job.size * job.estimate,
     "weight": lambda _, number: -(1 + number % 2),
     "smith": lambda job, number: -Fraction(1 + number % 2, job.size * job.estimate),
+    "f1": lambda job, _: math.log10(job.estimate) * job.size + 870 * math.log10(max(job.submit, 1)),
+    "f2": lambda job, _: math.sqrt(job.estimate) * job.size + 25_600 * math.log10(max(job.submit, 1)),
+    "f3": lambda job, _: job.estimate * job.size + 6_860_000 * math.log10(max(job.submit, 1)),
+    "f4": lambda job, _: job.estimate * math.sqrt(job.size) + 530_000 * math.log10(max(job.submit, 1)),
+}
+#: What the queue is sorted by, of its wait so far.
+WAITING_KEYS: dict[str, Callable[[J, float], float]] = {
+    "slowdown": lambda job, wait: -wait / job.estimate,
+    "wfp3": lambda job, wait: -((wait / job.estimate) ** 3) * job.size,
+    "unicep": lambda job, wait: -wait / (max(math.log2(job.size), 1e-15) * job.estimate),
 }
 
 
@@ -102,6 +112,16 @@ KEYS: dict[str, Callable[[J, int], float | Fraction]] = {
 def test_every_order_sorts_the_queue_before_each_pass(order: str, case: tuple[list[J], int]) -> None:
     def key(_: float, job: int) -> tuple[float | Fraction, ...]:
         return (KEYS[order](case[0][job], job), job)
+
+    assert starts_of(*case, "easy", order=order) == plain_easy(*case, key=key)
+    assert starts_of(*case, "fcfs", order=order) == plain_fcfs(*case, key=key)
+
+
+@pytest.mark.parametrize("order", WAITING_KEYS)
+@given(case=workloads())
+def test_orders_that_change_sort_the_queue_by_the_waits_so_far(order: str, case: tuple[list[J], int]) -> None:
+    def key(now: float, job: int) -> tuple[float, ...]:
+        return (WAITING_KEYS[order](case[0][job], now - case[0][job].submit), job)
 
     assert starts_of(*case, "easy", order=order) == plain_easy(*case, key=key)
     assert starts_of(*case, "fcfs", order=order) == plain_fcfs(*case, key=key)
