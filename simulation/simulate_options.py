@@ -31,6 +31,7 @@ LogPolicyName: TypeAlias = Literal[
     "next-fit",
     "queues",
     "easy",
+    "predicted",
     "conservative",
     "reservations",
     "lookahead",
@@ -91,6 +92,14 @@ def _of(policy: str, text: str, parameter: str = "", **others: Any) -> Any:
 class LogRecord:
     """What the policies over logs read; each names its policy."""
 
+    predictor: Option[Literal["estimate", "last-two", "regression", "median"]] = _of(
+        "predicted",
+        "what predicts run times: the user's estimate, the mean of the user's last two (EASY++), SC'15's "
+        "regression, or the median that forecasts learn.",
+        "by",
+        default="last-two",
+        is_swept=True,
+    )
     reservations: Option[int] = _of(
         "reservations", "their number.", "number", default=4, low=1, is_swept=True
     )

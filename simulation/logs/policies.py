@@ -15,6 +15,7 @@ from ...cluster.errors import OptionError
 from ...cluster.text import did_you_mean
 from ..backfilling.conservative import Conservative
 from ..backfilling.easy import Easy
+from ..backfilling.predicted import Predicted
 from ..log_columns import Requests
 from ..own_policy import is_own, own_policy
 from ..simulate_options import PROMISED, RENAMED, PolicyOptions
@@ -56,6 +57,7 @@ POLICIES: dict[str, Callable[[Requests, Resort | None, PolicyOptions], CountPoli
     "next-fit": lambda requests, resort, _: NextFit(requests, resort),
     "queues": lambda requests, resort, options: Queues(requests, resort, options.queue, options.heads),
     "easy": lambda requests, resort, _: Easy(requests, resort),
+    "predicted": lambda requests, resort, options: Predicted(requests, resort, options.predictor),
     "conservative": lambda requests, resort, _: Conservative(requests, resort),
     "reservations": lambda requests, resort, options: Reservations(requests, resort, options.reservations),
     "lookahead": lambda requests, resort, options: Lookahead(
