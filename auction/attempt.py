@@ -25,11 +25,11 @@ from .options import StepOptions
 from .placements import Packer, packings
 from .rounds import AnytimeStrategy
 from .strategies import (
+    AuctionInstance,
     AuctionStrategy,
     ExactStrategy,
     GreedyStrategy,
     Solved,
-    StepLot,
     bid_options,
     shown_preference,
     worth_of,
@@ -110,10 +110,10 @@ def attempt(
     _check_sum(weights, bids.table.job)
     made = clock()
     first, start = starts_of(bids, cluster, options)
-    lot = StepLot(
+    instance = AuctionInstance(
         bids=bids, weights=weights, first=start, cluster=cluster, options=options, deadline=deadline
     )
-    solved, bids = STRATEGIES[options.chosen_strategy].solve(lot)
+    solved, bids = STRATEGIES[options.chosen_strategy].solve(instance)
     begun = _first_award(first, bids, cluster, options)
     solved = _not_below(begun, solved, cluster, options)
     if not bids.complete:

@@ -32,7 +32,7 @@ from .baseline import first_fit_table
 from .ledger import Cluster, what_is_left
 from .options import StepOptions
 from .placements import SPARED, Packer, bound_over_placements, in_order
-from .strategies import Solved, StepLot, preferences, searched, worth_of
+from .strategies import AuctionInstance, Solved, preferences, searched, worth_of
 
 #: The share of the winners that a round takes out, and the fewest and most winners that it takes out.
 _SHARE, _FEWEST, _MOST = 0.15, 4, 12
@@ -244,16 +244,18 @@ def _mask(places: IntArray, count: int) -> BoolArray:
     return mask
 
 
-def improved(solved: Solved, lot: StepLot, start: Solved, limit: RoundLimit) -> tuple[Solved, Bids]:
+def improved(
+    solved: Solved, instance: AuctionInstance, start: Solved, limit: RoundLimit
+) -> tuple[Solved, Bids]:
     """Return the better of an award and what rounds make of another over the same bids, with all bids.
 
     Args:
         solved: the award to beat.
-        lot: what both were chosen from.
+        instance: what both were chosen from.
         start: where the rounds start.
         limit: when the rounds end.
     """
-    bids, cluster, options = lot.bids, lot.cluster, lot.options
+    bids, cluster, options = instance.bids, instance.cluster, instance.options
     rounds = Rounds(cluster, options, bids.table, start.answer.chosen)
     rounds.run(limit)
     best, table = rounds.best, bids.table
@@ -282,48 +284,48 @@ def improved(solved: Solved, lot: StepLot, start: Solved, limit: RoundLimit) -> 
 class AnytimeStrategy:
     """Search over the bids, and rounds of new ones."""
 
-    def solve(self, lot: StepLot) -> tuple[Solved, Bids]:
+    def solve(self, instance: AuctionInstance) -> tuple[Solved, Bids]:
         """Search the bids; then, with what is left of the time or work, let jobs bid anew in rounds."""
-        bids, options, deadline = lot.bids, lot.options, lot.deadline
+        bids, options, deadline = instance.bids, instance.options, instance.deadline
         if options.most_work is None and deadline is not None:
-            return self._timed(lot, deadline)
-        solved = searched(lot)
+            return self._timed(instance, deadline)
+        solved = searched(instance)
         rounds = max(0, (options.most_work or 0) - _FIRST_STEPS) // _STEPS_OF_ROUND
         if not rounds:
             return solved, bids
         # The same start whatever the limit, so that more work is never worse.
-        start = searched(replace(lot, options=replace(options, work_limit=_FIRST_STEPS)))
+        start = searched(replace(instance, options=replace(options, work_limit=_FIRST_STEPS)))
         limit = RoundLimit(deadline=deadline, steps=rounds, patience=_PATIENCE)
-        return improved(solved, lot, start, limit)
+        return improved(solved, instance, start, limit)
 
     @staticmethod
-    def _timed(lot: StepLot, deadline: float) -> tuple[Solved, Bids]:
+    def _timed(instance: AuctionInstance, deadline: float) -> tuple[Solved, Bids]:
         """Search for a share of the time, hold rounds for another, and search what all of them bid."""
-        options = lot.options
+        options = instance.options
         now = options.clock()
         left_s = max(0.0, deadline - now)
-        solved = searched(replace(lot, deadline=now + _FOR_SEARCH * left_s), ends=False)
-        if solved.proved and _is_best_of_all(solved, lot, deadline):
-            return solved, lot.bids
+        solved = searched(replace(instance, deadline=now + _FOR_SEARCH * left_s), ends=False)
+        if solved.proved and _is_best_of_all(solved, instance, deadline):
+            return solved, instance.bids
         # Stating as many bids again takes a while: where there is no time for it, rounds have the rest.
         is_short = (1 - _FOR_SEARCH - _FOR_ROUNDS) * left_s < _BUILDS * (solved.built - now)
         end = deadline if is_short else now + (_FOR_SEARCH + _FOR_ROUNDS) * left_s
         limit = RoundLimit(deadline=end, patience=_PATIENCE if solved.proved else _OPEN_PATIENCE)
-        solved, bids = improved(solved, lot, solved, limit)
+        solved, bids = improved(solved, instance, solved, limit)
         if solved.proved or is_short:
             return solved, bids
         # What is left of the time is for the model over all bids, those of the rounds among them.
         weights = bid_weights(bids.table, options.objective)
         without_export, first = replace(options, export=""), solved.answer.chosen
-        again = replace(lot, bids=bids, weights=weights, first=first, options=without_export)
+        again = replace(instance, bids=bids, weights=weights, first=first, options=without_export)
         return searched(again), bids
 
 
-def _is_best_of_all(solved: Solved, lot: StepLot, deadline: float) -> bool:
+def _is_best_of_all(solved: Solved, instance: AuctionInstance, deadline: float) -> bool:
     """Return whether no placement of the jobs, whoever bids there, could be worth more."""
-    table, options = solved.answer.table, lot.options
+    table, options = solved.answer.table, instance.options
     if options.objective != "priority" or any(demand.worth is not None for demand in table.demands):
         return False
     left_s = max(0.0, deadline - options.clock())
-    bound = bound_over_placements(table.demands, lot.cluster.columns, left_s)
+    bound = bound_over_placements(table.demands, instance.cluster.columns, left_s)
     return bound is not None and worth_of(table, solved.answer.chosen, options) >= bound

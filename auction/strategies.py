@@ -56,7 +56,7 @@ class Solved:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class StepLot:
+class AuctionInstance:
     """What one auction of a step is decided over.
 
     Attributes:
@@ -82,27 +82,27 @@ class StepLot:
 class AuctionStrategy(Protocol):
     """How an award is found."""
 
-    def solve(self, lot: StepLot) -> tuple[Solved, Bids]:
-        """Return the award, and the bids that it was chosen from: those of the lot, or more."""
+    def solve(self, instance: AuctionInstance) -> tuple[Solved, Bids]:
+        """Return the award, and the bids that it was chosen from: those of the instance, or more."""
         ...
 
 
 class ExactStrategy:
     """HiGHS over all bids at once."""
 
-    def solve(self, lot: StepLot) -> tuple[Solved, Bids]:
+    def solve(self, instance: AuctionInstance) -> tuple[Solved, Bids]:
         """Solve the papers' model, stated in PuLP; where there is no time to state it, first-fit stands."""
-        bids, cluster, options = lot.bids, lot.cluster, lot.options
-        is_short = _stating_s(lot) > _for_stating_s(options, lot.deadline)
+        bids, cluster, options = instance.bids, instance.cluster, instance.options
+        is_short = _stating_s(instance) > _for_stating_s(options, instance.deadline)
         if is_short and not options.export:
-            return _unsolved(lot), bids
+            return _unsolved(instance), bids
         stated = state(bids.table, cluster, options)
         program = stated.program
-        start = stated.start(_quick_award(lot, stated))
+        start = stated.start(_quick_award(instance, stated))
         built = options.clock()
         if options.export:
             export(stated, options.export, weighted=options.weights == "paper")
-        values, status, proved, bound = _solved(stated, start, options, lot.deadline)
+        values, status, proved, bound = _solved(stated, start, options, instance.deadline)
         answer = stated.answer(values)
         # Placements without bids are nothing that was asked for.
         asked = bids.table if options.auction.has_bids else answer.table
@@ -148,9 +148,10 @@ def _sound(answer: Answer, asked: BidTable, cluster: Cluster) -> IntArray:
     return np.array(sound, np.int64)
 
 
-def _stating_s(lot: StepLot) -> float:
+def _stating_s(instance: AuctionInstance) -> float:
     """Return about how long PuLP takes to state the program: by what it holds, not by the machine's speed."""
-    return _STATED_S * lot.options.auction.nonzeros(model_input(lot.table, lot.cluster, lot.options))
+    given = model_input(instance.table, instance.cluster, instance.options)
+    return _STATED_S * instance.options.auction.nonzeros(given)
 
 
 def _for_stating_s(options: StepOptions, deadline: float | None) -> float:
@@ -160,53 +161,53 @@ def _for_stating_s(options: StepOptions, deadline: float | None) -> float:
     return deadline - options.clock() if options.most_work is None else _FOR_STATING * options.most_s
 
 
-def _unsolved(lot: StepLot) -> Solved:
+def _unsolved(instance: AuctionInstance) -> Solved:
     """Return first-fit's award over the bids: there is no time for more."""
-    shown = shown_preference(lot.table, lot.cluster, lot.options)
+    shown = shown_preference(instance.table, instance.cluster, instance.options)
     return Solved(
-        answer=Answer(table=lot.table, chosen=lot.first, preference=shown),
+        answer=Answer(table=instance.table, chosen=instance.first, preference=shown),
         status=SolverStatus.FEASIBLE_AT_LIMIT,
         proved=False,
         bound=None,
-        preferred=0.0 if shown is None else float(shown[lot.first].sum()),
-        sizes=_sizes(lot.bids, 0, 0, 0),
-        built=lot.options.clock(),
+        preferred=0.0 if shown is None else float(shown[instance.first].sum()),
+        sizes=_sizes(instance.bids, 0, 0, 0),
+        built=instance.options.clock(),
     )
 
 
 class GreedyStrategy:
     """Greedy awards; nothing is proved and no limit reached."""
 
-    def solve(self, lot: StepLot) -> tuple[Solved, Bids]:
+    def solve(self, instance: AuctionInstance) -> tuple[Solved, Bids]:
         """Take first-fit's award or a better greedy one.
 
         The first bids of a balanced mix are the award: greedy orders by worth would undo their order.
         """
-        table, cluster, options = lot.table, lot.cluster, lot.options
+        table, cluster, options = instance.table, instance.cluster, instance.options
         preference, shown = preferences(table, cluster, options)
         packing = packing_of(table, cluster.columns, cluster.guards)
         built = options.clock()
         _export_bids(table, cluster, options)
         tied = _tied(preference, table, cluster)
-        chosen = lot.first
+        chosen = instance.first
         if cluster.placer is None:
             limits = _limits(options, None)
-            chosen = determine(packing, lot.weights, tied, lot.first, limits, "greedy").award
+            chosen = determine(packing, instance.weights, tied, instance.first, limits, "greedy").award
         solved = Solved(
             answer=Answer(table=table, chosen=chosen, preference=shown),
             status=SolverStatus.FEASIBLE_AT_LIMIT,
             proved=False,
             bound=None,
             preferred=float(shown[chosen].sum()),
-            sizes=_packed_sizes(lot.bids, packing),
+            sizes=_packed_sizes(instance.bids, packing),
             built=built,
         )
-        return solved, lot.bids
+        return solved, instance.bids
 
 
-def searched(lot: StepLot, *, ends: bool = True) -> Solved:
+def searched(instance: AuctionInstance, *, ends: bool = True) -> Solved:
     """Search: an award at once, better ones with time; then the model over what could still be better."""
-    table, cluster, options = lot.table, lot.cluster, lot.options
+    table, cluster, options = instance.table, instance.cluster, instance.options
     _export_bids(table, cluster, options)
     preference, shown = preferences(table, cluster, options)
     if cluster.placer is not None:
@@ -216,10 +217,10 @@ def searched(lot: StepLot, *, ends: bool = True) -> Solved:
     built = options.clock()
     found = determine(
         packing,
-        lot.weights,
+        instance.weights,
         preference,
-        lot.first,
-        replace(_limits(options, lot.deadline), ends=ends),
+        instance.first,
+        replace(_limits(options, instance.deadline), ends=ends),
         state=_model_over(table, cluster, options),
     )
     return Solved(
@@ -228,7 +229,7 @@ def searched(lot: StepLot, *, ends: bool = True) -> Solved:
         proved=found.proved,
         bound=found.bound,
         preferred=float(shown[found.award].sum()),
-        sizes=_packed_sizes(lot.bids, packing),
+        sizes=_packed_sizes(instance.bids, packing),
         built=built,
         earlier=found.earlier,
     )
@@ -358,14 +359,14 @@ def _solved(
     return solution.values, solution.status, solution.proved, reached
 
 
-def _quick_award(lot: StepLot, stated: Model) -> IntArray:
+def _quick_award(instance: AuctionInstance, stated: Model) -> IntArray:
     """Return the better of first-fit by priority and greedy by priority over the bids."""
-    table, cluster = lot.table, lot.cluster
+    table, cluster = instance.table, instance.cluster
     preference = stated.preference()
     preference = preference[: len(table)] if len(preference) >= len(table) else np.zeros(len(table))
     best = max(
-        (lot.first.tolist(), greedy(table, cluster.columns, (), cluster.guards)),
-        key=lambda chosen: (sum(lot.weights[bid] for bid in chosen), float(preference[chosen].sum())),
+        (instance.first.tolist(), greedy(table, cluster.columns, (), cluster.guards)),
+        key=lambda chosen: (sum(instance.weights[bid] for bid in chosen), float(preference[chosen].sum())),
     )
     return np.array(best, np.int64)
 

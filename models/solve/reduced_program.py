@@ -1,16 +1,26 @@
-"""A program as HiGHS gets it: presolved (presolve.py), its amounts dealt afterwards (decomposition.py)."""
+"""A program as HiGHS gets it: presolved (presolve.py), its amounts dealt afterwards (decomposition.py).
+
+Rows that say which bids exclude each other take the place of rows that say so less tightly. Where a
+bid takes all of a node that others take a part of, the node's row 12·b + Σ c·b_i ≤ 12 lets a
+relaxed solution have much of all of them. Where the others fit there together whatever bid of them
+wins, the row says only that the bid excludes each of them: one row for each job, b + Σ b_i ≤ 1 over
+its bids, says the same, and more of relaxed solutions. Bids whose cores cannot both be dealt
+(decomposition.py) exclude each other too. A set in which any two exclude each other is extended by
+all others that each of it excludes, whatever the row that says so (Atamtürk, Nemhauser, Savelsbergh
+2000).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from .decomposition import dealing_of
-from .presolve import presolved
-from .program import FloatArray, IntArray, IntegerProgram
+from .presolve import presolved, without_implied
+from .program import BoolArray, FloatArray, IntArray, IntegerProgram
+from .rows import Rows, bits_of
 from .solver import SolveReport, SolverOptions, solve
-from .strengthening import strengthened
 
 #: Entries above which a program is left as it is: HiGHS looks for the same, in C++.
 _MOST_ENTRIES = 500_000
@@ -97,3 +107,131 @@ def whole_values(smaller: ReducedProgram, values: FloatArray, start: FloatArray)
         return start
     lifted = smaller.lifted(values)
     return start if lifted is None else lifted
+
+
+#: Columns and rows of programs that are looked at: the exclusions are a square of the columns.
+_MOST_COLUMNS, _MOST_ROWS = 600, 2000
+
+
+def strengthened(
+    program: IntegerProgram, group: IntArray, excluding: Callable[[BoolArray], BoolArray] | None = None
+) -> IntegerProgram:
+    """Return a program of binaries with tighter rows and the same solutions; any other as it is.
+
+    Args:
+        program: presolved.
+        group: columns of one group exclude each other by the rows, shape (columns,).
+        excluding: tells which columns exclude each other besides those it is told, shape (columns, columns).
+    """
+    binary = program.is_integer & (program.lower == 0) & (program.upper == 1)
+    if not 1 < program.columns <= _MOST_COLUMNS or program.rows > _MOST_ROWS or not binary.all():
+        return program
+    rows = Rows.of(program)
+    held = np.zeros((program.rows, program.columns))
+    held[rows.row, rows.column] = rows.value
+    packs = (held >= 0).all(axis=1) & (program.row_lower <= 0) & (held.max(axis=1) <= program.row_upper)
+    mixed = packs & (rows.sums(rows.value != 1) > 0)
+    if not mixed.any() and excluding is None:
+        return program
+    excludes = _exclusions(held[packs], program.row_upper[packs])
+    fresh = np.zeros_like(excludes)
+    if excluding is not None:
+        fresh = excluding(excludes)
+        excludes |= fresh
+    others = bits_of(excludes)
+    cliques = _covering(fresh, others)
+    settled, groups = np.zeros(program.rows, np.bool_), group.tolist()
+    for row in np.flatnonzero(mixed).tolist():
+        found = _cliques_of(held[row], float(program.row_upper[row]), others, groups)
+        if found is not None:
+            settled[row] = True
+            cliques.update(_extended(one, others) for one in found)
+    if not cliques:
+        return program
+    return without_implied(
+        program, rows.only(~settled).with_cliques(_flags(sorted(cliques), program.columns))
+    )
+
+
+def _covering(pairs: BoolArray, others: Sequence[int]) -> set[int]:
+    """Return cliques that hold all pairs; columns as bits, ``others`` that each column excludes."""
+    left, found = bits_of(pairs), set[int]()
+    for one in range(len(left)):
+        while wanted := left[one]:
+            clique, could = 1 << one, others[one]
+            # Those that more of these pairs lead to, then whoever else belongs to them.
+            while could:
+                new = could & wanted or could
+                lowest = new & -new
+                clique |= lowest
+                could &= others[lowest.bit_length() - 1]
+            found.add(clique)
+            for column in _columns(clique):
+                left[column] &= ~clique
+    return found
+
+
+def _extended(clique: int, others: Sequence[int]) -> int:
+    """Return a set with others that each of its columns excludes, and that exclude each other."""
+    could = -1
+    for column in _columns(clique):
+        could &= others[column]
+    while could:
+        lowest = could & -could
+        clique |= lowest
+        could &= others[lowest.bit_length() - 1]
+    return clique
+
+
+def _columns(bits: int) -> Iterator[int]:
+    """Yield which bits are set, the lowest first."""
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
+
+
+def _flags(sets: Sequence[int], columns: int) -> BoolArray:
+    """Return sets of bits as flags, shape (sets, columns)."""
+    size = (columns + 7) // 8
+    packed = np.frombuffer(b"".join(one.to_bytes(size, "little") for one in sets), np.uint8)
+    flags = np.unpackbits(packed.reshape(-1, size), axis=1, count=columns, bitorder="little")
+    return flags.astype(np.bool_)
+
+
+def _exclusions(held: FloatArray, upper: FloatArray) -> BoolArray:
+    """Return which columns exclude each other by some row, shape (columns, columns)."""
+    # Of cliques any two do: a product says which stand in one together.
+    least = np.where(held > 0, held, np.inf)
+    is_clique = 2 * least.min(axis=1, initial=np.inf) > upper
+    ones = (held[is_clique] > 0).astype(np.float32)
+    excludes: BoolArray = ones.T @ ones > 0
+    for amounts, most in zip(held[~is_clique], upper[~is_clique].tolist(), strict=True):
+        column = np.flatnonzero(amounts)
+        mine = amounts[column]
+        excludes[np.ix_(column, column)] |= mine[:, None] + mine[None, :] > most
+    np.fill_diagonal(excludes, val=False)
+    return excludes
+
+
+def _cliques_of(
+    amounts: FloatArray, upper: float, others: Sequence[int], group: Sequence[int]
+) -> list[int] | None:
+    """Return the sets of which one column at most may be 1 that say what a row does; None: it says more."""
+    columns = np.flatnonzero(amounts).tolist()
+    row = sum(1 << column for column in columns)
+    # Whoever excludes all others of the row, and those that are left, which may be together.
+    lords = 0
+    rest: dict[int, int] = {}
+    most: dict[int, float] = {}
+    for column in columns:
+        bit = 1 << column
+        if row & ~others[column] == bit:
+            lords |= bit
+            continue
+        of = group[column]
+        rest[of] = rest.get(of, 0) | bit
+        most[of] = max(most.get(of, 0.0), float(amounts[column]))
+    if sum(most.values()) > upper or not lords:
+        return None
+    return [lords | one for one in rest.values()] or [lords]

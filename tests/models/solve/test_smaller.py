@@ -20,8 +20,7 @@ from aucsched.models.solve.exact import exact_stages
 from aucsched.models.solve.lexicographic import SolveSettings, solve_lexicographic
 from aucsched.models.solve.presolve import presolved
 from aucsched.models.solve.program import FloatArray, IntegerProgram
-from aucsched.models.solve.reduced_program import ReducedProgram
-from aucsched.models.solve.strengthening import strengthened
+from aucsched.models.solve.reduced_program import ReducedProgram, strengthened
 
 #: A row: coefficients by column, and both sides.
 Row = tuple[dict[int, int], float, float]
