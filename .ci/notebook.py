@@ -14,6 +14,7 @@ _PYTHON = re.compile(r"^```python\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 
 def notebook(text: str) -> str:
     """Return the notebook's text: a cell for each block of Python, and for the text between them."""
+    text = re.sub(r"\A---\n.*?\n---\n+", "", text, flags=re.DOTALL)
     cells: list[dict[str, Any]] = []
     last = 0
     for block in _PYTHON.finditer(text):

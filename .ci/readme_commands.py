@@ -18,10 +18,12 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     "README.md",
     "docs/tutorial.md",
+    "docs/tutorial-history.md",
+    "docs/tutorial-policy.md",
     "docs/administrators.md",
     "docs/researchers.md",
     "docs/solver-users.md",
-    "docs/extending.md",
+    "docs/write-policy.md",
     "docs/worked.md",
     "docs/topologies.md",
     "docs/shadow.md",

@@ -9,7 +9,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 #: Files outside docs/ that pages link to; they stand in the site under the same names.
 OUTSIDE = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
-_LINK = re.compile(r"\]\((?:\.\./)+(?!decisions|images)([^)#]+)(#[^)]*)?\)")
+_LINK = re.compile(r"\]\((?:\.\./)++(?!decisions|images)([^)#]+)(#[^)]*)?\)")
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -36,9 +36,18 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str: 
         name, anchor = found[1], found[2] or ""
         return f"]({up}{name}{anchor})" if name in known else "](#)"
 
-    return _LINK.sub(pointed, markdown)
+    return _LINK.sub(pointed, _introduced(markdown, page.meta))
+
+
+def _introduced(markdown: str, meta: dict[str, Any]) -> str:
+    """Return a page with a line below its title: its kind, its reader and what the reader has at the end."""
+    if "kind" not in meta:
+        return markdown
+    line = f"*{meta['kind'].capitalize()}, for {meta['for']}. Afterwards: {meta['after']}.*"
+    title = re.compile(r"^# .+\n", re.MULTILINE)
+    return title.sub(lambda found: f"{found[0]}\n{line}\n", markdown, count=1)
 
 
 def _plain(text: str) -> str:
     """Return a page of the root with its links into docs/ as the site has them."""
-    return text.replace("](docs/", "](")
+    return re.sub(r"\]\(((?:\.\./)*)docs/", r"](\1", text)

@@ -1,6 +1,6 @@
 """How far below the best known values the auction and its peers end, by family and release, as a page.
 
-    python benchmarks/quality.py benchmarks/instances/runs.jsonl > docs/quality.md
+    python benchmarks/quality.py benchmarks/instances/runs.jsonl > benchmarks/notes/quality.md
 
 The runs are those of ``benchmarks/compare.py --journal``; each was checked against its program when it was
 made. A gap is (best known - value) / best known, in percent, the mean over a family's instances.
@@ -75,7 +75,7 @@ by `benchmarks/instances/`; the best known values stand with their solutions in 
 
     python benchmarks/compare.py --all --ours 1 3 10 --seconds 60 --update \\
         --journal benchmarks/instances/runs.jsonl
-    python benchmarks/quality.py benchmarks/instances/runs.jsonl > docs/quality.md
+    python benchmarks/quality.py benchmarks/instances/runs.jsonl > benchmarks/notes/quality.md
 
 What was stopped goes on where it was. `--all` is ten instances a family: the brackets say how many of them
 have run. The search was tuned on `tsubame/0`, `tsubame/4`, `tsubame-even/0`, on CATS's own regions, L6 and

@@ -4,7 +4,7 @@ Each list has 100 jobs that share the cores of 16 nodes of 4 cores with others. 
 fast clock runs it in three modes: with backfill alone, and with ``slurm run`` under two objectives.
 Each mode runs twice. Records are kept in FOLDER, and a record that is there is not made anew. The
 table gives the mean of the runs, and the ratio of each loop to the backfill of the same list. With
---results FILE the figures of each run are written too: docs/slurm.md has the table of
+--results FILE the figures of each run are written too: benchmarks/notes/slurm.md has the table of
 benchmarks/results/slurm-waits.json.
 """
 

@@ -9,6 +9,12 @@ from ..cluster.option_fields import Option
 from ..cluster.option_table import NEGOTIATE, OPTIONS, SCHEDULE, SIMULATE, STEP, SWEEP, WINNERS
 
 _HEAD = """\
+---
+kind: reference
+for: everyone
+after: each option of an auction, its values and its default
+---
+
 # Options of an auction
 
 Made from the fields of cluster/option_table.py by `python -m aucsched.commands.option_page`. An option

@@ -15,6 +15,8 @@ from pathlib import Path
 import click
 
 _BY = "by `python -m aucsched.commands.reference docs/reference`"
+#: The first lines of a page: its kind, its reader, and what the reader has at the end.
+_FRONT = "---\nkind: reference\nfor: {}\nafter: {}\n---\n\n"
 #: A page's width where help is laid out (characters).
 _WIDTH = 78
 
@@ -39,7 +41,8 @@ def commands_page(root: click.Command) -> str:
         f"\n## {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
         for context in walked(root, "aucsched")
     )
-    return f"# Commands\n\nMade from the commands {_BY}.\n{''.join(helps)}"
+    front = _FRONT.format("everyone", "every command with its options")
+    return f"{front}# Commands\n\nMade from the commands {_BY}.\n{''.join(helps)}"
 
 
 def reasons_page() -> str:
@@ -48,9 +51,10 @@ def reasons_page() -> str:
 
     rows = "".join(f"| `{reason.value}` | {text} |\n" for reason, text in MEANINGS.items())
     about = (
-        "Every job of a snapshot that does not start stands in `pending` with one of these and a sentence."
+        "Every job of a snapshot that does not start is listed in `pending`, with a reason and a sentence."
     )
-    head = f"# Reasons\n\nMade from cluster/schedule.py {_BY}.\n{about}\n\n"
+    front = _FRONT.format("everyone", "the meaning of each reason and each status")
+    head = f"{front}# Reasons\n\nMade from cluster/schedule.py {_BY}.\n{about}\n\n"
     words = "".join(f"| `{status.value}` | {text} |\n" for status, text in STATUS_MEANINGS.items())
     solved = f"\n## Status of an award\n\n| status | meaning |\n|---|---|\n{words}"
     return f"{head}| reason | meaning |\n|---|---|\n{rows}{solved}"
@@ -61,7 +65,8 @@ def files_page() -> str:
     from ..formats.native.json_schema import SCHEMAS
 
     about = "`aucsched schema NAME` prints the whole JSON Schema."
-    parts = [f"# Files\n\nMade from formats/native/ {_BY}. {about}\n"]
+    front = _FRONT.format("everyone", "the members of each file")
+    parts = [f"{front}# Files\n\nMade from formats/native/ {_BY}. {about}\n"]
     for name, make in SCHEMAS.items():
         body = _resolved(make())
         needed = body.get("required", ())
@@ -90,8 +95,9 @@ def equations_page() -> str:
                 numbers = ", ".join(dict.fromkeys(_EQUATION.findall(text)))
                 if numbers:
                     rows.append(f"| {numbers} | `{room}/{source.name}` | `{name}` | {_cell(text)} |\n")
-    about = "Numbers are Soner's (2016); a docstring that cites one stands here with its first sentence."
-    head = f"# Equations\n\nMade from the docstrings {_BY}. {about}\n\n"
+    about = "Numbers are Soner's (2016); this page lists each docstring that cites one."
+    front = _FRONT.format("researchers", "the method that states each equation")
+    head = f"{front}# Equations\n\nMade from the docstrings {_BY}. {about}\n\n"
     return f"{head}| equations | file | name | what |\n|---|---|---|---|\n{''.join(rows)}"
 
 

@@ -81,7 +81,7 @@ def test_there_are_five_of_them() -> None:
     assert len(SCRIPTS) == 5
 
 
-def test_the_notebook_is_the_tutorial_and_runs(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_notebook_is_the_tutorial() -> None:
     spec = importlib.util.spec_from_file_location("notebook", ROOT / ".ci" / "notebook.py")
     assert spec is not None
     assert spec.loader is not None
@@ -93,23 +93,26 @@ def test_the_notebook_is_the_tutorial_and_runs(place: Path, monkeypatch: pytest.
     )
     code = ["".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
     assert len(code) >= 8
+
+
+@pytest.mark.parametrize("page", ["tutorial.md", "tutorial-policy.md"])
+def test_a_tutorial_shows_what_its_code_prints(
+    page: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (DOCS / page).read_text()
+    blocks = re.findall(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", text, re.DOTALL)
+    assert any(shown for _, shown in blocks)
     monkeypatch.chdir(place)
     shared: dict[str, Any] = {"__name__": "__main__"}
-    for cell in code:
-        exec(compile(cell, "tutorial", "exec"), shared)  # noqa: S102 - our own page
+    for code, shown in blocks:
+        exec(compile(code, page, "exec"), shared)  # noqa: S102 - our own page
+        assert capsys.readouterr().out == shown
 
 
 def test_the_citation_and_the_recipe_can_be_read() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["cff-version"] == "1.2.0"
     assert {"title", "authors", "version", "license"} <= set(citation)
-
-
-def test_every_page_is_in_the_site() -> None:
-    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text().replace("!!", ""))
-    listed = json.dumps(site["nav"])
-    for page in DOCS.glob("*.md"):
-        assert f'"{page.name}"' in listed, page.name
 
 
 def test_every_decision_has_its_status_in_the_index() -> None:
@@ -120,8 +123,8 @@ def test_every_decision_has_its_status_in_the_index() -> None:
         assert status.split()[0].strip(";") in {"in", "superseded", "experiment"}, file.name
 
 
-def test_a_readme_of_150_lines_at_most() -> None:
-    assert len((ROOT / "README.md").read_text().splitlines()) < 150
+def test_a_readme_of_120_lines_at_most() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
 def test_man_pages_name_every_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

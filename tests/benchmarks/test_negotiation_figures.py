@@ -75,7 +75,7 @@ def test_completion_is_flat_as_in_figure_7_1_and_moldable_jobs_take_longer() -> 
 
 def test_the_page_has_the_table_of_the_runs_kept() -> None:
     rows = kept_rows()
-    page = (ROWS.parents[2] / "docs" / "negotiation.md").read_text()
+    page = (ROWS.parents[2] / "benchmarks" / "notes" / "negotiation.md").read_text()
     assert negotiation_figures.table(rows) in page
     ends = means(rows, "malleable", negotiation_figures.SHARES, "makespan").values()
     waits = means(rows, "malleable", negotiation_figures.SHARES, "wait_mean").values()

@@ -41,4 +41,4 @@ def test_the_page_has_the_table_of_the_recorded_runs(capsys: pytest.CaptureFixtu
     root = Path(__file__).parents[2]
     rows = json.loads((root / "benchmarks" / "results" / "slurm-waits.json").read_text())
     print_table({(row["list"], row["mode"]): row["runs"] for row in rows})
-    assert capsys.readouterr().out in (root / "docs" / "slurm.md").read_text()
+    assert capsys.readouterr().out in (root / "benchmarks" / "notes" / "slurm.md").read_text()

@@ -1,0 +1,90 @@
+"""The pages: each is of one kind, short, in the navigation, and in plain English."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from aucsched.cli import cli
+from aucsched.commands.reference import pages
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+#: Pages that a reader meets: decisions are the contributors' archive.
+PAGES = sorted(page for page in DOCS.rglob("*.md") if page.parent.name != "decisions")
+KINDS = {"index", "tutorial", "how-to", "reference", "explanation", "results"}
+#: Pages that the code makes: as long as what they list.
+MADE = {DOCS / "reference" / name for name in pages(cli)}
+
+
+def front(page: Path) -> dict[str, str]:
+    """Return the front matter of a page."""
+    found = re.match(r"---\n(.*?)\n---\n\n# ", page.read_text(), re.DOTALL)
+    assert found, page
+    members: dict[str, str] = yaml.safe_load(found[1])
+    return members
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_a_page_has_one_kind_a_reader_and_an_end(page: Path) -> None:
+    members = front(page)
+    assert set(members) == {"kind", "for", "after"}
+    assert members["kind"] in KINDS
+    assert page in MADE or len(page.read_text().splitlines()) <= 250
+
+
+def test_pages_stand_in_the_navigation_under_their_kind() -> None:
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text().replace("!!", ""))
+    groups = {"Tutorials": "tutorial", "How-to guides": "how-to", "Reference": "reference"}
+    groups |= {"Explanation": "explanation", "Results": "results"}
+    listed = {"index.md": "index"}
+    for entry in site["nav"][1:]:
+        ((name, below),) = entry.items()
+        listed |= dict.fromkeys(re.findall(r"[\w/-]+\.md", json.dumps(below)), groups[name])
+    del listed["decisions/README.md"]
+    assert listed == {page.relative_to(DOCS).as_posix(): front(page)["kind"] for page in PAGES}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_no_page_names_a_decision_or_a_commit(page: Path) -> None:
+    text = page.read_text()
+    if page.name != "index.md":
+        assert not re.search(r"decisions/0|\bdecisions? \[?\d|\bcommit [0-9a-f]{7}", text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\((?!http)([^)#\s]*)(#[^)]+)?\)", page.read_text()):
+        file = (page.parent / target).resolve() if target else page
+        assert file.exists(), target
+        if anchor and file.suffix == ".md":
+            heads = re.findall(r"^#+ (.+)$", file.read_text(), re.MULTILINE)
+            slugs = {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+            assert anchor[1:] in slugs, (target, anchor)
+
+
+def rows(page: str) -> int:
+    """Return the length of the longest table of a page."""
+    tables = re.findall(r"(?:^\|.*\n)+", (DOCS / page).read_text(), re.MULTILINE)
+    return max((table.count("\n") - 2 for table in tables), default=0)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        page
+        for page in PAGES
+        if front(page)["kind"] == "results" and page.name not in {"results.md", "forecasts.md"}
+    ],
+)
+def test_a_result_is_a_claim_a_picture_a_short_table_a_command_and_its_limits(page: Path) -> None:
+    text = page.read_text()
+    assert text.count("**The claim.**") == 1
+    assert text.count("\n![") == 1
+    assert 0 < rows(page.relative_to(DOCS).as_posix()) <= 10
+    assert "Run it again:" in text
+    assert "## What this does not show" in text
