@@ -91,7 +91,7 @@ class Status(StrEnum):
 #: What each status says, for docs/reference. Proofs are over the bids of the window.
 STATUS_MEANINGS = {
     Status.OPTIMAL: "proved: no award over the bids has more priority, nor as much and a better preference",
-    Status.FEASIBLE: "not all is proved: a limit of work or time came first, or more jobs start beside "
+    Status.FEASIBLE: "not all is proved: a limit of work or time came first, or more jobs start with "
     "another award than the proved one; the gap is the largest possible loss of priority, as a share; a gap "
     "of 0 proves the priority, but not the preference",
     Status.NO_SOLUTION: "a limit came before a proof, and nothing starts (--on-timeout discard)",

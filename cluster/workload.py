@@ -46,7 +46,7 @@ class ArrivingJob:
     """A job with when it comes and how long it will run, which no scheduler sees.
 
     Attributes:
-        job: as it stands in the queue once it has come; ``submit_time`` is None.
+        job: as the queue holds it once it has come; ``submit_time`` is None.
         arrival_s: seconds after the workload's beginning.
         run_time_s: at its nominal size and the fewest gres it accepts, from SHORTEST_RUN_S on. A job is
             killed at its time limit.

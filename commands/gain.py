@@ -30,7 +30,7 @@ _BACK_S = 30 * 86_400
 @click.command(
     epilog="Save sacct's output with: sacct -a -X -P -S START -E END --format="
     "JobID,User,Account,Partition,QOS,State,Priority,Submit,Eligible,Start,End,ElapsedRaw,"
-    "TimelimitRaw,NNodes,NCPUS,ReqMem,ReqTRES,AllocTRES > FILE. Columns may stand in any order."
+    "TimelimitRaw,NNodes,NCPUS,ReqMem,ReqTRES,AllocTRES > FILE. Columns may have any order."
 )
 @click.argument("history", required=False, metavar="[slurm|WORKLOAD]")
 @click.option("--sacct", metavar="FILE", help="Output of sacct; - is standard input.")

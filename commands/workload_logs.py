@@ -50,7 +50,7 @@ def machine_options(command: F) -> F:
 def from_swf(workload: str, output: Path, **machine: Any) -> None:
     """Put a log's jobs (SWF, plain or gzip; - reads standard input) on equal nodes.
 
-    Processors are cores, which spread freely over nodes. What is left out or cut is listed in the workload's
+    Processors are cores, which spread freely over nodes. What is omitted or cut is listed in the workload's
     notes and on stderr.
     """
     from ..simulation.workloads.from_swf import workload_of_log

@@ -61,7 +61,7 @@ class SwfField(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwfLog:
-    r"""A log as it stands in its file: nothing dropped, nothing sorted.
+    r"""A log as its file holds it: nothing dropped, nothing sorted.
 
     Attributes:
         comments: the comment lines in file order, without the leading ``;``.

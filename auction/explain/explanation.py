@@ -58,7 +58,7 @@ class Explanation(Tabular):
         quote: what the job pays at the market's prices, or what its best bid would cost; None without a bid.
         award_worth, bound: what the award is worth, and what the prices prove that none can exceed; None
             where no job takes part.
-        changes: of its request that would start it beside the award, the smallest first; None for one that
+        changes: of its request that would start it with the award, the smallest first; None for one that
             starts, is held, or that no award could express.
         reserved: when and where ``--reserve`` keeps nodes for the job.
         groups: the machine's nodes, grouped by why the job can or cannot use them; empty for one that starts.

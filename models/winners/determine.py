@@ -101,8 +101,8 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
         bids: tuples ``(bidder, value, {item: amount})``, or columns. Numbers are Python's or numpy's integers
             and floats, Fractions or Decimals, not negative; a float counts as the decimal that it prints as.
         capacities: how much there is of each item: by name, or an array by place.
-        groups: ``xor``: at most one bid of a bidder wins (a bidder None has nobody's other bids); ``or``: any
-            of them; or the group of each bid, of which at most one wins, None for a bid in no group.
+        groups: ``xor``: at most one bid of a bidder wins (a bid without a bidder excludes none); ``or``:
+            any of them; or the group of each bid: at most one bid of a group wins, None is no group.
         second: a second objective: among awards of the greatest value one with the greatest sum of these
             is looked for, shape (bids,), not negative.
         start: places of bids that may win together, to begin with.

@@ -92,8 +92,8 @@ def read_lot(
     Args:
         bids: tuples, or arrays.
         capacities: by item; for arrays also by place.
-        groups: ``xor``: at most one bid of a bidder wins; ``or``: any; else the group of each bid, of which
-            at most one wins, None for bids in no group.
+        groups: ``xor``: at most one bid of a bidder wins; ``or``: any; else the group of each bid:
+            at most one bid of a group wins, None for bids in no group.
 
     Raises:
         InputError: names the bid and the value.
