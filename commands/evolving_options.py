@@ -86,7 +86,7 @@ class EvolvingRecord(DepthOptions, FairnessOptions):
         unit="SECONDS",
     )
     preemptible: Option[str | None] = Option(
-        "Types of jobs that requests may stop where nothing is idle; they start over.", unit="TYPE,…"
+        "Types of jobs that requests may stop if no core is idle; they start over.", unit="TYPE,…"
     )
     shrinkable: Option[str | None] = Option(
         "Types of jobs that requests may shrink, to half of their cores.", unit="TYPE,…"

@@ -92,7 +92,7 @@ class MachineView(Protocol):
 
     @property
     def free_cores(self) -> int:
-        """The cores that nobody holds."""
+        """The cores that no job holds."""
         ...
 
     def start(self, job: QueuedJob, nodes: Mapping[str, Resources | int] | None = None) -> bool:

@@ -42,7 +42,7 @@ class BatchOptions:
     )
     depth: Option[int] = Option("Unmapped jobs forwarded at most.", default=100, low=1, is_swept=True)
     third_of: Option[Literal["forwarded", "queue"] | None] = Option(
-        "For decision paper: two thirds of which jobs; default forwarded."
+        "For decision paper: the jobs that two thirds count; default forwarded."
     )
     interval: Option[float] = Option(
         "Seconds between periodic steps, at least 1.", default=60.0, low=1, includes_low=True
