@@ -18,8 +18,8 @@ IMAGES = HERE.parent / "docs" / "images"
 COLOURS = ("#1f4e79", "#e07b39", "#8a8a8a")
 
 
-def gaps() -> dict[str, list[float]]:
-    """Return by solver the gap of each family that differs, from the table of notes/quality.md (percent)."""
+def gaps() -> tuple[list[str], dict[str, list[float]]]:
+    """Return the families that differ and the gaps of each solver (percent), from notes/quality.md."""
     lines = (HERE / "notes" / "quality.md").read_text("utf-8").splitlines()
     head = next(line for line in lines if line.startswith("| family")).split("|")[1:-1]
     names = [name.strip() for name in head]
@@ -27,22 +27,21 @@ def gaps() -> dict[str, list[float]]:
     shown = {"aucsched 3 s": names.index("aucsched 3 s, 312a42b"), "HiGHS 60 s": names.index("highs 60 s")}
     kept = [row for row in rows if any(float(row[place].split()[0]) > 0 for place in shown.values())]
     found = {name: [float(row[place].split()[0]) for row in kept] for name, place in shown.items()}
-    return {"": [row[0].strip() for row in kept], **found}  # type: ignore[dict-item]
+    return [row[0].strip() for row in kept], found
 
 
-def waits() -> dict[str, list[float]]:
-    """Return by mode the mean wait on each list of jobs (s), from results/slurm-waits.json."""
+def waits() -> tuple[list[str], dict[str, list[float]]]:
+    """Return the lists of jobs and the mean waits of each mode (s), from results/slurm-waits.json."""
     rows: list[dict[str, Any]] = json.loads((HERE / "results" / "slurm-waits.json").read_text("utf-8"))
-    found: dict[str, list[float]] = {"": [f"list {name}" for name in sorted({row["list"] for row in rows})]}  # type: ignore[list-item]
+    found: dict[str, list[float]] = {}
     for mode, name in (("backfill", "Slurm's backfill"), ("response", "slurm run, response")):
         chosen = sorted((row for row in rows if row["mode"] == mode), key=lambda row: row["list"])
         found[name] = [mean(run["mean"] for run in row["runs"]) for row in chosen]
-    return found
+    return [f"list {name}" for name in sorted({row["list"] for row in rows})], found
 
 
-def bars(table: dict[str, list[float]], label: str, file: str) -> None:
+def bars(names: list[str], table: dict[str, list[float]], label: str, file: str) -> None:
     """Draw a group of bars for each name, a bar for each series."""
-    names = table.pop("")
     figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
     width = 0.8 / len(table)
     for place, (name, values) in enumerate(table.items()):
@@ -57,5 +56,5 @@ def bars(table: dict[str, list[float]], label: str, file: str) -> None:
 
 
 if __name__ == "__main__":
-    bars(gaps(), "below the best value known, %", "search.png")
-    bars(waits(), "mean wait, s", "slurm-waits.png")
+    bars(*gaps(), "below the best value known, %", "search.png")
+    bars(*waits(), "mean wait, s", "slurm-waits.png")
