@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from ..cluster.errors import OptionError
-from ..cluster.failures import Outage
 from ..cluster.option_fields import Option, flag_of, options_in
 from ..cluster.option_table import LARGEST, LARGEST_SEED, AuctionOptions, PresetOption, ValueOptions
 from ..cluster.text import not_one_of
 
 if TYPE_CHECKING:
+    from ..cluster.failures import Outage
     from .logs.advance import Advance
     from .logs.orderings import FlexiblePriorities, MultifactorWeights
     from .logs.queues import QueueLimits
@@ -371,7 +371,10 @@ class NodeRecord(PriceOptions, PassOptions):
         policies=_SLURM,
     )
     failures: Option[Sequence[Outage] | None] = Option(
-        "File of outages (JSON, see docs/nodes.md).", unit="FILE", is_text=True
+        "File of outages (JSON, see docs/failures.md).",
+        unit="FILE",
+        is_text=True,
+        elsewhere="cluster.failures",
     )
     mtbf_s: Option[float | None] = Option(
         "Mean time between failures of a node, exponential; needs --mttr.",
