@@ -119,7 +119,7 @@ def played(log: str, doubt: str, options: Mapping[str, Any], data: Path) -> tupl
         workload = _log(log, data)
         workload = DOUBTS[doubt](workload) if doubt else workload
         if options["policy"] == OVERDUE:
-            return _overdue(workload), 0
+            return play_overdue(workload), 0
         told = {name: value for name, value in options.items() if name not in ("policy", "order")}
         order = options.get("order", "fcfs")
         return play_log(workload, options["policy"], order=order, options=PolicyOptions(**told)), 0
@@ -127,7 +127,8 @@ def played(log: str, doubt: str, options: Mapping[str, Any], data: Path) -> tupl
     return result, len(result.record.never)
 
 
-def _overdue(workload: Workload) -> Result:
+def play_overdue(workload: Workload) -> Result:
+    """Play EASY in the order of who has waited a day, by submission, then the shortest."""
     asked = workload.requests
 
     def sort(now: float, queue: list[int]) -> None:

@@ -11,31 +11,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import sha512
 from pathlib import Path
 
-import numpy as np
 import pytest
+from board import JOBS, SEQUENCES, first_jobs
 
 from aucsched.formats.swf import SwfField, read_swf
 from aucsched.simulation.log_columns import Requests, workload_from_swf
 from aucsched.simulation.logs.orderings import STATIC_KEYS
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "swf"
-JOBS, SEQUENCES, SEED = 1024, 10, 1
 #: Mean bounded slowdowns, with backfilling.
 TABLE = {
     "lublin_256": {"fcfs": 235.82, "sjf": 73.31, "f1": 75.07},
     "lublin_256_new2": {"fcfs": 247.61, "sjf": 91.99, "f1": 148.25},
 }
-
-
-def first_jobs(jobs: int) -> list[int]:
-    """Return where the table's sequences begin, as its random numbers are seeded."""
-    words = np.frombuffer(sha512(str(SEED).encode()).digest()[:8] + bytes(4), "<u4")
-    draw = np.random.RandomState()
-    draw.seed(words[: 2 if words[1] else 1].tolist())
-    return [int(draw.randint(JOBS, jobs - JOBS - 1)) for _ in range(SEQUENCES)]
 
 
 class Replay:

@@ -1,0 +1,280 @@
+"""The board: published policies on every public log, and ours: ``python benchmarks/board.py``.
+
+Each log's figures are a file in benchmarks/results/board; a log whose file exists is not played again. Then
+the tables of benchmarks/notes/board.md and the plot of docs/results/board.md are made of the files. With
+--results FOLDER all is written there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha512
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from marked_part import can_draw, page_of, replace_part
+from real_logs import LOGS, OVERDUE, play_overdue
+
+from aucsched.formats.swf import read_swf
+from aucsched.simulation.log_columns import Workload, workload_from_swf
+from aucsched.simulation.logs.play import play_log
+from aucsched.simulation.metrics import BOUND_S, metrics
+from aucsched.simulation.result import Result
+from aucsched.simulation.simulate_options import PolicyOptions
+from aucsched.simulation.waits import Resampling
+
+HERE = Path(__file__).parent
+RESULTS, PAGE = HERE / "results" / "board", HERE / "notes" / "board.md"
+PICTURE = HERE.parent / "docs" / "images" / "board.png"
+DATA = HERE.parent.parent / "shared" / "data" / "swf"
+#: Two logs of a learnt scheduler's table beside the four of real_logs.
+PLAYED = {**LOGS, "lublin_256": ("lublin_256.swf", 256), "lublin_256_new2": ("lublin_256_new2.swf", 256)}
+OURS, EASY = "response", "EASY"
+#: As the table calls it -> what simulate is told.
+POLICIES: Mapping[str, dict[str, Any]] = {
+    "FCFS": {"policy": "fcfs"},
+    EASY: {"policy": "easy"},
+    "EASY, shortest first behind the head": {"policy": "predicted", "predictor": "estimate"},
+    "EASY++": {"policy": "predicted", "predictor": "last-two"},
+    "EASY, SC'15's regression": {"policy": "predicted", "predictor": "regression"},
+    "EASY, learnt median": {"policy": "predicted", "predictor": "median"},
+    "conservative": {"policy": "conservative"},
+    "overdue first": {"policy": OVERDUE},
+    "SJF": {"policy": "easy", "order": "sjf"},
+    "Smith": {"policy": "easy", "order": "smith"},
+    "WFP3": {"policy": "easy", "order": "wfp3"},
+    "UNICEP": {"policy": "easy", "order": "unicep"},
+    "F1": {"policy": "easy", "order": "f1"},
+    "F2": {"policy": "easy", "order": "f2"},
+    "F3": {"policy": "easy", "order": "f3"},
+    "F4": {"policy": "easy", "order": "f4"},
+    OURS: {"policy": "promised", "objective": "response"},
+    "response, no promises": {"policy": "promised", "objective": "response", "promise": "none"},
+}
+#: Sequences of a learnt scheduler's table: how many jobs each, how many of them, the seed.
+JOBS, SEQUENCES, SEED = 1024, 10, 1
+_TEN = ", ten sequences"
+#: Log -> policy -> (mean bounded slowdown, whose): the same rows as ours.
+PUBLISHED: Mapping[str, Mapping[str, float]] = {
+    "KTH-SP2": {
+        EASY: 92.58,
+        "EASY, shortest first behind the head": 69.41,
+        "EASY++": 63.50,
+        "EASY, SC'15's regression": 51.44,
+    },
+    "lublin_256" + _TEN: {EASY: 235.82, "WFP3": 133.87, "SJF": 73.31, "F1": 75.07},
+    "lublin_256_new2" + _TEN: {EASY: 247.61, "WFP3": 318.35, "SJF": 91.99, "F1": 148.25},
+}
+#: Log -> other published rows that we do not play.
+_OTHERS: Mapping[str, str] = {
+    "KTH-SP2": "best of 5 766 combinations 45.80; best with a longest flow of at most 1.1 times EASY's 59.32",
+    "lublin_256" + _TEN: "learnt scheduler 58.64",
+    "lublin_256_new2" + _TEN: "learnt scheduler 118.79",
+}
+_COLUMNS = (
+    "policy",
+    "slowdown",
+    "95 %",
+    "published",
+    "longest wait (h)",
+    "times EASY's",
+    "mean wait (s)",
+    "95 % (s)",
+    "utilisation",
+)
+Row = dict[str, Any]
+
+
+def first_jobs(jobs: int) -> list[int]:
+    """Return where the sequences of the learnt scheduler's table begin, as its random numbers are seeded."""
+    words = np.frombuffer(sha512(str(SEED).encode()).digest()[:8] + bytes(4), "<u4")
+    draw = np.random.RandomState()
+    draw.seed(words[: 2 if words[1] else 1].tolist())
+    return [int(draw.randint(JOBS, jobs - JOBS - 1)) for _ in range(SEQUENCES)]
+
+
+def part_of(log: Workload, first: int, jobs: int) -> Workload:
+    """Return some consecutive jobs of a log, with the first submission at 0."""
+    asked, part = log.requests, slice(first, first + jobs)
+    requests = replace(
+        asked,
+        submit=tuple(one - asked.submit[first] for one in asked.submit[part]),
+        size=asked.size[part],
+        estimate=asked.estimate[part],
+        user=asked.user[part],
+        weight=asked.weight[part],
+        group=asked.group[part],
+    )
+    return Workload(requests=requests, run=log.run[part], ids=log.ids[part], row=log.row[part], rows=jobs)
+
+
+def played(log: Workload, told: Mapping[str, Any]) -> Result:
+    """Play a log."""
+    if told["policy"] == OVERDUE:
+        return play_overdue(log)
+    options = {name: value for name, value in told.items() if name not in ("policy", "order")}
+    chosen = PolicyOptions(**options)
+    return play_log(log, told["policy"], order=told.get("order", "fcfs"), options=chosen)
+
+
+def row_of(policy: str, results: Sequence[Result], seconds: float) -> Row:
+    """Return a policy's figures: means over the results; of one also 95 % intervals over its blocks."""
+    found = [metrics(one) for one in results]
+    row: Row = {"policy": policy, "processor_s": round(seconds, 2)}
+    for name in ("bounded_slowdown_mean", "wait_mean_s", "cpu_utilization"):
+        row[name] = float(np.mean([one[name] for one in found]))
+    row["wait_max_s"] = max(float(one["wait_max_s"] or 0) for one in found)
+    if len(results) == 1:
+        one = results[0]
+        drawn, everybody = Resampling(one.submit), np.ones(len(one.submit), bool)
+        slowdown = np.maximum(1, (one.wait + one.run) / np.maximum(one.run, BOUND_S))
+        row["blocks"] = drawn.blocks
+        row["bounded_slowdown_interval"] = drawn.of_means(slowdown, everybody)
+        row["wait_interval_s"] = drawn.of_means(one.wait, everybody)
+    return row
+
+
+def rows_of(name: str, file: str, processors: int | None) -> list[Row]:
+    """Play a log, or its ten sequences, under every policy."""
+    log = workload_from_swf(read_swf(DATA / file), processors=processors)
+    parts = [log]
+    if name.endswith(_TEN):
+        parts = [part_of(log, first, JOBS) for first in first_jobs(len(log))]
+    rows = []
+    for policy, told in POLICIES.items():
+        began = time.process_time()
+        results = [played(one, told) for one in parts]
+        rows.append(row_of(policy, results, time.process_time() - began))
+        print(f"{name} {policy}: {rows[-1]['bounded_slowdown_mean']:.2f}", flush=True)
+    return rows
+
+
+def dominating(rows: Sequence[Row]) -> list[str]:
+    """Return the policies with a lower slowdown and a lower longest wait than ours."""
+    ours = next(row for row in rows if row["policy"] == OURS)
+    return [
+        row["policy"]
+        for row in rows
+        if row["bounded_slowdown_mean"] < ours["bounded_slowdown_mean"]
+        and row["wait_max_s"] < ours["wait_max_s"]
+    ]
+
+
+def on_edge(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that no other has both figures below, by their longest waits."""
+    found: list[Row] = []
+    for row in sorted(rows, key=lambda one: (one["wait_max_s"], one["bounded_slowdown_mean"])):
+        if not found or row["bounded_slowdown_mean"] < found[-1]["bounded_slowdown_mean"]:
+            found.append(row)
+    return found
+
+
+def table(name: str, rows: Sequence[Row]) -> list[str]:
+    """Return a log's table, the lowest slowdown first."""
+    base = next(row for row in rows if row["policy"] == EASY)
+    edge, known = {row["policy"] for row in on_edge(rows)}, PUBLISHED.get(name, {})
+    lines = [
+        f"### {name}",
+        "",
+        f"| {' | '.join(_COLUMNS)} |",
+        f"|---{'|--:' * (len(_COLUMNS) - 1)}|",
+    ]
+    for row in sorted(rows, key=lambda one: one["bounded_slowdown_mean"]):
+        policy = f"**{row['policy']}**" if row["policy"] in edge else row["policy"]
+        cells = [
+            policy,
+            f"{row['bounded_slowdown_mean']:.2f}",
+            _span(row.get("bounded_slowdown_interval"), 1),
+            f"{known[row['policy']]:.2f}" if row["policy"] in known else "",
+            f"{row['wait_max_s'] / 3600:.1f}",
+            f"{row['wait_max_s'] / base['wait_max_s']:.2f}",
+            f"{row['wait_mean_s']:.0f}",
+            _span(row.get("wait_interval_s"), 0),
+            f"{row['cpu_utilization']:.3f}",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    if name in _OTHERS:
+        lines += ["", f"Also published: {_OTHERS[name]}."]
+    above = dominating(rows)
+    verdict = (
+        f"{', '.join(above)} dominate{'s' if len(above) == 1 else ''} ours"
+        if above
+        else "No policy dominates ours"
+    )
+    return [*lines, "", f"{verdict}.", ""]
+
+
+def _span(interval: Sequence[float] | None, digits: int) -> str:
+    return "" if interval is None else f"{interval[0]:.{digits}f} to {interval[1]:.{digits}f}"
+
+
+def draw(logs: Mapping[str, Sequence[Row]], path: Path) -> None:
+    """Draw slowdown against longest wait, a plot a log, with the edge."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    down = math.ceil(len(logs) / 2)
+    figure = Figure(figsize=(13, 5.2 * down), layout="constrained")
+    for place, (name, rows) in enumerate(logs.items()):
+        axes = figure.add_subplot(down, 2, place + 1)
+        shown = [row for row in rows if row["policy"] != "FCFS"]
+        edge = on_edge(shown)
+        axes.step(
+            [row["wait_max_s"] / 3600 for row in edge],
+            [row["bounded_slowdown_mean"] for row in edge],
+            where="post",
+            color="tab:orange",
+        )
+        for at, policies in _points(shown).items():
+            is_ours = any(policy.startswith(OURS) for policy in policies)
+            axes.plot(*at, "o", color="black" if is_ours else "grey", markersize=5)
+            text = " = ".join(policies)
+            axes.annotate(text, at, fontsize=7, xytext=(4, 3), textcoords="offset points")
+        axes.set(title=name, xlabel="longest wait (h)", ylabel="mean bounded slowdown")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.margins(x=0.2, y=0.1)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axis.set_minor_formatter(NullFormatter())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=90)
+
+
+def _points(rows: Sequence[Row]) -> dict[tuple[float, float], list[str]]:
+    """Return the policies at each point that can be told from others."""
+    found: dict[tuple[float, float], list[str]] = {}
+    for row in rows:
+        at = (round(row["wait_max_s"] / 3600, 1), float(f"{row['bounded_slowdown_mean']:.3g}"))
+        found.setdefault(at, []).append(row["policy"])
+    return found
+
+
+@click.command()
+@click.option("--results", type=click.Path(path_type=Path), default=RESULTS, help="Where the files are.")
+def main(results: Path) -> None:
+    """Play what is missing; write tables and plot."""
+    results.mkdir(parents=True, exist_ok=True)
+    cases = {**PLAYED, **{name + _TEN: PLAYED[name] for name in ("lublin_256", "lublin_256_new2")}}
+    logs: dict[str, list[Row]] = {}
+    for name, (file, processors) in cases.items():
+        path = results / f"{name.replace(',', '').replace(' ', '-')}.json"
+        if not path.exists() and (DATA / file).exists():
+            path.write_text(json.dumps(rows_of(name, file, processors), indent=1) + "\n")
+        if path.exists():
+            logs[name] = json.loads(path.read_text())
+    page = page_of(results, RESULTS, PAGE)
+    replace_part(page, "board", [line for name, rows in logs.items() for line in table(name, rows)])
+    if can_draw():
+        draw(logs, page_of(results, RESULTS, PICTURE))
+
+
+if __name__ == "__main__":
+    main()
