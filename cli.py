@@ -102,6 +102,7 @@ COMMANDS = {
         "Compare a site's history with backfill and the auction on the same jobs.",
     ),
     "simulate": ("commands.simulate", "simulate", "Simulate a log under a policy and print the metrics."),
+    "board": ("commands.board", "board", "Compare published policies and ours on a log."),
     "sweep": (
         "commands.sweep",
         "sweep",

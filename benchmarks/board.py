@@ -21,13 +21,12 @@ import numpy as np
 from marked_part import can_draw, page_of, replace_part
 from real_logs import LOGS, OVERDUE, play_overdue
 
+from aucsched.api.board import BOARD_POLICIES, EASY, OURS, BoardRow, dominating, on_edge, row_of
 from aucsched.formats.swf import read_swf
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.play import play_log
-from aucsched.simulation.metrics import BOUND_S, metrics
 from aucsched.simulation.result import Result
 from aucsched.simulation.simulate_options import PolicyOptions
-from aucsched.simulation.waits import Resampling
 
 HERE = Path(__file__).parent
 RESULTS, PAGE = HERE / "results" / "board", HERE / "notes" / "board.md"
@@ -35,28 +34,8 @@ PICTURE = HERE.parent / "docs" / "images" / "board.png"
 DATA = HERE.parent.parent / "shared" / "data" / "swf"
 #: Two logs of a learnt scheduler's table beside the four of real_logs.
 PLAYED = {**LOGS, "lublin_256": ("lublin_256.swf", 256), "lublin_256_new2": ("lublin_256_new2.swf", 256)}
-OURS, EASY = "response", "EASY"
-#: As the table calls it -> what simulate is told.
-POLICIES: Mapping[str, dict[str, Any]] = {
-    "FCFS": {"policy": "fcfs"},
-    EASY: {"policy": "easy"},
-    "EASY, shortest first behind the head": {"policy": "predicted", "predictor": "estimate"},
-    "EASY++": {"policy": "predicted", "predictor": "last-two"},
-    "EASY, SC'15's regression": {"policy": "predicted", "predictor": "regression"},
-    "EASY, learnt median": {"policy": "predicted", "predictor": "median"},
-    "conservative": {"policy": "conservative"},
-    "overdue first": {"policy": OVERDUE},
-    "SJF": {"policy": "easy", "order": "sjf"},
-    "Smith": {"policy": "easy", "order": "smith"},
-    "WFP3": {"policy": "easy", "order": "wfp3"},
-    "UNICEP": {"policy": "easy", "order": "unicep"},
-    "F1": {"policy": "easy", "order": "f1"},
-    "F2": {"policy": "easy", "order": "f2"},
-    "F3": {"policy": "easy", "order": "f3"},
-    "F4": {"policy": "easy", "order": "f4"},
-    OURS: {"policy": "promised", "objective": "response"},
-    "response, no promises": {"policy": "promised", "objective": "response", "promise": "none"},
-}
+#: As the table calls it -> what simulate plays; one is no policy of the package.
+POLICIES: Mapping[str, Mapping[str, Any]] = {**BOARD_POLICIES, "overdue first": {"policy": OVERDUE}}
 #: Sequences of a learnt scheduler's table: how many jobs each, how many of them, the seed.
 JOBS, SEQUENCES, SEED = 1024, 10, 1
 _TEN = ", ten sequences"
@@ -88,7 +67,6 @@ _COLUMNS = (
     "95 % (s)",
     "utilisation",
 )
-Row = dict[str, Any]
 
 
 def first_jobs(jobs: int) -> list[int]:
@@ -123,24 +101,7 @@ def played(log: Workload, told: Mapping[str, Any]) -> Result:
     return play_log(log, told["policy"], order=told.get("order", "fcfs"), options=chosen)
 
 
-def row_of(policy: str, results: Sequence[Result], seconds: float) -> Row:
-    """Return a policy's figures: means over the results; of one also 95 % intervals over its blocks."""
-    found = [metrics(one) for one in results]
-    row: Row = {"policy": policy, "processor_s": round(seconds, 2)}
-    for name in ("bounded_slowdown_mean", "wait_mean_s", "cpu_utilization"):
-        row[name] = float(np.mean([one[name] for one in found]))
-    row["wait_max_s"] = max(float(one["wait_max_s"] or 0) for one in found)
-    if len(results) == 1:
-        one = results[0]
-        drawn, everybody = Resampling(one.submit), np.ones(len(one.submit), bool)
-        slowdown = np.maximum(1, (one.wait + one.run) / np.maximum(one.run, BOUND_S))
-        row["blocks"] = drawn.blocks
-        row["bounded_slowdown_interval"] = drawn.of_means(slowdown, everybody)
-        row["wait_interval_s"] = drawn.of_means(one.wait, everybody)
-    return row
-
-
-def rows_of(name: str, file: str, processors: int | None) -> list[Row]:
+def rows_of(name: str, file: str, processors: int | None) -> list[BoardRow]:
     """Play a log, or its ten sequences, under every policy."""
     log = workload_from_swf(read_swf(DATA / file), processors=processors)
     parts = [log]
@@ -150,32 +111,12 @@ def rows_of(name: str, file: str, processors: int | None) -> list[Row]:
     for policy, told in POLICIES.items():
         began = time.process_time()
         results = [played(one, told) for one in parts]
-        rows.append(row_of(policy, results, time.process_time() - began))
+        rows.append({**row_of(policy, results), "processor_s": round(time.process_time() - began, 2)})
         print(f"{name} {policy}: {rows[-1]['bounded_slowdown_mean']:.2f}", flush=True)
     return rows
 
 
-def dominating(rows: Sequence[Row]) -> list[str]:
-    """Return the policies with a lower slowdown and a lower longest wait than ours."""
-    ours = next(row for row in rows if row["policy"] == OURS)
-    return [
-        row["policy"]
-        for row in rows
-        if row["bounded_slowdown_mean"] < ours["bounded_slowdown_mean"]
-        and row["wait_max_s"] < ours["wait_max_s"]
-    ]
-
-
-def on_edge(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that no other has both figures below, by their longest waits."""
-    found: list[Row] = []
-    for row in sorted(rows, key=lambda one: (one["wait_max_s"], one["bounded_slowdown_mean"])):
-        if not found or row["bounded_slowdown_mean"] < found[-1]["bounded_slowdown_mean"]:
-            found.append(row)
-    return found
-
-
-def table(name: str, rows: Sequence[Row]) -> list[str]:
+def table(name: str, rows: Sequence[BoardRow]) -> list[str]:
     """Return a log's table, the lowest slowdown first."""
     base = next(row for row in rows if row["policy"] == EASY)
     edge, known = {row["policy"] for row in on_edge(rows)}, PUBLISHED.get(name, {})
@@ -214,7 +155,7 @@ def _span(interval: Sequence[float] | None, digits: int) -> str:
     return "" if interval is None else f"{interval[0]:.{digits}f} to {interval[1]:.{digits}f}"
 
 
-def draw(logs: Mapping[str, Sequence[Row]], path: Path) -> None:
+def draw(logs: Mapping[str, Sequence[BoardRow]], path: Path) -> None:
     """Draw slowdown against longest wait, a plot a log, with the edge."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
@@ -248,7 +189,7 @@ def draw(logs: Mapping[str, Sequence[Row]], path: Path) -> None:
     figure.savefig(path, dpi=90)
 
 
-def _points(rows: Sequence[Row]) -> dict[tuple[float, float], list[str]]:
+def _points(rows: Sequence[BoardRow]) -> dict[tuple[float, float], list[str]]:
     """Return the policies at each point that can be told from others."""
     found: dict[tuple[float, float], list[str]] = {}
     for row in rows:
@@ -263,7 +204,7 @@ def main(results: Path) -> None:
     """Play what is missing; write tables and plot."""
     results.mkdir(parents=True, exist_ok=True)
     cases = {**PLAYED, **{name + _TEN: PLAYED[name] for name in ("lublin_256", "lublin_256_new2")}}
-    logs: dict[str, list[Row]] = {}
+    logs: dict[str, list[BoardRow]] = {}
     for name, (file, processors) in cases.items():
         path = results / f"{name.replace(',', '').replace(' ', '-')}.json"
         if not path.exists() and (DATA / file).exists():

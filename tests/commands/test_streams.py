@@ -71,6 +71,7 @@ PRINTING = {
     "schema": "schema snapshot",
     "completion": "completion bash",
     "snapshot": f"snapshot slurm {SLURM}",
+    "board": f"board {EXAMPLES / 'days.swf'}",
     "simulate": f"simulate {EXAMPLES / 'days.swf'}",
     "simulate on nodes": "simulate workload.json --format json",
     "workload": "workload describe workload.json",

@@ -1,0 +1,59 @@
+"""``aucsched board``: a log under published policies and ours, in one table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .auction_options import output_options, print_table, write_json, write_rich
+from .outputs import processors_option, progress_over, read_jobs, read_log, shown
+
+FORMAT = "aucsched-board/1"
+
+
+@click.command()
+@click.argument("log")
+@click.option("--policy", "policies", multiple=True, metavar="NAME|FILE.py:CLASS", help="Play it too.")
+@processors_option
+@output_options
+def board(log: str, policies: tuple[str, ...], processors: int | None, form: str, output: str) -> None:
+    """Play LOG, in the Standard Workload Format, under published policies and ours.
+
+    The table has the lowest mean bounded slowdown first. A policy on the edge has no other below it in
+    both slowdown and longest wait.
+    """
+    from ..api.board import board as played
+    from ..api.board import on_edge
+
+    jobs = read_jobs(log, read_log(log), processors, None)
+    rows = played(jobs, policies, progress=progress_over)
+    edge = {row["policy"] for row in on_edge(rows)}
+    if form == "json":
+        document = [{**row, "on_edge": row["policy"] in edge} for row in rows]
+        write_json(output, {"format": FORMAT, "jobs": len(jobs), "policies": document})
+        return
+    lines = [
+        _line(row, is_on_edge=row["policy"] in edge)
+        for row in sorted(rows, key=lambda one: float(one["bounded_slowdown_mean"]))
+    ]
+    title = f"{shown(log)}: {len(jobs)} jobs on {jobs.requests.processors} processors"
+    write_rich(output, lambda console: print_table(console, title, lines))
+
+
+def _line(row: dict[str, Any], *, is_on_edge: bool) -> dict[str, str]:
+    """Return a row for people."""
+    return {
+        "policy": row["policy"],
+        "slowdown": f"{row['bounded_slowdown_mean']:.2f}",
+        "95 %": _span(row["bounded_slowdown_interval"], 1),
+        "longest wait (h)": f"{row['wait_max_s'] / 3600:.1f}",
+        "mean wait (s)": f"{row['wait_mean_s']:.0f}",
+        "95 % (s)": _span(row["wait_interval_s"], 0),
+        "CPU %": f"{row['cpu_utilization'] * 100:.1f}",
+        "edge": "yes" if is_on_edge else "",
+    }
+
+
+def _span(interval: tuple[float, float] | None, digits: int) -> str:
+    return "-" if interval is None else f"{interval[0]:.{digits}f} to {interval[1]:.{digits}f}"
