@@ -99,6 +99,11 @@ class TableRecord(SpreadOption, SeedOption):
     divisors: Option[str | None] = Option(
         "Kinds B to E ask for (cores / one of these) nodes.", default="4,8 (8.5: 8,16)", unit="N,…"
     )
+    cores_per_gpu: Option[str | None] = Option(
+        "Kinds C to E ask for cores / (one of these · GPUs a node) nodes, as in section 7.3.2 of the thesis.",
+        default="as kind B, by --divisors",
+        unit="N,…",
+    )
     gpu_ranges: Option[bool] = Option(
         "Kinds C and D ask for 1-3 and 2-3 GPUs per node (C', D').", default=False
     )
@@ -206,19 +211,20 @@ def _write_table(table: str, output: Path, options: dict[str, Any]) -> None:
     chosen = TableOptions(
         drop_contiguity=options.get("contiguity") == "drop",
         gpu_ranges=given.gpu_ranges,
-        divisors=_divisors(given.divisors),
+        divisors=_numbers("--divisors", given.divisors),
+        cores_per_gpu=_numbers("--cores-per-gpu", given.cores_per_gpu) or (),
         arrival_share=given.arrival_share,
     )
     _write(output, table_workload(table, options["row"], seed=given.seed, options=chosen))
 
 
-def _divisors(text: str | None) -> tuple[int, ...] | None:
-    """Return the divisors of ``--divisors``, None where none are given."""
+def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
+    """Return the numbers that an option lists; None where it is not given."""
     if text is None:
         return None
     parts = text.split(",")
     if not all(part.isdecimal() and part.isascii() and 0 < int(part) <= _MOST_NODES for part in parts):
-        raise OptionError(f"--divisors: {text!r} is not a list of numbers from 1 to {_MOST_NODES}, like 4,8")
+        raise OptionError(f"{option}: {text!r} is not a list of numbers from 1 to {_MOST_NODES}, like 4,8")
     return tuple(map(int, parts))
 
 

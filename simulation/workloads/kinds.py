@@ -43,6 +43,8 @@ class WorkloadMix:
         contiguous: the share of the jobs, 0 to 1, whose nodes must be consecutive.
         divisors: a job of kinds B to E takes its cores over one of these, rounded up, as nodes.
         ranges: C and D are C' and D'.
+        cores_per_gpu: a job of kinds C to E takes its cores over one of these and over its GPUs a
+            node, rounded up, as nodes (section 7.3.2, p. 69); empty: by divisors, as kind B.
         most_whole_nodes: a job asks for the cores of 1 to this many whole nodes.
     """
 
@@ -51,6 +53,7 @@ class WorkloadMix:
     contiguous: float
     divisors: tuple[int, ...]
     ranges: bool
+    cores_per_gpu: tuple[int, ...] = ()
     most_whole_nodes: int = MOST_WHOLE_NODES
 
 
@@ -68,12 +71,17 @@ def draw_jobs(mix: WorkloadMix, cluster: EvenCluster, *key: object) -> list[Unda
     held_together = int(mix.contiguous * mix.jobs + 0.5)
     shares = {True: held_together, False: mix.jobs - held_together}
     contiguous = in_shares(shares, mix.jobs, stream(*key, "contiguous"))
-    sizes, times, divisors = (stream(*key, name) for name in ("cores", "run times", "divisors"))
+    sizes, times, divisors, per_gpu = (
+        stream(*key, name) for name in ("cores", "run times", "divisors", "cores per GPU")
+    )
     factors = stream(*key, "factors")
     drafts = []
     for kind, together in zip(kinds, contiguous, strict=True):
         cores = cluster.cores * sizes.randint(1, mix.most_whole_nodes)
         divisor = divisors.choice(mix.divisors)
+        fewest = _GPUS[kind]
+        if mix.cores_per_gpu and fewest is not None:
+            divisor = per_gpu.choice(mix.cores_per_gpu) * fewest.minimum
         factor = _factor(factors)
         gpus = _RANGES.get(kind) if mix.ranges and kind in _RANGES else _GPUS[kind]
         drafts.append(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...cluster.errors import OptionError
 from ...cluster.workload import ClusterWorkload
@@ -15,6 +15,8 @@ from .named_clusters import HYPOTHETICAL, TSUBAME, EvenCluster
 #: (8.5): x/4 or x/8 would saturate the GPUs there at 83 %, where A.4 reports 89.
 _OF_12_CORES = (4, 8)
 _OF_16_CORES = (8, 16)
+#: Kind E asks for so many GPUs on each node.
+_MOST_GPUS = 3
 #: 22 nodes for 330 s is what a job of these tables takes on average.
 _MEAN_JOB_NODE_S = 22 * 330
 
@@ -82,12 +84,15 @@ class TableOptions:
         drop_contiguity: no job asks for consecutive nodes, as in the runs of table A.5.
         gpu_ranges: kinds C and D are C' and D'.
         divisors: kinds B to E take their cores over one of these as nodes; None: the table's.
+        cores_per_gpu: kinds C to E take their cores over one of these times their GPUs a node as
+            nodes (section 7.3.2, p. 69: R_cpu/(x·R_gpu)); empty: by divisors.
         arrival_share: arrivals are uniform over this share of the theoretical run time.
     """
 
     drop_contiguity: bool = False
     gpu_ranges: bool = False
     divisors: tuple[int, ...] | None = None
+    cores_per_gpu: tuple[int, ...] = ()
     arrival_share: float = ARRIVAL_SHARE
 
 
@@ -128,11 +133,16 @@ def _mix(table: str, row: str, options: TableOptions) -> WorkloadMix:
         raise OptionError(f"--gpu-ranges would change nothing in workload {row} of table {table}")
     if options.divisors is not None and mix.kinds == ONLY_A:
         raise OptionError(f"--divisors would change nothing in workload {row} of table {table}")
-    return _row(
-        mix.kinds,
-        mix.jobs,
-        0.0 if options.drop_contiguity else mix.contiguous,
-        mix.divisors if options.divisors is None else options.divisors,
+    if options.cores_per_gpu and not mix.kinds.keys() & {"C", "D", "E"}:
+        raise OptionError(f"--cores-per-gpu would change nothing in workload {row} of table {table}")
+    most = TABLES[table].cluster.cores // _MOST_GPUS
+    if max(options.cores_per_gpu, default=0) > most:
+        raise OptionError(f"--cores-per-gpu: a node has {most} cores for each GPU, not more")
+    return replace(
+        mix,
+        contiguous=0.0 if options.drop_contiguity else mix.contiguous,
+        divisors=mix.divisors if options.divisors is None else options.divisors,
+        cores_per_gpu=options.cores_per_gpu,
         ranges=mix.ranges or options.gpu_ranges,
     )
 
@@ -143,9 +153,17 @@ def _notes(mix: WorkloadMix, seed: int, within_s: float) -> tuple[str, ...]:
         f"{kind + chr(39) if mix.ranges and kind in 'CD' else kind} {share / whole:.0%}"
         for kind, share in mix.kinds.items()
     )
-    over = " or ".join(f"x/{divisor}" for divisor in mix.divisors)
-    nodes = "" if mix.kinds == ONLY_A else f"; kinds B to E on {over} nodes, rounded up"
+    nodes = "" if mix.kinds == ONLY_A else f"; {_node_counts(mix)} nodes, rounded up"
     return (
         f"{mix.jobs} jobs: {kinds}; {mix.contiguous:.0%} contiguous{nodes}",
         f"seed {seed}; arrivals uniform over {within_s:g} s",
     )
+
+
+def _node_counts(mix: WorkloadMix) -> str:
+    """Return the sentence about how many nodes x cores take."""
+    over = " or ".join(f"x/{divisor}" for divisor in mix.divisors)
+    if not mix.cores_per_gpu:
+        return f"kinds B to E on {over}"
+    per_gpu = " or ".join(f"x/({cores}·GPUs)" for cores in mix.cores_per_gpu)
+    return f"kind B on {over}, kinds C to E on {per_gpu}"

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from statistics import mean
 
@@ -293,6 +294,27 @@ def test_both_forms_of_node_jobs_are_the_same_work() -> None:
         assert first.job.request.node_counts == second.job.request.node_counts
 
 
+def test_nodes_of_gpu_jobs_by_section_7_3_2() -> None:
+    """Page 69: "the number of nodes is given by R_cpu/(x · R_gpu)", x being the cores for a GPU."""
+    plain, printed = (
+        table_workload("8.6", "3", seed=1, options=TableOptions(cores_per_gpu=per_gpu))
+        for per_gpu in ((), (4,))
+    )
+    seen = set()
+    for first, second in zip(plain.jobs, printed.jobs, strict=True):
+        request, gpus = second.job.request, second.job.request.gres_per_node.get("gpu")
+        assert (cores_of(first), first.run_time_s) == (cores_of(second), second.run_time_s)
+        if gpus is None:
+            assert request == first.job.request
+        else:
+            assert request.cores is not None
+            nodes = ceil(request.cores / (4 * gpus.minimum))
+            assert request.nodes == Span.exactly(nodes)
+            seen.add(gpus.minimum)
+    assert seen == {1, 2, 3}
+    assert "kind B on x/4 or x/8, kinds C to E on x/(4·GPUs) nodes, rounded up" in printed.notes[0]
+
+
 COMMANDS = [
     ["esp"],
     ["esp-gpu", "--nodes", "64", "--cores", "8", "--gpus", "2"],
@@ -337,6 +359,9 @@ REFUSED = [
     (["table-8.4", "--id", "1", "--divisors", "4"], "--divisors would change nothing"),
     (["table-8.4", "--id", "7", "--divisors", "4,0"], "'4,0' is not a list of numbers"),
     (["table-8.4", "--id", "7", "--divisors", "four"], "'four' is not a list of numbers"),
+    (["table-8.6", "--id", "2", "--cores-per-gpu", "4"], "--cores-per-gpu would change nothing"),
+    (["table-8.6", "--id", "3", "--cores-per-gpu", "5"], "a node has 4 cores for each GPU"),
+    (["table-8.6", "--id", "3", "--cores-per-gpu", "0"], "--cores-per-gpu: '0' is not a list of numbers"),
     (["table-8.5", "--id", "1", "--contiguity", "drop"], "No such option"),
     (["esp-gpu", "--gpus", "1"], "esp-gpu needs 2 GPUs a node, the cluster has 1"),
     (["soner", "--id", "VI"], "'VI' is not one of"),
