@@ -62,6 +62,13 @@ class Forecasts(Tabular):
         by_s: seconds from ``time`` for which probabilities are asked; None: none.
         changes: of one job's request, the best first.
         record: figures of past forecasts; empty without a record.
+
+    Examples:
+        >>> import aucsched as au
+        >>> job = au.Job(id="2", priority=5, request=au.Request(cores=4), time_limit_s=600)
+        >>> now = au.Snapshot(nodes=[au.Node(name="n1", cores=8)], jobs=[job], time=0)
+        >>> au.forecast(now).columns["p50_s"]
+        [0.0]
     """
 
     time: float
@@ -135,7 +142,7 @@ def forecast(  # noqa: PLR0913 - what a forecast may know
 
     Examples:
         >>> import aucsched as au
-        >>> nodes = [au.Node(name="n1", cores=8)]
+        >>> nodes = [au.Node(name="n1", cores=8, free=au.Resources(cores=0))]
         >>> running = [au.RunningJob(id="1", nodes={"n1": au.Resources(cores=8)}, end_time=3600)]
         >>> waits = au.Job(id="2", priority=5, request=au.Request(cores=4), time_limit_s=600)
         >>> now = au.Snapshot(nodes=nodes, running=running, jobs=[waits], time=0)

@@ -29,6 +29,7 @@ interval_option = click.option(
 forecasts_option = click.option(
     "--forecasts",
     is_flag=True,
+    default=False,
     help="Forecast each new job's start: P10, P50 and P90 in the log, how good they were in the metrics.",
 )
 metrics_option = click.option(

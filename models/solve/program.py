@@ -76,13 +76,3 @@ class IntegerProgram:
             index=np.concatenate([self.index, *cliques]),
             value=np.append(self.value, np.ones(sum(map(len, cliques)))),
         )
-
-    def with_column(self, upper: float, *, is_integer: bool) -> IntegerProgram:
-        """Return the program with a further column from 0 to ``upper``, in no row yet."""
-        return replace(
-            self,
-            objective=np.append(self.objective, 0.0),
-            lower=np.append(self.lower, 0.0),
-            upper=np.append(self.upper, upper),
-            is_integer=np.append(self.is_integer, is_integer),
-        )

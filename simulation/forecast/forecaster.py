@@ -238,12 +238,6 @@ class Forecaster:
             jobs.run[number] = min(run, jobs.limit[number])
             self._learn(number, run)
 
-    def withdraw(self, job: Hashable) -> None:
-        """Take away a waiting job that will never start: nothing is learnt of it."""
-        self._live.remove(self._number.pop(job))
-        self._chances.pop(job, None)
-        self._asked.pop(job, None)
-
     def forecast(
         self, now: float, ids: Sequence[Hashable], *, is_recorded: bool = True
     ) -> list[StartForecast]:

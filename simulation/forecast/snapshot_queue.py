@@ -116,7 +116,7 @@ class SnapshotForecaster:
         if known is not None and known.start_s is not None:
             start = min(known.start_s, self.now)
         else:
-            start = self.now - (left or 0.0)
+            start = max(self.now - (left or 0.0), 0.0)
         key: Hashable = ("running", job.id)
         limit = None if left is None else self.now + left - start
         forecaster.submit(

@@ -301,7 +301,7 @@ def test_a_map_holds_no_node_twice_and_no_count_out_of_range(mapper: Mapper, dat
         queue.append((entry, data.draw(st.integers(0, 5))))
     queue.sort(key=lambda item: -item[0].priority)
     idle = data.draw(st.integers(0, (1 << nodes) - 1))
-    depth = data.draw(st.integers(0, 4))
+    depth = data.draw(st.integers(1, 4))
     asked = request(*queue, nodes=nodes, idle=idle, depth=depth, attempt=data.draw(st.integers(1, 5)))
     slots = mapper(asked)
     seen = 0
