@@ -174,7 +174,7 @@ class Regression(EstimatePredictor):
         return self._users.setdefault(self._asked.user[job], _UserHistory())
 
     def _features_of(self, now: float, job: int) -> NDArray[np.float64]:
-        """Return the features of SC'15's table 2, with 1, their products and squares."""
+        """Return the features that SC'15 learns from, with 1, their products and squares."""
         estimate, size = self._asked.estimate[job], self._asked.size[job]
         history = self._history(job)
         last = [min(run, estimate) for run in reversed(history.last)]
