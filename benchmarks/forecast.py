@@ -2,7 +2,8 @@
 
 Each log is played under EASY, conservative backfilling and ``--objective response``. Every job is
 asked for on arrival and after 25, 50 and 75 % of its wait. Constants were chosen on the first halves of
-KTH-SP2 and SDSC-SP2; all else was kept back. Figures go to benchmarks/results/forecast/, a file a run that
+KTH-SP2 and SDSC-SP2. Figures of the others were seen while the code was written, and intervals became whole
+seconds because of Lublin's. Figures go to benchmarks/results/forecast/, a file a run that
 is not made again, and to docs/forecasts.md.
 """
 
@@ -148,10 +149,13 @@ def section(runs: list[dict[str, Any]]) -> list[str]:
                 if run[part]:
                     lines.append(_row(f"{run['log']} {words}".strip(), run[part]))
             whole = run["waiting"]
-            ratios.append(whole["median_error_s"] / max(whole["plan_median_error_s"], 1.0))
+            # Where limits are the run times, as in Lublin, the plan is exact: there is nothing to divide by.
+            if whole["plan_median_error_s"] > NO_WAIT_S:
+                ratios.append(whole["median_error_s"] / whole["plan_median_error_s"])
         if ratios:
-            mean = float(np.exp(np.mean(np.log(np.maximum(ratios, 1e-3)))))
-            lines += ["", f"Median error over the plan's, geometric mean of the logs: {mean:.2f}.", ""]
+            mean = float(np.exp(np.mean(np.log(ratios))))
+            words = "Median error over the plan's, geometric mean of the logs with a plan that errs"
+            lines += ["", f"{words}: {mean:.2f}.", ""]
     return lines
 
 
