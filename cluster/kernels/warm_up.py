@@ -15,12 +15,13 @@ MODULES = (
     "simulation.backfilling.log_loop",
     "simulation.promised.promise_stepping",
     "simulation.malleable.malleable_loop",
+    "simulation.forecast.futures_kernel",
 )
 
 
 def main() -> int:
     """Compile what is not in numba's cache."""
-    package = __name__.partition(".")[0]
+    package = (__package__ or "").partition(".")[0]  # run as a program, it is named __main__
     for module in MODULES:
         import_module(f"{package}.{module}")
     for entry in entries():
