@@ -128,8 +128,8 @@ def forecast(  # noqa: PLR0913 - what a forecast may know
         snapshot: the cluster and its queue, or a snapshot file.
         jobs: ids of pending jobs; None: all.
         history: a file of sacct's output, from which run times are learnt.
-        record: an SQLite file of past forecasts, which calibrates; made where it does not exist, and these
-            forecasts are added.
+        record: an SQLite file of past forecasts, which calibrates; made where it does not exist,
+            and these forecasts are added.
         by_s: seconds from now: the probability that each job has started by then.
         changes: of one job's request, e.g. ``time=2h`` or ``cores=8,time=30m``; ``any`` tries some.
         objective: of the scheduler.

@@ -63,9 +63,9 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 def forecast(snapshot: str, jobs: tuple[str, ...], **options: Any) -> None:
     """Say when the pending jobs of SNAPSHOT (a file, - or slurm) will start: P10, P50 and P90.
 
-    One start in ten comes before P10, one in two before P50, nine in ten before P90. The scheduler is played
-    many times from now on, with run times as the history has them. The plan is the start if every job runs
-    to its limit.
+    One start in ten comes before P10, one in two before P50, nine in ten before P90. The scheduler
+    is played many times from now on, with run times as the history has them. The plan is the start
+    if every job runs to its limit.
     """
     from ..api.forecasts import forecast as forecasts_of
     from ..formats.native.write import write_text
@@ -130,7 +130,8 @@ def moment_by(text: str, now: float) -> float:
     """Return the moment that ``--by`` names, after now, in seconds since the epoch.
 
     Args:
-        text: ISO 8601, a weekday and a time, a time, or + and a duration; local where no zone is given.
+        text: ISO 8601, a weekday and a time, a time, or + and a duration; local where no zone is
+            given.
         now: seconds since the epoch.
 
     Raises:

@@ -1,11 +1,12 @@
 """Run times as distributions, learnt online from jobs that have ended: one part for all that needs them.
 
-The distribution is that of a job's share of its time limit, in bins that are equal on a logarithmic scale;
-the last bin holds jobs that run to their limit. Levels refine each other, from all jobs to those of one user
-with one limit and size. The counts of a group fade with each further job of it, so that a late habit
-outweighs an old one. What a group says is mixed with what the level above says, by a trust that grows where
-the group foretold its last jobs better (context tree weighting, Willems and others). So a new user borrows
-from others with such limits, a regular one is foretold closely, and a fickle one is not.
+The distribution is that of a job's share of its time limit, in bins that are equal on a logarithmic
+scale; the last bin holds jobs that run to their limit. Levels refine each other, from all jobs to
+those of one user with one limit and size. The counts of a group fade with each further job of it,
+so that a late habit outweighs an old one. What a group says is mixed with what the level above
+says, by a trust that grows where the group foretold its last jobs better (context tree weighting,
+Willems and others). So a new user borrows from others with such limits, a regular one is foretold
+closely, and a fickle one is not.
 
 The functions are plain Python over columns that numba compiles as they stand.
 """
@@ -33,9 +34,9 @@ _SPREAD = (0.4, 0.2, 0.1)
 REMEMBERED = 20
 #: Seconds of the shortest run that is drawn.
 _SHORTEST_S = 1.0
-#: By level, from the widest (all, limits, user, name, limit, size): what of its counts a further job leaves,
-#: how many jobs its parent counts for, and the trust at first. They were chosen by the likelihood of what
-#: running jobs did next on the first halves of two logs.
+#: By level, from the widest (all, limits, user, name, limit, size): what of its counts a further
+#: job leaves, how many jobs its parent counts for, and the trust at first. They were chosen by the
+#: likelihood of what running jobs did next on the first halves of two logs.
 FADING = (0.9999, 0.98, 0.65, 0.65, 0.65, 0.9)
 PARENT = (4.0, 16.0, 4.0, 4.0, 4.0, 4.0)
 TRUST = (0.9, 0.7, 0.4, 0.4, 0.4, 0.4)

@@ -1,12 +1,14 @@
 """The one harness for numba: what it compiles, when that pays, where it keeps it.
 
-A kernel is a function over columns: lists in plain Python, arrays where numba compiles it. ``@kernel`` marks
-it. An ``Entry`` is a kernel that Python calls; numba is handed it with all kernels that it reaches. The types
-of its parameters are those of its annotations: ``warm_up`` compiles without making up arguments.
+A kernel is a function over columns: lists in plain Python, arrays where numba compiles it.
+``@kernel`` marks it. An ``Entry`` is a kernel that Python calls; numba is handed it with all
+kernels that it reaches. The types of its parameters are those of its annotations: ``warm_up``
+compiles without making up arguments.
 
-numba keeps what it compiled in ``__pycache__`` beside this file or in the user's cache (NUMBA_CACHE_DIR moves
-it). A file's name has the entry and a number of all text and constants that it is made of: a change of
-any of them is compiled anew. Nothing that numba can do wrong ends a run: plain Python takes its place.
+numba keeps what it compiled in ``__pycache__`` beside this file or in the user's cache
+(NUMBA_CACHE_DIR moves it). A file's name has the entry and a number of all text and constants that
+it is made of: a change of any of them is compiled anew. Nothing that numba can do wrong ends a run:
+plain Python takes its place.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from numpy.typing import NDArray
 
 #: Set to ``0``, kernels run in plain Python also where numba is installed.
 SWITCH = "AUCSCHED_NUMBA"
-#: Seconds after which a user is told that something is being compiled: reading the cache takes less.
+#: Seconds after which a user is told that something is being compiled: reading the cache takes
+#: less.
 _TOLD_AFTER_S = 2.0
 
 #: Columns of 64-bit numbers; a list stands for either in plain Python.
@@ -76,8 +79,8 @@ class Entry:
         plain: the kernel; numba takes the types of its parameters from their annotations.
         what: it does, for messages.
         many: jobs from which on plain Python takes longer than numba takes to be loaded.
-        allocates: whether it makes arrays. Where none does, none has to be counted, which costs as much as
-            all else where tuples of arrays are read at every event.
+        allocates: whether it makes arrays. Where none does, none has to be counted, which costs as
+            much as all else where tuples of arrays are read at every event.
     """
 
     def __init__(self, plain: Loop, what: str, *, many: int = 0, allocates: bool = False) -> None:
@@ -91,7 +94,8 @@ class Entry:
     def compiled(self) -> Loop | None:
         """Return it compiled, None without a numba that works.
 
-        The first call in a process loads it, the first on a machine compiles it, which takes seconds.
+        The first call in a process loads it, the first on a machine compiles it, which takes
+        seconds.
         """
         with _lock:
             if not self._loaded:
@@ -146,9 +150,9 @@ class Entry:
             self._warn(error)
             return None
         try:
-            # Else LLVM leaves some calls, which hand over every array of every tuple in memory. Which it
-            # leaves differs between a loop just compiled and the same from the cache: EASY's took three times
-            # as long.
+            # Else LLVM leaves some calls, which hand over every array of every tuple in memory.
+            # Which it leaves differs between a loop just compiled and the same from the cache:
+            # EASY's took three times as long.
             for part in _reached(self.plain):
                 inline = overload(part, jit_options={"forceinline": True}, strict=False)
                 inline(_as_overload(_KERNELS.get(part, part)))

@@ -155,10 +155,7 @@ def winners_of(  # noqa: PLR0913 - as winners
 
     ``began``: when the time began to count (time.perf_counter); None: now.
     """
-    clock = time.perf_counter
-    began = clock() if began is None else began
-    now = np.empty(len(lot.place), np.int64)
-    now[lot.place] = np.arange(len(lot.place))
+    began = time.perf_counter() if began is None else began
     limit_s = time_limit_of(time_limit_s, work_limit)
     if len(lot.packing) >= FEW_BIDS:
         load_within(limit_s if isfinite(limit_s) else None)
@@ -167,14 +164,14 @@ def winners_of(  # noqa: PLR0913 - as winners
         deadline=began + limit_s if isfinite(limit_s) else None,
         steps=work_limit,
         seed=seed or 0,
-        clock=clock,
+        clock=time.perf_counter,
         parameters=steering,
     )
     decided = determine(
         lot.packing,
         lot.values,
         _second(second, lot),
-        _start(start, lot, now),
+        _start(start, lot, np.argsort(lot.place)),
         limits,
         strategy or "anytime",
         workers=workers or 1,
@@ -188,7 +185,7 @@ def winners_of(  # noqa: PLR0913 - as winners
         proved=decided.proved,
         status=Status.OPTIMAL if decided.status is SolverStatus.OPTIMAL else Status.FEASIBLE,
         prices=_prices(lot, decided.price),
-        seconds=clock() - began,
+        seconds=time.perf_counter() - began,
         parameters=steering.changed,
     )
 

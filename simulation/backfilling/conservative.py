@@ -1,15 +1,16 @@
 """Conservative backfilling: every job has a reservation (Chapter 3; Mu'alem and Feitelson, 2001, figure 2).
 
-A job is given its reservation on arrival: the earliest time from which its processors stay free for its
-estimate beside all running jobs and all earlier reservations. Jobs that arrive together are served in
-queue order. When a job ends before its estimate the schedule is compressed: in queue order each waiting
-job moves to the earliest time that all others leave it, never a later one; rounds are made until no job
-moves. A job starts when its reservation comes.
+A job is given its reservation on arrival: the earliest time from which its processors stay free for
+its estimate beside all running jobs and all earlier reservations. Jobs that arrive together are
+served in queue order. When a job ends before its estimate the schedule is compressed: in queue
+order each waiting job moves to the earliest time that all others leave it, never a later one;
+rounds are made until no job moves. A job starts when its reservation comes.
 
 Since no job can move alone, a reservation begins now or where another job's estimated end frees
 processors, and by induction such an end is an event: no start waits for a timer.
 
-The same lines are compiled over whole logs (log_loop.py). ``Planning`` adds fixed-time requests and rules.
+The same lines are compiled over whole logs (log_loop.py). ``Planning`` adds fixed-time requests and
+rules.
 """
 
 from __future__ import annotations
@@ -147,9 +148,10 @@ def compress(
 ) -> None:
     """Move waiting jobs in queue order as early as the others allow, round after round until none moves.
 
-    Before, none could move. So one can only move to a time before the end of what has been freed since, and
-    only if it is no larger than the most processors free until then, and if some run of free processors is
-    long enough for it or reaches its reservation: most jobs are known by a few comparisons.
+    Before, none could move. So one can only move to a time before the end of what has been freed
+    since, and only if it is no larger than the most processors free until then, and if some run of
+    free processors is long enough for it or reaches its reservation: most jobs are known by a few
+    comparisons.
     """
     profile, counts, queue = state.profile, state.counts, state.queue
     size, estimate, size_class = state.size, state.estimate, state.size_class
@@ -226,7 +228,8 @@ class Conservative:
     Args:
         requests: the jobs.
         resort: sorts jobs before they are given reservations.
-        rules: when jobs may start beyond processors; who passes any must ask for a step at planned starts.
+        rules: when jobs may start beyond processors; who passes any must ask for a step at planned
+            starts.
 
     """
 

@@ -1,8 +1,8 @@
 """A queue of thousands: the next job that may start is found without looking at every one.
 
-A block is neighbouring places of the queue. A block holds no job that may start where its least estimate is
-above the time that is left, of the sizes that fit, and it has none that fits beside the reservation: two
-comparisons, for a block and for a group of blocks alike.
+A block is neighbouring places of the queue. A block holds no job that may start where its least
+estimate is above the time that is left, of the sizes that fit, and it has none that fits beside the
+reservation: two comparisons, for a block and for a group of blocks alike.
 """
 
 from __future__ import annotations

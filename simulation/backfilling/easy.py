@@ -1,20 +1,20 @@
 """EASY backfilling: one reservation, for the head of the queue (Chapter 3; Lifka's EASY).
 
-The rule, as Mu'alem and Feitelson (2001, figure 3) have it. One pass: start from the head while it fits. Then
-the head's *shadow time* is the earliest estimated end (start + estimate) of a running job by which enough
-processors are free, and *extra* the processors free at the shadow time, every estimated end at or before it
-counted, less the head's need (``shadow_time``). Once over the rest in queue order: a job starts if it fits
-now and either its estimate ends by the shadow time (equal counts) or it needs at most *extra*, which then
-shrinks by its size (``make_pass``).
+The rule, as Mu'alem and Feitelson (2001, figure 3) have it. One pass: start from the head while it
+fits. Then the head's *shadow time* is the earliest estimated end (start + estimate) of a running
+job by which enough processors are free, and *extra* the processors free at the shadow time, every
+estimated end at or before it counted, less the head's need (``shadow_time``). Once over the rest in
+queue order: a job starts if it fits now and either its estimate ends by the shadow time (equal
+counts) or it needs at most *extra*, which then shrinks by its size (``make_pass``).
 
-Between two ends the head's reservation stands: starts that respect it move neither the shadow time nor,
-beyond what they use, *extra*; and a job that could not start cannot until a job ends. So a pass without ends
-looks at the new arrivals only, and a queue of hundreds is searched by an index (deep_queue.py). Nothing of
-this changes an answer; tests compare with the plain rule.
+Between two ends the head's reservation stands: starts that respect it move neither the shadow time
+nor, beyond what they use, *extra*; and a job that could not start cannot until a job ends. So a
+pass without ends looks at the new arrivals only, and a queue of hundreds is searched by an index
+(deep_queue.py). Nothing of this changes an answer; tests compare with the plain rule.
 
-Jobs are numbered in the queue's order. Where the order changes with time, ``Easy`` sorts the queue before
-each pass. The same lines are compiled over whole logs (log_loop.py), and play the yardstick of promises
-(promised/easy_reference.py).
+Jobs are numbered in the queue's order. Where the order changes with time, ``Easy`` sorts the queue
+before each pass. The same lines are compiled over whole logs (log_loop.py), and play the yardstick
+of promises (promised/easy_reference.py).
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ DEEPER, DEEPER_PLAIN = 256, 2048
 SHALLOW = 64
 #: More than one unit in the last place.
 ROUNDED = 4e-16
-#: Places of ``counts``: free processors, running jobs, waiting ones, what the head leaves free at its shadow
-#: time, whether that is known, and jobs that the present step has started.
+#: Places of ``counts``: free processors, running jobs, waiting ones, what the head leaves free at
+#: its shadow time, whether that is known, and jobs that the present step has started.
 FREE, RUNNING, QUEUED, EXTRA, IS_KNOWN, STARTED, COUNTED = 0, 1, 2, 3, 4, 5, 6
 
 

@@ -1,7 +1,7 @@
 """Whole logs as one compiled loop of events: ends, arrivals, then a step of EASY or conservative backfilling.
 
-``simulate_counts`` plays every policy in plain Python by the same rules (logs/counts.py); this loop plays the
-kernels that numba compiles, where that is possible and pays.
+``simulate_counts`` plays every policy in plain Python by the same rules (logs/counts.py); this loop
+plays the kernels that numba compiles, where that is possible and pays.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from .easy import step as step_easy
 
 #: What a loop returns: there is more to play, all have ended, it needs the deep queue's index.
 PAUSED, DONE, WANTS_INDEX = 0, 1, 2
-#: Places of ``counts``: jobs that have arrived, running ones; jobs that end now, and that arrive now.
+#: Places of ``counts``: jobs that have arrived, running ones; jobs that end now, and that arrive
+#: now.
 ARRIVED, RUNNING, ENDS, ARRIVALS, COUNTED = 0, 1, 2, 3, 4
 
 

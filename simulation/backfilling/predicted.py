@@ -1,15 +1,16 @@
 """EASY with predicted run times, shortest first behind the head: EASY++ and its learnt successors.
 
-One pass: start from the front while it fits. The first that does not fit has EASY's reservation, by the
-predicted ends of running jobs; then the other jobs, the shortest prediction first, start where EASY would let
-them. Whenever jobs have ended, those that wait are predicted anew. A job that outlives its prediction gets a
-longer one, and that is a pass of its own, for the head's reservation moves. No prediction is above the
-user's estimate.
+One pass: start from the front while it fits. The first that does not fit has EASY's reservation, by
+the predicted ends of running jobs; then the other jobs, the shortest prediction first, start where
+EASY would let them. Whenever jobs have ended, those that wait are predicted anew. A job that
+outlives its prediction gets a longer one, and that is a pass of its own, for the head's reservation
+moves. No prediction is above the user's estimate.
 
-Sources: Tsafrir, Etsion and Feitelson (2007), "Backfilling using system-generated predictions rather than
-user runtime estimates": shortest first (SJBF), the mean of the last two run times, corrections (EASY++).
-Gaussier, Glesser, Reis and Trystram (SC'15), "Improving backfilling by using machine learning to predict
-running times": the regression, with the loss that their cross-validation chose.
+Sources: Tsafrir, Etsion and Feitelson (2007), "Backfilling using system-generated predictions
+    rather than
+user runtime estimates": shortest first (SJBF), the mean of the last two run times, corrections
+(EASY++). Gaussier, Glesser, Reis and Trystram (SC'15), "Improving backfilling by using machine
+learning to predict running times": the regression, with the loss that their cross-validation chose.
 """
 
 from __future__ import annotations
@@ -126,12 +127,13 @@ class _UserHistory:
 class Regression(EstimatePredictor):
     """Predicts by a polynomial of degree 2, learnt online with a loss that fears long predictions more.
 
-    The loss of predicting f for a run of p seconds on m processors is, as the cross-validated triple has it::
+    The loss of predicting f for a run of p seconds on m processors is, as the cross-validated
+    triple has it::
 
         (1 + log(m·p)) · ((f − p)² if f > p else p − f)
 
-    Weights follow the normalised adaptive gradient (Ross, Mineiro and Langford, 2013), which wants no scale
-    of the features. We leave out the regularisation.
+    Weights follow the normalised adaptive gradient (Ross, Mineiro and Langford, 2013), which wants
+    no scale of the features. We leave out the regularisation.
     """
 
     #: Of the gradient, as SC'15's experiments have it.

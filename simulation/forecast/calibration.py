@@ -1,10 +1,10 @@
 """Calibration of forecasts by their own record: what came of those that were like this one.
 
-A forecast's error is the logarithm of (what came / the futures' median). Past errors count by how alike
-their forecasts were (predicted wait, spread, the plan's distance, size, queue) and by how recent they are.
-Together with the futures' own spread they make a distribution. It is read at levels that move online until a
-tenth of the outcomes lies below P10 and a tenth above P90 (adaptive conformal inference, Gibbs and Candès).
-An outcome is used once the job has started, never before.
+A forecast's error is the logarithm of (what came / the futures' median). Past errors count by how
+alike their forecasts were (predicted wait, spread, the plan's distance, size, queue) and by how
+recent they are. Together with the futures' own spread they make a distribution. It is read at
+levels that move online until a tenth of the outcomes lies below P10 and a tenth above P90 (adaptive
+conformal inference, Gibbs and Candès). An outcome is used once the job has started, never before.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ LOWER, MIDDLE, UPPER = 2, 8, 14
 SHORTEST_S = 30.0
 #: A plan that never comes counts as this many seconds.
 _LONGEST_S = 1e12
-#: A distance of 1 between two forecasts in the logarithms of the predicted wait, of the spread, of the plan
-#: over the predicted wait, and of the size.
+#: A distance of 1 between two forecasts in the logarithms of the predicted wait, of the spread, of
+#: the plan over the predicted wait, and of the size.
 _WIDTHS = np.array([1.5, 0.7, 1.5, 3.0 * log(2.0)])
 #: What an error of a forecast for another queue counts.
 _OTHER_QUEUE = 0.5
@@ -45,8 +45,8 @@ class Features(NamedTuple):
     """What is known of a forecast when it is made.
 
     Attributes:
-        point: logarithms of the predicted wait, the spread, the plan over the predicted wait, the size; each
-            in units of ``_WIDTHS``.
+        point: logarithms of the predicted wait, the spread, the plan over the predicted wait, the
+            size; each in units of ``_WIDTHS``.
         queue: the job's queue or partition.
     """
 

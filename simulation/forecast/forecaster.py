@@ -1,7 +1,7 @@
 """When will a job start: forecasts of a queue that is followed event by event.
 
-A forecaster hears of submissions, starts and ends as they happen and holds nothing else, so that no forecast
-can read ahead.
+A forecaster hears of submissions, starts and ends as they happen and holds nothing else, so that no
+forecast can read ahead.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from .futures_kernel import Past
 
 #: Futures of a forecast.
 FUTURES = 200
-#: Random numbers that a user's jobs of one limit share with each other: jobs of one burst run alike.
+#: Random numbers that a user's jobs of one limit share with each other: jobs of one burst run
+#: alike.
 _ALIKE = 0.7
 #: Jobs to come in a future at most, and jobs that must be known before any comes.
 _ARRIVALS, _KNOWN = 400, 50
@@ -74,7 +75,8 @@ class StartForecast:
         quantiles: at the levels of ``calibration.LEVELS``; empty where it can never start.
         plan_s: its start if every job ran to its limit and nobody else came.
         never: why it can never start; empty where it can.
-        features: what its calibration wants once the job has started; None where nothing is uncertain.
+        features: what its calibration wants once the job has started; None where nothing is
+            uncertain.
     """
 
     id: Hashable
@@ -124,7 +126,8 @@ class Forecaster:
 
     Args:
         cores: of the machine, by pool.
-        by_worth: the policy favours short jobs (``--objective response``); else the queue's order holds.
+        by_worth: the policy favours short jobs (``--objective response``); else the queue's order
+            holds.
         is_exact: the policy is played as it is, so that who starts now in every future does.
         depth: waiting jobs that the policy looks at.
         futures: that are played for a forecast.
@@ -158,7 +161,8 @@ class Forecaster:
         self._is_exact = is_exact
         self._futures, self._seed = futures, seed
         self.calibrator = calibrator or Calibrator()
-        #: Of those that would start now, most jobs: they would leave no room for the others' record.
+        #: Of those that would start now, most jobs: they would leave no room for the others'
+        #: record.
         self._at_once = Calibrator()
         self.run_times = RunTimes()
         self._jobs = _Columns(len(self._pools))
@@ -347,7 +351,8 @@ class Forecaster:
     def _past(self, now: float) -> Past:
         """Return the jobs that came before now and the moments after which futures copy them.
 
-        A moment is at the same hour of an earlier day, in half of the futures of the same day of the week.
+        A moment is at the same hour of an earlier day, in half of the futures of the same day of
+        the week.
         """
         jobs = self._jobs
         last = jobs.count

@@ -32,7 +32,8 @@ class Moment(NamedTuple):
     Attributes:
         now: in seconds.
         free: cores by pool.
-        size, limit, submit, start, length, pools, rank: by job that runs or waits, as in ``FutureJobs``.
+        size, limit, submit, start, length, pools, rank: by job that runs or waits, as in
+        ``FutureJobs``.
         held: by job and pool.
         rows: of the table of run times, by level.
         chance: by job and future.

@@ -1,7 +1,8 @@
 """Futures of a machine: its queue is played from now on, with run times that are drawn.
 
-The machine counts cores in pools; a job takes them from those pools whose nodes it could use. With one pool,
-EASY is that of backfilling/easy.py, job for job. The functions are kernels: plain Python over columns.
+The machine counts cores in pools; a job takes them from those pools whose nodes it could use. With
+one pool, EASY is that of backfilling/easy.py, job for job. The functions are kernels: plain Python
+over columns.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from ..run_times import ShareTable, mixed_shares, run_time_at
 
 #: No job.
 NOBODY = -1
-#: Places of ``counts``: waiting jobs, running jobs, targets that have not started, who has a reservation.
+#: Places of ``counts``: waiting jobs, running jobs, targets that have not started, who has a
+#: reservation.
 QUEUED, RUNNING, LEFT, HEAD, COUNTED = 0, 1, 2, 3, 4
-#: Places of ``numbers``: when the head can start, how many cores it leaves then, and when the next job may
-#: start that waits for its time.
+#: Places of ``numbers``: when the head can start, how many cores it leaves then, and when the next
+#: job may start that waits for its time.
 SHADOW, EXTRA, NEXT, NUMBERS = 0, 1, 2, 3
 
 
@@ -115,8 +117,9 @@ class FutureRules(NamedTuple):
         live: jobs that run or wait.
         arrivals: how many come in each future at most.
         depth: waiting jobs that a pass looks at.
-        by_worth: jobs start by what a second less of waiting saves in slowdown, beside a reservation for the
-            job that is most overdue; else in the order of the queue, beside one for the first that waits.
+        by_worth: jobs start by what a second less of waiting saves in slowdown, beside a
+            reservation for the job that is most overdue; else in the order of the queue, beside one
+            for the first that waits.
         begins: whether jobs of the queue wait for a time before which they may not start.
         longest: seconds of the longest wait so far, which says who is due under ``by_worth``.
         cores: of the machine.
@@ -155,8 +158,8 @@ def play_futures(
 ) -> None:
     """Play one future for each column of ``targets.start``.
 
-    A future draws one run time for each job that runs or waits, at the job's own random number for that
-    future, so that futures differ by nothing else when a request changes.
+    A future draws one run time for each job that runs or waits, at the job's own random number for
+    that future, so that futures differ by nothing else when a request changes.
     """
     futures = targets.start.shape[1]
     for job in range(rules.live):

@@ -162,8 +162,8 @@ def _requests_of(result: Result, log: SwfLog | None, rank: Sequence[float] | Non
 def _events(result: Result, asked_at: Sequence[float]) -> Iterator[tuple[float, int, list[int]]]:
     """Yield what happens: the time, the kind, and the jobs to which it happens, by number.
 
-    At one time jobs end, then come, then are asked for, then start: a forecast knows all that the scheduler's
-    next pass knows, and not what that pass decides.
+    At one time jobs end, then come, then are asked for, then start: a forecast knows all that the
+    scheduler's next pass knows, and not what that pass decides.
     """
     jobs = result.started
     waits = result.wait

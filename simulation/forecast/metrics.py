@@ -100,7 +100,8 @@ def scores(rows: ForecastColumns) -> dict[str, Any]:
 def crps(quantiles: Floats, came: Floats) -> Floats:
     """Return the continuous ranked probability score of each row in seconds: 0 is a perfect forecast.
 
-    It is twice the pinball loss, integrated over the levels; of a single number it is the absolute error.
+    It is twice the pinball loss, integrated over the levels; of a single number it is the absolute
+    error.
     """
     over = came[:, None] - quantiles
     loss = np.where(over >= 0, LEVELS * over, (LEVELS - 1) * over)

@@ -21,9 +21,9 @@ MOST_POOLS = 60
 class NodePools:
     """The nodes of a cluster, those that the same jobs can use in one pool.
 
-    A job that takes a larger share of a node's memory or gres than of its cores counts for that share
-    of the cores. Nodes of a pool are not told apart, so that a future may start a job whose cores are
-    scattered.
+    A job that takes a larger share of a node's memory or gres than of its cores counts for that
+    share of the cores. Nodes of a pool are not told apart, so that a future may start a job whose
+    cores are scattered.
 
     Attributes:
         cores: by pool, of the nodes that work.
