@@ -37,7 +37,7 @@ def workload(tmp_path_factory: pytest.TempPathFactory) -> Path:
 PLAYED: list[tuple[str, dict[str, Any]]] = [
     ("--policy fcfs --selection next", {"selection": "next"}),
     ("--policy easy --selection best --order multifactor", {"selection": "best", "order": "multifactor"}),
-    ("--policy reservations --reservations 2", {"reserve": 2}),
+    ("--policy reservations:number=2", {"reserve": 2}),
     ("--policy backfill-slurm --window 20 --backfill-interval 0", {"window": 20, "backfill_interval_s": 0.0}),
     ("--policy backfill-planned --backfill-interval 60", {"backfill_interval_s": 60.0}),
     ("--policy ipsched --window 10 --work-limit 1 --on-timeout discard", {"on_timeout": "discard"}),
