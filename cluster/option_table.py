@@ -77,11 +77,11 @@ class ValueOptions:
     )
     #: none ignores what jobs were promised (Job.promised_start); else nothing starts that would put them off.
     promise: Option[str | None] = _option(
-        "The latest start that the scheduler promises to waiting jobs. backfill: each job that plain "
-        "backfilling starts now starts now. plan: no job starts later than in a plan of the queue. A "
-        "duration (15m, 2d): the later of that plan's start and so long after submission. auto: a time that "
-        "follows from the log's past waits. none: no promise. A promise holds while time limits and nodes "
-        "do.",
+        "Which starts the scheduler guarantees to waiting jobs. backfill: each job that plain backfilling "
+        "starts now starts now. plan: no job starts later than in a plan of the queue. A duration (15m, "
+        "2d): no job starts later than in that plan, or than this long after its submission, if that is "
+        "later. auto: a duration from the log's past waits. none: no guarantee. A guarantee lasts as long "
+        "as jobs keep their time limits and nodes stay up.",
         unit="plan|DURATION|auto|backfill|none",
         check_text=check_promise,
         default="backfill; auto with objective response; with --reserve 0, --balance, --award-alone, "
@@ -135,7 +135,7 @@ class BiddingOptions:
     )
     award_alone: Option[bool] = _option(
         "Start only the winners of the auction, as in the papers. By default jobs that still fit "
-        "afterwards start, too. On an empty machine without a winner they start in any case.",
+        "afterwards start, too. They also start if the machine is empty and no job wins.",
         default=False,
     )
     #: The same everywhere: steps of the search for anytime, branch-and-bound nodes of each solve for exact.
@@ -156,7 +156,7 @@ class BiddingOptions:
     on_timeout: Option[Literal["halve", "incumbent", "discard"] | None] = _option(
         "What to do when a limit ends a step before its proof. halve: the next pass takes half as many "
         "jobs. incumbent: as many. discard: start nothing now, and take half as many.",
-        default="halve; the default work limit ends no step in this sense",
+        default="halve; reaching the default work limit does not count as such a limit",
     )
     weights: Option[Literal["lexicographic", "paper"]] = _option(
         "Maximise priorities exactly before preference, or the papers' weighted sum of both.",

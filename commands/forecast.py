@@ -29,34 +29,41 @@ _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday",
 @click.option(
     "--history",
     metavar="FILE",
-    help="Output of sacct, from which run times are learnt; of slurm, default: ask for 14 days.",
+    help="Output of sacct: run times are learnt from it. Of slurm, the default asks sacct for 14 days.",
 )
 @click.option(
     "--record",
     type=OUTPUT,
-    help="SQLite file of past forecasts: it calibrates, and these forecasts are added.",
+    help="SQLite file of past forecasts. It calibrates these forecasts, which are added to it.",
 )
 @click.option(
     "--by",
     metavar="WHEN",
-    help='A time, "friday 9:00", 17:30 or +2h: the probability that a job has started by then.',
+    help='Print the probability that a job has started by this time: "friday 9:00", 17:30 or +2h.',
 )
 @click.option(
     "--if",
     "changes",
     metavar="CHANGE",
     multiple=True,
-    help="Another request of the one JOB, such as time=2h or cores=8; any tries some. Best three first.",
+    help="Forecast the one JOB with another request, such as time=2h or cores=8; any tries some."
+    " The best three come first.",
 )
 @click.option(
     "--objective",
     type=click.Choice(["priority", "response"]),
     default="priority",
     show_default=True,
-    help="Of the scheduler.",
+    help="The scheduler's objective, as for aucsched schedule.",
 )
-@click.option("--futures", type=click.IntRange(2, 10_000), default=200, show_default=True, help="Number.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the futures.")
+@click.option(
+    "--futures",
+    type=click.IntRange(2, 10_000),
+    default=200,
+    show_default=True,
+    help="How many futures are played.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the futures.")
 @html_option
 @top_option
 @output_options

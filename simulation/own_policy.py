@@ -179,6 +179,8 @@ def _factory(name: str) -> Factory:
         loaded: Factory = _called(name, "loading it", listed()[name].load)
         return loaded
     place, _, attribute = name.rpartition(":")
+    if "=" in attribute:
+        raise OptionError(f"--policy {name}: a policy of your own takes no parameters")
     module = _called(name, "loading it", lambda: _module(name, place))
     found: Any = module
     for part in attribute.split("."):
