@@ -35,14 +35,28 @@ def walked(command: click.Command, path: str, parent: click.Context | None = Non
                 yield from walked(below, f"{path} {name}", context)
 
 
-def commands_page(root: click.Command) -> str:
-    """Return the page of every command's help."""
-    helps = (
-        f"\n## {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
-        for context in walked(root, "aucsched")
-    )
-    front = _FRONT.format("everyone", "every command with its options")
-    return f"{front}# Commands\n\nMade from the commands {_BY}.\n{''.join(helps)}"
+def command_pages(root: click.Command) -> dict[str, str]:
+    """Return the list of commands and a page for each, with those below it, by file name."""
+    whole, *contexts = walked(root, "aucsched")
+    rows: list[str] = []
+    helps: dict[str, list[str]] = {}
+    for context in contexts:
+        name = context.command_path.split()[1]
+        if name not in helps:
+            short = context.command.get_short_help_str(200)
+            rows.append(f"| [`{name}`](commands/{name}.md) | {short} |\n")
+        helps.setdefault(name, []).append(_help(context))
+    front = _FRONT.format("everyone", "the command for a task, and its page")
+    head = f"{front}# Commands\n\nMade from the commands {_BY}.\n\n| command | what it does |\n|---|---|\n"
+    made = {"commands.md": f"{head}{''.join(rows)}{_help(whole)}"}
+    for name, texts in helps.items():
+        front = _FRONT.format("everyone", f"each option of aucsched {name}")
+        made[f"commands/{name}.md"] = f"{front}# aucsched {name}\n\nMade {_BY}.\n{''.join(texts)}"
+    return made
+
+
+def _help(context: click.Context) -> str:
+    return f"\n## {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
 
 
 def reasons_page() -> str:
@@ -179,14 +193,14 @@ def _roff(text: str) -> str:
 
 def pages(root: click.Command) -> dict[str, str]:
     """Return the pages of docs/reference by file name."""
-    return {"commands.md": commands_page(root), "reasons.md": reasons_page(), "files.md": files_page()} | {
-        "equations.md": equations_page()
-    }
+    others = {"reasons.md": reasons_page(), "files.md": files_page(), "equations.md": equations_page()}
+    return command_pages(root) | others
 
 
 def write_pages(root: click.Command, folder: Path) -> None:
     """Write docs/reference."""
     for name, text in pages(root).items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
 
 
