@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
+from types import NoneType
 from typing import Any, Literal
 
 from ..cluster.errors import InputError, OptionError
@@ -36,6 +38,9 @@ FORMAT = "aucsched-forecast/1"
 SHOWN_CHANGES = 3
 #: Changes that ``any`` tries: shares of the time limit and of the cores.
 _SHARES = (0.75, 0.5, 0.25)
+#: As many as the command plays at most; more takes memory and narrows nothing.
+_MOST_FUTURES = 10_000
+_MOST_SEED = 2**63 - 1
 _ANY = "any"
 
 
@@ -138,7 +143,7 @@ def forecast(  # noqa: PLR0913 - what a forecast may know
 
     Raises:
         InputError: a file cannot be read.
-        OptionError: a job is not pending, or a change cannot be made.
+        OptionError: a job is not pending, a change cannot be made, or an option has no such value.
 
     Examples:
         >>> import aucsched as au
@@ -151,19 +156,22 @@ def forecast(  # noqa: PLR0913 - what a forecast may know
         (['2'], [3600.0])
     """
     loaded = snapshot_of(snapshot)
-    past = history if not isinstance(history, (str, Path)) else read_history(history)
+    by_s = None if by_s is None else _seconds("by_s", by_s)
+    past = _past(history)
     ids = _ids(loaded, jobs)
+    if not isinstance(record, (str, Path, NoneType)):
+        raise OptionError(f"record: {record!r:.40} is not a file's name")
     kept = [] if record is None else _known_record(Path(record), past)
     forecaster = SnapshotForecaster(
         loaded,
         past,
         by_worth=of_type("objective", objective, Literal["priority", "response"]) == "response",
-        futures=of_type("futures", futures, int),
-        seed=seed,
+        futures=_whole("futures", futures, 2, _MOST_FUTURES),
+        seed=_whole("seed", seed, 0, _MOST_SEED),
         calibrator=calibrator_of(kept),
     )
     found = forecaster.forecasts(ids)
-    changed = _changed(loaded, forecaster, ids, changes)
+    changed = _changed(loaded, forecaster, ids, [changes] if isinstance(changes, str) else changes)
     if record is not None:
         by_id = {job.id: job for job in loaded.jobs}
         save_forecasts(
@@ -202,6 +210,28 @@ def _known_record(path: Path, past: Sequence[LoggedJob]) -> list[Any]:
     found = load_record(path)
     starts = {job.id: job.start_s for job in past if job.start_s is not None}
     return load_record(path) if save_starts(path, starts, found) else found
+
+
+def _past(history: Any) -> Sequence[LoggedJob]:
+    if isinstance(history, (str, Path)):
+        return read_history(history)
+    if not isinstance(history, (list, tuple)):
+        raise OptionError(f"history: {history!r:.40} is neither a file's name nor a list of jobs")
+    return history
+
+
+def _whole(name: str, value: Any, least: int, most: int) -> int:
+    number: int = of_type(name, value, int)
+    if not least <= number <= most:
+        raise OptionError(f"{name}: {number!r:.40} is not from {least} to {most}")
+    return number
+
+
+def _seconds(name: str, value: Any) -> float:
+    seconds: float = of_type(name, value, float)
+    if not isfinite(seconds):
+        raise OptionError(f"{name}: {seconds} is not a finite number")
+    return seconds
 
 
 def _ids(snapshot: Snapshot, jobs: str | int | Sequence[str | int] | None) -> set[str] | None:

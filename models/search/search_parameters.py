@@ -9,10 +9,13 @@ from typing import Any
 from ...cluster.errors import OptionError
 from ...cluster.text import did_you_mean
 
+#: The largest number that a parameter may be where it is no share: loops count in 64 bits.
+_MOST = 1e9
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchParameters:
-    """What steers the search; the defaults are what was measured (docs/quality.md).
+    """What steers the search; the defaults are what was measured (benchmarks/notes/quality.md).
 
     Attributes:
         moves: exchanges of a step that is counted.
@@ -83,9 +86,9 @@ class SearchParameters:
                 kind = "a whole number" if isinstance(default, int) else "a number"
                 raise OptionError(f"parameters: {name}: {value!r} is not {kind}")
             least = 1 if name.endswith(("_every", "_turns")) else 0
-            most = 1.0 if isinstance(default, float) and name.endswith("share") else float("inf")
+            most = 1.0 if isinstance(default, float) and name.endswith("share") else _MOST
             if not least <= value <= most:
-                raise OptionError(f"parameters: {name}: {value!r} is not from {least} to {most:g}")
+                raise OptionError(f"parameters: {name}: {value!r:.40} is not from {least} to {most:g}")
 
     @property
     def changed(self) -> dict[str, float]:
@@ -107,16 +110,21 @@ def parameters_of(
     """
     if given is None or isinstance(given, SearchParameters):
         return DEFAULT_PARAMETERS if given is None else given
+    if not isinstance(given, Mapping):
+        raise OptionError(f"{option}: {given!r:.40} is not a mapping of names to numbers")
     if not given:
         return DEFAULT_PARAMETERS
     for name in given:
         if name not in _DEFAULTS:
             raise OptionError(f"{option}: {name}: there is no such one{did_you_mean(name, _DEFAULTS)}")
-    whole = {
-        name: int(value) if isinstance(_DEFAULTS[name], int) and value == int(value) else value
-        for name, value in given.items()
-    }
-    return SearchParameters(**whole)  # type: ignore[arg-type]
+    whole = {name: _as_whole(value, _DEFAULTS[name]) for name, value in given.items()}
+    return SearchParameters(**whole)
+
+
+def _as_whole(value: Any, default: float) -> Any:
+    """Return a float without a fraction as an integer, where the parameter is one."""
+    is_whole = isinstance(default, int) and isinstance(value, float) and value.is_integer()
+    return int(value) if is_whole else value
 
 
 def parameters_from(text: str, option: str) -> SearchParameters:

@@ -109,6 +109,26 @@ def test_a_job_that_does_not_wait_is_refused() -> None:
         forecast(busy(), "R9")
 
 
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"futures": 10**9}, "futures: 1000000000 is not from 2 to 10000"),
+        ({"futures": 0}, "futures: 0 is not from 2"),
+        ({"seed": -1}, "seed: -1 is not from 0"),
+        ({"by_s": float("nan")}, "by_s: nan is not a finite number"),
+        ({"record": 5}, "record: 5 is not a file's name"),
+        ({"history": 5}, "history: 5 is neither a file's name nor a list of jobs"),
+    ],
+)
+def test_an_option_that_cannot_be_meant_is_refused_and_no_record_made(
+    option: dict[str, object], words: str, tmp_path: Path
+) -> None:
+    record = tmp_path / "record.sqlite"
+    with pytest.raises(OptionError, match=words):
+        forecast(busy(), **{"record": record, **option})  # type: ignore[arg-type]
+    assert not record.exists()
+
+
 def test_held_jobs_say_why() -> None:
     held = snapshot(
         [{"name": "a", "cores": 8}],

@@ -327,6 +327,12 @@ def test_what_steers_the_search_can_be_given_and_is_named() -> None:
         ({"moves": 0.5}, "parameters: moves: 0.5 is not a whole number"),
         ({"auction_every": 0}, "parameters: auction_every: 0 is not from 1"),
         ({"whole_share": 2.0}, "parameters: whole_share: 2.0 is not from 0 to 1"),
+        ({"moves": float("inf")}, "parameters: moves: inf is not a whole number"),
+        ({"moves": float("nan")}, "parameters: moves: nan is not a whole number"),
+        ({"moves": 1e300}, r"parameters: moves: 10+\d+ is not from 0 to 1e\+09"),
+        ({"near": float("nan")}, "parameters: near: nan is not from 0 to 1e"),
+        ({"near": "x"}, "parameters: near: 'x' is not a number"),
+        (5, "parameters: 5 is not a mapping"),
     ):
         with pytest.raises(OptionError, match=says):
-            winners(bids, {"gpu": 2}, parameters=wrong)
+            winners(bids, {"gpu": 2}, parameters=wrong)  # type: ignore[arg-type]
