@@ -167,6 +167,10 @@ class Request:
         memory_mib_per_core: memory for each core.
         exclusive: empty nodes only; the award holds all their cores and gres.
         max_switches: largest number of leaf switches.
+        segment: nodes of a segment: the nodes are so many at a time placed by themselves on blocks or rings.
+        spread_segments: no two segments in one base block.
+        consolidate_segments: all segments in the least group of blocks that holds them.
+        exclusive_topo: no other job in the base blocks of its nodes.
         contiguous: nodes consecutive in the snapshot's order.
         features: a node must have all of them.
         required_nodes: these nodes must be among the job's.
@@ -194,6 +198,10 @@ class Request:
     memory_mib_per_core: OptionalIntLike = member(Integer(0), default=None)
     exclusive: bool = member(Boolean(), default=False)
     max_switches: OptionalIntLike = member(Integer(1), default=None)
+    segment: OptionalIntLike = member(Integer(1), default=None)
+    spread_segments: bool = member(Boolean(), default=False)
+    consolidate_segments: bool = member(Boolean(), default=False)
+    exclusive_topo: bool = member(Boolean(), default=False)
     contiguous: bool = member(Boolean(), default=False)
     features: NameFrozenSet = member(NameSet(plain=True), default=frozenset())
     required_nodes: NameTuple = member(HostList(), default=())
@@ -205,6 +213,7 @@ class Request:
         self._check_size()
         self._check_gres()
         self._check_tasks()
+        self._check_segments()
         self._check_node_lists()
 
     def _check_size(self) -> None:
@@ -247,6 +256,14 @@ class Request:
             raise InputError(
                 f"{value} is above cores_per_node {self.cores_per_node}", path="min_cores_per_node"
             )
+
+    def _check_segments(self) -> None:
+        for name in ("spread_segments", "consolidate_segments"):
+            if getattr(self, name) and self.segment is None:
+                raise InputError("segment is not given", path=name)
+        count = self.fewest_nodes
+        if self.segment is not None and self.segment < count and count % self.segment:
+            raise InputError(f"{self.segment} does not divide the {count} nodes", path="segment")
 
     def _check_node_lists(self) -> None:
         for name in self.required_nodes:

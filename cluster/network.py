@@ -7,7 +7,23 @@ from enum import StrEnum
 from .checks import at_least
 from .errors import InputError
 from .nodes import Node, Switch
-from .value_types import Anything, Choice, Entries, NameList, coerce_members, member, value_class
+from .value_types import (
+    Anything,
+    Choice,
+    Entries,
+    HostList,
+    IntegerList,
+    Name,
+    NameList,
+    NameTuple,
+    assign,
+    coerce_members,
+    member,
+    value_class,
+)
+
+#: A torus of Slurm's has so many dimensions.
+_DIMENSIONS = 3
 
 
 class NetworkKind(StrEnum):
@@ -22,6 +38,9 @@ class NetworkKind(StrEnum):
     DRAGONFLY = "dragonfly"
     FAT_TREE = "fat-tree"
     GRAPH = "graph"
+    BLOCKS = "blocks"
+    RING = "ring"
+    TORUS3D = "torus3d"
 
 
 #: What a network's ``sizes`` are, by kind.
@@ -30,7 +49,62 @@ SIZES = {
     NetworkKind.DRAGONFLY: ("groups", "routers", "nodes_per_router", "global_links"),
     NetworkKind.FAT_TREE: ("levels", "radix"),
     NetworkKind.GRAPH: (),
+    NetworkKind.BLOCKS: (),
+    NetworkKind.RING: (),
+    NetworkKind.TORUS3D: (),
 }
+
+
+@value_class
+class PlacementSize:
+    """A size that jobs may have on a three-dimensional torus, and where such boxes may begin.
+
+    Attributes:
+        dims: nodes along x, y and z.
+        anchor_seed: the first corner.
+        anchor_spacing: steps between corners along each dimension; none given: ``dims``.
+
+    Examples:
+        >>> PlacementSize(dims=(2, 2, 1)).anchor_spacing
+        (2, 2, 1)
+    """
+
+    dims: tuple[int, ...] = member(IntegerList(1))
+    anchor_seed: tuple[int, ...] = member(IntegerList(0), default=(0, 0, 0))
+    anchor_spacing: tuple[int, ...] = member(IntegerList(1), default=())
+
+    def __post_init__(self) -> None:
+        coerce_members(self)
+        if not self.anchor_spacing:
+            assign(self, anchor_spacing=self.dims)
+        for name in ("dims", "anchor_seed", "anchor_spacing"):
+            if len(getattr(self, name)) != _DIMENSIONS:
+                raise InputError(f"{len(getattr(self, name))} numbers are not {_DIMENSIONS}", path=name)
+
+
+@value_class
+class Unit:
+    """A topology unit of Slurm's: a block, a ring, or a three-dimensional torus; a block may be empty.
+
+    Attributes:
+        nodes: a block's; a ring's by position; a torus', x fastest.
+        dims: a torus' nodes along x, y and z.
+        placements: the sizes that jobs may have on a torus.
+
+    Examples:
+        >>> Unit(name="b1", nodes=["n1", "n2"]).nodes
+        ('n1', 'n2')
+    """
+
+    name: str = member(Name())
+    nodes: NameTuple = member(HostList(), default=())
+    dims: tuple[int, ...] = member(IntegerList(1), default=())
+    placements: tuple[PlacementSize, ...] = member(Entries(PlacementSize), default=())
+
+    def __post_init__(self) -> None:
+        coerce_members(self)
+        if len(self.dims) not in (0, _DIMENSIONS):
+            raise InputError(f"{len(self.dims)} numbers are not {_DIMENSIONS}", path="dims")
 
 
 @value_class
@@ -44,8 +118,9 @@ class Network:
         members: its nodes as the kind numbers them: a torus' last dimension first, a dragonfly router by
             router.
         sizes: a torus' shape; a dragonfly's groups, routers of a group, nodes and global links of a router;
-            a fat tree's levels and radix.
+            a fat tree's levels and radix; the block sizes, the least first.
         links: a graph's: pairs of nodes and switches.
+        units: the blocks, rings or three-dimensional tori, in the order of their file.
         order: "hilbert", or "members": a torus' nodes along a Hilbert curve, or as they are numbered.
         nodes: in the order that *contiguous* means here.
         switches: groups of neighbours as switches: a leaf is the smallest group.
@@ -66,6 +141,7 @@ class Network:
     sizes: tuple[int, ...] = member(Entries(int), default=())
     links: tuple[tuple[str, str], ...] = member(Entries(tuple), default=())
     order: str = member(Anything(), default="hilbert")
+    units: tuple[Unit, ...] = member(Entries(Unit), default=())
 
     def __post_init__(self) -> None:
         coerce_members(self)

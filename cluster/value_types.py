@@ -170,6 +170,20 @@ class Integer(ValueType):
 
 
 @dataclass(frozen=True, slots=True)
+class IntegerList(ValueType):
+    """Integers in their order, each from ``least`` on."""
+
+    least: int
+
+    def coerced(self, value: Any, path: str) -> Any:
+        """Return them as a tuple of Python's."""
+        numbers = tuple(as_int(number) for number in value)
+        for place, number in enumerate(numbers):
+            at_least(number, self.least, f"{path}[{place}]")
+        return numbers
+
+
+@dataclass(frozen=True, slots=True)
 class IntegerMap(ValueType):
     """Integers by name, each from ``least`` on."""
 

@@ -22,7 +22,8 @@ def topology(topology: str, plot: Path | None, form: str, output: str) -> None:
 
     TOPOLOGY is topology.conf, topology.yaml, scontrol show topology, a snapshot or workload, the topology
     member of one, GraphML, node-link JSON (- for standard input); or torus:16x8x8, dragonfly:9x4x2x2 (groups,
-    routers of each, nodes and global links of a router), fat-tree:3x16 (levels, radix).
+    routers of each, nodes and global links of a router), fat-tree:3x16 (levels, radix), blocks:8x18 (blocks,
+    nodes of each).
     """
     from ..auction.explain.network_levels import network_document, network_report, render_network
     from ..cluster.errors import InputError

@@ -27,7 +27,7 @@ class TopologyOption:
 
     topology: Option[str | None] = Option(
         "Put its nodes on another network in the file's order: linear, or what aucsched topology reads "
-        "(a file, torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16).",
+        "(a file, torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16, blocks:8x18).",
         unit="TOPOLOGY",
     )
 

@@ -51,7 +51,7 @@ class ClusterOptions:
     gpus: Option[int] = Option("Number on each node.", default=3, low=0, high=1000)
     topology: Option[str] = Option(
         "tree (16 nodes a leaf switch, 8 leaves a switch), linear, or what aucsched topology reads (a file, "
-        "torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16).",
+        "torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16, blocks:8x18).",
         default="tree",
         unit="TOPOLOGY",
     )

@@ -169,7 +169,8 @@ _AXES = (
         metavar="NETWORK,…",
         read=_network,
         what="linear, or a network's sizes such as torus:16x8x8",
-        help="The input's nodes on other networks: linear, torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16.",
+        help="The input's nodes on other networks: linear, torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16, "
+        "blocks:8x18.",
     ),
     *_swept(PriceOptions, NODES),
     *(replace(axis_of(option), section="Policy negotiate") for option in SWEPT.values()),

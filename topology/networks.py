@@ -45,8 +45,7 @@ def torus(shape: Sequence[int], members: Sequence[str], *, order: str = "hilbert
     shape = tuple(shape)
     if not 1 <= len(shape) <= _DIMENSIONS:
         raise InputError(f"{len(shape)} dimensions are not 1 to {_DIMENSIONS}", path="topology.shape")
-    for place, length in enumerate(shape):
-        _at_least(length, 1, f"topology.shape[{place}]")
+    check_sizes(shape, "topology.shape")
     _check_count("x".join(map(str, shape)), prod(shape), members)
     if len(shape) * (max(shape) - 1).bit_length() > _MOST_BITS:
         raise InputError(
@@ -337,6 +336,12 @@ def _grouped(names: Sequence[str], levels: Sequence[IntArray], titles: Sequence[
             made.append(name)
         below, starts = made, cuts
     return tuple(switches)
+
+
+def check_sizes(sizes: Sequence[int], path: str) -> None:
+    """Raise InputError unless each number of a list is at least 1."""
+    for place, size in enumerate(sizes):
+        _at_least(size, 1, f"{path}[{place}]")
 
 
 def _at_least(value: int, least: int, path: str) -> None:

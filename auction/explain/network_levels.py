@@ -77,10 +77,10 @@ def network_report(
     )
     topology = topology_of(snapshot)
     trees, vertices, links = 1, len(names), 0
-    if network is not None:
+    if network is not None and not network.units:
         vertices, links = extent(network)
-    elif switches is not None:
-        graph = tree_graph(switches)
+    elif snapshot.switches is not None:
+        graph = tree_graph(snapshot.switches)
         trees = check_trees(graph, names, "topology")
         vertices, links = len(graph), graph.number_of_edges()
     place = np.arange(len(names))
@@ -101,7 +101,10 @@ def network_report(
 
 def graph_of_snapshot(snapshot: Snapshot) -> Any:
     """Return the graph of a snapshot's network or tree; roots of a forest stand apart."""
-    return tree_graph(snapshot.switches or ()) if snapshot.network is None else graph_of(snapshot.network)
+    network = snapshot.network
+    if network is None or network.units:
+        return tree_graph(snapshot.switches or ())
+    return graph_of(network)
 
 
 def _sizes(network: Network | None) -> str:
@@ -109,6 +112,8 @@ def _sizes(network: Network | None) -> str:
         return ""
     if network.kind is NetworkKind.TORUS:
         return f"{'x'.join(map(str, network.sizes))}, order {network.order}"
+    if network.kind is NetworkKind.BLOCKS:
+        return f"of {', '.join(map(str, network.sizes))} nodes"
     named = zip(network.sizes, SIZES[network.kind], strict=True)
     return ", ".join(f"{size} {name.replace('_', ' ')}" for size, name in named)
 

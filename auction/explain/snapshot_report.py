@@ -33,6 +33,8 @@ _MEMBERS: Mapping[str, Callable[[Job], object]] = {
     "licenses": lambda job: job.request.licenses,
     "features": lambda job: job.request.features,
     "max_switches": lambda job: job.request.max_switches,
+    "segment": lambda job: job.request.segment,
+    "exclusive_topo": lambda job: job.request.exclusive_topo,
     "required_nodes": lambda job: job.request.required_nodes,
     "excluded_nodes": lambda job: job.request.excluded_nodes,
     "no time limit": lambda job: job.time_limit_s is None,

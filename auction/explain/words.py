@@ -103,6 +103,11 @@ def _places(job: Job) -> Iterator[str]:
         yield "consecutive nodes"
     if request.max_switches is not None:
         yield f"at most {request.max_switches} leaf switch{'' if request.max_switches == 1 else 'es'}"
+    if request.segment is not None:
+        ways = {"spread": request.spread_segments, "consolidated": request.consolidate_segments}
+        yield ", ".join([f"segments of {request.segment}", *(word for word, holds in ways.items() if holds)])
+    if request.exclusive_topo:
+        yield "no other job in its blocks"
     if request.features:
         yield f"features {' and '.join(sorted(request.features))}"
     if request.required_nodes:

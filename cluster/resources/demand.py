@@ -128,6 +128,9 @@ class DemandReader:
 
     def read(self, job: Job, index: int) -> Demand | Ineligible:
         """Return the job's demand, or why no node could ever take it."""
+        request = job.request
+        if request.exclusive_topo or request.segment is not None:
+            return Ineligible(reason=Reason.INELIGIBLE, detail="aucsched does not place segments yet")
         found = self._shared(job)
         if isinstance(found, str):
             return Ineligible(reason=Reason.INELIGIBLE, detail=found)

@@ -28,6 +28,7 @@ from ...cluster.value_types import (
     HostList,
     HostSet,
     Integer,
+    IntegerList,
     IntegerMap,
     JobPriority,
     Name,
@@ -94,6 +95,11 @@ def _(_: Boolean) -> Form:
 @form_of.register
 def _(kind: Integer) -> Form:
     return Form(integers(kind.least))
+
+
+@form_of.register
+def _(kind: IntegerList) -> Form:
+    return Form(GenericAlias(list, (integers(kind.least),)), write=list)
 
 
 @form_of.register

@@ -113,7 +113,7 @@ def _kinds_of_topology(topology: Json) -> None:
     members = topology["properties"]
     absent = {
         name: {"type": ["array", "null"], "maxItems": 0}
-        if name in ("switches", "links", "shape")
+        if name in ("switches", "links", "shape", "sizes", "blocks", "rings", "toruses")
         else {"type": "null"}
         for name in members
         if name != "kind"

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import GenericAlias
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
-from ...cluster.network import SIZES, Network, NetworkKind
+from ...cluster.network import SIZES, Network, NetworkKind, Unit
 from ...cluster.nodes import Switch
 from ...topology.distances import MOST_LINKS
 from ...topology.networks import dragonfly, fat_tree_network, linked, torus
+from ...topology.units import blocks, rings, toruses
 from ..hostlist import expand, join
-from .file_objects import FileObject, each
+from .file_objects import FileObject, each, file_form
 from .node_entries import FromOne, Hosts
 
 #: The members of each kind beside ``kind``; ``order`` and a network's ``nodes`` need not stand.
@@ -26,9 +28,16 @@ MEMBERS = {
     "dragonfly": (*SIZES[NetworkKind.DRAGONFLY], "nodes"),
     "fat-tree": (*SIZES[NetworkKind.FAT_TREE], "nodes"),
     "graph": ("links", "nodes"),
+    "blocks": ("sizes", "blocks"),
+    "ring": ("rings",),
+    "torus3d": ("toruses",),
 }
 #: Those that need not stand.
-OPTIONAL = ("nodes", "order")
+OPTIONAL = ("nodes", "order", "sizes")
+#: What holds the units of each kind of Slurm's, and what makes a network of them.
+_UNITS = {"blocks": "blocks", "ring": "rings", "torus3d": "toruses"}
+_UNIT = file_form(Unit)
+_Units = GenericAlias(list, (_UNIT.struct,))
 _RADIX = {"minimum": 2, "maximum": LARGEST_COUNT}
 
 
@@ -41,9 +50,9 @@ class SwitchWire(FileObject):
 
 
 class TopologyWire(FileObject):
-    """The linear topology, a tree of switches, a torus, dragonfly or fat tree by its sizes, or any graph."""
+    """The linear topology, a tree of switches, a network by its sizes, any graph, or Slurm's units."""
 
-    kind: Literal["linear", "tree", "torus", "dragonfly", "fat-tree", "graph"]
+    kind: Literal["linear", "tree", "torus", "dragonfly", "fat-tree", "graph", "blocks", "ring", "torus3d"]
     switches: list[SwitchWire] | None = None
     nodes: Hosts | None = None
     shape: list[int] | None = None
@@ -55,6 +64,10 @@ class TopologyWire(FileObject):
     levels: FromOne | None = None
     radix: Annotated[int, msgspec.Meta(extra_json_schema=_RADIX)] | None = None
     links: list[tuple[str, str]] | None = None
+    sizes: list[int] | None = None
+    blocks: _Units | None = None  # type: ignore[valid-type]
+    rings: _Units | None = None  # type: ignore[valid-type]
+    toruses: _Units | None = None  # type: ignore[valid-type]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +117,8 @@ def _switch(entry: SwitchWire) -> Switch:
 
 
 def _network(entry: TopologyWire, names: Sequence[str]) -> Network:
+    if entry.kind in _UNITS:
+        return _of_units(entry, names)
     members = tuple(names) if entry.nodes is None else expand(entry.nodes, "topology.nodes")
     if entry.kind == "torus":
         return torus(entry.shape or (), members, order=entry.order or "hilbert")
@@ -112,6 +127,16 @@ def _network(entry: TopologyWire, names: Sequence[str]) -> Network:
     sizes = tuple(getattr(entry, name) for name in SIZES[NetworkKind(entry.kind)])
     made = dragonfly if entry.kind == "dragonfly" else fat_tree_network
     return made(*sizes, members=members)
+
+
+def _of_units(entry: TopologyWire, names: Sequence[str]) -> Network:
+    member = _UNITS[entry.kind]
+    units = each(getattr(entry, member), f"topology.{member}", _UNIT.build)
+    inside = {name for unit in units for name in unit.nodes}
+    outside = tuple(name for name in names if name not in inside)
+    if entry.kind == "blocks":
+        return blocks(entry.sizes or (), units, outside=outside)
+    return (rings if entry.kind == "ring" else toruses)(units, outside=outside)
 
 
 def _links(entries: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -145,6 +170,11 @@ def written_topology(switches: Sequence[Switch] | None, network: Network | None)
 
 
 def _written_network(network: Network) -> TopologyWire:
+    if network.kind.value in _UNITS:
+        listed: dict[str, Any] = {
+            _UNITS[network.kind.value]: [_UNIT.document(unit) for unit in network.units]
+        }
+        return TopologyWire(kind=network.kind.value, sizes=list(network.sizes) or None, **listed)
     nodes = join(network.members)
     if network.kind is NetworkKind.TORUS:
         written = TopologyWire(kind="torus", shape=list(network.sizes), nodes=nodes)

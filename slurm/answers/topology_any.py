@@ -9,7 +9,7 @@ from math import prod
 from typing import Any, TypeVar
 
 from ...cluster.errors import InputError
-from ...cluster.network import SIZES, NetworkKind
+from ...cluster.network import SIZES, Network, NetworkKind, Unit
 from ...cluster.snapshot import MAX_NODES, Snapshot
 from ...cluster.workload import ClusterWorkload
 from ...formats.file_kinds import SNAPSHOT, WORKLOAD, kind_of
@@ -21,6 +21,7 @@ from ...formats.native.workload_file import parse_workload
 from ...formats.notes import Notes
 from ...formats.reading import read_document, text_of
 from ...topology.networks import fat_tree_size
+from ...topology.units import blocks
 from .topology_conf import parse_topology, switch_lines
 
 #: The nodes in a row.
@@ -28,7 +29,7 @@ LINEAR = "linear"
 
 T = TypeVar("T", Snapshot, ClusterWorkload)
 
-_SPEC = re.compile(r"(torus|dragonfly|fat-tree):([0-9]{1,9}(?:x[0-9]{1,9})*)", re.ASCII)
+_SPEC = re.compile(r"(torus|dragonfly|fat-tree|blocks):([0-9]{1,9}(?:x[0-9]{1,9})*)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +77,7 @@ def is_sizes(source: str) -> bool:
 
 
 def _of_sizes(kind: str, sizes: tuple[int, ...], nodes: Sequence[str] | None, source: str) -> Named:
-    names = SIZES[NetworkKind(kind)]
+    names = ("blocks", "nodes") if kind == "blocks" else SIZES[NetworkKind(kind)]
     if names and len(sizes) != len(names):
         raise InputError(f"{source!r} is not {kind}: and {' x '.join(names)}", path="topology")
     given: dict[str, Any] = dict(zip(names, sizes, strict=True)) if names else {"shape": list(sizes)}
@@ -87,8 +88,23 @@ def _of_sizes(kind: str, sizes: tuple[int, ...], nodes: Sequence[str] | None, so
         raise InputError(f"{source!r} has {count} nodes, not 1 to {MAX_NODES}", path="topology")
     width = len(str(count - 1))
     listed = tuple(f"n{place:0{width}d}" for place in range(count)) if nodes is None else tuple(nodes)
+    if kind == "blocks":
+        return _named(Laid(network=_blocks(sizes, listed)), listed)
     laid = build_topology(TopologyWire(kind=kind, **given), listed)  # type: ignore[arg-type]
     return _named(laid, listed)
+
+
+def _blocks(sizes: tuple[int, ...], names: Sequence[str]) -> Network:
+    """Return so many blocks of so many nodes, in groups of up to 16."""
+    count, each = sizes
+    if len(names) != count * each:
+        raise InputError(f"{count}x{each} has {count * each} places, for {len(names)} nodes", path="topology")
+    width = len(str(count - 1))
+    units = (
+        Unit(name=f"b{place:0{width}d}", nodes=names[place * each : (place + 1) * each])
+        for place in range(count)
+    )
+    return blocks((), units)
 
 
 def parse_any_topology(content: bytes, nodes: Sequence[str] | None, notes: Notes) -> Named:
