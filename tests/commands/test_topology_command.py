@@ -123,7 +123,7 @@ def test_a_tree_and_a_row_are_described(tmp_path: Path) -> None:
             "links[0]: 'b' is no vertex",
         ),
         ("-", '{"nodes": [{"id": "a"}, {"id": "a"}], "links": []}', "nodes[1].id: 'a' stands twice"),
-        ("-", '{"kind": "ring"}', "kind"),
+        ("-", '{"kind": "circle"}', "kind"),
         ("-", '{"kind": "graph", "links": [["a", "b"]]}', "topology: no vertex is a node"),
         ("dragonfly:2x1x1x999999999", "", "topology.global_links: 1999999998 ports"),
         ("-", "\n", "names no nodes"),
