@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
+
+#: A page's width where help is laid out (characters).
+_WIDTH = 78
 
 
 @click.command()
@@ -15,7 +19,6 @@ def man(context: click.Context, folder: Path) -> None:
     from ..cluster.errors import InputError
     from ..cluster.text import plural
     from ..formats.native.write import write_text
-    from .reference import man_pages
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -25,3 +28,56 @@ def man(context: click.Context, folder: Path) -> None:
     for name, text in found.items():
         write_text(folder / name, text)
     click.echo(f"{plural(len(found), 'page')} written to {folder}")
+
+
+def walked(command: click.Command, path: str, parent: click.Context | None = None) -> Iterator[click.Context]:
+    """Yield a context for a command and each below it."""
+    name = path.rsplit(" ", 1)[-1]
+    context = click.Context(
+        command, info_name=name, parent=parent, terminal_width=_WIDTH, **command.context_settings
+    )
+    yield context
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            if below is not None:
+                yield from walked(below, f"{path} {name}", context)
+
+
+def man_pages(root: click.Command) -> dict[str, str]:
+    """Return a man page (section 1, roff) of each command, by file name."""
+    return {
+        f"{context.command_path.replace(' ', '-')}.1": _man_page(context)
+        for context in walked(root, "aucsched")
+    }
+
+
+def _man_page(context: click.Context) -> str:
+    command, name = context.command, context.command_path.replace(" ", "-")
+    usage = " ".join(command.collect_usage_pieces(context))
+    lines = [
+        f'.TH "{name.upper()}" "1" "" "aucsched" "aucsched"',
+        ".SH NAME",
+        f"{_roff(name)} \\- {_roff(command.get_short_help_str(200))}",
+        ".SH SYNOPSIS",
+        f"\\fB{_roff(context.command_path)}\\fR {_roff(usage)}",
+        ".SH DESCRIPTION",
+        *(_roff(line.strip()) or ".PP" for line in (command.help or "").replace("\b", "").splitlines()),
+    ]
+    records = [one.get_help_record(context) for one in command.get_params(context)]
+    if any(records):
+        lines.append(".SH OPTIONS")
+    for record in records:
+        if record is not None:
+            lines += [".TP", f"\\fB{_roff(record[0])}\\fR", _roff(record[1])]
+    if isinstance(command, click.Group):
+        lines.append(".SH COMMANDS")
+        for below in command.list_commands(context):
+            lines += [".TP", f"\\fB{_roff(name)}\\-{_roff(below)}\\fR(1)"]
+    return "\n".join(lines) + "\n"
+
+
+def _roff(text: str) -> str:
+    """Return a text as roff reads it: no command, no escape, minus signs that can be copied."""
+    safe = text.replace("\\", "\\e").replace("-", "\\-")
+    return f"\\&{safe}" if safe.startswith((".", "'")) else safe

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 import yaml
 from command_options import command_options
+from reference import pages
 
 from aucsched.cli import cli, run
 from aucsched.cluster.schedule import MEANINGS, STATUS_MEANINGS, Reason, Status
-from aucsched.commands.reference import man_pages, pages
+from aucsched.commands.man import man_pages
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -27,7 +28,7 @@ SCRIPTS = sorted((DOCS / "scripts").glob("*.py"))
 def test_the_reference_is_as_the_code_makes_it() -> None:
     command_options("irtsched", ["small.json"])  # who parses in this process changes no page
     for name, text in pages(cli).items():
-        again = "python -m aucsched.commands.reference docs/reference"
+        again = "python .ci/reference.py"
         assert (DOCS / "reference" / name).read_text() == text, again
 
 

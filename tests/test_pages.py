@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from reference import pages
 
 import aucsched
 from aucsched.cli import cli
-from aucsched.commands.reference import pages, walked
+from aucsched.commands.man import walked
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

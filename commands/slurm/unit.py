@@ -4,50 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import click
 
 from ...cluster.errors import OptionError
 
-_UNIT = """\
-# /etc/systemd/system/aucsched-{loop}.service, made by: aucsched slurm unit {loop}
-[Unit]
-Description=aucsched beside Slurm: {what}
-Wants=network-online.target
-After=network-online.target munge.service slurmctld.service
-
-[Service]
-Type=exec
-User={user}
-ExecStart={program} --config {config} slurm {loop}
-# SIGTERM finishes the pass; nothing is lost where it does not: all state is Slurm's own.
-TimeoutStopSec=120
-Restart=on-failure
-RestartSec=10
-StateDirectory=aucsched
-WorkingDirectory=%S/aucsched
-# Compiled code of the extra "fast" is kept here: the installation is not writable below.
-Environment=NUMBA_CACHE_DIR=%S/aucsched/numba
-UMask=0027
-NoNewPrivileges=yes
-CapabilityBoundingSet=
-ProtectSystem=strict
-ProtectHome=yes
-PrivateTmp=yes
-PrivateDevices=yes
-ProtectKernelTunables=yes
-ProtectKernelModules=yes
-ProtectControlGroups=yes
-ProtectClock=yes
-RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
-RestrictNamespaces=yes
-RestrictSUIDSGID=yes
-LockPersonality=yes
-
-[Install]
-WantedBy=multi-user.target
-"""
 _WHAT = {
     "shadow": "what the auction would start, nothing is changed",
     "run": "starts the jobs behind the gate",
@@ -74,7 +37,8 @@ def unit(*, loop: str, user: str, config: str, program: str | None) -> None:
     for option, path in (("--config", config), ("--program", program)):
         if not _PATH.fullmatch(path):
             raise OptionError(f"{option}: {path!r} is not a plain absolute path")
-    text = _UNIT.format(loop=loop, what=_WHAT[loop], user=user, config=config, program=program)
+    template = files("aucsched.slurm.live").joinpath("aucsched.service").read_text("utf-8")
+    text = template.format(loop=loop, what=_WHAT[loop], user=user, config=config, program=program)
     click.echo(text, nl=False)
 
 

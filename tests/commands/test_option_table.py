@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 import pytest
+from reference import options_page, row_of
 
 from aucsched import OptionError, schedule
 from aucsched.auction.options import MODELS, PRESETS, StepOptions
@@ -28,7 +29,6 @@ from aucsched.cluster.option_table import (
     read_by,
 )
 from aucsched.commands.built_options import click_option
-from aucsched.commands.option_page import page, row_of
 from aucsched.models.preference import PREFERENCE_TABLES
 from aucsched.simulation.nodes.node_policies import NodeOptions
 from aucsched.simulation.nodes.node_policies import step_options as node_step_options
@@ -196,7 +196,7 @@ def test_values_beyond_the_table_are_refused(name: str, value: Any) -> None:
 
 def test_the_reference_is_made_from_it() -> None:
     shown = (Path(__file__).parents[2] / "docs" / "options.md").read_text(encoding="utf-8")
-    assert shown == page(), "python -m aucsched.commands.option_page > docs/options.md"
+    assert shown == options_page(), "python .ci/reference.py"
 
 
 #: Commands that decide about a queue: one default each, whoever asks.

@@ -1,38 +1,30 @@
-"""The reference of commands, reasons and files, made from the code: pages of the site, and man pages.
+"""The reference that the code makes: pages of commands, reasons, files, equations and options of an auction.
 
-``python -m aucsched.commands.reference docs/reference`` writes the pages, ``aucsched man FOLDER`` man pages.
+``python .ci/reference.py`` writes docs/reference/ and docs/options.md.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import click
 
-_BY = "by `python -m aucsched.commands.reference docs/reference`"
+from aucsched.cli import cli
+from aucsched.cluster.option_fields import Option
+from aucsched.cluster.option_table import NEGOTIATE, OPTIONS, SCHEDULE, SIMULATE, STEP, SWEEP, WINNERS
+from aucsched.cluster.schedule import MEANINGS, STATUS_MEANINGS
+from aucsched.commands.man import walked
+from aucsched.formats.native.json_schema import SCHEMAS
+
+DOCS = Path(__file__).parents[1] / "docs"
+_BY = "by `python .ci/reference.py`"
 #: The first lines of a page: its kind, its reader, and what the reader has at the end.
 _FRONT = "---\nkind: reference\nfor: {}\nafter: {}\n---\n\n"
-#: A page's width where help is laid out (characters).
-_WIDTH = 78
-
-
-def walked(command: click.Command, path: str, parent: click.Context | None = None) -> Iterator[click.Context]:
-    """Yield a context for a command and each below it."""
-    name = path.rsplit(" ", 1)[-1]
-    context = click.Context(
-        command, info_name=name, parent=parent, terminal_width=_WIDTH, **command.context_settings
-    )
-    yield context
-    if isinstance(command, click.Group):
-        for name in command.list_commands(context):
-            below = command.get_command(context, name)
-            if below is not None:
-                yield from walked(below, f"{path} {name}", context)
 
 
 def command_pages(root: click.Command) -> dict[str, str]:
@@ -61,8 +53,6 @@ def _help(context: click.Context) -> str:
 
 def reasons_page() -> str:
     """Return the page of the reasons why a job waits."""
-    from ..cluster.schedule import MEANINGS, STATUS_MEANINGS
-
     rows = "".join(f"| `{reason.value}` | {text} |\n" for reason, text in MEANINGS.items())
     about = (
         "Every job of a snapshot that does not start is listed in `pending`, with a reason and a sentence."
@@ -76,8 +66,6 @@ def reasons_page() -> str:
 
 def files_page() -> str:
     """Return the page of the files' members."""
-    from ..formats.native.json_schema import SCHEMAS
-
     about = "`aucsched schema NAME` prints the whole JSON Schema."
     front = _FRONT.format("everyone", "the members of each file")
     parts = [f"{front}# Files\n\nMade from formats/native/ {_BY}. {about}\n"]
@@ -152,43 +140,80 @@ def _kind(entry: object) -> str:
     return str(entry.get("description") or entry.get("type") or "anything")
 
 
-def man_pages(root: click.Command) -> dict[str, str]:
-    """Return a man page (section 1, roff) of each command, by file name."""
-    return {
-        f"{context.command_path.replace(' ', '-')}.1": _man_page(context)
-        for context in walked(root, "aucsched")
-    }
+_OPTIONS_HEAD = """\
+---
+kind: reference
+for: everyone
+after: each option of an auction, its values and its default
+---
+
+# Options of an auction
+
+Made from the fields of cluster/option_table.py by `python .ci/reference.py`. An option
+means the same in every command that has it. In Python it is the argument of `aucsched.schedule` with
+underscores, and in `aucsched sweep` a list of values. `slurm run`, `slurm shadow`, `explain` and `compare`
+take the same options and defaults as `schedule`. The column *default* names each exception, with its
+reason in brackets.
+
+By default the work limit ends a step, so that answers repeat; 3 seconds are a ceiling for busy machines.
+
+*Each option of an auction, its values and its default.*
+
+| option | values | default | read by |
+|---|---|---|---|
+"""
 
 
-def _man_page(context: click.Context) -> str:
-    command, name = context.command, context.command_path.replace(" ", "-")
-    usage = " ".join(command.collect_usage_pieces(context))
-    lines = [
-        f'.TH "{name.upper()}" "1" "" "aucsched" "aucsched"',
-        ".SH NAME",
-        f"{_roff(name)} \\- {_roff(command.get_short_help_str(200))}",
-        ".SH SYNOPSIS",
-        f"\\fB{_roff(context.command_path)}\\fR {_roff(usage)}",
-        ".SH DESCRIPTION",
-        *(_roff(line.strip()) or ".PP" for line in (command.help or "").replace("\b", "").splitlines()),
+def options_page() -> str:
+    """Return docs/options.md."""
+    return _OPTIONS_HEAD + "".join(map(row_of, OPTIONS))
+
+
+def row_of(option: Option[Any]) -> str:
+    """Return an option as a row of the page."""
+    cells = [
+        f"`{option.flag}` {_cell_text(option.help)}",
+        _values(option),
+        _defaults(option),
+        _readers(option),
     ]
-    records = [one.get_help_record(context) for one in command.get_params(context)]
-    if any(records):
-        lines.append(".SH OPTIONS")
-    for record in records:
-        if record is not None:
-            lines += [".TP", f"\\fB{_roff(record[0])}\\fR", _roff(record[1])]
-    if isinstance(command, click.Group):
-        lines.append(".SH COMMANDS")
-        for below in command.list_commands(context):
-            lines += [".TP", f"\\fB{_roff(name)}\\-{_roff(below)}\\fR(1)"]
-    return "\n".join(lines) + "\n"
+    return f"| {' | '.join(cells)} |\n"
 
 
-def _roff(text: str) -> str:
-    """Return a text as roff reads it: no command, no escape, minus signs that can be copied."""
-    safe = text.replace("\\", "\\e").replace("-", "\\-")
-    return f"\\&{safe}" if safe.startswith((".", "'")) else safe
+def _values(option: Option[Any]) -> str:
+    if option.choices:
+        return ", ".join(f"`{choice}`" for choice in option.choices)
+    if option.is_switch:
+        return f"`{option.flag}`, `--no-{option.flag.removeprefix('--')}`"
+    if option.check_text is not None:
+        return ", ".join(f"`{word}`" for word in option.unit.split("|"))
+    if not option.is_number:
+        return f"a {option.unit.lower()}"
+    if not option.is_whole:
+        return f"{option.unit.lower()} above {option.low:g}"
+    return f"{option.low:g} to {option.high:.0f}" if option.high else f"from {option.low:g}"
+
+
+def _defaults(option: Option[Any]) -> str:
+    plain = "" if option.default is None else f"{option.default}"
+    others = [f"{reader}: {value}" for reader, value in option.other_defaults.items()]
+    return _cell_text("; ".join([plain, *others])) or "none"
+
+
+def _readers(option: Option[Any]) -> str:
+    names = [
+        reader for reader in (SCHEDULE, STEP, SIMULATE, SWEEP, NEGOTIATE, WINNERS) if reader in option.readers
+    ]
+    without = (
+        " (not ipsched)"
+        if option.policies and "ipsched" not in option.policies and SIMULATE in option.readers
+        else ""
+    )
+    return ", ".join(names) + without
+
+
+def _cell_text(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def pages(root: click.Command) -> dict[str, str]:
@@ -197,15 +222,8 @@ def pages(root: click.Command) -> dict[str, str]:
     return command_pages(root) | others
 
 
-def write_pages(root: click.Command, folder: Path) -> None:
-    """Write docs/reference."""
-    for name, text in pages(root).items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(text)
-
-
 if __name__ == "__main__":
-    from importlib import import_module
-
-    # The command line is above this room: it is looked up, not imported.
-    write_pages(import_module("aucsched.cli").cli, Path(sys.argv[1]))
+    for name, text in pages(cli).items():
+        (DOCS / "reference" / name).parent.mkdir(exist_ok=True)
+        (DOCS / "reference" / name).write_text(text)
+    (DOCS / "options.md").write_text(options_page())
