@@ -118,7 +118,7 @@ class EasyCopy:
 
 
 class Promises:
-    """The promises of a machine, simulated or live (slurm/live/promising.py).
+    """The promises of a machine, simulated or live (slurm/live/loop_snapshot.py).
 
     A job is promised a start in the first pass after one that left it waiting: the first at which it fits
     beside what runs and what was promised before, not earlier than a duration after its arrival. Its nodes

@@ -12,8 +12,8 @@ from ..answers.states import JobPhase
 from ..place import CannotPlaceError
 from .actions import Words, hand_over, line, unpin
 from .live_queue import Carrier, LiveJob, read_queue
+from .loop_snapshot import is_pinned
 from .pass_plan import unused
-from .pin_claims import is_pinned
 
 
 def read_waiting(ask: Ask) -> list[LiveJob]:

@@ -25,6 +25,7 @@ from .actions import Action, ActionKind, CommandRunner, line
 from .license_gate import create_words, drop_words, extend_words, gate_name, gates, licence_count
 from .live_queue import LiveJob, names_of, read_queue
 from .loop_metrics import Metrics
+from .loop_snapshot import LivePromises, changed_marks, is_pinned, with_claims, with_promises
 from .pass_plan import (
     PutBackRules,
     came_true,
@@ -38,9 +39,7 @@ from .pass_plan import (
     within,
 )
 from .passes import LivePass, Look, cores_in_use, take_look, take_pass
-from .pin_claims import is_pinned, with_claims
 from .preempting import SlurmPreemption, by_stopping, read_preemption
-from .promising import LivePromises, changed_marks, with_promises
 
 _MINUTE_S = 60
 

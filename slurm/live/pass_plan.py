@@ -21,8 +21,8 @@ from ..answers.reservation_records import ReservationFigures
 from ..place import CannotPlaceError
 from .actions import OWN, Action, ActionKind, clear, hand_over, own_reservations, pin, unpin
 from .live_queue import Carrier, LiveJob, names_of
+from .loop_snapshot import is_pinned
 from .passes import LivePass
-from .pin_claims import is_pinned
 
 JOBS: Command = ("squeue", "-h", "-a", "-t", "all", "-o", "%i|%T|%N|%n|%W")
 NODES: Command = ("sinfo", "-h", "-a", "-N", "-o", "%N|%t|%C")

@@ -12,7 +12,7 @@ def _named(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-#: What decides where and when a job runs, and is read (slurm/site/submission.py).
+#: What decides where and when a job runs, and is read (slurm/site/scheduler_log.py).
 READ = _named(
     "account constraint contiguous cpus-per-task exclude exclusive gid gpus gpus-per-node gres hold "
     "job-name licenses mem mem-per-cpu mincpus nodelist nodes ntasks ntasks-per-node partition qos "

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from .api.auctions import compare, explain
     from .api.forecasts import Forecasts, forecast
     from .api.gains import Gain, gain
+    from .api.imports import snapshot_from_slurm, workload_from_swf
     from .api.simulations import Simulation, simulate
-    from .api.slurm import snapshot_from_slurm
-    from .api.workloads import workload_from_swf
     from .auction.explain.comparison import Comparison
     from .auction.explain.explanation import Explanation
     from .auction.explain.overview import Overview
@@ -48,9 +47,8 @@ _PLACES = {
     "api.auctions": ('compare', 'explain',),
     "api.forecasts": ("Forecasts", "forecast"),
     "api.gains": ('Gain', 'gain',),
+    "api.imports": ("snapshot_from_slurm", "workload_from_swf"),
     "api.simulations": ('Simulation', 'simulate',),
-    "api.workloads": ("workload_from_swf",),
-    "api.slurm": ('snapshot_from_slurm',),
     "auction.explain.comparison": ('Comparison',),
     "auction.explain.explanation": ('Explanation',),
     "auction.explain.overview": ('Overview',),

@@ -12,8 +12,8 @@ from aucsched import load_snapshot, schedule
 from aucsched.auction.options import StepOptions
 from aucsched.cluster.errors import InputError
 from aucsched.slurm.answers.live import Command
+from aucsched.slurm.live.loop_snapshot import with_claims
 from aucsched.slurm.live.passes import take_look, take_pass
-from aucsched.slurm.live.pin_claims import with_claims
 
 SOURCE = Path(__file__).parents[2] / "examples" / "source"
 LICENSES = b"LicenseName=auction Total=1000000 Used=0 Free=1000000 Reserved=1000000 Remote=no\n"

@@ -14,7 +14,7 @@ from aucsched.formats.notes import Notes
 from aucsched.simulation.workloads.named_clusters import EvenCluster
 from aucsched.slurm.site.conf import parse_slurm_conf
 from aucsched.slurm.site.sbatch import parse_sbatch
-from aucsched.slurm.site.submission import SubmissionReader
+from aucsched.slurm.site.scheduler_log import SubmissionReader
 
 LOG = (
     "JobId=3 UserId=root(0) GroupId=root(0) Name=2 JobState=COMPLETED Partition=p TimeLimit=7 "

@@ -21,7 +21,7 @@ from support.sweeps import GRID, HANGS_S, LONG, RUNS, lasting, rows_of, small
 
 from aucsched.cluster.errors import AucschedError, InputError
 from aucsched.sweeps.axes import Row
-from aucsched.sweeps.journal import Journal
+from aucsched.sweeps.drive import Journal
 from aucsched.sweeps.run_plan import Run, Subject
 from aucsched.sweeps.workers import TRIES, run_locally
 

@@ -17,8 +17,7 @@ from aucsched.formats.notes import Notes
 from aucsched.slurm.answers.answer_text import duration_s
 from aucsched.slurm.site.conf import fit_gres, parse_slurm_conf
 from aucsched.slurm.site.sbatch import parse_sbatch, words_of
-from aucsched.slurm.site.scheduler_log import import_events
-from aucsched.slurm.site.submission import SubmissionReader
+from aucsched.slurm.site.scheduler_log import SubmissionReader, import_events
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "ub"
 
