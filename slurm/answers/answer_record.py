@@ -21,6 +21,7 @@ import msgspec
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
 from ...formats.jsontext import decode, shown
+from .answer_text import Paragraph, paragraphs
 
 T = TypeVar("T")
 
@@ -222,6 +223,10 @@ class KeyedRecord:
         """Return the path of a value, for an error."""
         return self.record.place(self.members[key])
 
+    def unknown(self, key: str, wanted: str) -> InputError:
+        """Return the error for a value that no Slurm version is known to write."""
+        return self.record.unknown(self.members[key], wanted)
+
     def _found(self, key: str) -> tuple[Record | None, str]:
         """Return the object that holds a key's member, and the member's name."""
         *groups, name = self.members.get(key, "").split(".")
@@ -255,6 +260,32 @@ def check_errors(document: Record) -> Record:
         what = error.text("error") or error.text("description") or "unnamed"
         raise InputError(f"Slurm reports an error: {what}", path=error.path)
     return document
+
+
+def answer_entries(
+    content: bytes, first: str, member: str, keys_of: Callable[[Record], Mapping[str, str]]
+) -> Iterator[Paragraph | KeyedRecord]:
+    """Yield what an answer says of each thing: scontrol's paragraphs, or the objects of JSON's list.
+
+    Args:
+        content: the answer.
+        first: the key that begins a paragraph and has the thing's name.
+        member: the list in JSON.
+        keys_of: where an object has each key; it raises InputError where a member is missing.
+
+    Raises:
+        InputError: the answer is malformed, or a name is empty.
+    """
+    if not is_json(content):
+        yield from paragraphs(content.decode(errors="replace"), first)
+        return
+    document = read_document(content)
+    document.require(member)
+    for record in document.children(member):
+        entry = KeyedRecord(record, keys_of(record))
+        if not entry.verbatim(first):
+            raise record.unknown(entry.members[first], "a name")
+        yield entry
 
 
 #: Inside a JSON text a quotation mark has a backslash before it: no user's text can look like this.

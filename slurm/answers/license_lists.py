@@ -8,15 +8,14 @@ or nodes with a count (``name(n[1,3]):2``), inside which nothing separates items
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ...cluster.checks import plain
-from ...cluster.errors import InputError
 from ...cluster.nodes import License
 from ...formats.notes import Notes
-from .answer_record import Record, is_json, read_document
-from .answer_text import paragraphs
+from .answer_record import KeyedRecord, Record, answer_entries, is_json, read_document
+from .answer_text import Paragraph
 from .versions import SlurmRelease, release_of
 
 #: A separator, nodes in parentheses, or what stands between: each character is looked at once.
@@ -27,6 +26,8 @@ _COUNTED = re.compile(r"(?P<name>[^:*|()\[\]]+)(?:[:*](?P<count>[0-9]{1,12}))?")
 _INFINITE = 2**32 - 1
 #: From here on a layer may count by node (Mode=3), which JSON does not tell.
 _BY_NODE = SlurmRelease(25, 11)
+#: scontrol's text and its JSON call them the same.
+_MEMBERS = {key: key for key in ("LicenseName", "Total", "Free", "Reserved", "Nodes")}
 
 
 def license_items(text: str) -> list[tuple[str, str]]:
@@ -106,7 +107,10 @@ def read_licenses(content: bytes, notes: Notes) -> dict[str, License]:
         InputError: the answer is malformed or of an unknown shape.
     """
     rows: dict[str, list[_Row]] = {}
-    for row in _json(content) if is_json(content) else _text(content):
+    release = release_of(read_document(content)) if is_json(content) else None
+    mode = "1" if release is not None and release < _BY_NODE else ""
+    for entry in answer_entries(content, "LicenseName", "licenses", _keys):
+        row = _row(entry, mode)
         plain(row.name, row.path)
         rows.setdefault(row.name, []).append(row)
     found = ((name, _license(layers, notes)) for name, layers in rows.items())
@@ -132,42 +136,27 @@ def _license(layers: list[_Row], notes: Notes) -> License | None:
     return License(total=min(row.total for row in layers), free=free)
 
 
-def _json(content: bytes) -> Iterator[_Row]:
-    document = read_document(content)
-    if "licenses" not in document.members:
-        raise InputError("the member 'licenses' is missing")
-    release = release_of(document)
-    mode = "1" if release is not None and release < _BY_NODE else ""
-    for record in document.children("licenses"):
-        record.require("LicenseName", "Total", "Free")
-        if not record.text("LicenseName"):
-            raise record.unknown("LicenseName", "a name")
-        yield _Row(
-            name=record.text("LicenseName"),
-            total=_count(record, "Total"),
-            free=_count(record, "Free"),
-            reserved=record.number("Reserved") or 0,
-            nodes=",".join(record.texts("Nodes")),
-            mode=mode,
-            path=record.path,
-        )
+def _keys(record: Record) -> Mapping[str, str]:
+    record.require("LicenseName", "Total", "Free")
+    return _MEMBERS
 
 
-def _count(record: Record, member: str) -> int:
-    return _INFINITE if record.members[member] == _INFINITE else record.count(member)
+def _row(entry: Paragraph | KeyedRecord, mode: str) -> _Row:
+    return _Row(
+        name=entry.verbatim("LicenseName"),
+        total=_count(entry, "Total"),
+        free=_count(entry, "Free"),
+        reserved=entry.count("Reserved") or 0,
+        nodes=entry.text("Nodes"),
+        mode=entry.text("Mode") or mode,
+        path=entry.path,
+    )
 
 
-def _text(content: bytes) -> Iterator[_Row]:
-    for entry in paragraphs(content.decode(errors="replace"), "LicenseName"):
-        total, free = entry.count("Total"), entry.count("Free")
-        if total is None or free is None:
-            raise entry.unknown("Total" if total is None else "Free", "a count")
-        yield _Row(
-            name=entry.pairs["LicenseName"],
-            total=total,
-            free=free,
-            reserved=entry.count("Reserved") or 0,
-            nodes=entry.text("Nodes"),
-            mode=entry.text("Mode"),
-            path=entry.path,
-        )
+def _count(entry: Paragraph | KeyedRecord, key: str) -> int:
+    count = entry.count(key)
+    if count is not None:
+        return count
+    if isinstance(entry, KeyedRecord) and entry.record.members[key] == _INFINITE:
+        return _INFINITE
+    raise entry.unknown(key, "a count")

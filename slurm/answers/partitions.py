@@ -12,8 +12,8 @@ from ...cluster.nodes import Partition, PartitionState
 from ...cluster.value_types import Choice
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
-from .answer_record import KeyedRecord, Record, is_json, read_document
-from .answer_text import Paragraph, paragraphs
+from .answer_record import KeyedRecord, Record, answer_entries
+from .answer_text import Paragraph
 
 _ALL = "ALL"
 #: Words for nothing; of 26.05 for a partition that has no mode of its own to stop jobs.
@@ -169,7 +169,8 @@ def read_partitions(content: bytes, nodes: Collection[str], notes: Notes) -> tup
     Raises:
         InputError: the answer is malformed or of an unknown shape, or a partition stands twice.
     """
-    return settle_partitions(((partition_of(entry), entry.path) for entry in _entries(content)), nodes, notes)
+    entries = answer_entries(content, "PartitionName", "partitions", _keys)
+    return settle_partitions(((partition_of(entry), entry.path) for entry in entries), nodes, notes)
 
 
 def settle_partitions(
@@ -202,19 +203,9 @@ def _known(partition: Partition, nodes: Collection[str], notes: Notes) -> Partit
     return replace(partition, nodes=known)
 
 
-def _entries(content: bytes) -> Iterator[PartitionEntry]:
-    """Yield what is said of each partition."""
-    if not is_json(content):
-        yield from paragraphs(content.decode(errors="replace"), "PartitionName")
-        return
-    document = read_document(content)
-    if "partitions" not in document.members:
-        raise InputError("the member 'partitions' is missing")
-    for record in document.children("partitions"):
-        record.require("name")
-        if not record.text("name"):
-            raise record.unknown("name", "a partition's name")
-        yield KeyedRecord(record, _GROUPED if _is_grouped(record) else _FLAT)
+def _keys(record: Record) -> Mapping[str, str]:
+    record.require("name")
+    return _GROUPED if _is_grouped(record) else _FLAT
 
 
 def _is_grouped(record: Record) -> bool:

@@ -7,7 +7,7 @@ only, so the nodes are closed to all jobs but those of a magnetic reservation's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ...cluster.checks import all_plain
@@ -15,8 +15,8 @@ from ...cluster.errors import InputError
 from ...cluster.nodes import Reservation
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
-from .answer_record import KeyedRecord, is_json, read_document
-from .answer_text import Paragraph, paragraphs
+from .answer_record import KeyedRecord, Record, answer_entries
+from .answer_text import Paragraph
 
 _KIND = "reservations"
 #: Flags that say what a snapshot does not hold, and what it does instead.
@@ -98,7 +98,7 @@ def read_reservations(content: bytes) -> tuple[ReservationFigures, ...]:
         InputError: the answer is malformed or of an unknown shape, or a reservation stands twice.
     """
     found: dict[str, ReservationFigures] = {}
-    for entry in map(_figures, _entries(content)):
+    for entry in map(_figures, answer_entries(content, "ReservationName", "reservations", _keys)):
         all_plain((entry.name, *entry.users), entry.path)
         if entry.name in found:
             raise InputError(f"reservation {entry.name!r} stands twice", path=entry.path)
@@ -185,19 +185,9 @@ _MEMBERS = {
 }
 
 
-def _entries(content: bytes) -> Iterator[Paragraph | KeyedRecord]:
-    """Yield what is said of each reservation."""
-    if not is_json(content):
-        yield from paragraphs(content.decode(errors="replace"), "ReservationName")
-        return
-    document = read_document(content)
-    if "reservations" not in document.members:
-        raise InputError("the member 'reservations' is missing")
-    for record in document.children("reservations"):
-        record.require("name", "node_list", "start_time", "end_time", "users", "flags")
-        if not record.text("name"):
-            raise record.unknown("name", "a reservation's name")
-        yield KeyedRecord(record, _MEMBERS)
+def _keys(record: Record) -> Mapping[str, str]:
+    record.require("name", "node_list", "start_time", "end_time", "users", "flags")
+    return _MEMBERS
 
 
 def _figures(entry: Paragraph | KeyedRecord) -> ReservationFigures:
