@@ -80,6 +80,9 @@ class Record:
             value = value["number"] if value["set"] is True else None
         if value is None:
             return None
+        # As +complex writes it.
+        if value == "Infinity":
+            return INFINITE
         if isinstance(value, int) and not isinstance(value, bool):
             if value in _NO_VALUE:
                 return None

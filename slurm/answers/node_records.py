@@ -14,6 +14,7 @@ from ...formats.reading import text_of
 from .answer_record import Record, is_json, read_document
 from .answer_text import Paragraph, paragraphs
 from .gres_text import parse_gres, settle
+from .versions import note_unknown
 
 _BASE = {
     "IDLE": NodeState.IDLE,
@@ -85,6 +86,8 @@ class NodeFigures:
         total, free: CPUs are the ``cores``: hardware threads where Slurm counts those.
         threads: CPUs that an allocated core stands for.
         weight: Slurm's: nodes of lower weight are taken first there.
+        inactive: features that Slurm could give it by a reboot.
+        is_asleep: it is powered down, or going up or down.
     """
 
     name: str
@@ -95,6 +98,8 @@ class NodeFigures:
     partitions: tuple[str, ...]
     threads: int
     weight: int
+    inactive: frozenset[str] = frozenset()
+    is_asleep: bool = False
 
 
 def read_nodes(document: Record, notes: Notes) -> tuple[NodeFigures, ...]:
@@ -106,7 +111,10 @@ def read_nodes(document: Record, notes: Notes) -> tuple[NodeFigures, ...]:
     if "nodes" not in document.members:
         grouped = " (grouped by sinfo: use scontrol show nodes --json)" if document.has("sinfo") else ""
         raise InputError(f"the member 'nodes' is missing{grouped}")
-    nodes = tuple(_noted(record, notes) for record in document.children("nodes"))
+    records = tuple(document.children("nodes"))
+    # Slurm writes each member of each node.
+    note_unknown(records[0].members if records else (), "nodes", notes)
+    nodes = tuple(_noted(record, notes) for record in records)
     if any(node.threads > 1 for node in nodes):
         notes.add("threads", THREADS_NOTE)
     if len({node.weight for node in nodes}) > 1:
@@ -169,15 +177,20 @@ def _node(record: Record, notes: Notes) -> NodeFigures:
     if expand(name, record.place("name")) != (name,):
         raise record.unknown("name", "the name of one node")
     total, free = _resources(record, name, notes)
+    member = "active_features" if "active_features" in record.members else "features"
+    features = _features(record, member)
+    all_plain(features, record.place(member))
     return NodeFigures(
         name=name,
         total=total,
         free=free,
         state=_state(record, name, notes),
-        features=frozenset(_features(record)),
+        features=features,
         partitions=_partitions(record),
         threads=_threads(record),
         weight=record.number("weight") or 0,
+        inactive=_features(record, "features") - features,
+        is_asleep=any(word.startswith("POWER") for word in _state_words(record)),
     )
 
 
@@ -215,12 +228,8 @@ def _memory(record: Record) -> int | None:
     return None if memory is None else max(0, memory - (record.number("specialized_memory") or 0))
 
 
-def _features(record: Record) -> list[str]:
-    """Return the features that count now: the active ones where the record has them."""
-    member = "active_features" if "active_features" in record.members else "features"
-    names = [name for text in record.texts(member) for name in text.split(",") if name]
-    all_plain(names, record.place(member))
-    return names
+def _features(record: Record, member: str) -> frozenset[str]:
+    return frozenset(name for text in record.texts(member) for name in text.split(",") if name)
 
 
 def _partitions(record: Record) -> tuple[str, ...]:
@@ -236,10 +245,13 @@ def _threads(record: Record) -> int:
     return threads if record.count("cpus") == cores * threads else 1
 
 
+def _state_words(record: Record) -> set[str]:
+    texts = (*record.texts("state"), *record.texts("state_flags"))
+    return {word.strip("*~#!%$@^-+ ").upper() for word in texts}
+
+
 def _state(record: Record, name: str, notes: Notes) -> NodeState:
-    words = {
-        word.strip("*~#!%$@^-+ ").upper() for word in (*record.texts("state"), *record.texts("state_flags"))
-    }
+    words = _state_words(record)
     bases = [_BASE[word] for word in words if word in _BASE]
     if len(bases) != 1:
         raise record.unknown("state", f"one of {', '.join(_BASE).lower()}")

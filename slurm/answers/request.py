@@ -24,6 +24,8 @@ from .license_lists import plain_licenses, without_gate
 from .node_records import NodeFigures
 from .partitions import DefaultMemory
 from .size import SlurmSize, node_range, read_size, with_cpus_per_gres
+from .states import is_expedited
+from .versions import note_unknown
 
 #: Counts that constrain the job when they are above 0, and the option that sets each.
 _COUNTS = {
@@ -84,7 +86,7 @@ def unsupported_parts(record: Record, *, threads: bool) -> Iterator[str]:
             yield f"{option} {text}"
     flags = record.words("flags")
     yield from (option for flag, option in _FLAGS.items() if flag in flags)
-    if "EXPEDITING" in record.texts("job_state"):
+    if is_expedited(record):
         yield "it starts again before all others (EXPEDITING)"
     if record.flag("reboot"):
         yield "--reboot"
@@ -141,6 +143,7 @@ class Site:
     """What a request is read against: the nodes' names, threads, and licences where known.
 
     Attributes:
+        inactive: features that no node has now and that Slurm could give some.
         gate: a licence that keeps jobs waiting and is no part of what they ask for; empty for none.
         exclusive_partitions: partitions whose jobs get whole nodes.
         memory_of: what a job of these partitions gets that asks for no memory.
@@ -151,6 +154,7 @@ class Site:
     nodes: Mapping[str, NodeFigures]
     threads: bool
     licenses: Mapping[str, License]
+    inactive: frozenset[str] = frozenset()
     gate: str = ""
     exclusive_partitions: frozenset[str] = frozenset()
     memory_of: Callable[[str], DefaultMemory] = lambda _: DefaultMemory()
@@ -192,6 +196,7 @@ def read_request(
         InputError: a member is missing or of an unknown shape.
     """
     record.require(*_NEEDED, *(["shared"] if site.tells_shared else []))
+    note_unknown(record.words("flags"), "flags", notes)
     job = _Reading(record=record, detail=detail, site=site, notes=notes, label=label)
     members = _members(job)
     job.unsupported.extend(unsupported_parts(record, threads=site.threads))
@@ -374,6 +379,8 @@ def _features(job: _Reading) -> frozenset[str]:
     if features is None:
         job.unsupported.append(f"the constraint {text}")
         return frozenset()
+    for name in sorted(features & job.site.inactive):
+        job.unsupported.append(f"the feature {name}, which Slurm gives nodes by a reboot")
     return features
 
 

@@ -28,7 +28,7 @@ from .request import Site
 from .reservation_records import CoresHeld, ReservationFigures, fit_reservations, read_reservations
 from .running_jobs import read_running
 from .topology_any import parse_any_topology
-from .versions import NEWEST, parse_release, tells_shared
+from .versions import NEWEST, note_unknown, parse_release, release_of, tells_shared
 
 T = TypeVar("T")
 
@@ -147,7 +147,7 @@ class _Cluster:
             return None
         nodes = {name: (node.total, node.threads, node.partitions) for name, node in self.nodes.items()}
         rules = (self.partitions, self.config, self.limits, frozenset(self.licenses), self.gate)
-        return self.known.site((nodes, *rules))
+        return self.known.site((nodes, self.site.inactive, *rules))
 
     @property
     def policy(self) -> SitePolicy:
@@ -163,8 +163,10 @@ class _Cluster:
     @property
     def site(self) -> Site:
         """What requests are read against."""
+        active = frozenset[str]().union(*(node.features for node in self.nodes.values()))
         return Site(
             nodes=self.nodes,
+            inactive=frozenset[str]().union(*(node.inactive for node in self.nodes.values())) - active,
             threads=any(node.threads > 1 for node in self.nodes.values()),
             licenses=self.licenses,
             gate=self.gate,
@@ -180,6 +182,7 @@ def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, 
     """Read the jobs and join everything."""
     document = _document(text, "jobs", cluster.known)
     records, against = _records(document), cluster.against
+    _note_release(document, records, notes)
     now = _time(document, records, notes) if time is None else time
     _note_detail(records, cluster.details, notes)
     running = read_running(records, cluster.details or {}, cluster.nodes, notes, against)
@@ -269,6 +272,15 @@ def _records(document: Record) -> tuple[Record, ...]:
         if "job_state" not in record.members and "steps" in record.members:
             raise InputError("a record of accounting (sacct, slurmdbd): give squeue --json", path=record.path)
     return records
+
+
+def _note_release(document: Record, records: Iterable[Record], notes: Notes) -> None:
+    """Say once what a later Slurm writes that nobody here knows."""
+    release = release_of(document)
+    if release is not None and release.is_newer:
+        notes.add("version", release.warning)
+    # Slurm writes each member of each job.
+    note_unknown(next((record.members for record in records), ()), "jobs", notes)
 
 
 def _cores_held(records: Iterable[Record], cluster: _Cluster, running: Iterable[RunningJob]) -> CoresHeld:

@@ -83,6 +83,9 @@ def hold_of(record: Record, priority: int, now: float | None) -> str | None:
     for word in record.texts("job_state"):
         if word in _HELD_STATES:
             return _HELD_STATES[word]
+    if is_expedited(record):
+        # Slurm keeps nodes for it: whatever it waits for, it is Slurm's to start (request.py says so).
+        return None
     if _has_open_dependency(record.text("dependency")):
         return "Dependency"
     begin = record.moment("eligible_time") or 0
@@ -93,6 +96,11 @@ def hold_of(record: Record, priority: int, now: float | None) -> str | None:
     if priority == 0 and reason in _STARTABLE:
         return "JobHeldUser"
     return None if reason in _STARTABLE else one_line(reason)
+
+
+def is_expedited(record: Record) -> bool:
+    """Whether a job was requeued with ``--requeue=expedite`` (25.11): it starts before all others."""
+    return "EXPEDITING" in record.texts("job_state")
 
 
 def _has_open_dependency(text: str) -> bool:

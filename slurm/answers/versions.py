@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
 from typing import NamedTuple
 
+from ...formats.notes import Notes
 from .answer_record import Record
 
 _TEXT = re.compile(r"\b(\d{2})\.(\d{2})(?:\.(\d{1,3}))?(?!\d)", re.ASCII)
@@ -70,6 +74,20 @@ def tells_shared(document: Record) -> bool:
     name = None if plugin is None else plugin.members.get("data_parser")
     match = _PARSER.search(name) if isinstance(name, str) else None
     return match is None or int(match[1]) < _WITHOUT_SHARED
+
+
+@cache
+def _known(kind: str) -> frozenset[str]:
+    lines = files(__package__).joinpath("known_members.txt").read_text("utf-8").splitlines()
+    pairs = (line.partition(": ") for line in lines)
+    return frozenset(word for name, _, words in pairs if name == kind for word in words.split())
+
+
+def note_unknown(words: Iterable[str], kind: str, notes: Notes) -> None:
+    """Note members of a later Slurm, or flags of its jobs: what they ask for is not looked at."""
+    if unknown := sorted(set(words) - _known(kind)):
+        what = "flags of jobs" if kind == "flags" else f"members of {kind}"
+        notes.unread("version", f"{what} that are not known here are not read: {', '.join(unknown)}")
 
 
 def _below(document: Record, *names: str) -> Record | None:

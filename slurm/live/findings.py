@@ -8,10 +8,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ...cluster.errors import AucschedError, InputError
-from ..answers.live import Ask
+from ...cluster.text import plural
+from ...formats.notes import Notes
+from ..answers.answer_record import read_document
+from ..answers.answer_text import paragraphs
+from ..answers.license_lists import read_licenses
+from ..answers.live import NODES, Ask, first_answer
+from ..answers.node_records import read_nodes
 from ..answers.policy import config_of
 from ..answers.versions import NEWEST, OLDEST, SlurmRelease, parse_release
-from .license_gate import gates, licence_count
+from .license_gate import LICENSES, gates, licence_count
 from .passes import take_look
 
 #: Where the loop was tried on a real cluster.
@@ -100,6 +106,50 @@ def _requeues(patient: Patient) -> tuple[Severity, str]:
         text = "a restart of slurmctld holds waiting jobs whose licence is no longer in slurm.conf"
         return Severity.WARN, f"{text}: empty the gate before you take {patient.licence} out"
     return Severity.OK, "requeued jobs keep their licences"
+
+
+#: Words of settings that bear on the loop, and what becomes of them; a key alone: any value.
+_SETTINGS = {
+    ("SchedulerParameters", "bf_topopt_enable"): "noted: Slurm may start pinned jobs later",
+    ("SchedulerParameters", "enable_expedited_requeue"): "jobs of --requeue=expedite are handed over",
+    ("LicenseParameters", "RemoteFuzzyMatch"): "jobs that ask for name, not name@server, are handed over",
+    ("DataParserParameters", ""): "honoured: a fixed version of JSON is asked for, each form is read",
+}
+
+
+def _settings(patient: Patient) -> tuple[Severity, str]:
+    """Say of settings of 24.11 and later whether they are honoured, noted or left to Slurm."""
+    found = []
+    for (key, word), text in _SETTINGS.items():
+        value = patient.settings.get(key, "").replace("(null)", "").lower()
+        if value if not word else word.lower() in re.split("[,=]", value):
+            found.append(f"{word or key}: {text}")
+    is_late = any(": noted" in text for text in found)
+    return Severity.WARN if is_late else Severity.OK, "; ".join(found) or "none that bears on the loop"
+
+
+def _nodes(patient: Patient) -> tuple[Severity, str]:
+    """Say which nodes Slurm alone could use: those that sleep, and those whose features take a reboot."""
+    figures = read_nodes(read_document(first_answer(NODES, patient.ask).content), Notes())
+    if asleep := sum(node.is_asleep for node in figures):
+        text = "asleep: the loop wakes none, so let jobs that need them pass the gate"
+        return Severity.WARN, f"{plural(asleep, 'node')} {text}"
+    if names := sorted(frozenset[str]().union(*(node.inactive for node in figures))):
+        text = f"features that take a reboot: {', '.join(names)}"
+        return Severity.OK, f"{text}; a job for which no node has them is handed over"
+    return Severity.OK, "none is asleep, no feature takes a reboot"
+
+
+def _licences(patient: Patient) -> tuple[Severity, str]:
+    """Say which licences are remote or in layers, and what becomes of jobs that ask for them."""
+    notes, content = Notes(), patient.ask(LICENSES)
+    read_licenses(content, notes)
+    entries = paragraphs(content.decode(errors="replace"), "LicenseName")
+    remote = [entry.pairs["LicenseName"] for entry in entries if entry.text("Remote") == "yes"]
+    said = [text for text in notes.texts() if "layer" in text or "not expressible" in text]
+    if remote:
+        said.append(f"remote, honoured as counted now: {', '.join(remote)}")
+    return Severity.WARN if notes.policies else Severity.OK, "; ".join(said) or "none is remote or has layers"
 
 
 def _clock(patient: Patient) -> tuple[Severity, str]:
@@ -202,6 +252,9 @@ CHECKS: Mapping[str, Callable[[Patient], tuple[Severity, str]]] = {
     "placing": _select,
     "priorities": _priority,
     "topology": _topology,
+    "nodes": _nodes,
+    "settings": _settings,
+    "licences": _licences,
     "licence": _licence,
     "gate": _gate,
     "submission": _submission,

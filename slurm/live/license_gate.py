@@ -22,7 +22,8 @@ LICENCE = "auction"
 _NAME = re.compile(r"[A-Za-z][\w-]{0,62}", re.ASCII)
 #: Asks for all reservations.
 RESERVATIONS: tuple[str, ...] = ("scontrol", "-o", "show", "reservations")
-_LICENSES: tuple[str, ...] = ("scontrol", "-o", "show", "licenses")
+#: Asks for all licences.
+LICENSES: tuple[str, ...] = ("scontrol", "-o", "show", "licenses")
 _USER = re.compile(r"[\w.@+-]{1,64}", re.ASCII)
 _AHEAD_S = 60
 
@@ -85,10 +86,10 @@ def licence_count(ask: Ask, licence: str) -> int:
     Raises:
         InputError: it has none.
     """
-    found = read_licenses(ask(_LICENSES), Notes()).get(licence)
+    found = read_licenses(ask(LICENSES), Notes()).get(licence)
     if found is None or not found.total:
         text = f"the cluster has no licence {licence!r}: slurm.conf needs Licenses={licence}:1000000"
-        raise InputError(text, file=" ".join(_LICENSES))
+        raise InputError(text, file=" ".join(LICENSES))
     return found.total
 
 

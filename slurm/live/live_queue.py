@@ -24,7 +24,7 @@ from ..answers.answer_record import Known, Record
 from ..answers.license_lists import asks_for
 from ..answers.pending_jobs import array_tasks, job_id
 from ..answers.size import node_range
-from ..answers.states import JobPhase, phase_of
+from ..answers.states import JobPhase, is_expedited, phase_of
 
 _HEAD = "aucsched?"
 _GRES = "gres."
@@ -164,6 +164,8 @@ class LiveJob:
         cpus, min_cpus: its CPUs, and the fewest on a node.
         least_nodes, most_nodes: its range; most is 0 where it has none.
         is_held: its priority is 0.
+        is_expedited: Slurm keeps nodes for it, and starts it before all others.
+        reason: why it waits in Slurm's words, with what 26.05 adds.
         tasks: of an array's record, the waiting tasks as Slurm lists them.
     """
 
@@ -180,6 +182,7 @@ class LiveJob:
     least_nodes: int
     most_nodes: int
     is_held: bool
+    is_expedited: bool
     reservation: str
     reason: str
     partition: str
@@ -190,6 +193,11 @@ class LiveJob:
     def whole(self) -> str:
         """What scontrol calls the job by, all waiting tasks of an array together."""
         return f"{self.id.partition('_')[0]}_[{self.tasks}]" if self.tasks else self.id
+
+    @property
+    def breaks_rules(self) -> bool:
+        """Whether Slurm found that its nodes can never hold it, and took its priority away."""
+        return self.reason.startswith("BadConstraints")
 
     @property
     def is_waiting(self) -> bool:
@@ -241,8 +249,9 @@ def _live(record: Record, carrier: Carrier) -> LiveJob:
         least_nodes=low,
         most_nodes=high,
         is_held=record.number("priority") == 0,
+        is_expedited=is_expedited(record),
         reservation=record.text("resv_name"),
-        reason=record.text("state_reason"),
+        reason=": ".join(filter(None, map(record.text, ("state_reason", "state_description")))),
         partition=record.text("partition"),
         user=record.text("user_name"),
         tasks=record.text("array_task_string").partition("%")[0],

@@ -132,8 +132,10 @@ def _why_back(job: LiveJob, usable: set[str], rules: PutBackRules, now: float) -
     gone = [name for name in names_of(job.required) if name not in usable]
     if gone:
         return f"node {gone[0]} takes no jobs"
-    if job.is_held:
-        return "it is held"
+    if job.is_expedited:
+        return "Slurm starts it before all others"
+    if job.breaks_rules or job.is_held:
+        return f"Slurm holds it ({job.reason})" if job.breaks_rules else "it is held"
     waited = now - (job.mark.since if job.mark else 0)
     # A clock that was set back makes a pin of the future: its age is not known.
     if not 0 <= waited <= rules.pin_s:
@@ -143,7 +145,7 @@ def _why_back(job: LiveJob, usable: set[str], rules: PutBackRules, now: float) -
 
 def _put_back(job: LiveJob, rules: PutBackRules, why: str) -> Iterator[Action]:
     assert job.mark is not None  # noqa: S101 - for the type; is_pinned says so
-    behind = job.mark.tries + 1 < rules.tries
+    behind = job.mark.tries + 1 < rules.tries and not (job.is_expedited or job.breaks_rules)
     try:
         yield unpin(job, job.mark, rules.licence, why, behind=behind)
     except CannotPlaceError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -208,3 +209,53 @@ def test_doctor_says_what_it_does_not_know_of_versions_and_topologies() -> None:
     assert found["version"] == (Severity.WARN, unknown)
     assert found["topology"][0] is Severity.WARN
     assert "its rules are not looked at" in found["topology"][1]
+
+
+def test_doctor_says_what_becomes_of_newer_settings_licences_and_nodes() -> None:
+    """Each fact of a Slurm of 24.11 and later: honoured, noted, or handed over."""
+    fake = cluster()
+    quiet = answered(fake, {("scontrol", "show", "config"): CONFIG})
+    for what in ("settings", "licences", "nodes"):
+        assert quiet[what][0] is Severity.OK
+        assert quiet[what][1].startswith("none")
+    nodes = json.loads(fake.ask(("sinfo", "--json")))
+    nodes["nodes"][0]["state_flags"] = ["CLOUD", "POWERED_DOWN"]
+    nodes["nodes"][1] |= {"features": "snc4,flat", "active_features": "flat"}
+    lines = (
+        b"SchedulerParameters     = bf_continue,bf_topopt_enable,enable_expedited_requeue\n"
+        b"LicenseParameters       = RemoteFuzzyMatch\nDataParserParameters    = +complex\n"
+    )
+    licences = (
+        b"LicenseName=lm@flex Total=9 Used=0 Free=9 Reserved=0 Remote=yes\n"
+        b"LicenseName=power Total=9 Used=0 Free=9 Reserved=0 Remote=no Nodes=n[0-1] Mode=3\n"
+    )
+    said: dict[Command, bytes] = {
+        ("scontrol", "show", "config"): CONFIG + lines,
+        ("scontrol", "-o", "show", "licenses"): licences,
+        ("sinfo", "--json"): json.dumps(nodes).encode(),
+    }
+    found = answered(fake, said)
+    assert found["nodes"] == (
+        Severity.WARN,
+        "1 node asleep: the loop wakes none, so let jobs that need them pass the gate",
+    )
+    assert found["settings"] == (
+        Severity.WARN,
+        (
+            "bf_topopt_enable: noted: Slurm may start pinned jobs later; "
+            "enable_expedited_requeue: jobs of --requeue=expedite are handed over; "
+            "RemoteFuzzyMatch: jobs that ask for name, not name@server, are handed over; "
+            "DataParserParameters: honoured: a fixed version of JSON is asked for, each form is read"
+        ),
+    )
+    assert found["licences"] == (
+        Severity.OK,
+        (
+            "licence power: it counts by node: jobs that ask for it are not expressible; "
+            "remote, honoured as counted now: lm@flex"
+        ),
+    )
+    nodes["nodes"][0]["state_flags"] = []
+    awake = answered(fake, said | {("sinfo", "--json"): json.dumps(nodes).encode()})
+    text = "features that take a reboot: snc4; a job for which no node has them is handed over"
+    assert awake["nodes"] == (Severity.OK, text)

@@ -116,8 +116,71 @@ def test_a_job_that_slurm_starts_again_before_all_others_is_handed_over() -> Non
         if command != ("squeue", "--json"):
             return answer
         document = json.loads(answer)
+        # Slurm lets a requeued job begin two minutes later.
         document["jobs"][0] |= {"job_state": ["PENDING", "EXPEDITING"], "flags": ["EXPEDITED_REQUEUE"]}
+        document["jobs"][0] |= {"state_reason": "BeginTime", "eligible_time": int(fake.now) + 120}
         return json.dumps(document).encode()
 
     assert loop_on(fake, ask=ask).one_pass().outcome == "done"
     assert sorted(licenses_sent(fake)) == [(expedited, "", False), (other, "", True)]
+
+
+def test_a_pinned_job_that_is_requeued_before_all_others_keeps_no_pin() -> None:
+    """It ran on its pin and was requeued: Slurm keeps its nodes, and the loop no longer."""
+    fake = FakeSlurm(nodes={"n0": "idle"})
+    fake.submit(1)
+    assert loop_on(fake).one_pass().outcome == "done"
+    (job,) = fake.jobs
+    assert fake.jobs[job].required == ("n0",)
+
+    def ask(command: Command) -> bytes:
+        answer = fake.ask(command)
+        if command != ("squeue", "--json"):
+            return answer
+        document = json.loads(answer)
+        document["jobs"][0]["job_state"] = ["PENDING", "EXPEDITING"]
+        return json.dumps(document).encode()
+
+    assert loop_on(fake, ask=ask).one_pass().outcome == "done"
+    (action,) = fake.events("done")[-1:]
+    assert (action["kind"], action["why"]) == ("hand over", "Slurm starts it before all others")
+    assert (fake.jobs[job].required, fake.jobs[job].licenses, fake.jobs[job].comment) == ((), "", "")
+
+
+def test_a_pin_that_takes_a_jobs_priority_is_taken_back_with_it() -> None:
+    """Slurm finds a pin that breaks a rule of its topology: BadConstraints, priority 0 (24.05 and later)."""
+    fake = FakeSlurm(nodes={"n0": "idle"})
+    fake.submit(1)
+    loop = loop_on(fake)
+    assert loop.one_pass().outcome == "done"
+    (job,) = fake.jobs.values()
+    job.breaks_rules, job.priority = True, 0
+    assert loop.one_pass().outcome == "done"
+    (action,) = fake.events("done")[-1:]
+    assert (action["kind"], action["why"]) == ("hand over", "Slurm holds it (BadConstraints)")
+    assert fake.sent[-1] == ("release", "1")
+    assert (job.required, job.licenses, job.priority) == ((), "", 100)
+    fake.tick()
+    assert job.state == "RUNNING"
+
+
+def test_what_26_05_adds_to_a_reason_is_said() -> None:
+    fake = FakeSlurm(nodes={"n0": "idle"})
+    fake.submit(1)
+
+    def ask(command: Command) -> bytes:
+        answer = fake.ask(command)
+        if command != ("squeue", "--json"):
+            return answer
+        document = json.loads(answer)
+        text = "No suitable topology unit found for segment"
+        document["jobs"][0] |= {"state_reason": "Resources", "state_description": text}
+        return json.dumps(document).encode()
+
+    loop = loop_on(fake, ask=ask)
+    assert loop.one_pass().outcome == "done"
+    fake.now += 61
+    assert loop.one_pass().outcome == "done"
+    (action,) = [line for line in fake.events("intend") if line["kind"] == "unpin"]
+    reason = "Resources: No suitable topology unit found for segment"
+    assert action["why"] == f"it did not start within 60 s ({reason})"

@@ -56,6 +56,8 @@ class FakeJob:
     state: str = "PENDING"
     min_cpus: int = 1
     required: tuple[str, ...] = ()
+    #: Slurm found that its required nodes break a rule, and took its priority.
+    breaks_rules: bool = False
     comment: str = ""
     own_comment: str = ""
     reservation: str = ""
@@ -284,6 +286,8 @@ class FakeSlurm:
     def _do(self, words: Words) -> str:
         values = dict(word.partition("=")[::2] for word in words[1:] if "=" in word)
         name = values.get("ReservationName", "")
+        if words[0] == "release":
+            values = {"JobId": words[1], "Priority": "100"}
         if "JobId" in values:
             return self.update(values)
         if words[0] == "create":
@@ -345,6 +349,8 @@ class FakeSlurm:
         if "ReqNodeList" in values:
             job.required = required
         job.is_updated = True
+        if "Priority" in values:
+            job.breaks_rules, job.priority = False, int(values["Priority"])
         job.licenses = values.get("Licenses", job.licenses)
         job.comment = values.get("AdminComment", job.comment)
         job.own_comment = values.get("Comment", job.own_comment)
@@ -365,7 +371,7 @@ class FakeSlurm:
     def reason(self, job: FakeJob) -> str:
         """Return why a waiting job waits."""
         if job.priority == 0:
-            return "JobHeldUser"
+            return "BadConstraints" if job.breaks_rules else "JobHeldUser"
         if job.is_updated:
             return "None"
         if job.dependency:

@@ -41,7 +41,7 @@ class Changing:
             name = pick.choice(["priority", "time_limit", "licenses", "state_reason", "features"])
             job[name] = other.get(name)
         job = pick.choice(self.jobs["jobs"])
-        change = pick.randrange(7)
+        change = pick.randrange(9)
         if change == 0:
             job["priority"], job["eligible_time"] = 0, int(self.now + 30)
         elif change == 1:
@@ -54,6 +54,12 @@ class Changing:
             self.accounts = pick.choice(["ALL", "nobody"])
         elif change == 5:
             self.detail = self.detail.replace("Switches=0", "Switches=1", 1)
+        elif change == 6:
+            # 26.05 may take memory from a job that runs.
+            for held in (job.get("job_resources") or {}).get("allocated_nodes", ()):
+                held["memory_allocated"] //= 2
+        elif change == 7:
+            pick.choice(self.nodes["nodes"])["active_features"] = pick.choice(["", "fast"])
         self.now += 20
 
     def sources(self) -> SlurmSources:

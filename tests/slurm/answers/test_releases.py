@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import runpy
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,6 +106,73 @@ def test_what_no_member_of_a_request_says(release: str) -> None:
     if release >= "25.11":
         assert jobs["10"].unsupported == ("--requeue=expedite",)
         assert jobs["11"].unsupported == ("it starts again before all others (EXPEDITING)",)
+
+
+def edited(release: str, edit: Callable[[Any, Any], None]) -> Snapshot:
+    """Return what is read where jobs and nodes of a release are edited."""
+    made = sources(release)
+    jobs, nodes = json.loads(made.jobs.content), json.loads(made.nodes.content)
+    edit(jobs, nodes)
+    written = [
+        SlurmText(name=name, content=json.dumps(d).encode()) for name, d in (("j", jobs), ("n", nodes))
+    ]
+    return import_slurm(replace(made, jobs=written[0], nodes=written[1]), gate="auction")[0]
+
+
+def test_members_that_nobody_knows_are_noted_once() -> None:
+    def edit(jobs: Any, nodes: Any) -> None:
+        jobs["meta"] = {"slurm": {"release": "27.05.1"}}
+        for job in jobs["jobs"]:
+            job |= {"quantum": 3, "flags": [*job["flags"], "FLY"]}
+        for node in nodes["nodes"]:
+            node["wings"] = []
+
+    snapshot = edited("26.05", edit)
+    said = [note for note in snapshot.notes if "not known here" in note or "newer than" in note]
+    assert said == [
+        "members of nodes that are not known here are not read: wings",
+        (
+            "Slurm 27.05.1 is newer than 26.05, the newest whose answers are known: "
+            "they are read where their shapes are known"
+        ),
+        "members of jobs that are not known here are not read: quantum",
+        "flags of jobs that are not known here are not read: FLY",
+    ]
+    assert said[0] in snapshot.unread
+    assert said[3] in snapshot.unread
+
+
+@pytest.mark.parametrize(("release", "suffix"), FORMS)
+def test_nothing_of_a_known_release_is_unknown(release: str, suffix: str) -> None:
+    assert not any("not known here" in note for note in read(release, suffix).notes)
+
+
+def test_numbers_of_the_complex_form() -> None:
+    """DataParserParameters or ``+complex`` write null, "Infinity" and bare numbers."""
+
+    def edit(jobs: Any, _: Any) -> None:
+        for name in ("priority", "cpus", "tasks", "max_nodes", "memory_per_cpu", "array_task_id"):
+            number = jobs["jobs"][0][name]
+            jobs["jobs"][0][name] = number["number"] if number["set"] else None
+        jobs["jobs"][0]["time_limit"] = "Infinity"
+
+    one, other = by_id(edited("25.11", edit))["1"], by_id(read("25.11"))["1"]
+    assert one == replace(other, time_limit_s=None)
+
+
+def test_a_feature_that_takes_a_reboot_is_slurms_to_give() -> None:
+    def edit(jobs: Any, nodes: Any) -> None:
+        for node in nodes["nodes"]:
+            node |= {"features": ["snc4", "flat", "big"], "active_features": ["flat"]}
+        nodes["nodes"][0]["active_features"] = ["big"]
+        for job, features in zip(jobs["jobs"], ("snc4", "flat&big", "gone"), strict=False):
+            job["features"] = features
+
+    jobs = by_id(edited("25.11", edit))
+    assert jobs["1"].unsupported == ("the feature snc4, which Slurm gives nodes by a reboot",)
+    assert jobs["1"].request.features == {"snc4"}
+    assert not jobs["2"].unsupported
+    assert not any("reboot" in text for text in jobs["3"].unsupported)
 
 
 @pytest.mark.parametrize("release", RELEASES)
