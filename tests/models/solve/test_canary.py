@@ -19,7 +19,8 @@ INF = float("inf")
 #: Values, lower, upper.
 Row = tuple[list[float], float, float]
 #: Name -> objective to minimise, rows (values, lower, upper), upper bounds from 0, integer columns, optimum.
-#: HiGHS 1.14.0 reported 15, 76 and 11 as the optima of the first three.
+#: HiGHS 1.14.0 ended optimal at 15, 80, 2, 13 and 200.01: the models of its issues 3043, 3002, 2957 and 3073,
+#: and of linopy's 651, with lower bounds moved to 0.
 PROGRAMS: dict[str, tuple[list[float], list[Row], list[float], list[int], float]] = {
     "a continuous column stuffs a row": ([2, 3], [([1, 1], 4.5, INF)], [10, 10], [1], 9.0),
     # y from −1 to 1 is y' − 1.
@@ -32,6 +33,16 @@ PROGRAMS: dict[str, tuple[list[float], list[Row], list[float], list[int], float]
     ),
     # y from 9 on is y' + 9.
     "binaries beside a bound": ([2, 1], [([2, 1], 1, INF)], [1, 1000], [0], 1.0),
+    # y from 8 on is y' + 8.
+    "a fraction on the right": ([1, 2], [([1, 1], 12.1, INF)], [20, 12], [0], 12.2),
+    # t, at least |x|, is not negative.
+    "a gap that costs": (
+        [100, 0.01, 0],
+        [([1, 0, 1], 3, 3), ([0, -1, 1], -INF, 0), ([0, -1, -1], -INF, 0), ([0, 0, 1], 0.45, 3)],
+        [1000, 1000, 1000],
+        [2],
+        0.03,
+    ),
 }
 
 
