@@ -20,6 +20,7 @@ EXAMPLES = {
     "days.swf": "log: 600 jobs on 128 processors, made up",
     "history.txt.gz": "history: a week of an invented site, as sacct prints it, and its nodes",
     "history-nodes.txt": "",
+    "shadow.jsonl.gz": "log of a shadow: a day of an invented cluster, for slurm report",
     "own_policy.py": "a policy of your own for simulate --policy",
     "adaptive_jacobi.py": "programs that grow and shrink while they run, under a live iScheduler",
     "adaptive/__init__.py": "",
