@@ -116,7 +116,7 @@ class StepOptions(StepRecord):
     def _check_backfilled(self) -> None:
         """Refuse what would not start every job that it could."""
         if self.award_alone:
-            raise OptionError("promise: backfill starts jobs beside the award, award_alone starts none")
+            raise OptionError("promise: backfill starts jobs next to the award, award_alone starts none")
         if self.balance:
             raise OptionError("promise: backfill starts jobs by priority, a balance by their shapes")
         if self.weights == "paper":

@@ -78,7 +78,7 @@ class ValueOptions:
     #: none ignores what jobs were promised (Job.promised_start); else nothing starts that would put them off.
     promise: Option[str | None] = _option(
         "Which starts the scheduler guarantees to waiting jobs. backfill: each job that plain backfilling "
-        "starts now starts now. plan: no job starts later than in a plan of the queue. A duration (15m, "
+        "starts now is started. plan: no job starts later than in a plan of the queue. A duration (15m, "
         "2d): no job starts later than in that plan, or than this long after its submission, if that is "
         "later. auto: a duration from the log's past waits. none: no guarantee. A guarantee lasts as long "
         "as jobs keep their time limits and nodes stay up.",

@@ -38,7 +38,7 @@ def _parents(switches: Sequence[Switch], places: Collection[str]) -> dict[str, s
         for child in switch.switches:
             known(child, places, "switch", path)
             if child in parents:
-                raise InputError(f"{child!r} stands below {parents[child]!r} already", path=path)
+                raise InputError(f"{child!r} is below {parents[child]!r} already", path=path)
             parents[child] = switch.name
     return parents
 

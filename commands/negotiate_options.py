@@ -190,7 +190,7 @@ def _mix(options: dict[str, Any]) -> Changeability | None:
     if options["malleable"] is None:
         for name in ("moldable", "speedup"):
             if options[name]:
-                raise OptionError(f"--{name} needs --malleable: of which share of the jobs")
+                raise OptionError(f"--{name} needs --malleable: the share of the jobs")
         return None
     kind = JobKind.MOLDABLE if options["moldable"] else JobKind.MALLEABLE
     return Changeability(share=options["malleable"], kind=kind, speedup=options["speedup"] or LINEAR)

@@ -94,9 +94,7 @@ def _check_units(units: Sequence[Unit], member: str, *, may_be_empty: bool = Tru
             raise InputError("it has no node", path=f"{path}[{place}].nodes")
         for name in unit.nodes:
             if name in unit_of:
-                raise InputError(
-                    f"{name!r} stands in {unit_of[name]!r} already", path=f"{path}[{place}].nodes"
-                )
+                raise InputError(f"{name!r} is in {unit_of[name]!r} already", path=f"{path}[{place}].nodes")
             unit_of[name] = unit.name
 
 

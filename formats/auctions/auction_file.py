@@ -218,10 +218,10 @@ def parse_cats(content: bytes) -> AuctionFile:
                 names = _names(counts, path)
             continue
         if len(counts) < 2 or "goods" not in counts or "bids" not in counts:  # noqa: PLR2004 - dummy may lack
-            raise InputError("a bid stands before the counts of goods and bids", path=path)
+            raise InputError("a bid comes before the counts of goods and bids", path=path)
         number, bid = _cats_bid(words, names, path)
         if numbers.setdefault(number, line) != line:
-            raise InputError(f"bid {number} stands on line {numbers[number]} already", path=path)
+            raise InputError(f"bid {number} is on line {numbers[number]} already", path=path)
         bids.append(bid)
     missing = [name for name in ("goods", "bids") if name not in counts]
     if missing:

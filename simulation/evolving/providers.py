@@ -38,7 +38,7 @@ class NodeCores:
                 held[node] = count
                 cores -= count
         if cores:
-            raise AwardError(f"{cores} cores are given that nobody has")
+            raise AwardError(f"{cores} cores are given that no job holds")
         self.hold(held)
         return held
 

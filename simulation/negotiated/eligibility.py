@@ -126,7 +126,7 @@ class PartitionNodes:
             isinstance(demand, Demand) and place_alone(demand, self._columns, self._topology) is not None
             for demand in demands
         ):
-            raise InputError(f"no {least} nodes that it may use stand below so few", path="max_switches")
+            raise InputError(f"no {least} nodes that it may use are below so few", path="max_switches")
         self._could_start.add(key)
 
     def share(self, job: Job, members: Sequence[Node], least: int) -> Fraction:

@@ -278,7 +278,7 @@ def _machine(workload: ClusterWorkload, nodes: int | None) -> _Machine:
     for node in usable:
         mine = {*node.partitions, *(name for name, members in added.items() if node.name in members)}
         if len(mine) > 1:
-            raise InputError(f"{node.name!r} stands in several partitions", path="nodes")
+            raise InputError(f"{node.name!r} is in several partitions", path="nodes")
         names.setdefault(min(mine, default=""), []).append(node)
     return _Machine(
         names=tuple(node.name for members in names.values() for node in members),

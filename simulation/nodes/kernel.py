@@ -254,7 +254,7 @@ class _NodeSystem:
         listed = Counter([*self.run.played, *self.run.never, *self.run.lost])
         for number, arriving in enumerate(self._jobs):
             if listed[number] != 1:
-                raise AwardError(f"job {arriving.job.id} stands in {listed[number]} lists of a finished run")
+                raise AwardError(f"job {arriving.job.id} is in {listed[number]} lists of a finished run")
         if self._ended != self.run.played.keys():
             raise AwardError("jobs count as done that did not end")
 

@@ -50,7 +50,7 @@ class TraceModel:
 
     def __post_init__(self) -> None:
         if len(self.hours) != HOURS or min(self.hours) < 0 or not 0 < sum(self.hours) < float("inf"):
-            raise InputError("not 24 rates from 0 on, of which one is above", path="hours")
+            raise InputError("not 24 rates from 0 on with one above", path="hours")
         if not self.sizes or min(self.sizes) < 1 or min(self.sizes.values()) < 0:
             raise InputError("no shares from 0 on of sizes from 1 on", path="sizes")
         if not 0 < sum(self.sizes.values()) < float("inf"):

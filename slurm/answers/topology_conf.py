@@ -124,7 +124,7 @@ def _check_repeats(lines: list[SwitchLine]) -> None:
                 raise InputError(f"{what} {name!r} stands at {first} already", path=line.path)
         for child in line.switches:
             if (first := parents.setdefault(child, line.name)) != line.name:
-                raise InputError(f"switch {child!r} stands below {first!r} already", path=line.path)
+                raise InputError(f"switch {child!r} is below {first!r} already", path=line.path)
     _check_loops(lines, parents)
 
 

@@ -104,7 +104,10 @@ REFUSED = [
         "--on-timeout: aucsched3 makes greedy awards",
     ),
     ("--policy aucsched2 --balance --on-timeout halve", "--on-timeout: aucsched2 makes greedy awards"),
-    ("--policy aucsched2 --award-alone --promise backfill", "promise: backfill starts jobs beside the award"),
+    (
+        "--policy aucsched2 --award-alone --promise backfill",
+        "promise: backfill starts jobs next to the award",
+    ),
     ("--policy easy --award-alone", "--award-alone needs --policy ipsched or"),
     ("--policy aucsched2 --strategy greedy --work-limit 5", "work_limit: strategy greedy reaches no limit"),
     ("--policy ipsched --max-bids 5", "--max-bids needs --policy aucsched1 or aucsched2 or aucsched3"),

@@ -333,7 +333,7 @@ BAD_TEXTS = {
         "SwitchName=a Nodes=n01\nSwitchName=b Nodes=n01\n": "line 2: node 'n01' stands at line 1 already",
         "SwitchName=a Nodes=n01\nSwitchName=a Nodes=n02\n": "line 2: switch 'a' stands at line 1 already",
         "SwitchName=a Nodes=n01\nSwitchName=b Switches=a\nSwitchName=c Switches=a\n": (
-            "line 3: switch 'a' stands below 'b' already"
+            "line 3: switch 'a' is below 'b' already"
         ),
     },
     "job_detail": {

@@ -165,7 +165,7 @@ def test_a_type_that_is_not_named_is_one_type_for_all_nodes() -> None:
 def test_what_no_idle_machine_holds_is_refused() -> None:
     request = Request(nodes=Span.exactly(4), cores_per_node=1, max_switches=1)
     job = ArrivingJob(job=Job(id="a", priority=1, request=request), arrival_s=0.0, run_time_s=10.0)
-    with pytest.raises(InputError, match="no 4 nodes that it may use stand below so few"):
+    with pytest.raises(InputError, match="no 4 nodes that it may use are below so few"):
         play_of(workload([job]), None)
 
 
