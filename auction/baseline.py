@@ -47,7 +47,7 @@ def first_fit_by_priority(snapshot: Snapshot, window: int, reserve: int = 0) -> 
             plain backfill.
     """
     state = state_of(snapshot)
-    queue = queue_of(snapshot, state.columns, StepOptions(window=window))
+    queue = queue_of(snapshot, state.reader, StepOptions(window=window))
     fit = FirstFitPlacer(state.columns, state.topology)
     starts = backfilled(queue.window, fit, StepReservations(state, reserve, later_only=True))
     names = state.columns.names

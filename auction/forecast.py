@@ -13,7 +13,6 @@ from math import inf
 
 import numpy as np
 
-from ..bidgen.candidates import FreeView
 from ..bidgen.generate import place_alone
 from ..cluster.jobs import Job
 from ..cluster.resources.allocation import Allocation, StartingJob, add_allocation, allocation_of_resources
@@ -243,9 +242,7 @@ class Forecast:
         if state.reread is not None:
             known = state.is_timed or step > 0
             demand = state.reread(job, columns, self.times[step] if known else None, honour)
-        if demand is None or not FreeView(columns, columns.free).could_hold(demand):
-            return None
-        return place_alone(demand, columns, state.topology, self._is_over)
+        return None if demand is None else place_alone(demand, columns, state.topology, (), self._is_over)
 
 
 def _added(counts: IntArray, node: IntArray, amount: IntArray) -> IntArray:

@@ -14,7 +14,6 @@ from types import MappingProxyType
 from ..cluster.errors import InputError
 from ..cluster.holds import hold_words, is_held, may_start
 from ..cluster.jobs import Job
-from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand, DemandReader, Ineligible
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
@@ -49,7 +48,7 @@ def in_order(jobs: tuple[Job, ...]) -> tuple[Job, ...]:
 
 def queue_of(
     snapshot: Snapshot,
-    columns: Columns,
+    reader: DemandReader,
     options: StepOptions,
     aside: Mapping[str, Refusal] = MappingProxyType({}),
 ) -> Queue:
@@ -58,7 +57,6 @@ def queue_of(
     Nor do those ``aside``, by id: they made a step fail.
     """
     size = options.window
-    reader = DemandReader(snapshot, columns)
     worth = {job.id: job for job in snapshot.jobs}
     if options.objective == "response":
         # A held job stays held: its priority is 0.

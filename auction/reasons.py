@@ -8,20 +8,18 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from ..bidgen.candidates import GuardedViews
 from ..bidgen.families.registry import words_of
-from ..bidgen.first_fit import FirstFitPlacer
-from ..bidgen.generate import BidOptions, generate_bids
+from ..bidgen.generate import BidOptions, generate_bids, place_alone
 from ..cluster.resources.capacity import BoolArray, IntArray, Resource
 from ..cluster.resources.columns import Columns
-from ..cluster.resources.demand import Demand, DemandReader
+from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from ..cluster.schedule import Reason, Refusal
-from ..cluster.snapshot import Snapshot
 from ..cluster.text import plural
 from ..formats.hostlist import fold
 from .ledger import FreeState, Short, what_is_left
 from .queue import Queue
+from .state import SnapshotState
 from .step_pass import Decision
 
 #: How many names a sentence lists before it says how many more there are.
@@ -29,13 +27,13 @@ _LISTED = 8
 
 
 def refusals(
-    snapshot: Snapshot, queue: Queue, decision: Decision, is_over: Callable[[], bool]
+    state: SnapshotState, queue: Queue, decision: Decision, is_over: Callable[[], bool]
 ) -> Iterator[Refusal]:
     """Yield every job that does not start, in queue order, with the reason.
 
     Once ``is_over`` says that the step's time is up, nodesets for a job are looked for by first-fit only.
     """
-    losers = _losers(snapshot, queue, decision, is_over)
+    losers = _losers(state, queue, decision, is_over)
     winners = {start.demand.job.id for start in decision.starts}
     for job in queue.jobs:
         if job.id in winners:
@@ -46,11 +44,11 @@ def refusals(
 
 
 def _losers(
-    snapshot: Snapshot, queue: Queue, decision: Decision, is_over: Callable[[], bool]
+    state: SnapshotState, queue: Queue, decision: Decision, is_over: Callable[[], bool]
 ) -> dict[str, Refusal]:
     winners = {start.demand.job.id for start in decision.starts}
     size = len(decision.window) if decision.best is None else decision.best.size
-    explainer = _Explainer(snapshot, decision, is_over)
+    explainer = _Explainer(state, decision, is_over)
     found: dict[str, Refusal] = {}
     for place, demand in enumerate(decision.window):
         if demand.job.id in winners:
@@ -72,9 +70,9 @@ def _losers(
 class _Explainer:
     """Finds what keeps a losing job from starting."""
 
-    def __init__(self, snapshot: Snapshot, decision: Decision, is_over: Callable[[], bool]) -> None:
+    def __init__(self, state: SnapshotState, decision: Decision, is_over: Callable[[], bool]) -> None:
         self._is_over = is_over
-        self._snapshot = snapshot
+        self._seen = state
         self._decision = decision
         self._cluster = decision.cluster
         self._holders: dict[Resource, tuple[IntArray, list[str]]] = {}
@@ -205,23 +203,16 @@ class _Explainer:
         return self._no_fit(demand, self._cluster.columns)
 
     def _fits_without_reservations(self, demand: Demand) -> bool:
-        if not self._snapshot.reservations:
+        if not self._seen.changes:
             return False
-        reader = DemandReader(self._snapshot, self._cluster.columns, honour_reservations=False)
-        again = reader.read(demand.job, 0)
-        if not isinstance(again, Demand):
-            return False
-        return self._can_bid(again, self._cluster.columns)
+        again = self._seen.reader.at(self._cluster.columns, None, honour_reservations=False).demand(
+            demand.job
+        )
+        return again is not None and self._can_bid(again, self._cluster.columns)
 
     def _can_bid(self, demand: Demand, columns: Columns, *guards: Guard) -> bool:
         """Return whether a job alone would have a bid if the given jobs keep their reservations."""
-        if not GuardedViews(columns, columns.free, guards).of(demand).could_hold(demand):
-            return False
-        topology, alone = self._cluster.topology, replace(demand, index=0)
-        if FirstFitPlacer(columns, topology, guards).place(alone) is not None:
-            return True
-        options = BidOptions(max_bids=1, max_bids_per_job=1)
-        return len(generate_bids((alone,), columns, topology, options, guards, self._is_over).table) > 0
+        return place_alone(demand, columns, self._cluster.topology, guards, self._is_over) is not None
 
     def _would_delay(self, guard: Guard) -> str:
         names = [self._cluster.columns.names[node] for node in guard.nodes.tolist()]
@@ -248,16 +239,8 @@ class _Explainer:
     def _asks_too_much(self, demand: Demand) -> str:
         """Return what a job asks for that the nodes it may ever use have not, whatever ends; else empty."""
         job, request = demand.job, demand.job.request
-        names = set(job.partition.split(",")) if job.partition else set()
-        listed = {node for one in self._snapshot.partitions if one.name in names for node in one.nodes}
-        cores = [
-            node.total.cores
-            for node in self._snapshot.nodes
-            if (not names or names & {*node.partitions} or node.name in listed)
-            and request.features <= node.features
-            and node.name not in request.excluded_nodes
-        ]
-        whose = f"partition {job.partition} has" if names else "there are"
+        cores = self._seen.columns.total.cores[self._seen.reader.described_by(job)].tolist()
+        whose = f"partition {job.partition} has" if job.partition else "there are"
         if request.features or request.excluded_nodes:
             whose = "the nodes that it may use have"
         if request.fewest_nodes > len(cores):

@@ -118,10 +118,22 @@ class StepState:
     reread: Reread | None = None
 
 
-def state_of(snapshot: Snapshot) -> StepState:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SnapshotState(StepState):
+    """The state of a snapshot; ``reader`` reads what its jobs ask for."""
+
+    reader: DemandReader
+
+
+def state_of(snapshot: Snapshot) -> SnapshotState:
     """Return a snapshot's cluster as a state."""
     columns = columns_of(snapshot)
-    return StepState(
+    reader = DemandReader(snapshot, columns)
+
+    def reread(job: Job, later: Columns, time: float | None, honour: bool) -> Demand | None:
+        return reader.at(later, time, honour_reservations=honour).demand(job)
+
+    return SnapshotState(
         columns=columns,
         topology=topology_of(snapshot),
         now=snapshot.time or 0.0,
@@ -129,24 +141,11 @@ def state_of(snapshot: Snapshot) -> StepState:
         holds=Holds(_hold(running, columns) for running in snapshot.running),
         comes_back=np.array([node.state in _COMES_BACK for node in snapshot.nodes], np.bool_),
         changes=tuple(entry.end for entry in snapshot.reservations),
-        reread=lambda job, later, time, honour: _reread(snapshot, job, later, time, honour=honour),
+        reread=reread,
+        reader=reader,
     )
 
 
 def _hold(running: RunningJob, columns: Columns) -> Hold:
     end = inf if running.end_time is None else running.end_time
     return Hold(end=end, allocation=allocation_of_resources(running.nodes, columns))
-
-
-def _reread(
-    snapshot: Snapshot, job: Job, columns: Columns, time: float | None, *, honour: bool
-) -> Demand | None:
-    """Return what a job asks for on columns as they will be at a time."""
-    cluster = Snapshot(
-        nodes=snapshot.nodes,
-        time=time,
-        partitions=snapshot.partitions,
-        reservations=snapshot.reservations,
-    )
-    demand = DemandReader(cluster, columns, honour_reservations=honour).read(job, 0)
-    return demand if isinstance(demand, Demand) else None

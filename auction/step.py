@@ -16,7 +16,6 @@ import numpy as np
 from ..bidgen.table import allocation_of_bid
 from ..cluster.errors import AwardError, InputError, OptionError, SolverError
 from ..cluster.keywords import checked, with_keywords
-from ..cluster.nodes import Resources
 from ..cluster.option_fields import Option
 from ..cluster.option_table import StepKeywords
 from ..cluster.promises import BACKFILL, NONE, PLAN
@@ -40,7 +39,7 @@ from ..models.search.compiled_search import load_within
 from ..models.search.operators import FEW_BIDS
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
-from .attempt import AttemptResult, attempt
+from .attempt import AttemptResult
 from .check import AwardChecker, check_schedule
 from .decide import decide
 from .ledger import Cluster
@@ -48,7 +47,7 @@ from .options import StepOptions, options_with_preset
 from .placements import bound_over_placements
 from .queue import Queue, queue_of, set_aside
 from .reasons import refusals
-from .state import StepState, state_of
+from .state import SnapshotState, StepState, state_of
 from .step_pass import Decision
 
 #: Seconds that a bound over all placements may take at least: it takes some hundredths of one.
@@ -165,10 +164,10 @@ def take_step(snapshot: Snapshot, options: StepOptions, window: int | None = Non
     state = state_of(snapshot)
     aside: dict[str, Refusal] = {}
     while True:
-        queue = queue_of(snapshot, state.columns, looked_at, aside)
+        queue = queue_of(snapshot, state.reader, looked_at, aside)
         try:
             decision = decide(state, queue.waiting, options, window=size)
-            result = _schedule(snapshot, queue, decision, options, began)
+            result = _schedule(state, queue, decision, options, began)
             check_schedule(snapshot, result)
         except ENDS_THE_STEP:
             raise
@@ -182,7 +181,7 @@ def take_step(snapshot: Snapshot, options: StepOptions, window: int | None = Non
 
 
 def _schedule(
-    snapshot: Snapshot, queue: Queue, decision: Decision, options: StepOptions, began: float
+    state: SnapshotState, queue: Queue, decision: Decision, options: StepOptions, began: float
 ) -> Schedule:
     best, attempts, discarded = decision.best, decision.attempts, decision.discarded
     awards = () if best is None or discarded else _awards(best, decision.cluster)
@@ -192,9 +191,7 @@ def _schedule(
         status=_status(decision),
         objective=_objective(decision, options, NO_LIMIT_S if end is None else end - options.clock()),
         started=awards,
-        pending=tuple(
-            refusals(snapshot, queue, decision, lambda: end is not None and options.clock() >= end)
-        ),
+        pending=tuple(refusals(state, queue, decision, lambda: end is not None and options.clock() >= end)),
         window=len(decision.window) if best is None else best.size,
         next_window=decision.next_window,
         attempts=tuple(_reported(one) for one in attempts),
@@ -209,25 +206,13 @@ def _awards(best: AttemptResult, cluster: Cluster) -> tuple[Award, ...]:
 
 def _award(best: AttemptResult, bid: int, cluster: Cluster) -> Award:
     table = best.table
-    entries = table.entries(bid)
     demand = table.demands[int(table.job[bid])]
-    counts_memory = demand.counts_memory and table.memory is not None
-    memory = table.memory[entries].tolist() if counts_memory and table.memory is not None else None
-    cores = table.cores[entries].tolist()
-    gres = {kind: counts[entries].tolist() for kind, counts in table.gres.items() if counts[entries].any()}
-    nodes = {
-        cluster.columns.names[node]: Resources(
-            cores=cores[place],
-            memory_mib=None if memory is None else memory[place],
-            gres={kind: counts[place] for kind, counts in gres.items() if counts[place]},
-        )
-        for place, node in enumerate(table.node[entries].tolist())
-    }
     summary = BidSummary(
         bid_class=_CLASSES[int(table.bid_class[bid])],
         level=None if cluster.topology.is_linear else int(table.level[bid]),
         preference=None if best.preference is None else float(best.preference[bid]),
     )
+    nodes = resources_of(demand, allocation_of_bid(table, bid), cluster.columns.names)
     return Award(job=demand.job.id, nodes=nodes, bid=summary)
 
 
@@ -324,20 +309,24 @@ def failing_job(
     """
     if isinstance(error, AwardError) and error.job in {demand.job.id for demand in window}:
         return set_aside(str(error.job), error)
-    alone = replace(options, export="", work_limit=None if options.is_greedy else 0)
+    # Beside nothing: no reservation, promise or balance, and no limit of time.
+    alone = replace(
+        options,
+        strategy="greedy" if options.is_greedy else options.strategy,
+        work_limit=None if options.is_greedy else 0,
+        time_limit_s=None,
+        promise="none",
+        reserve=0,
+        balance=False,
+        export="",
+    )
     for demand in window:
         try:
-            _try_alone(state, demand, alone, checker)
+            for start in decide(state, (demand,), alone, window=1).starts:
+                held = resources_of(start.demand, start.allocation, state.columns.names)
+                checker.check(start.demand.job, held)
         except ENDS_THE_STEP:
             raise
         except Exception as found:  # noqa: BLE001 - whatever it is, it is this job's
             return set_aside(demand.job.id, found)
     return None
-
-
-def _try_alone(state: StepState, demand: Demand, options: StepOptions, checker: AwardChecker) -> None:
-    cluster = Cluster(columns=state.columns, topology=state.topology)
-    found = attempt((replace(demand, index=0),), cluster, options, size=1, deadline=None)
-    for bid in found.chosen.tolist():
-        held = resources_of(demand, allocation_of_bid(found.table, bid), state.columns.names)
-        checker.check(demand.job, held)

@@ -126,7 +126,9 @@ def _program_of(kind: str, snapshot: Snapshot) -> tuple[BidTable, Model, IntArra
     state_now = state_of(snapshot)
     columns, topology = state_now.columns, state_now.topology
     cluster = Cluster(columns=columns, topology=topology)
-    window, others = bidders(state_now, queue_of(snapshot, columns, options).window, options.reservations)
+    window, others = bidders(
+        state_now, queue_of(snapshot, state_now.reader, options).window, options.reservations
+    )
     bids = bids_of_step(window, cluster, options, None, others)
     _, begin = starts_of(bids, cluster, options)
     return bids.table, state(bids.table, cluster, options), begin

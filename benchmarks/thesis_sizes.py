@@ -44,11 +44,12 @@ def sizes_of(snapshot: Snapshot, model: str) -> Sizes:
     from aucsched.auction.strategies import bid_options, state
     from aucsched.bidgen.families.registry import columns_of
     from aucsched.bidgen.generate import generate_bids
+    from aucsched.cluster.resources.demand import DemandReader
     from aucsched.topology.tree import topology_of
 
     options = options_with_preset({"preset": "paper", "model": model})
     columns, topology = columns_of(snapshot), topology_of(snapshot)
-    window = queue_of(snapshot, columns, options).window
+    window = queue_of(snapshot, DemandReader(snapshot, columns), options).window
     table = generate_bids(window, columns, topology, bid_options(options)).table
     program = state(table, Cluster(columns=columns, topology=topology), options).program
     jobs, nodes = len(window), len(columns.names)

@@ -209,19 +209,37 @@ def first_fit_bids(
 
 
 def place_alone(
-    demand: Demand, columns: Columns, topology: Topology, is_over: Callable[[], bool] | None = None
+    demand: Demand,
+    columns: Columns,
+    topology: Topology,
+    guards: tuple[Guard, ...] = (),
+    is_over: Callable[[], bool] | None = None,
 ) -> Allocation | None:
     """Return where a job could start on what is free if nothing else did, None when it fits nowhere.
 
-    Once ``is_over`` says that there is no more time, only first-fit looks.
+    It delays no guarded reservation. Once ``is_over`` says that there is no more time, only first-fit looks.
     """
-    placement = FirstFitPlacer(columns, topology).place(demand)
+    if not GuardedViews(columns, columns.free, guards).of(demand).could_hold(demand):
+        return None
+    placement = FirstFitPlacer(columns, topology, guards).place(demand)
     if placement is not None:
         return placement.allocation()
+    if _is_settled(demand):
+        return None
     # The auction also bids on nodes that first-fit does not look at together.
-    options = BidOptions(max_bids=1, max_bids_per_job=1)
-    table = generate_bids((replace(demand, index=0),), columns, topology, options, is_over=is_over).table
+    options, alone = BidOptions(max_bids=1, max_bids_per_job=1), (replace(demand, index=0),)
+    table = generate_bids(alone, columns, topology, options, guards, is_over).table
     return allocation_of_bid(table, 0) if len(table) else None
+
+
+def _is_settled(demand: Demand) -> bool:
+    """Return whether what first-fit does not place fits nowhere: it has looked at every node set."""
+    if demand.job.limits_by_nodes_s or any(variant.gres_total for variant in demand.variants):
+        return False
+    if demand.contiguous:
+        return demand.max_switches is None
+    is_plain = demand.max_switches is None and not len(demand.required)
+    return is_plain and demand.units_per_node is not None
 
 
 class _Generator:

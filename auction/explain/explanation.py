@@ -181,8 +181,8 @@ def _quote(snapshot: Snapshot, job: Job, award: Award | None, market: Market | N
         return None
     if award is not None and job.id in market.prices_paid:
         return market.paid(job, award)
-    demand = DemandReader(snapshot, market.cluster.columns).read(job, 0)
-    if not isinstance(demand, Demand):
+    demand = DemandReader(snapshot, market.cluster.columns).demand(job)
+    if demand is None:
         return None
     return market.quote(demand) or market.quote_alone(demand)
 
@@ -211,11 +211,9 @@ def _groups(
 ) -> Iterator[NodeGroup]:
     """Sort the machine's nodes by what they are to the job: free for it, taken, held, reserved, closed."""
     columns = step.cluster.columns
-    demand, open_to_all = (
-        DemandReader(snapshot, columns, honour_reservations=honoured).read(job, 0)
-        for honoured in (True, False)
-    )
-    if not isinstance(demand, Demand) or not isinstance(open_to_all, Demand):
+    reader = DemandReader(snapshot, columns)
+    demand, open_to_all = reader.demand(job), reader.at(columns, None, honour_reservations=False).demand(job)
+    if demand is None or open_to_all is None:
         return
     eligible, unreserved = _eligible(demand), _eligible(open_to_all)
     before = _usable(demand, columns.free, columns)

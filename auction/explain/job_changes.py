@@ -16,8 +16,7 @@ import numpy as np
 
 from ...bidgen.candidates import gres_choices, units_of, usable
 from ...bidgen.families.registry import columns_of
-from ...bidgen.first_fit import FirstFitPlacer
-from ...bidgen.generate import BidOptions, generate_bids
+from ...bidgen.generate import place_alone
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job
 from ...cluster.resources.allocation import add_allocation, allocation_of_resources
@@ -86,20 +85,11 @@ class FreeRoom:
 
     def nodes_for(self, job: Job) -> tuple[str, ...]:
         """Return the nodes on which a job would start, in snapshot order; none when it fits nowhere."""
-        demand = self._reader.read(job, 0)
-        if not isinstance(demand, Demand):
+        demand = self._reader.demand(job)
+        if demand is None or not any(self._could_hold(demand, variant) for variant in demand.variants):
             return ()
-        if not any(self._could_hold(demand, variant) for variant in demand.variants):
-            return ()
-        placement = FirstFitPlacer(self.columns, self.topology, self.guards).place(demand)
-        if placement is not None:
-            return self._names(placement.nodes.tolist())
-        if _is_settled(demand):
-            return ()
-        # The auction also bids on nodes that first-fit does not look at together.
-        options = BidOptions(max_bids=1, max_bids_per_job=1)
-        table = generate_bids((demand,), self.columns, self.topology, options, self.guards).table
-        return self._names(table.node[table.entries(0)].tolist()) if len(table) else ()
+        found = place_alone(demand, self.columns, self.topology, self.guards)
+        return () if found is None else tuple(self.columns.names[node] for node in found.nodes.tolist())
 
     def _could_hold(self, demand: Demand, variant: Variant) -> bool:
         """Return whether the nodes it may use, on as many leaf switches, are enough: no search when not."""
@@ -117,9 +107,6 @@ class FreeRoom:
             if of_leaves[:most].sum() < needed:
                 return False
         return True
-
-    def _names(self, nodes: list[int]) -> tuple[str, ...]:
-        return tuple(self.columns.names[node] for node in sorted(nodes))
 
 
 def _beside(columns: Columns, awards: list[Award], jobs: dict[str, Job]) -> Columns:
@@ -148,16 +135,6 @@ def _room_left(guard: Guard, columns: Columns, awards: list[Award], jobs: dict[s
 def _subtract(room: Capacity, place: int, cores: int, memory: int) -> None:
     room.cores[place] -= cores
     room.memory[place] -= memory
-
-
-def _is_settled(demand: Demand) -> bool:
-    """Return whether what first-fit does not place fits nowhere: it has looked at every node set."""
-    if any(variant.gres_total for variant in demand.variants):
-        return False
-    if demand.contiguous:
-        return demand.max_switches is None
-    is_plain = demand.max_switches is None and not len(demand.required)
-    return is_plain and demand.units_per_node is not None
 
 
 class _Search:

@@ -14,7 +14,6 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
-from ...bidgen.families.registry import columns_of
 from ...bidgen.generate import place_alone
 from ...cluster.errors import InputError
 from ...cluster.keywords import of_type
@@ -27,7 +26,6 @@ from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular, chart
 from ...cluster.text import plural
 from ...formats.native.read import snapshot_of
-from ...topology.tree import topology_of
 from ..forecast import Forecast
 from ..options import StepOptions
 from ..queue import queue_of
@@ -158,7 +156,7 @@ def make_plan(
     now = snapshot.time or 0.0
     planner = Planner(snapshot)
     size = len(snapshot.jobs) if jobs is None else jobs
-    queue = queue_of(snapshot, planner.columns, StepOptions(window=max(size, 1)))
+    queue = queue_of(snapshot, planner.reader, StepOptions(window=max(size, 1)))
     planned: dict[str, PlannedJob] = {}
     for done, demand in enumerate(queue.window):
         found = planner.plan(demand)
@@ -214,10 +212,10 @@ class Planner:
 
     def __init__(self, snapshot: Snapshot) -> None:
         snapshot = _with_ends_to_come(snapshot, snapshot.time or 0.0)
-        self._snapshot = replace(snapshot, jobs=(), running=())
-        self._topology = topology_of(snapshot)
-        self.columns = columns_of(snapshot)
-        self._timeline = ClusterTimeline(Forecast(state_of(snapshot)), self.columns, snapshot.running)
+        state = state_of(snapshot)
+        self._topology, self.columns, self.reader = state.topology, state.columns, state.reader
+        self._has_reservations = bool(state.changes)
+        self._timeline = ClusterTimeline(Forecast(state), self.columns, snapshot.running)
         # Jobs that ask alike start in the order in which they are planned: nothing is ever given back.
         self._earliest: dict[str, float] = {}
         self._readers: dict[tuple[float | None, bytes], DemandReader] = {}
@@ -298,13 +296,11 @@ class Planner:
     def _read(self, demand: Demand, columns: Columns, time: float | None) -> Demand | None:
         """Return the demand on some nodes at a time; without a time, whatever is reserved."""
         # Without reservations no node's use depends on the time.
-        moment = time if self._snapshot.reservations or time is None else 0.0
+        moment = time if self._has_reservations or time is None else 0.0
         key = (moment, columns.takes_jobs.tobytes())
         if key not in self._readers:
-            if self._snapshot.reservations:
+            if self._has_reservations:
                 # Moments come and go: those of one job are not another's.
                 self._readers = {known: one for known, one in self._readers.items() if known[0] is None}
-            at = self._snapshot if time is None else replace(self._snapshot, time=time)
-            self._readers[key] = DemandReader(at, columns, honour_reservations=time is not None)
-        found = self._readers[key].read(demand.job, demand.index)
-        return found if isinstance(found, Demand) else None
+            self._readers[key] = self.reader.at(columns, time, honour_reservations=time is not None)
+        return self._readers[key].demand(demand.job, demand.index)

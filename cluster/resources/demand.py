@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from math import ceil, inf
 
 import numpy as np
 
 from ..jobs import Job, JobType, Request, Span
-from ..nodes import PartitionState, Reservation
+from ..nodes import Node, PartitionState, Reservation
 from ..schedule import Reason
 from ..snapshot import Snapshot
 from .capacity import BoolArray, IntArray
@@ -105,23 +106,33 @@ class DemandReader:
     """Turns jobs into demands; node masks that jobs have in common are computed once."""
 
     def __init__(self, snapshot: Snapshot, columns: Columns, *, honour_reservations: bool = True) -> None:
-        self._snapshot = snapshot
-        self._columns = columns
-        self._reservations = snapshot.reservations if honour_reservations else ()
+        self._all_reservations = snapshot.reservations
+        self._look(columns, snapshot.time, honours=honour_reservations)
         self._partitions = {partition.name: partition for partition in snapshot.partitions}
         self._masks: dict[frozenset[str], BoolArray] = {}
+        self._features = [node.features for node in snapshot.nodes]
+        self._partition_masks = self._members(snapshot.nodes)
+
+    def at(self, columns: Columns, time: float | None, *, honour_reservations: bool = True) -> DemandReader:
+        """Return a reader of the same cluster as it will be at a time; what is read of nodes is shared."""
+        later = copy(self)
+        later._look(columns, time, honours=honour_reservations)  # noqa: SLF001 - its own class
+        return later
+
+    def _look(self, columns: Columns, time: float | None, *, honours: bool) -> None:
+        """Read from now on what is asked of these columns at a time."""
+        self._columns, self._time = columns, time
+        self._reservations = self._all_reservations if honours else ()
         self._known: dict[object, tuple[Variant, ...] | str] = {}
         self._kinds_met: dict[object, int] = {}
-        self._features = [node.features for node in snapshot.nodes]
-        self._partition_masks = self._members()
 
-    def _members(self) -> dict[str, BoolArray]:
+    def _members(self, nodes: Iterable[Node]) -> dict[str, BoolArray]:
         members: dict[str, BoolArray] = {}
         count = len(self._columns.names)
-        for place, node in enumerate(self._snapshot.nodes):
+        for place, node in enumerate(nodes):
             for name in node.partitions:
                 members.setdefault(name, np.zeros(count, np.bool_))[place] = True
-        for partition in self._snapshot.partitions:
+        for partition in self._partitions.values():
             mask = members.setdefault(partition.name, np.zeros(count, np.bool_))
             mask[[self._columns.index[name] for name in partition.nodes]] = True
         return members
@@ -137,6 +148,17 @@ class DemandReader:
         demand = _demand(job, index, self._columns, found)
         form = (_form_key(demand), self._columns.pools.alike(job))
         return replace(demand, form=self._number(form), kind=self._number((form, job.time_limit_s)))
+
+    def demand(self, job: Job, index: int = 0) -> Demand | None:
+        """Return the job's demand; None where no node could ever take it."""
+        found = self.read(job, index)
+        return found if isinstance(found, Demand) else None
+
+    def described_by(self, job: Job) -> BoolArray:
+        """Return the nodes that a job names by partitions and features, in use or not, shape (n,)."""
+        masks = [self._partition_mask(name) for name in job.partition.split(",")]
+        described: BoolArray = np.any(masks, axis=0) & self._with_features(job.request.features)
+        return described & self._not_excluded(job.request)
 
     def _number(self, key: object) -> int:
         """Return the number of what jobs have in common."""
@@ -251,7 +273,7 @@ class DemandReader:
     def _outside_reservations(self, job: Job) -> BoolArray:
         allowed = np.ones(len(self._columns.names), np.bool_)
         for reservation in self._reservations:
-            if job.user not in reservation.users and _overlaps(self._snapshot.time, job, reservation):
+            if job.user not in reservation.users and _overlaps(self._time, job, reservation):
                 allowed[[self._columns.index[name] for name in reservation.nodes]] = False
         return allowed
 

@@ -22,6 +22,7 @@ from ...cluster.errors import AwardError
 from ...cluster.jobs import Job, RunningJob
 from ...cluster.nodes import License, Resources
 from ...cluster.resources.allocation import resources_of
+from ...cluster.resources.demand import DemandReader
 from ...cluster.schedule import amount_document
 from ...cluster.snapshot import Snapshot
 from .fairness import Accounts, Budgets, Fairness, delays_document
@@ -93,7 +94,7 @@ def award(
         asked[job.id] = request
     bidding = replace(snapshot, jobs=(*jobs, *snapshot.jobs), licenses={**snapshot.licenses, **licenses})
     state = state_of(bidding)
-    queue = queue_of(bidding, state.columns, options)
+    queue = queue_of(bidding, state.reader, options)
     window = [replace(demand, reserves=demand.job.id not in asked) for demand in queue.window]
     decision = decide(state, window, options)
     won: dict[str, Nodes] = {}
@@ -260,8 +261,8 @@ def _auctioned(
 
 
 def _queue(snapshot: Snapshot) -> list[QueuedDemand]:
-    columns = columns_of(snapshot)
-    queue = queue_of(snapshot, columns, StepOptions(window=max(1, min(len(snapshot.jobs), 10**7))))
+    reader = DemandReader(snapshot, columns_of(snapshot))
+    queue = queue_of(snapshot, reader, StepOptions(window=max(1, min(len(snapshot.jobs), 10**7))))
     return [QueuedDemand(demand=demand) for demand in queue.window]
 
 

@@ -93,7 +93,7 @@ def test_whatever_backfilling_starts_starts(part: int) -> None:
             strategy=("anytime", "greedy")[seed % 5 == 0],
             work_limit=2 if seed % 5 else None,
         )
-        waiting = queue_of(cluster, state_of(cluster).columns, options).waiting
+        waiting = queue_of(cluster, state_of(cluster).reader, options).waiting
         kind = {demand.job.id: demand.kind for demand in waiting}
         wanted = Counter(
             kind[job] for job in first_fit_by_priority(cluster, options.window, options.reservations).started

@@ -21,18 +21,19 @@ from aucsched.auction.state import state_of
 from aucsched.auction.strategies import bid_options
 from aucsched.bidgen.first_fit import FirstFitPlacer
 from aucsched.bidgen.generate import Bids, generate_bids
+from aucsched.cluster.resources.demand import DemandReader
 
 
 def bids_of(cluster: Snapshot, options: StepOptions) -> tuple[Bids, Cluster]:
     state = state_of(cluster)
     ground = Cluster(columns=state.columns, topology=state.topology)
-    window = queue_of(cluster, state.columns, options).window
+    window = queue_of(cluster, state.reader, options).window
     return bids_of_step(window, ground, options, None, None), ground
 
 
 def packings_of(cluster: Snapshot) -> tuple[WorthFirst, ...]:
     columns = state_of(cluster).columns
-    window = queue_of(cluster, columns, StepOptions()).window
+    window = queue_of(cluster, DemandReader(cluster, columns), StepOptions()).window
     packer = Packer.of(window, "priority", columns, 10.0)
     assert packer is not None
     return packings(packer, window, 0)
@@ -53,7 +54,7 @@ def test_a_start_by_worth_for_cost_is_the_optimum_where_small_jobs_are_worth_mor
     assert first_fit_by_priority(cluster, 100).priority == 100
     assert schedule(cluster, **ALONE, work_limit=0).objective.priority == best
     state = state_of(cluster)
-    window = queue_of(cluster, state.columns, StepOptions()).window
+    window = queue_of(cluster, state.reader, StepOptions()).window
     for packing in packings_of(cluster)[:2]:
         placed = FirstFitPlacer(state.columns, state.topology, (), packing).place_all(window)
         assert sum(one.asked.demand.job.priority for one in placed if one is not None) == best
@@ -106,7 +107,7 @@ def test_of_jobs_that_all_fit_those_that_want_neighbours_are_placed_first() -> N
     jobs += [{"nodes": 1, "cores_per_node": 1, "priority": 12 - place} for place in range(8)]
     cluster = snapshot(nodes, jobs)
     state = state_of(cluster)
-    window = queue_of(cluster, state.columns, StepOptions()).window
+    window = queue_of(cluster, state.reader, StepOptions()).window
     wide = next(place for place, demand in enumerate(window) if demand.contiguous)
     for packing in packings_of(cluster)[:2]:
         placed = FirstFitPlacer(state.columns, state.topology, (), packing).place_all(window)
@@ -124,7 +125,7 @@ def test_small_jobs_of_great_worth_are_not_lost_where_less_fits_than_was_counted
     ]
     cluster = snapshot(nodes, jobs)
     state = state_of(cluster)
-    window = queue_of(cluster, state.columns, StepOptions()).window
+    window = queue_of(cluster, state.reader, StepOptions()).window
     first = next(place for place, demand in enumerate(window) if demand.job.priority == 400)
     placed = FirstFitPlacer(state.columns, state.topology, (), packings_of(cluster)[0]).place_all(window)
     assert placed[first] is not None
@@ -134,7 +135,7 @@ def test_small_jobs_of_great_worth_are_not_lost_where_less_fits_than_was_counted
 def test_the_best_packings_have_bids_and_come_first() -> None:
     cluster = contested()
     state = state_of(cluster)
-    window = queue_of(cluster, state.columns, StepOptions()).window
+    window = queue_of(cluster, state.reader, StepOptions()).window
     everyone = np.arange(len(window))
     worth = np.array([float(demand.job.priority) for demand in window])
     # The wide job first: 100; the small ones first: much more.
@@ -156,7 +157,7 @@ def test_where_cores_count_the_large_job_starts() -> None:
 def test_packings_bid_where_the_time_for_bids_is_up() -> None:
     cluster = contested()
     state = state_of(cluster)
-    window = queue_of(cluster, state.columns, StepOptions()).window
+    window = queue_of(cluster, state.reader, StepOptions()).window
     made = packings_of(cluster)[:1]
     asked = iter([False] * len(made))
     options = replace(bid_options(StepOptions()), packings=made)

@@ -15,11 +15,12 @@ from aucsched.auction.placements import bound_over_placements
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.auction.step import run_step
+from aucsched.cluster.resources.demand import DemandReader
 
 
 def bound_of(cluster: Snapshot) -> float:
     columns = state_of(cluster).columns
-    window = queue_of(cluster, columns, StepOptions(window=1000)).window
+    window = queue_of(cluster, DemandReader(cluster, columns), StepOptions(window=1000)).window
     found = bound_over_placements(window, columns, 10.0)
     assert found is not None
     return float(found)

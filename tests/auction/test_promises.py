@@ -125,7 +125,7 @@ def test_promises_follow_one_another_on_the_same_nodes() -> None:
     state = state_of(snapshot(NODES, [wide("31:40"), wide("31:41") | {"id": "next"}], running=RUNNING))
     first, second = queue_of(
         snapshot(NODES, [wide("31:40"), wide("31:41") | {"id": "next"}], running=RUNNING),
-        state.columns,
+        state.reader,
         StepOptions(),
     ).window
     reservations = StepReservations(state, 0)
@@ -155,7 +155,7 @@ def test_promises_follow_one_another_on_the_same_nodes() -> None:
 def test_a_promise_moves_sooner_as_far_as_others_leave_it() -> None:
     cluster = snapshot(NODES, [wide("31:40"), wide("31:41") | {"id": "next"}], running=RUNNING)
     state = state_of(cluster)
-    first, second = queue_of(cluster, state.columns, StepOptions()).window
+    first, second = queue_of(cluster, state.reader, StepOptions()).window
     ends = state.now + 100
     reservations = StepReservations(state, 0)
     late = Promise(first, ends + 300)
@@ -176,7 +176,7 @@ def test_a_promise_moves_sooner_as_far_as_others_leave_it() -> None:
 def test_a_start_that_is_found_may_be_put_off() -> None:
     cluster = snapshot(NODES, [wide("31:40")], running=RUNNING)
     state = state_of(cluster)
-    (demand,) = queue_of(cluster, state.columns, StepOptions()).window
+    (demand,) = queue_of(cluster, state.reader, StepOptions()).window
     reservations = StepReservations(state, 0)
     assert reservations.promise(Promise(demand, state.now + 300)) is not None
     # It could start in 100 s: half as far again are 150, and three times as far is no sooner.
@@ -193,7 +193,7 @@ def test_a_start_that_is_found_may_be_put_off() -> None:
 def test_a_known_place_that_is_taken_is_looked_for_anew() -> None:
     document = snapshot(NODES, [wide("31:40")], running=RUNNING)
     state = state_of(document)
-    (demand,) = queue_of(document, state.columns, StepOptions()).window
+    (demand,) = queue_of(document, state.reader, StepOptions()).window
     kept = StepReservations(state, 0).promise(Promise(demand, state.now + 100))
     assert kept is not None
     # R still runs then: the place is not free before it ends.

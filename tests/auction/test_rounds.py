@@ -39,7 +39,7 @@ def rounds_of(cluster: Snapshot, options: StepOptions) -> Rounds:
     """Return rounds that start from the award of nobody."""
     state = state_of(cluster)
     ground = Cluster(columns=state.columns, topology=state.topology)
-    window = queue_of(cluster, state.columns, options).window
+    window = queue_of(cluster, state.reader, options).window
     table = generate_bids(window, state.columns, state.topology, bid_options(options)).table
     return Rounds(ground, options, table, np.zeros(0, np.int64))
 

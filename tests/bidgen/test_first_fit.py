@@ -41,7 +41,7 @@ def held(placement: Placement | None) -> tuple[list[int], list[int]] | None:
 def test_a_look_at_few_nodes_changes_no_placement(seed: int, first_look: int, packed: bool | None) -> None:
     cluster = random_snapshot(seed)
     state = state_of(cluster)
-    window = queue_of(cluster, state.columns, StepOptions()).window
+    window = queue_of(cluster, state.reader, StepOptions()).window
     order = np.random.default_rng(seed).permutation(len(window))
     placer = None if packed is None else in_order(window, order, is_tight=packed)
     with patch.object(candidates, "_FIRST_LOOK", first_look):
@@ -54,7 +54,7 @@ def test_nodes_that_could_not_be_a_jobs_are_not_looked_at_again() -> None:
     nodes = [{"name": "n[1-300]", "cores": 4}]
     cluster = snapshot(nodes, [{"nodes": 1, "cores_per_node": 4, "priority": 9} for _ in range(301)])
     state = state_of(cluster)
-    window = queue_of(cluster, state.columns, StepOptions(window=400)).window
+    window = queue_of(cluster, state.reader, StepOptions(window=400)).window
     looked: list[int] = []
 
     def counted(*given: object) -> object:
@@ -74,7 +74,7 @@ def test_gres_over_all_nodes_are_dealt_from_what_earlier_jobs_left() -> None:
     asked = {"cores_per_node": 1, "gres_total": {"gpu": 2}}
     cluster = snapshot(nodes, [{**asked, "nodes": 1, "priority": 9}, {**asked, "nodes": 2, "priority": 8}])
     state = state_of(cluster)
-    window = queue_of(cluster, state.columns, StepOptions()).window
+    window = queue_of(cluster, state.reader, StepOptions()).window
     first, second = FirstFitPlacer(state.columns, state.topology).place_all(window)
     assert first is not None
     assert second is not None

@@ -165,7 +165,7 @@ def test_every_combination_gives_valid_awards(model: Any, weights: Any, objectiv
 def test_quick_awards_are_solutions_of_the_program_that_starts_from_them(seed: int, model: str) -> None:
     cluster = random_snapshot(seed)
     columns, topology = columns_of(cluster), topology_of(cluster)
-    window = queue_of(cluster, columns, StepOptions(model=model)).window  # type: ignore[arg-type]
+    window = queue_of(cluster, DemandReader(cluster, columns), StepOptions(model=model)).window  # type: ignore[arg-type]
     table = generate_bids(window, columns, topology, BidOptions()).table
     stated = state(table, Cluster(columns=columns, topology=topology), StepOptions(model=model))  # type: ignore[arg-type]
     award = greedy(table, columns)
@@ -206,7 +206,7 @@ def test_no_preset_narrows_the_nodes_of_a_job(preset: str, model: str) -> None:
     options = options_with_preset({"preset": preset, "model": model})
     assert not options.balance
     columns = columns_of(cluster)
-    window = queue_of(cluster, columns, options).window
+    window = queue_of(cluster, DemandReader(cluster, columns), options).window
     table = generate_bids(window, columns, topology_of(cluster), bid_options(options)).table
     # Who asks for no GPU bids beside free ones too.
     assert set(table.node[: table.indptr[np.searchsorted(table.job, 1)]].tolist()) == set(range(6))

@@ -21,6 +21,7 @@ from aucsched.bidgen.families.registry import FAMILIES, claims_of, columns_of
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.capacity import Resource
+from aucsched.cluster.resources.demand import DemandReader
 from aucsched.cluster.resources.job_reservations import Guard
 from aucsched.models.aucsched2 import Aucsched2
 from aucsched.models.model import ModelInput
@@ -30,7 +31,7 @@ from aucsched.topology.tree import topology_of
 
 def bids_of(cluster: Snapshot, guards: tuple[Guard, ...] = ()) -> tuple[BidTable, Cluster]:
     columns, topology = columns_of(cluster), topology_of(cluster)
-    window = queue_of(cluster, columns, StepOptions()).window
+    window = queue_of(cluster, DemandReader(cluster, columns), StepOptions()).window
     table = generate_bids(window, columns, topology, BidOptions(max_bids=200), guards).table
     return table, Cluster(columns=columns, topology=topology, guards=guards)
 

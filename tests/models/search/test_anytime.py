@@ -22,6 +22,7 @@ from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.columns import Columns
+from aucsched.cluster.resources.demand import DemandReader
 from aucsched.cluster.schedule import Seconds
 from aucsched.models.aucsched3 import Aucsched3
 from aucsched.models.model import ModelInput
@@ -36,7 +37,7 @@ SEEDS = st.integers(0, 10**6)
 
 def table_of(cluster: Snapshot) -> tuple[BidTable, Columns]:
     columns, topology = columns_of(cluster), topology_of(cluster)
-    window = queue_of(cluster, columns, StepOptions()).window
+    window = queue_of(cluster, DemandReader(cluster, columns), StepOptions()).window
     return generate_bids(window, columns, topology, BidOptions(max_bids_per_job=8)).table, columns
 
 

@@ -28,7 +28,7 @@ RUNNING = [{"id": "R", "nodes": {"n2": {"cores": 1}, "n3": {"cores": 1}}, "end_t
 def waiting(*jobs: dict[str, Any]) -> tuple[StepState, tuple[Demand, ...]]:
     cluster = snapshot(NODES, jobs, running=RUNNING)
     state = state_of(cluster)
-    return state, queue_of(cluster, state.columns, StepOptions()).window
+    return state, queue_of(cluster, state.reader, StepOptions()).window
 
 
 def promised(state: StepState, demand: Demand, after_s: float) -> Promise:

@@ -24,7 +24,7 @@ from aucsched.cluster.jobs import Job, Request, Span
 from aucsched.cluster.nodes import Node, NodeState, Resources, Switch
 from aucsched.cluster.resources.allocation import Allocation, StartingJob
 from aucsched.cluster.resources.capacity import Capacity
-from aucsched.cluster.resources.demand import Demand
+from aucsched.cluster.resources.demand import Demand, DemandReader
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.node_machine import Machine
@@ -157,7 +157,7 @@ def test_what_is_held_back_before_an_auction_could_start_nowhere(seed: int) -> N
     cluster = random_snapshot(seed)
     columns, topology = columns_of(cluster), topology_of(cluster)
     view = FreeView(columns, columns.free)
-    for demand in queue_of(cluster, columns, StepOptions()).window:
+    for demand in queue_of(cluster, DemandReader(cluster, columns), StepOptions()).window:
         if not view.could_hold(demand):
             assert place_alone(demand, columns, topology) is None
 
