@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, overload
 
-from ..auction.baseline import first_fit_by_priority
-from ..auction.explain.comparison import Comparison
+from ..auction.explain.comparison import Comparison, first_fit_by_priority
 from ..auction.explain.comparison import compare as compared
 from ..auction.explain.explanation import Explanation
 from ..auction.explain.explanation import explain as explained

@@ -19,8 +19,7 @@ from ..models.model import Answer, Weight, bid_weights, priority_weights, sum_of
 from ..models.solve.exact import integer_weights, largest_sum
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
-from .baseline import first_bids, first_fit_table
-from .ledger import Cluster, greedy
+from .ledger import Cluster, first_bids, first_fit_table, greedy
 from .options import StepOptions
 from .placements import Packer, packings
 from .rounds import AnytimeStrategy

@@ -42,13 +42,12 @@ from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from .attempt import AttemptResult, attempt
 from .balance import NO_BALANCE, MixPolicy, mixes_of
-from .baseline import backfilled
 from .complete import completed
 from .job_classes import ClassMix
 from .ledger import FreeState
 from .options import StepOptions
 from .parts.attempt_in_parts import attempt_in_parts
-from .reserve import Promise, StepReservations
+from .reserve import Promise, StepReservations, backfilled
 from .state import StepState
 from .step_pass import Decision, StepPass, WaitingJobs
 

@@ -1,6 +1,7 @@
 """Free resources while bids are taken one after another, and those that an award leaves.
 
-Both count what is on nodes and the room beside reservations.
+Both count what is on nodes and the room beside reservations. First-fit's placements as compatible bids
+(``first_fit_table``) are the lower bound on every award of the auction.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import numpy as np
 from ..bidgen.families.claims import Claim
 from ..bidgen.families.registry import claims_of
 from ..bidgen.first_fit import Placer
-from ..bidgen.table import BidTable, allocation_of_bid
+from ..bidgen.generate import BidOptions, Bids, first_fit_bids
+from ..bidgen.table import BidTable, allocation_of_bid, joined_tables
 from ..cluster.resources.capacity import BoolArray, IntArray, Resource, nothing_held
 from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from ..cluster.resources.pools import use_of
 from ..topology.tree import Topology
@@ -181,3 +184,61 @@ def _lessen(guards: Iterable[Guard], table: BidTable, bid: int) -> None:
     allocation, job = allocation_of_bid(table, bid), table.demands[int(table.job[bid])].job
     for guard in guards:
         guard.take(job, allocation.nodes, allocation.held)
+
+
+def first_fit_table(
+    demands: tuple[Demand, ...],
+    columns: Columns,
+    topology: Topology,
+    options: BidOptions,
+    guards: tuple[Guard, ...] = (),
+    placer: Placer | None = None,
+) -> BidTable:
+    """Return a bid for each job that first-fit starts; all of them hold beside each other.
+
+    Args:
+        demands: the jobs, highest priority first; ``index`` is the place among them.
+        columns: free resources.
+        topology: how far apart nodes are.
+        options: how bids are made; caps on their number do not count here.
+        guards: reservations.
+        placer: says in which order jobs are placed and where; None: by priority.
+    """
+    first = first_fit_bids(demands, columns, topology, options, guards, placer)
+    if len(greedy(first, columns, (), guards)) == len(first):
+        return first
+    # A bid's gres over the job are dealt as if it stood alone: each is made beside those before it.
+    left, tables, jobs = columns, [], []
+    for place in range(len(demands)) if placer is None else placer.order(demands):
+        alone = (replace(demands[place], index=0),)
+        table = first_fit_bids(alone, left, topology, options, guards, placer)
+        if len(table):
+            left = without_bids(left, table, [0])
+            tables.append(table)
+            jobs.append(np.array([place]))
+    first, _ = joined_tables(demands, tables, jobs)
+    kept = np.zeros(len(first), np.bool_)
+    kept[greedy(first, columns, (), guards)] = True
+    return first.only(kept)
+
+
+def first_bids(
+    demands: tuple[Demand, ...],
+    columns: Columns,
+    topology: Topology,
+    options: BidOptions,
+    guards: tuple[Guard, ...],
+    placer: Placer,
+) -> Bids:
+    """Return a placer's first bids alone; arguments as in ``first_fit_table``."""
+    table = first_fit_table(demands, columns, topology, options, guards, placer)
+    starts = np.bincount(table.job, minlength=len(demands)) > 0
+    return Bids(table=table, first_fit=starts, placed=len(table), complete=True, could_bid=starts)
+
+
+def without_bids(columns: Columns, table: BidTable, bids: Iterable[int]) -> Columns:
+    """Return the columns without what some bids hold."""
+    state = FreeState(table, columns)
+    for bid in bids:
+        state.take(bid)
+    return state.columns()

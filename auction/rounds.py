@@ -28,8 +28,7 @@ from ..models.search.search_limits import SearchLimits
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from ..models.winners.determine import determine
-from .baseline import first_fit_table
-from .ledger import Cluster, what_is_left
+from .ledger import Cluster, first_fit_table, what_is_left
 from .options import StepOptions
 from .placements import SPARED, Packer, bound_over_placements, in_order
 from .strategies import AuctionInstance, Solved, preferences, searched, worth_of

@@ -61,7 +61,7 @@ def log(seed: int) -> aucsched.SwfLog:
 
 
 def _schedule() -> str:
-    from aucsched.auction.baseline import first_fit_by_priority
+    from aucsched.auction.explain.comparison import first_fit_by_priority
     from aucsched.reports.auction_pages import schedule_page
 
     snapshot = cluster(1)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from instances.generate import KINDS, snapshot_bytes
 
-from aucsched.auction.baseline import first_fit_by_priority
+from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.auction.options import StepOptions
 from aucsched.auction.step import take_step
 from aucsched.formats.native.read import parse_snapshot

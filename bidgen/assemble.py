@@ -11,9 +11,8 @@ from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..topology.tree import Topology
 from .candidates import Reading
-from .even_totals import deal_evenly, even, pack, sums_of
 from .nodesets import nodeset_numbers
-from .table import CLASS_A, CLASS_B, CLASS_C, BidTable
+from .table import CLASS_A, CLASS_B, CLASS_C, BidTable, deal_evenly, even, pack, sums_of
 from .windows import Field, WindowArrays, Windows
 
 #: How a bid's cores are put on its nodes.

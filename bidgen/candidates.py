@@ -49,6 +49,22 @@ class Reading(NamedTuple):
     choice: GresChoice
 
 
+class UsableNodes(NamedTuple):
+    """Nodes that a job could use, in any order, and the units of cores that each could give it."""
+
+    nodes: IntArray
+    units: IntArray
+
+    def at(self, places: IntArray | slice) -> UsableNodes:
+        """Return those at some places, in their order."""
+        return UsableNodes(self.nodes[places], self.units[places])
+
+    def only(self, nodes: IntArray) -> UsableNodes:
+        """Return some of the nodes, in the order given."""
+        order = np.argsort(self.nodes)
+        return self.at(order[np.searchsorted(self.nodes, nodes, sorter=order)])
+
+
 def gres_choices(variant: Variant) -> tuple[GresChoice, ...]:
     """Return the counts to bid with, most gres first."""
     return _choices(variant.gres, variant.gres_total)
@@ -75,6 +91,11 @@ def readings_of(demand: Demand) -> list[Reading]:
     ]
 
 
+def fewest_gres(demand: Demand) -> list[Reading]:
+    """Return how a request is read in each of its variants, at the fewest gres of its ranges."""
+    return [Reading(demand, variant, gres_choices(variant)[-1]) for variant in demand.variants]
+
+
 def _joint_counts(spans: list[Span]) -> list[tuple[int, ...]]:
     """Return joint counts of several ranges, the largest first; along the diagonal where they are many."""
     lists = [counts_of(span) for span in spans]
@@ -96,15 +117,9 @@ def counts_of(span: Span) -> list[int]:
     )
 
 
-def usable(
-    demand: Demand,
-    variant: Variant,
-    choice: GresChoice,
-    free: Capacity,
-    columns: Columns,
-    nodes: IntArray | slice = ALL,
-) -> BoolArray:
+def usable(asked: Reading, free: Capacity, columns: Columns, nodes: IntArray | slice = ALL) -> BoolArray:
     """Return which of some nodes could be among the job's: the conditions of a nodeset (section 4.1) too."""
+    demand, variant, choice = asked
     mask = variant.eligible[nodes] & (units_of(demand, free, columns, nodes) >= demand.least)
     if demand.memory_per_node:
         mask &= free.memory[nodes] >= demand.memory_per_node
@@ -119,6 +134,18 @@ def usable(
         elif count:
             mask &= free.gres[kind][nodes] >= count
     return mask
+
+
+def usable_in_any(demand: Demand, free: Capacity, columns: Columns) -> BoolArray:
+    """Return the nodes that could be among the job's in one of its variants, at the fewest gres."""
+    found: BoolArray = np.any([usable(asked, free, columns) for asked in fewest_gres(demand)], axis=0)
+    return found
+
+
+def usable_nodes(asked: Reading, free: Capacity, columns: Columns) -> UsableNodes:
+    """Return the nodes that could be among the job's, ascending."""
+    nodes = np.flatnonzero(usable(asked, free, columns))
+    return UsableNodes(nodes, units_of(asked.demand, free, columns, nodes))
 
 
 def units_of(demand: Demand, free: Capacity, columns: Columns, nodes: IntArray | slice = ALL) -> IntArray:
@@ -202,18 +229,17 @@ class FreeView:
         """Return what a job may use in each of its variants, at the fewest gres of its ranges."""
         key = shape_of(demand)
         if key not in self._known:
-            self._known[key] = [self._of(demand, variant) for variant in demand.variants]
+            self._known[key] = [self._of(asked) for asked in fewest_gres(demand)]
         return self._known[key]
 
-    def _of(self, demand: Demand, variant: Variant) -> Candidates:
-        choice = gres_choices(variant)[-1]
-        mask = usable(demand, variant, choice, self.free, self.columns)
-        units = units_of(demand, self.free, self.columns)
+    def _of(self, asked: Reading) -> Candidates:
+        mask = usable(asked, self.free, self.columns)
+        units = units_of(asked.demand, self.free, self.columns)
         nodes = np.flatnonzero(mask)
         richest = np.concatenate([[0], np.cumsum(np.sort(units[nodes])[::-1])])
         return Candidates(
-            variant=variant,
-            choice=choice,
+            variant=asked.variant,
+            choice=asked.choice,
             nodes=nodes,
             units=units,
             most_units=richest,
@@ -293,14 +319,14 @@ class CandidateCache:
         # Beside the nodes the variant: no other can have its identity while it lives.
         self._open: dict[object, tuple[Variant, IntArray]] = {}
 
-    def all(self, asked: Reading) -> IntArray:
+    def all(self, asked: Reading) -> UsableNodes:
         """Return all nodes that the job could use."""
         nodes = self._known(asked)
         left = nodes[self._mask(asked, nodes)]
         self._keep(asked, left)
-        return left
+        return self._with_units(asked, left)
 
-    def first(self, asked: Reading, least: int, units: int) -> IntArray | None:
+    def first(self, asked: Reading, least: int, units: int) -> UsableNodes | None:
         """Return the first nodes that are so many with so many units together; None: there are not enough."""
         nodes = self._known(asked)
         found: list[IntArray] = []
@@ -316,10 +342,15 @@ class CandidateCache:
             looked, size = min(looked + size, len(nodes)), 2 * size
         if 2 * count < looked:
             self._keep(asked, np.concatenate([*found, nodes[looked:]]))
-        return np.concatenate(found) if found and count >= least and have >= units else None
+        if not found or count < least or have < units:
+            return None
+        return self._with_units(asked, np.concatenate(found))
+
+    def _with_units(self, asked: Reading, nodes: IntArray) -> UsableNodes:
+        return UsableNodes(nodes, units_of(asked.demand, self._free, self._columns, nodes))
 
     def _mask(self, asked: Reading, nodes: IntArray) -> BoolArray:
-        return usable(*asked, self._free, self._columns, nodes)
+        return usable(asked, self._free, self._columns, nodes)
 
     def _known(self, asked: Reading) -> IntArray:
         key = _key(asked)

@@ -20,10 +20,17 @@ from ..cluster.resources.job_reservations import Guard, HeldBack, capped_by
 from ..cluster.resources.pools import Use, use_of
 from ..topology.tree import Topology
 from .assemble import EVEN, EXACT, PACK, WHOLE
-from .candidates import CandidateCache, GresChoice, Reading, gres_choices, totals_of, units_of, usable
-from .even_totals import deal_evenly, even, pack
+from .candidates import (
+    CandidateCache,
+    GresChoice,
+    Reading,
+    UsableNodes,
+    fewest_gres,
+    totals_of,
+    usable_nodes,
+)
 from .scattered_sets import required_sets
-from .table import BidTable
+from .table import BidTable, deal_evenly, even, pack
 from .windows import WindowRules, field_of, first_window
 
 
@@ -115,8 +122,8 @@ class FirstFitPlacer:
         """Return where the job starts and take it from the free resources, or None when it does not fit."""
         if not self._pools.hold(demand.job):
             return None
-        for variant in demand.variants:
-            found = self._first(Reading(demand, variant, gres_choices(variant)[-1]))
+        for asked in fewest_gres(demand):
+            found = self._first(asked)
             if found is None:
                 continue
             use = use_of(found.held)
@@ -127,15 +134,12 @@ class FirstFitPlacer:
 
     def _first(self, asked: Reading) -> Placement | None:
         free = capped_by(self._guards, self._free, asked.demand.job)
-        chosen = self._among_few(asked)
-        if chosen is None:
-            chosen = self._among_all(asked, free)
+        chosen = self._among_few(asked) or self._among_all(asked, free)
         if chosen is None:
             return None
-        units = units_of(asked.demand, free, self._columns, chosen)
-        return placement_on(chosen, units, asked, mode_of(asked.demand), self._columns, self._free)
+        return placement_on(*chosen, asked, mode_of(asked.demand), self._columns, self._free)
 
-    def _among_few(self, asked: Reading) -> IntArray | None:
+    def _among_few(self, asked: Reading) -> UsableNodes | None:
         """Return the very first nodes where they will do, without a look at all; None: that is not said."""
         # What a reservation leaves to one job is not what it leaves to the next one of its shape.
         demand = asked.demand
@@ -145,49 +149,35 @@ class FirstFitPlacer:
             return None
         counts = demand.node_counts
         least, units = (1, demand.units or 0) if counts is None else (counts.minimum, 0)
-        nodes = self._candidates.first(asked, least, units)
-        if nodes is None:
-            return None
-        return _first_candidates(
-            demand, asked.variant, nodes, units_of(demand, self._free, self._columns, nodes)
-        )
+        found = self._candidates.first(asked, least, units)
+        return None if found is None else _first_candidates(demand, asked.variant, found)
 
-    def _among_all(self, asked: Reading, free: Capacity) -> IntArray | None:
+    def _among_all(self, asked: Reading, free: Capacity) -> UsableNodes | None:
         """Return the first nodes that hold a job together, as the placer orders them."""
-        demand = asked.demand
-        if self._guards:
-            nodes = np.flatnonzero(usable(*asked, free, self._columns))
-        else:
-            nodes = self._candidates.all(asked)
-        units = units_of(demand, free, self._columns, nodes)
-        if _is_simple(demand, asked.choice) and not _are_enough(demand, asked.variant, units):
+        demand, columns = asked.demand, self._columns
+        found = usable_nodes(asked, free, columns) if self._guards else self._candidates.all(asked)
+        if _is_simple(demand, asked.choice) and not _are_enough(demand, asked.variant, found.units):
             return None
         if demand.max_switches is not None:
-            nodes = nodes[np.argsort(self._topology.rank[nodes])]
-            units = units_of(demand, free, self._columns, nodes)
-        tried = iter([nodes])
-        if self._placer is not None:
-            tried = self._placer.nodes_for(demand, nodes, units, free)
-        found = (self._on(asked, some, free) for some in tried)
-        return next((some for some in found if some is not None), None)
+            found = found.at(np.argsort(self._topology.rank[found.nodes]))
+        if self._placer is None:
+            return self._on(asked, found)
+        tried = self._placer.nodes_for(demand, found.nodes, found.units, free)
+        held = (self._on(asked, found.only(nodes)) for nodes in tried)
+        return next((some for some in held if some is not None), None)
 
-    def _on(self, asked: Reading, nodes: IntArray, free: Capacity) -> IntArray | None:
+    def _on(self, asked: Reading, found: UsableNodes) -> UsableNodes | None:
         """Return the first of some nodes that hold a job together."""
-        units = units_of(asked.demand, free, self._columns, nodes)
-        chosen = (
-            _first_candidates(asked.demand, asked.variant, nodes, units)
-            if _is_simple(asked.demand, asked.choice)
-            else None
-        )
-        return self._searched(asked, nodes, units) if chosen is None else chosen
-
-    def _searched(self, asked: Reading, nodes: IntArray, units: IntArray) -> IntArray | None:
-        field = field_of(nodes, units, totals_of(asked.choice, self._free, nodes))
+        if _is_simple(asked.demand, asked.choice):
+            chosen = _first_candidates(asked.demand, asked.variant, found)
+            if chosen is not None:
+                return chosen
+        field = field_of(*found, totals_of(asked.choice, self._free, found.nodes))
         rules = WindowRules(topology=self._topology, use_switches=False)
-        found = first_window(field, asked, rules)
-        if found is None and len(asked.demand.required) and not asked.demand.contiguous:
-            return next(required_sets(field, asked, rules, 1, 0), None)
-        return found
+        nodes = first_window(field, asked, rules)
+        if nodes is None and len(asked.demand.required) and not asked.demand.contiguous:
+            nodes = next(required_sets(field, asked, rules, 1, 0), None)
+        return None if nodes is None else found.only(nodes)
 
     def _take(self, placement: Placement, use: Use) -> None:
         job, nodes, held = placement.asked.demand.job, placement.nodes, placement.held
@@ -214,21 +204,21 @@ def _are_enough(demand: Demand, variant: Variant, units: IntArray) -> bool:
     return demand.units is None or int(units.sum()) >= demand.units
 
 
-def _first_candidates(demand: Demand, variant: Variant, nodes: IntArray, units: IntArray) -> IntArray | None:
+def _first_candidates(demand: Demand, variant: Variant, found: UsableNodes) -> UsableNodes | None:
     """Return the very first of some nodes, as many as a simple job takes; None where they do not hold it."""
-    sums = np.cumsum(units)
+    sums = np.cumsum(found.units)
     if demand.node_counts is None:
         count = int(np.searchsorted(sums, demand.units or 0)) + 1
     else:
         count = demand.node_counts.minimum
-    if count > min(len(nodes), variant.max_nodes):
+    if count > min(len(found.nodes), variant.max_nodes):
         return None
     total = demand.units or 0
     if sums[count - 1] < total or (
         demand.units is not None and not demand.exclusive and count * demand.least > total
     ):
         return None
-    return nodes[:count]
+    return found.at(slice(count))
 
 
 def bids_at(placements: Sequence[Placement | None], table: BidTable, most: int) -> IntArray:

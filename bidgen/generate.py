@@ -362,7 +362,7 @@ class _Generator:
         key = (order, id(asked.variant.eligible), asked.choice, *demand.of_each_node, limits)
         if key not in self._fields:
             free = self._views.of(demand).free
-            mask = usable(*asked, free, self._columns)
+            mask = usable(asked, free, self._columns)
             units = units_of(demand, free, self._columns)
             nodes = self._scan(np.flatnonzero(mask), units, order)
             self._fields[key] = self._same(key, nodes) or field_of(

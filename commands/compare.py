@@ -40,8 +40,8 @@ def compare(
     Slurm's plan is what its backfill scheduler expected when the snapshot was taken: the jobs'
     expected_start_time, which aucsched snapshot slurm keeps.
     """
-    from ..auction.baseline import first_fit_by_priority
     from ..auction.explain.comparison import compare as compared
+    from ..auction.explain.comparison import first_fit_by_priority
     from ..auction.step import run_step
     from ..cluster.errors import InputError
     from ..formats.native.read import load_snapshot

@@ -112,7 +112,7 @@ def schedule(
     if plot is not None:
         draw_machine(loaded, result, plot)
     if html is not None:
-        from ..auction.baseline import first_fit_by_priority
+        from ..auction.explain.comparison import first_fit_by_priority
         from ..reports.auction_pages import schedule_page
 
         baseline = first_fit_by_priority(loaded, checked.window, checked.reservations)
@@ -122,7 +122,7 @@ def schedule(
     elif form == "slurm":
         _write_placement(loaded, result, output)
     else:
-        from ..auction.baseline import first_fit_by_priority
+        from ..auction.explain.comparison import first_fit_by_priority
         from ..reports.schedule_text import render
 
         baseline = first_fit_by_priority(loaded, checked.window, checked.reservations)

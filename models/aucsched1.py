@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..bidgen.candidates import units_of
-from ..bidgen.even_totals import sums_of
 from ..bidgen.families.claims import Claim
+from ..bidgen.table import sums_of
 from ..cluster.resources.capacity import FloatArray, IntArray
 from .auction_model import LinearAuction
 from .model import PAPER, PLUGIN, Answer, ModelInput

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..bidgen.candidates import GresChoice, gres_choices, units_of, usable
+from ..bidgen.candidates import GresChoice, fewest_gres, usable_nodes
 from ..bidgen.families.claims import FreePlacement, Taken
 from ..bidgen.families.registry import taken_by
 from ..bidgen.table import CLASS_A, CLASS_B, CLASS_C, BidTable, joined_tables
@@ -105,15 +105,12 @@ class Ipsched(Model):
     def _options(self, demands: tuple[Demand, ...]) -> list[VariantChoice]:
         options: list[VariantChoice] = []
         for demand in demands:
-            for variant in demand.variants:
-                # A gres range counts as its minimum: the last choice.
-                choice = gres_choices(variant)[-1]
-                mask = usable(demand, variant, choice, self.columns.free, self.columns)
-                units = units_of(demand, self.columns.free, self.columns)
-                nodes = np.flatnonzero(mask)
+            # A gres range counts as its minimum.
+            for asked in fewest_gres(demand):
+                nodes, units = usable_nodes(asked, self.columns.free, self.columns)
                 options.append(
                     VariantChoice(
-                        demand=demand, variant=variant, choice=choice, nodes=nodes, units=units[nodes]
+                        demand=demand, variant=asked.variant, choice=asked.choice, nodes=nodes, units=units
                     )
                 )
         return options

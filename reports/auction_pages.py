@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..auction.baseline import Baseline
-from ..auction.explain.comparison import Comparison, Total
+from ..auction.explain.comparison import Baseline, Comparison, Total
 from ..auction.explain.explanation import Explanation
 from ..auction.explain.overview import Overview
 from ..auction.explain.words import asked, listed, moment, number, waiting_rows

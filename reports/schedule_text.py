@@ -14,8 +14,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..auction.baseline import Baseline
-from ..auction.explain.comparison import Comparison, Line, Total, least_cores
+from ..auction.explain.comparison import Baseline, Comparison, Line, Total, least_cores
 from ..auction.explain.words import WaitingRow, duration, listed, number, shortened, waiting_rows
 from ..auction.planning.plan import Plan
 from ..cluster.jobs import Job

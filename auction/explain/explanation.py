@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...bidgen.candidates import gres_choices, usable
+from ...bidgen.candidates import usable_in_any
 from ...cluster.errors import AwardError, InputError
 from ...cluster.jobs import Job
 from ...cluster.resources.capacity import BoolArray, Capacity
@@ -216,9 +216,9 @@ def _groups(
     if demand is None or open_to_all is None:
         return
     eligible, unreserved = _eligible(demand), _eligible(open_to_all)
-    before = _usable(demand, columns.free, columns)
-    after = _usable(demand, room.columns.free, columns)
-    kept = after & ~_usable(demand, _beside(room, job), columns)
+    before = usable_in_any(demand, columns.free, columns)
+    after = usable_in_any(demand, room.columns.free, columns)
+    kept = after & ~usable_in_any(demand, _beside(room, job), columns)
     yield from _named("free for it", after & ~kept, columns)
     blocked = tuple(guard.job.id for guard in room.guards if guard.outlasts(job) and kept[guard.nodes].any())
     yield from _named("kept for jobs that --reserve names", kept, columns, blocked)
@@ -253,13 +253,6 @@ def _closed(snapshot: Snapshot, columns: Columns) -> Iterator[NodeGroup]:
 
 def _eligible(demand: Demand) -> BoolArray:
     mask: BoolArray = np.any([variant.eligible for variant in demand.variants], axis=0)
-    return mask
-
-
-def _usable(demand: Demand, free: Capacity, columns: Columns) -> BoolArray:
-    """Return the nodes that could be among the job's when it takes the fewest gres it may."""
-    masks = [usable(demand, variant, gres_choices(variant)[-1], free, columns) for variant in demand.variants]
-    mask: BoolArray = np.any(masks, axis=0)
     return mask
 
 

@@ -14,7 +14,7 @@ from math import prod
 
 import numpy as np
 
-from ...bidgen.candidates import gres_choices, units_of, usable
+from ...bidgen.candidates import Reading, fewest_gres, usable_nodes
 from ...bidgen.families.registry import columns_of
 from ...bidgen.generate import place_alone
 from ...cluster.errors import InputError
@@ -22,7 +22,7 @@ from ...cluster.jobs import Job
 from ...cluster.resources.allocation import add_allocation, allocation_of_resources
 from ...cluster.resources.capacity import UNLIMITED_MIB, Capacity, nothing_held
 from ...cluster.resources.columns import Columns
-from ...cluster.resources.demand import Demand, DemandReader, Variant
+from ...cluster.resources.demand import DemandReader
 from ...cluster.resources.job_reservations import Guard
 from ...cluster.resources.pools import use_of_nodes
 from ...cluster.schedule import Award
@@ -86,25 +86,25 @@ class FreeRoom:
     def nodes_for(self, job: Job) -> tuple[str, ...]:
         """Return the nodes on which a job would start, in snapshot order; none when it fits nowhere."""
         demand = self._reader.demand(job)
-        if demand is None or not any(self._could_hold(demand, variant) for variant in demand.variants):
+        if demand is None or not any(map(self._could_hold, fewest_gres(demand))):
             return ()
         found = place_alone(demand, self.columns, self.topology, self.guards)
         return () if found is None else tuple(self.columns.names[node] for node in found.nodes.tolist())
 
-    def _could_hold(self, demand: Demand, variant: Variant) -> bool:
+    def _could_hold(self, asked: Reading) -> bool:
         """Return whether the nodes it may use, on as many leaf switches, are enough: no search when not."""
-        free = self.columns.free
-        choice = gres_choices(variant)[-1]
-        nodes = np.flatnonzero(usable(demand, variant, choice, free, self.columns))
-        most = demand.max_switches
+        demand, free = asked.demand, self.columns.free
+        nodes, units = usable_nodes(asked, free, self.columns)
         needs = [(np.ones_like(nodes), 1 if demand.node_counts is None else demand.node_counts.minimum)]
-        needs.append((units_of(demand, free, self.columns)[nodes], demand.units or 0))
+        needs.append((units, demand.units or 0))
         needs += [
-            (free.gres[kind][nodes], low) for kind, _, low, _ in choice.total if low and kind in free.gres
+            (free.gres[kind][nodes], low)
+            for kind, _, low, _ in asked.choice.total
+            if low and kind in free.gres
         ]
         for each, needed in needs:
             of_leaves = np.sort(np.bincount(self.topology.leaf[nodes], weights=each))[::-1]
-            if of_leaves[:most].sum() < needed:
+            if of_leaves[: demand.max_switches].sum() < needed:
                 return False
         return True
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...bidgen.candidates import gres_choices, units_of, usable
+from ...bidgen.candidates import fewest_gres, usable_nodes
 from ...bidgen.generate import Bids, Others
 from ...bidgen.table import BidTable, joined_tables
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
@@ -28,8 +28,7 @@ from ...models.solve.lexicographic import NO_LIMIT_S
 from ...models.solve.solver import SolverStatus
 from ...topology.tree import parts_of_nodes
 from ..attempt import AttemptResult
-from ..baseline import first_fit_table, without_bids
-from ..ledger import Cluster
+from ..ledger import Cluster, first_fit_table, without_bids
 from ..options import StepOptions
 from ..strategies import bid_options, preferences
 from .workers import Alone, Workers, WorkerTask, crew_of
@@ -203,16 +202,12 @@ class _Parts:
     def _parts_for(self, demand: Demand) -> BoolArray:
         """Return which parts have enough nodes and cores for a job now, shape (parts,)."""
         found = np.zeros(self._count, np.bool_)
-        for variant in demand.variants:
-            choice = gres_choices(variant)[-1]
-            memory = (demand.memory_per_node, demand.memory_per_unit)
-            key = (id(variant.eligible), choice, demand.unit, demand.least, memory, demand.exclusive)
+        for asked in fewest_gres(demand):
+            key = (id(asked.variant.eligible), asked.choice, *demand.of_each_node)
             if ("nodes", key) not in self._room:
-                free = self._columns.free
-                mask = usable(demand, variant, choice, free, self._columns)
-                units = units_of(demand, free, self._columns)
-                self._room["nodes", key] = np.bincount(self._part[mask], minlength=self._count)
-                summed = np.bincount(self._part[mask], weights=units[mask], minlength=self._count)
+                mine, units = usable_nodes(asked, self._columns.free, self._columns)
+                self._room["nodes", key] = np.bincount(self._part[mine], minlength=self._count)
+                summed = np.bincount(self._part[mine], weights=units, minlength=self._count)
                 self._room["units", key] = summed.astype(np.int64)
             nodes = 1 if demand.node_counts is None else demand.node_counts.minimum
             found |= (self._room["nodes", key] >= nodes) & (self._room["units", key] >= (demand.units or 0))

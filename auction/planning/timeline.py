@@ -12,7 +12,7 @@ from math import isfinite
 
 import numpy as np
 
-from ...bidgen.candidates import Candidates, FreeView, gres_choices, units_of, usable
+from ...bidgen.candidates import Candidates, FreeView, units_of, usable_in_any
 from ...cluster.jobs import Job, RunningJob
 from ...cluster.resources.allocation import Allocation
 from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray, nothing_held
@@ -121,12 +121,7 @@ class ClusterTimeline:
         if demand.exclusive:
             eligible: BoolArray = np.any([variant.eligible for variant in demand.variants], axis=0)
             return nothing_held(self._columns.total, free) & eligible
-        rows = [
-            usable(demand, variant, gres_choices(variant)[-1], free, self._columns)
-            for variant in demand.variants
-        ]
-        found: BoolArray = np.any(rows, axis=0)
-        return found
+        return usable_in_any(demand, free, self._columns)
 
     def _cut(self, time: float) -> int:
         """Return the moment at a time, made when there is none."""

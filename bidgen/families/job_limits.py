@@ -10,7 +10,7 @@ from ...cluster.jobs import Job, RunningJob
 from ...cluster.limits import AMOUNTS, Lasting, Limit, Owned, of_gres
 from ...cluster.resources.capacity import Cell, IntArray, Resource
 from ...cluster.resources.columns import Columns
-from ...cluster.resources.pools import ResourcePool, Use, use_of_nodes
+from ...cluster.resources.pools import ResourcePool, Use
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ..table import BidTable
@@ -60,11 +60,11 @@ class LimitPool(ResourcePool):
             if self.lasting(cell) is Lasting.BUDGET:
                 yield cell, amount - unused.get(cell, 0)
 
-    def held(self, job: RunningJob, now: float | None) -> Iterator[tuple[Cell, int]]:
+    def held(self, job: RunningJob, use: Use, now: float | None) -> Iterator[tuple[Cell, int]]:
         """Yield what a running job takes; of core-seconds those to its estimated end."""
         known = job.end_time is not None and now is not None
         seconds = max((job.end_time or 0.0) - (now or 0.0), 0.0) if known else None
-        return self.takes(job, use_of_nodes(job.nodes.values()), seconds)
+        return self.takes(job, use, seconds)
 
     def lasting(self, cell: Cell) -> Lasting:
         """Return how long an amount counts; gres count while a job runs."""

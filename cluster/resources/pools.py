@@ -83,9 +83,9 @@ class ResourcePool(Protocol):
         """Whether policies that keep the order of the queue wait for a job that lacks some, or reserve."""
         ...
 
-    def held(self, job: RunningJob, now: float | None) -> Iterable[tuple[Cell, int]]:
-        """Yield what a job holds that runs in a snapshot, beyond what ``capacity`` leaves out already."""
-        del job, now
+    def held(self, job: RunningJob, use: Use, now: float | None) -> Iterable[tuple[Cell, int]]:
+        """Yield what a job takes that runs in a snapshot, beyond what ``capacity`` leaves out already."""
+        del job, use, now
         return ()
 
     def lasting(self, cell: Cell) -> Lasting:
@@ -153,8 +153,9 @@ class Pools:
         taken: Counter[Cell] = Counter()
         holders: dict[Cell, list[str]] = {}
         for job in running:
+            use = use_of_nodes(job.nodes.values())
             for pool in pools:
-                for cell, amount in pool.held(job, now):
+                for cell, amount in pool.held(job, use, now):
                     if pool.lasting(cell) is Lasting.STEP:
                         continue
                     taken[cell] += amount
@@ -221,8 +222,9 @@ class Pools:
 
     def end(self, running: RunningJob, now: float | None) -> None:
         """Let a job end that runs in the snapshot, at its estimated end."""
+        use = use_of_nodes(running.nodes.values())
         for pool in self._pools:
-            for cell, amount in pool.held(running, now):
+            for cell, amount in pool.held(running, use, now):
                 if pool.lasting(cell) is Lasting.RUN:
                     self._taken[cell] -= amount
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 import msgspec
 import numpy as np
 
-from ...bidgen.candidates import GresChoice, gres_choices, usable
+from ...bidgen.candidates import GresChoice, fewest_gres, usable
 from ...bidgen.families.registry import columns_of
 from ...bidgen.generate import place_alone
 from ...cluster.errors import InputError
@@ -164,14 +164,13 @@ class PartitionNodes:
             path = "cores_per_node" if request.cores_per_node else "cores"
             raise InputError(f"{wanted} cores a node are above the partition's {int(cores.max())}", path=path)
         total, found = self._columns.total, []
-        for variant in read.variants:
-            choice = gres_choices(variant)[-1]
-            mask = usable(read, variant, choice, total, self._columns) & (cores >= wanted)
-            for kind, _, low, _ in choice.total:
+        for asked in fewest_gres(read):
+            mask = usable(asked, total, self._columns) & (cores >= wanted)
+            for kind, _, low, _ in asked.choice.total:
                 # A node without any would never help.
                 mask &= (total.gres[kind] > 0) | (low == 0)
             if mask.any():
-                found.append((mask, _fewest(choice, mask, total)))
+                found.append((mask, _fewest(asked.choice, mask, total)))
         if not found:
             raise InputError(f"no node of the partition has {_asked(request)}", path=_about(request))
         return found

@@ -14,8 +14,8 @@ from support.build import snapshot
 from support.run import aucsched
 
 from aucsched import OptionError, Snapshot, load_workload, schedule
-from aucsched.auction.baseline import first_fit_by_priority
 from aucsched.auction.decide import decide
+from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of

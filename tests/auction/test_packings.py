@@ -12,7 +12,7 @@ from support.build import ALONE, snapshot
 
 from aucsched import Snapshot, schedule
 from aucsched.auction.attempt import bids_of_step, starts_of
-from aucsched.auction.baseline import first_fit_by_priority
+from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.auction.ledger import Cluster, FreeState
 from aucsched.auction.options import StepOptions
 from aucsched.auction.placements import Packer, WorthFirst, in_order, packings

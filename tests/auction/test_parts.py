@@ -21,7 +21,7 @@ from support.build import snapshot, tree
 from support.dask_cluster import Cluster, dask_cluster
 
 from aucsched import OptionError, Schedule, schedule
-from aucsched.auction.baseline import first_fit_by_priority
+from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.auction.parts import workers
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.formats.native.read import parse_snapshot

@@ -16,8 +16,8 @@ from support.build import ALONE, snapshot, tiny
 from support.optimum import best_priority_sum, fits_alone
 
 from aucsched import AwardError, OptionError, Schedule, Snapshot, schedule
-from aucsched.auction.baseline import first_fit_by_priority
 from aucsched.auction.check import check_schedule
+from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.auction.options import MODELS
 from aucsched.auction.queue import in_order
 from aucsched.cluster.nodes import Resources

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aucsched.bidgen.even_totals import even
+from aucsched.bidgen.table import even
 
 
 @st.composite

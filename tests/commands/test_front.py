@@ -13,7 +13,7 @@ import pytest
 from support.build import snapshot
 
 from aucsched import Award, BidClass, Node, Refusal, Resources, Snapshot, schedule
-from aucsched.auction.baseline import first_fit_by_priority
+from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.cli import COMMANDS, run
 from aucsched.reports.console_tables import Column, LiteralConsole, Wrapped, table_of
 from aucsched.reports.schedule_text import render

@@ -13,7 +13,7 @@ from support.build import snapshot, tree
 from support.chromium import CHROMIUM, opened
 
 from aucsched import schedule
-from aucsched.auction.baseline import first_fit_by_priority
+from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.cli import run
 from aucsched.reports.auction_pages import schedule_page
 from aucsched.reports.page import page_of, table

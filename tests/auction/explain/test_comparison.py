@@ -15,8 +15,7 @@ from support.build import document, snapshot
 from support.run import aucsched
 
 from aucsched import Snapshot, load_snapshot, schedule
-from aucsched.auction.baseline import first_fit_by_priority
-from aucsched.auction.explain.comparison import Comparison, Total, compare, least_cores
+from aucsched.auction.explain.comparison import Comparison, Total, compare, first_fit_by_priority, least_cores
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.formats.native.write import snapshot_to_json
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm

@@ -15,7 +15,7 @@ from random_snapshots import random_snapshot
 from support.build import ALONE, snapshot, tiny
 
 from aucsched import OptionError, Schedule, Snapshot, schedule
-from aucsched.auction.baseline import first_fit_by_priority
+from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.bidgen.families.registry import columns_of
