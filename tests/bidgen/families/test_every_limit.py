@@ -247,9 +247,9 @@ class StartPool:
     def __init__(self, counts: Lasting) -> None:
         self._counts = counts
 
-    def held(self, job: object, now: float | None) -> Iterator[tuple[Cell, int]]:
+    def held(self, job: object, use: object, now: float | None) -> Iterator[tuple[Cell, int]]:
         """Yield one of what runs: whether it counts is for ``lasting`` to say."""
-        del job, now
+        del job, use, now
         yield CELL, 1
 
     def lasting(self, cell: Cell) -> Lasting:
