@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..simulation.log_columns import Workload
-from ..simulation.logs.play import play_log
-from ..simulation.metrics import BOUND_S, metrics
-from ..simulation.result import Result
+from ..simulation.logs.policies import play_log
+from ..simulation.result import BOUND_S, Result, metrics
 from ..simulation.simulate_options import PolicyOptions
 from ..simulation.waits import Resampling
 

@@ -30,7 +30,7 @@ from ..simulation.forecast.record import (
     save_starts,
 )
 from ..simulation.forecast.snapshot_queue import SnapshotForecaster
-from ..simulation.workloads.from_sacct import logged_jobs
+from ..simulation.workloads.from_table import logged_jobs
 from ..simulation.workloads.imported import LoggedJob
 
 FORMAT = "aucsched-forecast/1"

@@ -7,7 +7,7 @@ from pathlib import Path
 from ..cluster.snapshot import Snapshot
 from ..cluster.workload import ClusterWorkload
 from ..formats.swf import SwfLog, read_swf
-from ..simulation.workloads.from_swf import workload_of_log
+from ..simulation.workloads.imported import workload_of_log
 from ..simulation.workloads.named_clusters import EvenCluster
 from ..slurm.answers.live import SlurmFiles, collect
 from ..slurm.answers.snapshot_of_answers import import_slurm

@@ -21,25 +21,24 @@ from ..simulation.log_columns import workload_from_swf
 from ..simulation.logs.advance import read_advance
 from ..simulation.logs.hours import moment_of_week
 from ..simulation.logs.orderings import FlexiblePriorities, MultifactorWeights
-from ..simulation.logs.partitioned import class_limits
-from ..simulation.logs.play import play_log
-from ..simulation.logs.policies import weights_by_queue
+from ..simulation.logs.policies import play_log, weights_by_queue
 from ..simulation.logs.queues import QueueLimits
+from ..simulation.logs.reservations import class_limits
 from ..simulation.logs.start_rules import StartRule
-from ..simulation.metrics import metrics
-from ..simulation.nodes.node_metrics import node_metrics
 from ..simulation.nodes.node_policies import NodeOptions, play
 from ..simulation.nodes.node_report import (
     node_job_columns,
     node_jobs_csv,
+    node_metrics,
     to_node_document,
     to_node_text,
 )
 from ..simulation.nodes.node_result import NodeResult
 from ..simulation.own_policy import Factory, name_of
 from ..simulation.placement import place_on_nodes
+from ..simulation.policy_names import naming_as_typed, policy_with_parameters
 from ..simulation.report import job_columns, jobs_csv, to_document, to_json, to_text
-from ..simulation.result import Result
+from ..simulation.result import Result, metrics
 from ..simulation.simulate_options import (
     READ_ON_LOGS,
     PolicyName,
@@ -48,7 +47,6 @@ from ..simulation.simulate_options import (
     check_read,
     current_name,
     is_read,
-    policy_with_parameters,
 )
 
 if TYPE_CHECKING:
@@ -211,10 +209,16 @@ def simulate(workload: Source, policy: PolicyName | str | Factory = "easy", **op
         [[0.0, 10.0, 10.0], [0.0, 10.0, 2.0]]
     """
     given = checked(options, SimulateKeywords, "simulate")
-    named, own = policy_with_parameters(name_of(of_type("policy", policy, str | Factory)))
+    typed = name_of(of_type("policy", policy, str | Factory))
+    named, own = policy_with_parameters(typed)
     for member in own.keys() & given.keys():
         raise OptionError(f"{member}: the policy's name says it, too")
-    given |= parsed(own)
+    with naming_as_typed(typed):
+        return _simulated(workload, named, {**given, **parsed(own)})
+
+
+def _simulated(workload: Source, named: str, given: dict[str, Any]) -> Simulation:
+    """Simulate under a policy without parameters in its name."""
     played, name = _loaded(workload)
     progress, order = given.pop("progress", None), given.pop("order", "fcfs")
     of_logs = {member: given.pop(member) for member in ("processors", "checked") if member in given}

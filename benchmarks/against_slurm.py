@@ -34,9 +34,15 @@ from aucsched import ArrivingJob, ClusterWorkload
 from aucsched.formats.hostlist import expand
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.workloads.drafts import make_workload, stream, theoretical_s, uniform_arrivals
-from aucsched.simulation.workloads.kinds import ALL_KINDS, WorkloadMix, draw_jobs
 from aucsched.simulation.workloads.named_clusters import EvenCluster
-from aucsched.simulation.workloads.thesis_tables import TABLES, TableOptions, table_workload
+from aucsched.simulation.workloads.thesis_tables import (
+    ALL_KINDS,
+    TABLES,
+    TableOptions,
+    WorkloadMix,
+    draw_jobs,
+    table_workload,
+)
 from aucsched.topology.tree import topology_of
 
 _MINUTE_S = 60

@@ -28,9 +28,8 @@ from aucsched.cluster.failures import Outage
 from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.formats.native.read import parse_snapshot
-from aucsched.simulation.nodes.node_metrics import node_metrics
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
-from aucsched.simulation.nodes.node_report import node_jobs_csv, to_node_document, to_node_text
+from aucsched.simulation.nodes.node_report import node_jobs_csv, node_metrics, to_node_document, to_node_text
 from aucsched.simulation.nodes.node_result import NodeResult
 
 #: Every policy, and the variants that choose nodes or jobs another way.

@@ -24,7 +24,7 @@ from real_logs import LOGS, OVERDUE, play_overdue
 from aucsched.api.boards import BOARD_POLICIES, EASY, OURS, BoardRow, dominating, on_edge, row_of
 from aucsched.formats.swf import read_swf
 from aucsched.simulation.log_columns import Workload, workload_from_swf
-from aucsched.simulation.logs.play import play_log
+from aucsched.simulation.logs.policies import play_log
 from aucsched.simulation.result import Result
 from aucsched.simulation.simulate_options import PolicyOptions
 

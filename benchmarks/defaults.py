@@ -24,8 +24,7 @@ from aucsched.commands.auction_options import step_options
 from aucsched.formats.hostlist import join
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.formats.native.workload_file import parse_workload
-from aucsched.simulation.nodes.node_machine import Machine
-from aucsched.simulation.nodes.startable import why_never
+from aucsched.simulation.nodes.node_machine import Machine, why_never
 from aucsched.slurm.live.passes import Look, take_pass
 from aucsched.sweeps.run_kinds import SNAPSHOT
 

@@ -15,8 +15,12 @@ from typing import NamedTuple
 
 from aucsched.negotiation.evolving.fairness import Fairness, same_for_every_user
 from aucsched.simulation.evolving.evolving_loop import Setting
-from aucsched.simulation.evolving.evolving_report import dynamic_figures, evolving_metrics
-from aucsched.simulation.evolving.evolving_run import EvolvingOptions, simulate_evolving
+from aucsched.simulation.evolving.evolving_report import (
+    EvolvingOptions,
+    dynamic_figures,
+    evolving_metrics,
+    simulate_evolving,
+)
 from aucsched.simulation.workloads.evolving import dynamic_esp, quadflow
 
 

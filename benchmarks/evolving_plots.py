@@ -35,7 +35,7 @@ from aucsched.negotiation.transport.party_journal import PartyJournal
 from aucsched.negotiation.transport.serve import TERMS, serve_applications
 from aucsched.reports.canvas import new_figure, styled
 from aucsched.reports.curves import waits_in_order
-from aucsched.simulation.evolving.evolving_run import simulate_evolving
+from aucsched.simulation.evolving.evolving_report import simulate_evolving
 from aucsched.simulation.workloads.evolving import QUADFLOW, dynamic_esp, quadflow_phases
 
 if TYPE_CHECKING:

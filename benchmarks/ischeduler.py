@@ -21,10 +21,8 @@ from marked_part import can_draw
 
 from aucsched.negotiation.malleable.malleable_policies import BASELINES
 from aucsched.simulation.log_columns import workload_from_swf
-from aucsched.simulation.malleable.malleable_loop import PLAY
-from aucsched.simulation.malleable.malleable_run import Outcome, Trace, simulate_malleable, trace_of
-from aucsched.simulation.workloads.systemcentric import SDSC_SP2, system_trace
-from aucsched.simulation.workloads.usercentric import user_trace
+from aucsched.simulation.malleable.malleable_run import PLAY, Outcome, Trace, simulate_malleable, trace_of
+from aucsched.simulation.workloads.application_traces import SDSC_SP2, system_trace, user_trace
 
 
 def trace(point: Point, seed: int, jobs: int) -> Trace:

@@ -15,9 +15,8 @@ from aucsched.formats.swf import read_swf
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import POLICIES, make_policy
-from aucsched.simulation.metrics import metrics
-from aucsched.simulation.result import Result
-from aucsched.simulation.stepping import StoppedRun, stopped_by
+from aucsched.simulation.result import Result, metrics
+from aucsched.simulation.stepping import StoppedRun
 
 
 def main() -> None:
@@ -55,7 +54,7 @@ def simulated(workload: Workload, name: str) -> Result:
         order="fcfs",
         starts=tuple(starts),
         seconds=time.perf_counter() - began,
-        stopped=None if stopped_by(policy) is None else tuple(stopped),
+        stopped=None if policy.stopped is None else tuple(stopped),
     )
 
 

@@ -25,8 +25,7 @@ from marked_part import page_of, replace_part
 from real_plots import draw
 from real_tables import doubt_tables, group_tables, main_tables, verdicts
 
-from aucsched.simulation.metrics import metrics
-from aucsched.simulation.result import Result
+from aucsched.simulation.result import Result, metrics
 
 HERE = Path(__file__).parent
 RESULTS, PAGE = HERE / "results" / "real", HERE / "notes" / "real.md"

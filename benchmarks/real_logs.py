@@ -14,11 +14,11 @@ from aucsched.formats.swf import read_swf
 from aucsched.simulation.backfilling.easy import Easy
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
-from aucsched.simulation.logs.play import play_log
+from aucsched.simulation.logs.policies import play_log
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.result import Result
 from aucsched.simulation.simulate_options import PolicyOptions
-from aucsched.simulation.workloads.from_swf import workload_of_log
+from aucsched.simulation.workloads.imported import workload_of_log
 from aucsched.simulation.workloads.named_clusters import EvenCluster
 from aucsched.slurm.site.scheduler_log import import_events
 

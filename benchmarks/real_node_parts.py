@@ -19,7 +19,7 @@ from real import figures
 
 from aucsched.formats.swf import read_swf
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
-from aucsched.simulation.workloads.from_swf import workload_of_log
+from aucsched.simulation.workloads.imported import workload_of_log
 from aucsched.simulation.workloads.named_clusters import EvenCluster
 
 HERE = Path(__file__).parent

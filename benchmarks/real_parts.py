@@ -15,8 +15,8 @@ from real_logs import LOGS
 
 from aucsched.formats.swf import read_swf
 from aucsched.simulation.log_columns import Workload, workload_from_swf
-from aucsched.simulation.logs.play import play_log
-from aucsched.simulation.metrics import metrics
+from aucsched.simulation.logs.policies import play_log
+from aucsched.simulation.result import metrics
 from aucsched.simulation.simulate_options import PolicyOptions
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"

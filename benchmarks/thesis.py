@@ -139,8 +139,8 @@ def _check(table: str, rows: list[Row], seed: int, nodes: int | None) -> None:
 
 def run(table: str, row: Row, seed: int, nodes: int | None = None) -> dict[str, Any]:
     """Play one workload under one policy and return the metrics, with the fluid bound beside them."""
-    from aucsched.simulation.nodes.node_metrics import node_metrics
     from aucsched.simulation.nodes.node_policies import NodeOptions, play
+    from aucsched.simulation.nodes.node_report import node_metrics
 
     workload = make(table, row, seed, nodes)
     options = NodeOptions(policy=row.policy, **row.options)

@@ -18,8 +18,8 @@ from typing import Any
 import click
 
 from aucsched.cluster.workload import ClusterWorkload
-from aucsched.simulation.nodes.node_metrics import node_metrics
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
+from aucsched.simulation.nodes.node_report import node_metrics
 from aucsched.simulation.workloads.named_clusters import HYPOTHETICAL
 from aucsched.simulation.workloads.soner import SonerOptions, soner_workload
 from aucsched.topology.networks import torus

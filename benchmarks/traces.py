@@ -17,11 +17,17 @@ from pathlib import Path
 from typing import TypeVar
 
 from aucsched.formats.swf import SwfLog, read_swf
-from aucsched.simulation.backfilling.log_loop import LOOPS, play_compiled
 from aucsched.simulation.log_columns import Requests, Workload, workload_from_swf
-from aucsched.simulation.logs.counts import CheckedPolicy, simulate_checked, simulate_counts, simulate_plain
+from aucsched.simulation.logs.counts import (
+    LOOPS,
+    CheckedPolicy,
+    play_compiled,
+    simulate_checked,
+    simulate_counts,
+    simulate_plain,
+)
 from aucsched.simulation.logs.policies import POLICIES, make_policy
-from aucsched.simulation.stepping import CountPolicy, loop_of
+from aucsched.simulation.stepping import CountPolicy
 
 T = TypeVar("T")
 #: KTH-SP2 under EASY, to the digits published with the reading of traces.
@@ -91,7 +97,7 @@ def light(workload: Workload, repeats: int) -> None:
 
 def in_python(workload: Workload, policy: CountPolicy) -> list[float]:
     """Play a log without compiled loops."""
-    kernel = simulate_counts if loop_of(policy) is None else simulate_plain
+    kernel = simulate_counts if policy.loop is None else simulate_plain
     return kernel(workload, policy)
 
 

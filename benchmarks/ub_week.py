@@ -99,8 +99,8 @@ def _is_done(path: Path, policy: str, jobs: int) -> bool:
 
 def run(folder: Path, policy: str) -> _Run:
     """Play the week under one policy; every job is among those that ran or those that never can."""
-    from aucsched.simulation.nodes.node_metrics import node_metrics
     from aucsched.simulation.nodes.node_policies import NodeOptions, play
+    from aucsched.simulation.nodes.node_report import node_metrics
 
     workload, _ = week(folder)
     result = play(workload, NodeOptions(policy=policy, **RUNS[policy]))

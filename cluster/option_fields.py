@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import FrozenInstanceError, dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
-from math import inf
+from math import inf, isinf, isnan
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, overload
@@ -148,30 +148,49 @@ class Option(Generic[T]):
         """Return the default for a reader, in words where it depends on something; None: there is none."""
         return self.other_defaults.get(reader, self.default)
 
-    def read(self, text: str) -> Any:
+    def read(self, text: str, typed: str = "") -> Any:
         """Return the value that a text gives, as it is where the option is a text.
+
+        Args:
+            text: what was typed.
+            typed: the option's name as it was typed; empty: its flag.
 
         Raises:
             OptionError: it gives none; names the option.
         """
+        name = typed or self.flag
         if self.is_switch:
             if text not in ("on", "off"):
-                raise OptionError(f"{self.flag}: {text!r} is neither on nor off")
+                raise OptionError(f"{name}: {text!r} is neither on nor off")
             return text == "on"
-        if self.choices:
-            self.check(text)
+        if self.choices and text not in self.choices:
+            raise OptionError(f"{typed or self.name}: {not_one_of(text, self.choices)}")
         if not self.is_number:
             return text
         try:
             number = int(text) if self.is_whole else float(text)
         except ValueError:
-            raise OptionError(
-                f"{self.flag}: {text!r} is not {'an integer' if self.is_whole else 'a number'}"
-            ) from None
-        low, high = -inf if self.low is None else self.low, inf if self.high is None else self.high
-        if not low <= number <= high or (number == low and not (self.is_whole or self.includes_low)):
-            raise OptionError(f"{self.flag}: {text} is out of its range")
+            kind = "an integer" if self.is_whole else "a number"
+            raise OptionError(f"{name}: {text!r} is not {kind}") from None
+        if self._beyond(number):
+            raise OptionError(f"{name}: {text} is out of its range")
         return number
+
+    def refuse_beyond(self, value: Any) -> None:
+        """Raise OptionError where a value is none of the choices, or a number beyond the range."""
+        if self.choices and value not in self.choices:
+            raise OptionError(f"{self.flag} {value!r} is none of {', '.join(self.choices)}")
+        if self.is_number and (words := self._beyond(value)):
+            raise OptionError(f"{self.flag} {value:g} is {words}")
+
+    def _beyond(self, number: float) -> str:
+        """Return how a number is beyond the range; empty: it is within it."""
+        includes_low = self.is_whole or self.includes_low
+        if isnan(number) or (isinf(number) and self.high != inf):
+            return "no number"
+        if self.low is not None and (number < self.low or (number == self.low and not includes_low)):
+            return f"{'below' if includes_low else 'not above'} {self.low:g}"
+        return "" if self.high is None or number <= self.high else f"above {self.high:g}"
 
     def check(self, value: Any) -> None:
         """Raise OptionError where a value is none of this option's."""

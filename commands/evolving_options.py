@@ -14,7 +14,7 @@ from .outputs import note
 
 if TYPE_CHECKING:
     from ..negotiation.evolving.fairness import Fairness
-    from ..simulation.evolving.evolving_run import EvolvingOptions
+    from ..simulation.evolving.evolving_report import EvolvingOptions
     from ..simulation.workloads.evolving import EvolvingWorkload
 
 #: Workloads that are named rather than files.
@@ -170,8 +170,13 @@ def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: 
     """
     from ..formats.drawing import check_drawing
     from ..formats.native.write import write_text
-    from ..simulation.evolving.evolving_report import evolving_document, evolving_jobs_csv, evolving_text
-    from ..simulation.evolving.evolving_run import WORKLOADS, simulate_evolving
+    from ..simulation.evolving.evolving_report import (
+        WORKLOADS,
+        evolving_document,
+        evolving_jobs_csv,
+        evolving_text,
+        simulate_evolving,
+    )
     from ..simulation.report import to_json
 
     _check(workload, options, foreign)
@@ -221,7 +226,7 @@ def _types(workload: EvolvingWorkload, name: str, options: dict[str, Any]) -> fr
 def _chosen(workload: EvolvingWorkload, options: dict[str, Any], fairness: Fairness) -> EvolvingOptions:
     from ..negotiation.evolving.iteration import Depths, default_depths
     from ..simulation.evolving.evolving_loop import Setting
-    from ..simulation.evolving.evolving_run import EvolvingOptions
+    from ..simulation.evolving.evolving_report import EvolvingOptions
 
     serve_by = options["serve_by"] or "iteration"
     default = default_depths(serve_by)
@@ -259,7 +264,7 @@ def _chosen(workload: EvolvingWorkload, options: dict[str, Any], fairness: Fairn
 
 
 def _settings(options: dict[str, Any], chosen: EvolvingOptions, seed: int) -> dict[str, Any]:
-    from ..simulation.evolving.request_auction import STRATEGY
+    from ..simulation.evolving.providers import STRATEGY
 
     setting = chosen.setting
     return {

@@ -108,7 +108,7 @@ def _from_sacct(
     content: bytes, source: str, empty: ClusterWorkload, since: float | None, until: float | None
 ) -> ClusterWorkload:
     from ..formats.delimited import read_table
-    from ..simulation.workloads.from_sacct import workload_of_sacct
+    from ..simulation.workloads.from_table import workload_of_sacct
 
     try:
         table = read_table(content, "|")
@@ -119,7 +119,7 @@ def _from_sacct(
 
 def ask_sacct(since: float, until: float | None) -> bytes:
     """Return what sacct prints of a window; times on its command line are local."""
-    from ..simulation.workloads.from_sacct import COMMAND
+    from ..simulation.workloads.from_table import COMMAND
     from ..slurm.answers.live import ask_slurm
 
     local = [datetime.fromtimestamp(one, UTC).astimezone() for one in (since, until or time())]

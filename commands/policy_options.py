@@ -11,16 +11,8 @@ from click.shell_completion import CompletionItem
 
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import Option, flag_of, options_in
-from ..simulation.simulate_options import (
-    EVERY_POLICY,
-    ORDER_NAMES,
-    LogRecord,
-    PolicyOptions,
-    check_read,
-    parameters_of,
-    policy_with_parameters,
-    split_policies,
-)
+from ..simulation.policy_names import EVERY_POLICY, parameters_of, policy_with_parameters, split_policies
+from ..simulation.simulate_options import ORDER_NAMES, LogRecord, PolicyOptions, check_read
 from .built_options import click_option, in_order, in_section
 from .outputs import note
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError
-from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, current_name, split_policies
+from ..simulation.policy_names import naming_as_typed, split_policies
+from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, current_name
 from .built_options import SectionCommand, in_section, record_options
 from .evolving_options import evolving_options, refuse_evolving, simulate_evolving_workload
 from .forecast_options import ForecastOptions, asked_at, write_forecasts
@@ -84,11 +85,11 @@ def simulate(workload: str, **options: Any) -> None:
     if len(policies) > 1:
         _simulate_several(workload, policies, options)
     else:
-        _simulate_one(workload, with_parameters(options, policies[0]))
+        _simulate_one(workload, policies[0], with_parameters(options, policies[0]))
     note_old_flags(options)
 
 
-def _simulate_one(workload: str, options: dict[str, Any]) -> None:
+def _simulate_one(workload: str, policy: str, options: dict[str, Any]) -> None:
     """Run one policy over the machine that the input and the policy ask for."""
     if options["policy"] == EVOLVING:
         simulate_evolving_workload(workload, options, _DEFAULTS)
@@ -109,7 +110,8 @@ def _simulate_one(workload: str, options: dict[str, Any]) -> None:
         simulate_malleable_log(workload, options, _processors(options))
         return
     refuse_malleable(options)
-    _simulate_log(workload, options)
+    with naming_as_typed(policy):
+        _simulate_log(workload, options)
 
 
 def _simulate_log(path: str, options: dict[str, Any]) -> None:
@@ -162,7 +164,7 @@ def _processors(options: dict[str, Any]) -> int | None:
 
 
 def _run(jobs: Workload, options: dict[str, Any], choice: PolicyOptions) -> Result:
-    from ..simulation.logs.play import play_log
+    from ..simulation.logs.policies import play_log
 
     with progress_over(len(jobs)) as progress:
         return play_log(

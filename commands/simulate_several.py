@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import flag_of
 from ..cluster.text import plural
+from ..simulation.policy_names import naming_as_typed
 from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, READ_ON_LOGS, current_name, is_read
 from .malleable_options import refuse_malleable
 from .node_options import check_log_options, chosen_options, is_native, with_failures
@@ -49,7 +50,7 @@ def _on_log(
     workload: str, policies: Sequence[str], options: dict[str, Any], processors: int | None
 ) -> list[Simulation]:
     from ..api.simulations import Simulation
-    from ..simulation.logs.play import play_log
+    from ..simulation.logs.policies import play_log
 
     candidates = tuple((options["candidates"] or "").split(","))
     narrowed = _narrowed(
@@ -61,14 +62,15 @@ def _on_log(
         },
     )
     settled = []
-    for one in narrowed:
+    for name, one in zip(policies, narrowed, strict=True):
         check_log_options(one)
         check_policy_options(one)
-        settled.append(chosen_policy(one))
+        with naming_as_typed(name):
+            settled.append(chosen_policy(one))
     jobs = read_jobs(workload, read_log(workload), processors, options["queue_weights"])
     runs: list[Simulation] = []
-    for one, (choice, settings) in zip(narrowed, settled, strict=True):
-        with progress_over(len(jobs), one["policy"]) as progress:
+    for name, one, (choice, settings) in zip(policies, narrowed, settled, strict=True):
+        with progress_over(len(jobs), one["policy"]) as progress, naming_as_typed(name):
             result = play_log(
                 jobs,
                 one["policy"],

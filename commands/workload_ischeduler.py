@@ -11,7 +11,7 @@ from ..cluster.errors import InputError, OptionError
 from .outputs import output_option, read_log, shown
 
 if TYPE_CHECKING:
-    from ..simulation.workloads.systemcentric import TraceModel
+    from ..simulation.workloads.application_traces import TraceModel
 
 #: Options of one kind of trace only.
 _SYSTEM, _USER = ("load", "model", "max_size"), ("beta", "ge_p4_s", "block_bytes")
@@ -51,8 +51,7 @@ def ischeduler(kind: str, output: Path, **options: Any) -> None:
     is compressed.
     """
     from ..formats.swf import write_swf
-    from ..simulation.workloads.systemcentric import system_trace
-    from ..simulation.workloads.usercentric import user_trace
+    from ..simulation.workloads.application_traces import system_trace, user_trace
 
     foreign = _USER if kind == "system" else _SYSTEM
     for name in foreign:
@@ -69,7 +68,7 @@ def ischeduler(kind: str, output: Path, **options: Any) -> None:
 
 def _model(path: str | None) -> TraceModel:
     from ..formats.reading import read_document
-    from ..simulation.workloads.systemcentric import SDSC_SP2, model_of
+    from ..simulation.workloads.application_traces import SDSC_SP2, model_of
 
     return SDSC_SP2 if path is None else read_document(path, lambda content: model_of(_json(content)))
 
@@ -91,7 +90,7 @@ def fit_log(log: str, output: Path) -> None:
     from ..cluster.text import one_line
     from ..formats.native.write import write_text
     from ..simulation.report import to_json
-    from ..simulation.workloads.systemcentric import fit
+    from ..simulation.workloads.application_traces import fit
 
     rows = read_log(log)
     source = rows.header("Computer")

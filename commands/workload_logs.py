@@ -53,7 +53,7 @@ def from_swf(workload: str, output: Path, **machine: Any) -> None:
     Processors are cores, which spread freely over nodes. What is omitted or cut is listed in the workload's
     notes and on stderr.
     """
-    from ..simulation.workloads.from_swf import workload_of_log
+    from ..simulation.workloads.imported import workload_of_log
     from .outputs import read_log
 
     empty = read_machine(**machine)
@@ -100,7 +100,7 @@ def from_sacct(workload: str, output: Path, **machine: Any) -> None:
     """
     from ..formats.delimited import read_table
     from ..formats.reading import read_document
-    from ..simulation.workloads.from_sacct import workload_of_sacct
+    from ..simulation.workloads.from_table import workload_of_sacct
 
     empty = read_machine(**machine)
     table = read_document(workload, lambda content: read_table(content, "|"))

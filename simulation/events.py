@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 from heapq import heappop, heappush
+from math import floor
 from typing import NamedTuple, Protocol
 
 
@@ -92,3 +93,15 @@ def run_events(queue: EventQueue, system: System) -> None:
         for event in events:
             system.handle(event)
         system.schedule(events[0].time, queue)
+
+
+def turn_of(now: float, every_s: float) -> int:
+    """Return the number of the turn that ``now`` falls into; turn ``k`` begins at ``k * every_s`` to the bit.
+
+    Dividing alone may put the very begin of a turn into the one before it, or the moment before
+    into it.
+    """
+    turn = floor(now / every_s)
+    if turn * every_s > now:
+        return turn - 1
+    return turn + 1 if (turn + 1) * every_s <= now else turn

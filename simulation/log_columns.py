@@ -73,6 +73,12 @@ class Requests:
     def __len__(self) -> int:
         return len(self.submit)
 
+    def taken(self, jobs: Sequence[int]) -> Requests:
+        """Return the requests of some jobs, numbered by their place in ``jobs``."""
+        columns = ("submit", "size", "estimate", "user", "weight", *(("group",) if self.group else ()))
+        take = {name: tuple(map(getattr(self, name).__getitem__, jobs)) for name in columns}
+        return Requests(processors=self.processors, **take)
+
 
 class LogColumns(NamedTuple):
     """A log as 64-bit floats, in order of submission; times in seconds.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from ..cluster.errors import AwardError, OptionError, PolicyError
 from ..cluster.jobs import Job
@@ -134,6 +134,61 @@ class Policy(Protocol):
 
 
 Factory: TypeAlias = Callable[[], Policy]
+Asked = TypeVar("Asked")
+Begun = TypeVar("Begun")
+
+
+class StepView(Generic[Asked, Begun]):
+    """A machine as a user's own policy sees it during one step (MachineView), whatever the machine.
+
+    Args:
+        now: in seconds.
+        cores: of the whole machine.
+        left: what waits, by number, in the queue's order.
+        seen: waiting jobs as the policy saw them in earlier steps, by number.
+
+    Attributes:
+        started: what the machine is to start, in the order in which the policy did.
+    """
+
+    def __init__(self, now: float, cores: int, left: dict[int, Asked], seen: dict[int, QueuedJob]) -> None:
+        self.cores = cores
+        self.started: list[Begun] = []
+        self._now, self._left, self._seen = now, left, seen
+
+    @property
+    def waiting(self) -> Sequence[QueuedJob]:
+        """The jobs that wait, in the queue's order."""
+        for number, asked in self._left.items():
+            if number not in self._seen or self._has_changed(asked, self._seen[number]):
+                self._seen[number] = self._shown(asked)
+        return tuple(map(self._seen.__getitem__, self._left))
+
+    def start(self, job: QueuedJob, nodes: Mapping[str, Resources | int] | None = None) -> bool:
+        """Start a job now, where the machine can."""
+        if job.number not in self._left:
+            raise AwardError(f"job {job.number} does not wait at {self._now:g}")
+        begun = self._begun(self._left[job.number], nodes)
+        if begun is None:
+            return False
+        del self._left[job.number]
+        self._seen.pop(job.number, None)
+        self.started.append(begun)
+        return True
+
+    def _has_changed(self, asked: Asked, seen: QueuedJob) -> bool:
+        """Return whether a waiting job is no longer as the policy saw it."""
+        del asked, seen
+        return False
+
+    def _shown(self, asked: Asked) -> QueuedJob:
+        """Return a waiting job as the policy sees it."""
+        raise NotImplementedError
+
+    def _begun(self, asked: Asked, nodes: Mapping[str, Resources | int] | None) -> Begun | None:
+        """Let a job begin; None: it does not fit."""
+        raise NotImplementedError
+
 
 #: Classes that a program gave as they are, by the name they go by in results.
 _GIVEN: dict[str, Factory] = {}

@@ -12,9 +12,8 @@ import numpy as np
 from ..cluster.text import plural
 from ..formats.native.write import csv_field
 from ..formats.swf import SwfField, SwfLog, number_text
-from .metrics import metrics
 from .placement import place_lowest_first
-from .result import Result
+from .result import Result, metrics
 from .stepping import NEVER
 
 FORMAT = "aucsched-simulation/1"
@@ -29,7 +28,7 @@ BATSIM_COLUMNS = (
 
 
 def to_document(result: Result, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the outcome as plain values; the metrics' names and units are those of metrics.py.
+    """Return the outcome as plain values; the metrics' names and units are those of ``metrics``.
 
     Args:
         result: the outcome.

@@ -5,16 +5,15 @@ No numpy here: ``--help`` reads it.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import Option, flag_of, options_in
 from ..cluster.option_table import LARGEST, LARGEST_SEED, AuctionOptions, PresetOption, ValueOptions
-from ..cluster.text import not_one_of
 
 if TYPE_CHECKING:
     from ..cluster.failures import Outage
@@ -91,6 +90,11 @@ def _of(policy: str, text: str, parameter: str = "", **others: Any) -> Any:
 @dataclass(kw_only=True, unsafe_hash=True)
 class LogRecord:
     """What the policies over logs read; each names its policy."""
+
+    def __post_init__(self) -> None:
+        for name, one in options_in(LogRecord).items():
+            if (value := self.__dict__[name]) is not None:
+                one.refuse_beyond(value)
 
     predictor: Option[Literal["estimate", "last-two", "regression", "median"]] = _of(
         "predicted",
@@ -215,6 +219,7 @@ class LogRecord:
         "release an unused reservation so long after its start.",
         default="never",
         low=0,
+        high=inf,
         unit="SECONDS",
     )
     start_rule: Option[Sequence[StartRule]] = _of(
@@ -415,76 +420,3 @@ class SimulateKeywords(PolicyOptions, NodeKeywords):
     queue_weights: Option[str | Mapping[int, float] | None] = Option(
         "Job weights by the log's queues.", default=1, unit="QUEUE=WEIGHT,…", is_text=True
     )
-
-
-#: Every policy's name, in the order of ``--help``.
-EVERY_POLICY = (*LOG_POLICIES, *NODE_ONLY_POLICIES, *RENAMED, *MALLEABLE_POLICIES, EVOLVING)
-_PARAMETER = re.compile(r"([a-z][a-z0-9-]*)=(.*)", re.ASCII | re.DOTALL)
-
-
-def parameters_of(policy: str) -> dict[str, Option[Any]]:
-    """Return the options that a policy's name may carry, by their names there."""
-    if policy not in EVERY_POLICY:
-        return {}
-    found = {}
-    for one in options_in(LogRecord, NodeKeywords).values():
-        is_own = policy in one.policies or READ_ON_LOGS.get(one.name) == policy
-        if is_own and one.parameter:
-            found[one.parameter] = one
-        if is_own or (policy == "adaptive" and one.name in READ_ON_LOGS):
-            found.setdefault(one.flag.removeprefix("--"), one)
-    return found
-
-
-def split_policies(text: str) -> list[str]:
-    """Return the policies of a list, each with its parameters.
-
-    Examples:
-        >>> split_policies("easy,adaptive:every=50,window=20,slack:factor=0.5")
-        ['easy', 'adaptive:every=50,window=20', 'slack:factor=0.5']
-    """
-    found: list[str] = []
-    for part in text.split(","):
-        name, _, rest = part.partition(":")
-        is_parameter = found and "=" in found[-1] and not (name in EVERY_POLICY or (rest and "=" not in name))
-        if is_parameter:
-            found[-1] += f",{part}"
-        else:
-            found.append(part)
-    return found
-
-
-def policy_with_parameters(text: str) -> tuple[str, dict[str, Any]]:
-    """Return a policy's name, and the options that ``slack:factor=0.5`` gives it.
-
-    Several parameters have commas between, several texts of one a plus sign.
-
-    Raises:
-        OptionError: the policy has no such parameter, or its value cannot be used.
-
-    Examples:
-        >>> policy_with_parameters("adaptive:every=50,candidates=easy+slack")
-        ('adaptive', {'adapt_every': 50, 'candidates': 'easy,slack'})
-    """
-    name, _, rest = text.partition(":")
-    known = parameters_of(name)
-    if "=" not in rest or not known:
-        return text, {}
-    texts: dict[str, list[str]] = {}
-    last = ""
-    for part in rest.split(","):
-        found = _PARAMETER.fullmatch(part)
-        if found is not None and found[1] in known:
-            last = found[1]
-            texts.setdefault(last, []).append(found[2])
-        elif last and known[last].is_text:
-            texts[last][-1] += f",{part}"
-        else:
-            raise OptionError(f"--policy {text}: {not_one_of(part.partition('=')[0], known)}")
-    return name, {known[key].name: _value(known[key], given) for key, given in texts.items()}
-
-
-def _value(option: Option[Any], texts: Sequence[str]) -> Any:
-    if option.is_multiple:
-        return tuple(texts)
-    return option.read(texts[-1].replace("+", ",") if option.is_text else texts[-1])

@@ -1,13 +1,12 @@
-"""The interface between policies over counted processors and the kernels that call them."""
+"""What a policy is, whatever the machine: the one protocol, and policies around others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from .log_columns import Requests
-
-T = TypeVar("T")
+Seen = TypeVar("Seen")
+Start = TypeVar("Start")
 
 #: Sorts a queue of job numbers in place as of a time.
 Resort = Callable[[float, list[int]], None]
@@ -18,30 +17,86 @@ NEVER = -1
 REPORT_EVERY = 4096
 
 
-class CountPolicy(Protocol):
-    """A policy over a counts-only machine.
+class MachinePolicy(Generic[Seen, Start]):
+    """The one protocol of policies: a machine asks who starts after the events of each time stamp.
 
-    It may ask for more than a plain kernel does:
+    What a policy sees, and how it says who starts, is the machine's:
 
-    - ``stopped``, where it has such a member: the jobs that the last step took off the machine before it
-      started others. They wait again, and run from the beginning when they start.
-    - ``alarm``: after each step, the next time at which it wants one though nothing happens; infinite for
-      none.
-    - ``refused``: fixed-time requests that it has refused, as texts.
-    - ``loop``: the name of the compiled loop that gives its starts for a whole log (backfilling/log_loop.py).
+    - one that counts processors shows ``Changes``, and is told numbers of jobs (``CountPolicy``);
+    - one of nodes shows its queue, and is told who starts where (nodes/node_queue.py);
+    - a user's own policy sees a ``MachineView`` on either, and starts jobs by it (own_policy.py).
 
+    None of them sees a true run time. A policy may ask for more than a step at each event by the
+    other members, which here ask for nothing.
     """
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+    def step(self, now: float, seen: Seen) -> Sequence[Start]:
         """Return the jobs to start now, in the order in which they were chosen.
 
         Args:
-            now: seconds after the first submission.
-            ended: the jobs that ended now; their processors are free.
-            arrived: the jobs submitted now, by rising number.
-
+            now: in seconds.
+            seen: what the machine shows.
         """
-        ...
+        raise NotImplementedError
+
+    @property
+    def alarm(self) -> float | None:
+        """The next time at which it wants a step though nothing happens; None: it wants none.
+
+        On nodes only while jobs wait, in the first pass from then on.
+        """
+        return None
+
+    @property
+    def stopped(self) -> Sequence[int] | None:
+        """The jobs that the last step took off the machine before it started others; None: it stops none.
+
+        They wait again, and run from the beginning when they start.
+        """
+        return None
+
+    @property
+    def refused(self) -> Sequence[str] | None:
+        """The fixed-time requests that it has refused, as texts; None: it is asked for none."""
+        return None
+
+    @property
+    def loop(self) -> str | None:
+        """The compiled loop that gives its starts for a whole log (logs/counts.py); None: none does."""
+        return None
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether the last pass was cut short: another may start jobs though nothing changes."""
+        return False
+
+    @property
+    def wakeup_s(self) -> float | None:
+        """While jobs wait it wants a step at multiples of this many seconds, too; None: it does not."""
+        return None
+
+    def blame(self, error: Exception, now: float, seen: Seen) -> tuple[Any, str] | None:
+        """Return the job that made a step fail, and what is to be said of it; None: no job alone did.
+
+        That one is given up, and the others go on.
+        """
+        del error, now, seen
+        return None
+
+
+class Changes(NamedTuple):
+    """What has changed on a machine that counts processors, in seconds after the first submission.
+
+    Attributes:
+        ended: the jobs that ended now; their processors are free.
+        arrived: the jobs submitted now, by rising number.
+    """
+
+    ended: Sequence[int] = ()
+    arrived: Sequence[int] = ()
+
+
+CountPolicy: TypeAlias = MachinePolicy[Changes, int]
 
 
 class StoppedRun(NamedTuple):
@@ -52,31 +107,7 @@ class StoppedRun(NamedTuple):
     end: float
 
 
-def stopped_by(policy: CountPolicy) -> Sequence[int] | None:
-    """Return the jobs that a policy's last step stopped; None for one that never stops any."""
-    stopped: Sequence[int] | None = getattr(policy, "stopped", None)
-    return stopped
-
-
-def refused_by(policy: CountPolicy) -> Sequence[str] | None:
-    """Return the fixed-time requests that a policy has refused; None for one that is asked for none."""
-    refused: Sequence[str] | None = getattr(policy, "refused", None)
-    return refused
-
-
-def alarm_of(policy: CountPolicy) -> float | None:
-    """Return the next time at which a policy wants a step though nothing happens; None: it never does."""
-    alarm: float | None = getattr(policy, "alarm", None)
-    return alarm
-
-
-def loop_of(policy: CountPolicy) -> str | None:
-    """Return the name of the loop that plays a whole log as a policy does; None where there is none."""
-    loop: str | None = getattr(policy, "loop", None)
-    return loop
-
-
-class PolicyWrapper:
+class PolicyWrapper(CountPolicy):
     """A policy around another, which asks for what that one asks for."""
 
     def __init__(self, policy: CountPolicy) -> None:
@@ -85,34 +116,17 @@ class PolicyWrapper:
     @property
     def alarm(self) -> float | None:
         """The next time at which the policy wants a step though nothing happens."""
-        return alarm_of(self._policy)
+        return self._policy.alarm
 
     @property
     def refused(self) -> Sequence[str] | None:
         """The fixed-time requests that were refused."""
-        return refused_by(self._policy)
+        return self._policy.refused
 
     @property
     def stopped(self) -> Sequence[int] | None:
         """The jobs that the last step stopped."""
-        return stopped_by(self._policy)
-
-
-def taken(requests: Requests, jobs: Sequence[int]) -> Requests:
-    """Return the requests of some jobs, numbered by their place in ``jobs``."""
-
-    def take(column: Sequence[T]) -> tuple[T, ...]:
-        return tuple(map(column.__getitem__, jobs))
-
-    return Requests(
-        processors=requests.processors,
-        submit=take(requests.submit),
-        size=take(requests.size),
-        estimate=take(requests.estimate),
-        user=take(requests.user),
-        weight=take(requests.weight),
-        group=take(requests.group) if requests.group else (),
-    )
+        return self._policy.stopped
 
 
 class Renumbered(PolicyWrapper):
@@ -122,7 +136,7 @@ class Renumbered(PolicyWrapper):
     policy needs to know one order only.
 
     Args:
-        policy: over the jobs as ``taken`` with ``job_at`` numbers them.
+        policy: over the jobs as ``Requests.taken`` with ``job_at`` numbers them.
         job_at: the job of each place.
 
     Attributes:
@@ -138,7 +152,7 @@ class Renumbered(PolicyWrapper):
     @property
     def loop(self) -> str | None:
         """The compiled loop that plays the policy's jobs by their places."""
-        return loop_of(self._policy)
+        return self._policy.loop
 
     @property
     def stopped(self) -> Sequence[int] | None:
@@ -146,8 +160,9 @@ class Renumbered(PolicyWrapper):
         places = super().stopped
         return None if places is None else [self.job_at[place] for place in places]
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Translate the events into places and the places that start into jobs."""
         place, job_at = self._place, self.job_at
-        started = self._policy.step(now, [place[job] for job in ended], sorted(place[job] for job in arrived))
+        ended, arrived = ([place[job] for job in jobs] for jobs in seen)
+        started = self._policy.step(now, Changes(ended, sorted(arrived)))
         return [job_at[number] for number in started]

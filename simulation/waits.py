@@ -10,7 +10,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from .metrics import BOUND_S
+from .result import BOUND_S
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]

@@ -11,7 +11,8 @@ from ..cluster.errors import OptionError
 from ..cluster.option_fields import Option, flag_of, options_in
 from ..cluster.option_table import SWEEP, read_by
 from ..simulation.negotiated.negotiation_options import SWEPT
-from ..simulation.simulate_options import LogRecord, PassOptions, PriceOptions, split_policies
+from ..simulation.policy_names import split_policies
+from ..simulation.simulate_options import LogRecord, PassOptions, PriceOptions
 
 #: What a cell of the results holds.
 Value = int | float | str | None

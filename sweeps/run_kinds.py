@@ -33,16 +33,16 @@ from ..formats.swf import SwfLog, unpack_swf
 from ..negotiation.batch.mapping import BatchSettings
 from ..negotiation.runtime.settings import RuntimeSettings
 from ..simulation.log_columns import Requests, machine_size, workload_from_swf
-from ..simulation.logs.play import play_log
-from ..simulation.logs.policies import make_policy
-from ..simulation.metrics import metrics
+from ..simulation.logs.policies import make_policy, play_log
 from ..simulation.negotiated.negotiated_report import negotiated_metrics
 from ..simulation.negotiated.negotiated_run import negotiate
 from ..simulation.negotiated.negotiation_options import SWEPT, NegotiationOptions
 from ..simulation.negotiated.plays import Play, play_of
-from ..simulation.nodes.node_metrics import node_metrics
 from ..simulation.nodes.node_policies import READ_BY as READ_BY_NODES
 from ..simulation.nodes.node_policies import NodeOptions, play, step_options
+from ..simulation.nodes.node_report import node_metrics
+from ..simulation.policy_names import policy_with_parameters
+from ..simulation.result import metrics
 from ..simulation.simulate_options import (
     READ_ON_LOGS,
     RENAMED,
@@ -53,7 +53,6 @@ from ..simulation.simulate_options import (
     PriceOptions,
     current_name,
     is_read,
-    policy_with_parameters,
 )
 from ..slurm.answers.topology_any import laid_on
 from .axes import AXES, Row, Value

@@ -12,9 +12,9 @@ from .harness import entries
 #: Modules whose entries a first run would wait for.
 MODULES = (
     "models.search.compiled_search",
-    "simulation.backfilling.log_loop",
+    "simulation.logs.counts",
     "simulation.promised.promise_stepping",
-    "simulation.malleable.malleable_loop",
+    "simulation.malleable.malleable_run",
     "simulation.forecast.futures_kernel",
 )
 

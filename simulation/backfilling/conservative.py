@@ -9,8 +9,8 @@ rounds are made until no job moves. A job starts when its reservation comes.
 Since no job can move alone, a reservation begins now or where another job's estimated end frees
 processors, and by induction such an end is an event: no start waits for a timer.
 
-The same lines are compiled over whole logs (log_loop.py). ``Planning`` adds fixed-time requests and
-rules.
+The same lines are compiled over whole logs (logs/counts.py). ``Planning`` adds fixed-time requests
+and rules.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ...cluster.kernels.column_operations import insert_number, remove
 from ...cluster.kernels.harness import Column, Floats, Ints, kernel
 from ...cluster.timeline.count_profile import CountProfile, ProfileColumns, add, advance, earliest, most, runs
 from ..log_columns import Requests
-from ..stepping import Resort
+from ..stepping import Changes, CountPolicy, Resort
 
 #: Of a time, more than what one sum and one difference round.
 ROUNDED = 4e-16
@@ -222,7 +222,7 @@ def hold(
         rules.add(job, start, end, sign)
 
 
-class Conservative:
+class Conservative(CountPolicy):
     """Conservative backfilling over a queue sorted by job number, or by ``resort``.
 
     Args:
@@ -248,8 +248,9 @@ class Conservative:
         """The compiled loop that gives the same starts."""
         return None if self._resort or self._rules else "conservative"
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Release, compress, reserve for the arrivals, start what is due."""
+        ended, arrived = seen
         state = self._state
         freed_until = self._release(now, ended)
         self._profile.advance(now)

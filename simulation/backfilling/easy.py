@@ -13,8 +13,8 @@ pass without ends looks at the new arrivals only, and a queue of hundreds is sea
 (deep_queue.py). Nothing of this changes an answer; tests compare with the plain rule.
 
 Jobs are numbered in the queue's order. Where the order changes with time, ``Easy`` sorts the queue
-before each pass. The same lines are compiled over whole logs (log_loop.py), and play the yardstick
-of promises (promised/easy_reference.py).
+before each pass. The same lines are compiled over whole logs (logs/counts.py), and play the
+yardstick of promises (promised/easy_reference.py).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import numpy as np
 from ...cluster.kernels.column_operations import first_from, insert_number, insert_pair, remove, remove_pair
 from ...cluster.kernels.harness import Column, Floats, Ints, kernel
 from ..log_columns import Requests
-from ..stepping import Resort
+from ..stepping import Changes, CountPolicy, Resort
 from .deep_queue import (
     DEEP,
     HEAD,
@@ -277,7 +277,7 @@ def _deep_backfill(state: EasyState, now: float) -> None:
             start(state, now, job)
 
 
-class Easy:
+class Easy(CountPolicy):
     """EASY over a queue sorted by job number, or by ``resort`` before each pass.
 
     Args:
@@ -308,8 +308,9 @@ class Easy:
         """The compiled loop that gives the same starts."""
         return None if self._resort else "easy"
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Make one step; see the module's text for the rule."""
+        ended, arrived = seen
         state = self._lists
         if state is None:
             requests = self._requests

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ..log_columns import Requests
 from ..run_times import RunTimes
-from ..stepping import Resort
+from ..stepping import Changes, CountPolicy, Resort
 from .easy import FREE, QUEUED, STARTED, WaitingSizes, easy_columns, make_pass, release, start
 
 #: Seconds that a job's first, second, … correction adds to its prediction (Tsafrir and others).
@@ -232,7 +232,7 @@ PREDICTORS: dict[str, Callable[[Requests], EstimatePredictor]] = {
 }
 
 
-class Predicted:
+class Predicted(CountPolicy):
     """EASY by predictions over a queue sorted by job number, or by ``resort`` before each pass.
 
     Args:
@@ -261,8 +261,9 @@ class Predicted:
             heappop(self._due)
         return self._due[0][0] if self._due else inf
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Learn from what ended, predict what arrives, correct what is outlived; then the pass."""
+        ended, arrived = seen
         state, waiting = self._state, self._waiting_sizes
         for job in ended:
             release(state, job)

@@ -19,15 +19,15 @@ from math import fsum
 
 from ...cluster.errors import OptionError
 from ..log_columns import SHORTEST_S, Requests, Workload
-from ..metrics import BOUND_S
-from ..stepping import CountPolicy, Renumbered, Resort, taken
+from ..result import BOUND_S
+from ..stepping import Changes, CountPolicy, Renumbered, Resort
 from .counts import simulate_counts
 
 #: A policy over jobs numbered in queue order.
 Factory = Callable[[Requests, Resort | None], CountPolicy]
 
 
-class Adaptive:
+class Adaptive(CountPolicy):
     """The best of several policies, looked for again and again.
 
     Where ``resort`` changes the queue's order with time, it orders the real queue only: the recent jobs are
@@ -53,10 +53,6 @@ class Adaptive:
     ) -> None:
         if not candidates:
             raise OptionError("--candidates names no policy")
-        if every < 1:
-            raise OptionError(f"--adapt-every {every} is below 1")
-        if window < 1:
-            raise OptionError(f"--adapt-window {window} is below 1")
         self._requests = requests
         self._resort = resort
         self._candidates = candidates
@@ -70,8 +66,9 @@ class Adaptive:
         self._start_of: dict[int, float] = {}
         self._waiting: set[int] = set()
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Ask the present policy; before that, compare the candidates when it is time."""
+        ended, arrived = seen
         for job in ended:
             # An end less its start may be a last digit above the estimate, or below the shortest run time.
             run = max(now - self._start_of.pop(job), SHORTEST_S)
@@ -85,7 +82,7 @@ class Adaptive:
             if best != self._name:
                 self._name, self._policy = best, self._taking_over(best)
                 ended, arrived = (), sorted(self._waiting)
-        started = self._policy.step(now, ended, arrived)
+        started = self._policy.step(now, Changes(ended, arrived))
         self._waiting.difference_update(started)
         self._start_of.update(dict.fromkeys(started, now))
         return started
@@ -94,7 +91,7 @@ class Adaptive:
         """Return a new policy that knows the running jobs: alone, each starts when it is submitted."""
         policy = self._candidates[name](self._requests, self._resort)
         for job, start in self._start_of.items():
-            policy.step(start, (), (job,))
+            policy.step(start, Changes(arrived=(job,)))
         return policy
 
     def _best(self) -> str:
@@ -106,7 +103,7 @@ class Adaptive:
 
     def _score(self, factory: Factory, jobs: Sequence[int], run: Sequence[float]) -> float:
         """Return the jobs' mean bounded slowdown under a candidate."""
-        requests = taken(self._requests, jobs)
+        requests = self._requests.taken(jobs)
         first = requests.submit[0]
         submit = tuple(time - first for time in requests.submit)
         requests = replace(requests, submit=submit)
@@ -114,7 +111,7 @@ class Adaptive:
         workload = Workload(requests=requests, run=tuple(run), ids=numbers, row=numbers, rows=len(jobs))
         # Jobs are numbered in queue order here too: it need not be that of submission.
         in_order = sorted(numbers, key=jobs.__getitem__)
-        policy = Renumbered(factory(taken(requests, in_order), None), in_order)
+        policy = Renumbered(factory(requests.taken(in_order), None), in_order)
         starts = simulate_counts(workload, policy)
         return fsum(
             max(1.0, (start - begun + seconds) / max(seconds, BOUND_S))

@@ -1,8 +1,9 @@
 """The machine that counts processors, without nodes: the loop of events in which policies over logs play.
 
-At one time stamp all ends, then all arrivals, then one scheduling pass; ends at one time in the order
-in which the jobs were chosen. Policies that have a compiled loop (backfilling/log_loop.py) are played by
-it where that is possible and pays; tests hold both equal. Other people's policies are checked.
+At one time stamp all ends, then all arrivals, then one scheduling pass; ends at one time in the
+order in which the jobs were chosen. EASY and conservative backfilling have the same loop over
+columns, which plays a whole log, events and all, where numba compiles it and that pays
+(``play_compiled``); tests hold both equal. Other people's policies are checked.
 """
 
 from __future__ import annotations
@@ -11,11 +12,20 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from heapq import heapify, heappop, heappush
 from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...cluster.errors import AwardError
-from ..backfilling.log_loop import play_compiled
-from ..log_columns import Requests, Workload
-from ..stepping import NEVER, REPORT_EVERY, CountPolicy, PolicyWrapper, StoppedRun, alarm_of, stopped_by
+from ...cluster.kernels.column_operations import pop, push
+from ...cluster.kernels.harness import Column, Entry, Floats, Ints, kernel
+from ..backfilling.conservative import ConservativeState, conservative_columns
+from ..backfilling.conservative import step as step_conservative
+from ..backfilling.deep_queue import deep_queue_of
+from ..backfilling.easy import QUEUED, EasyState, easy_columns
+from ..backfilling.easy import step as step_easy
+from ..log_columns import LogColumns, Requests, Workload
+from ..stepping import NEVER, REPORT_EVERY, Changes, CountPolicy, PolicyWrapper, StoppedRun
 
 
 def simulate_counts(
@@ -65,8 +75,8 @@ def simulate_plain(  # noqa: C901 - one loop: a call an event costs as much as t
     ends: list[tuple[float, int, int]] = [(inf, 0, -1)]
     alarms: list[float] = [inf]
     starts: list[float] = [NEVER] * len(run)
-    step, has_alarms = policy.step, alarm_of(policy) is not None
-    stops = stopped_by(policy) is not None
+    step, has_alarms = policy.step, policy.alarm is not None
+    stops = policy.stopped is not None
     arrivals = sequence = 0
     next_arrival, next_end = submit[0], ends[0][0]
     report_at = REPORT_EVERY if progress else inf
@@ -90,9 +100,9 @@ def simulate_plain(  # noqa: C901 - one loop: a call an event costs as much as t
             if progress and arrivals >= report_at:
                 progress(arrivals)
                 report_at = arrivals + REPORT_EVERY
-        started = step(now, ended, range(first, arrivals))
+        started = step(now, Changes(ended, range(first, arrivals)))
         if stops:
-            _take_off(stopped_by(policy) or (), now, ends, starts, stopped)
+            _take_off(policy.stopped or (), now, ends, starts, stopped)
         for job in started:
             starts[job] = now
             sequence += 1
@@ -106,7 +116,7 @@ def _set_alarm(policy: CountPolicy, now: float, alarms: list[float]) -> None:
     """Take the alarms off that have come; note when the policy wants a step next."""
     while alarms[0] <= now:
         heappop(alarms)
-    alarm = alarm_of(policy)
+    alarm = policy.alarm
     if alarm is not None and alarm > now and alarm not in alarms:
         heappush(alarms, alarm)
 
@@ -151,8 +161,9 @@ class CheckedPolicy(PolicyWrapper):
         self._free = requests.processors
         self._now: float = NEVER
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Check the events, ask the policy and check its answer."""
+        ended, arrived = seen
         if now <= self._now:
             raise AwardError(f"time {now:g} does not follow {self._now:g}")
         self._now = now
@@ -164,7 +175,7 @@ class CheckedPolicy(PolicyWrapper):
             self._move(job, _State.UNKNOWN, _State.WAITING)
             if self._requests.submit[job] != now:
                 raise AwardError(f"job {job} arrives at {now:g}, not at its submission")
-        started = self._policy.step(now, ended, arrived)
+        started = self._policy.step(now, seen)
         for job in self.stopped or ():
             self._move(job, _State.RUNNING, _State.WAITING)
             self._free += size[job]
@@ -181,3 +192,177 @@ class CheckedPolicy(PolicyWrapper):
         if self._state[job] is not before:
             raise AwardError(f"job {job} becomes {after.name.lower()} while {self._state[job].name.lower()}")
         self._state[job] = after
+
+
+#: What a loop returns: there is more to play, all have ended, it needs the deep queue's index.
+PAUSED, DONE, WANTS_INDEX = 0, 1, 2
+#: Places of ``counts``: jobs that have arrived, running ones; jobs that end now, and that arrive
+#: now.
+ARRIVED, RUNNING, ENDS, ARRIVALS, COUNTED = 0, 1, 2, 3, 4
+
+
+class LogEvents(NamedTuple):
+    """A log and what runs of it; jobs are numbered by their place in the queue's order.
+
+    Attributes:
+        submit: in order of submission, then infinity.
+        place: in order of submission, each job's number.
+        run: run times by number.
+        start: by number; the answer.
+        counts: see above.
+        end, ending: a heap of true ends with their jobs.
+        ended: jobs that end at one time.
+        arrived: jobs that arrive at one time, by rising number.
+    """
+
+    submit: Floats
+    place: Ints
+    run: Floats
+    start: Floats
+    counts: Ints
+    end: Floats
+    ending: Ints
+    ended: Ints
+    arrived: Ints
+
+
+@kernel
+def next_event(log: LogEvents) -> float:
+    """Take the next ends and arrivals off the log; return their time, infinite where there are none."""
+    counts, submit, arrived = log.counts, log.submit, log.arrived
+    now: float = submit[counts[ARRIVED]]
+    if counts[RUNNING] > 0:
+        now = min(now, log.end[0])
+    ends = arrivals = 0
+    if now < inf:
+        while counts[RUNNING] > 0 and log.end[0] == now:
+            log.ended[ends] = log.ending[0]
+            ends += 1
+            counts[RUNNING] = pop(log.end, log.ending, counts[RUNNING])
+        while submit[counts[ARRIVED]] == now:
+            job = log.place[counts[ARRIVED]]
+            place = arrivals
+            while place > 0 and arrived[place - 1] > job:
+                arrived[place] = arrived[place - 1]
+                place -= 1
+            arrived[place] = job
+            counts[ARRIVED] += 1
+            arrivals += 1
+    counts[ENDS], counts[ARRIVALS] = ends, arrivals
+    return now
+
+
+@kernel
+def let_run(log: LogEvents, now: float, started: Column, count: int) -> None:
+    """Let jobs run from now on."""
+    for place in range(count):
+        job = started[place]
+        log.start[job] = now
+        log.counts[RUNNING] = push(log.end, log.ending, log.counts[RUNNING], now + log.run[job], job)
+
+
+@kernel
+def play_easy(log: LogEvents, state: EasyState, until: int) -> int:
+    """Play EASY until so many jobs have arrived; return PAUSED, DONE where all have ended, or WANTS_INDEX."""
+    counts = log.counts
+    while counts[ARRIVED] < until:
+        now = next_event(log)
+        if now == inf:
+            return DONE
+        started = step_easy(state, now, log.ended, counts[ENDS], log.arrived, counts[ARRIVALS])
+        let_run(log, now, state.started, started)
+        if state.counts[QUEUED] > state.depth[0] and len(state.deep.lowest) == 0:
+            return WANTS_INDEX
+    return PAUSED
+
+
+@kernel
+def play_conservative(log: LogEvents, state: ConservativeState, until: int) -> int:
+    """Play conservative backfilling until so many jobs have arrived; return PAUSED or DONE."""
+    counts = log.counts
+    while counts[ARRIVED] < until:
+        now = next_event(log)
+        if now == inf:
+            return DONE
+        started = step_conservative(state, now, log.ended, counts[ENDS], log.arrived, counts[ARRIVALS])
+        let_run(log, now, state.started, started)
+    return PAUSED
+
+
+#: The policies that loops play.
+LOOPS = {
+    "easy": Entry(play_easy, "EASY", many=200_000),
+    "conservative": Entry(play_conservative, "conservative backfilling", many=10_000),
+}
+
+
+def play_compiled(
+    workload: Workload,
+    policy: CountPolicy,
+    progress: Callable[[int], None] | None = None,
+) -> list[float] | None:
+    """Return the starts of a log's jobs under a policy; None where no loop plays it, or does not pay.
+
+    Args:
+        workload: the log.
+        policy: a fresh one.
+        progress: called now and then with the number of jobs that have arrived.
+    """
+    name = policy.loop
+    loop, is_compiled = (None, False) if name is None else LOOPS[name].for_jobs(len(workload))
+    columns = workload.columns() if is_compiled else None
+    if name is None or loop is None or columns is None:
+        return None
+    start = play_columns(name, loop, columns, workload.requests.processors, policy, progress)
+    starts: list[float] = (start.astype(np.int64) if columns.is_whole else start).tolist()
+    return starts
+
+
+def play_columns(
+    name: str,
+    loop: Callable[..., int],
+    columns: LogColumns,
+    processors: int,
+    policy: CountPolicy,
+    progress: Callable[[int], None] | None = None,
+) -> Floats:
+    """Return the starts in order of submission that a loop gives, compiled or not."""
+    job_at: Sequence[int] | None = getattr(policy, "job_at", None)
+    submit, size, estimate, run, _ = columns
+    jobs = len(size)
+    place = np.arange(jobs)
+    if job_at is not None:
+        order = np.array(job_at, np.int64)
+        place[order] = np.arange(jobs)
+        size, estimate, run = size[order], estimate[order], run[order]
+    log = _events(submit, place, run, processors)
+    state: Any
+    if name == "easy":
+        state = easy_columns(processors, size, estimate, is_compiled=True)
+    else:
+        state = conservative_columns(processors, size, estimate, is_compiled=True)
+    until = step = REPORT_EVERY if progress else jobs + 1
+    while (status := loop(log, state, until)) != DONE:
+        if status == WANTS_INDEX:
+            state = state._replace(deep=deep_queue_of(size, is_compiled=True))
+            continue
+        if progress:
+            progress(min(until, jobs))
+        until += step
+    return log.start[place]
+
+
+def _events(submit: Floats, place: Ints, run: Floats, processors: int) -> LogEvents:
+    jobs = len(place)
+    running = min(jobs, processors) + 1
+    return LogEvents(
+        submit=submit,
+        place=place,
+        run=run,
+        start=np.empty(jobs),
+        counts=np.zeros(COUNTED, np.int64),
+        end=np.zeros(running),
+        ending=np.zeros(running, np.int64),
+        ended=np.zeros(running, np.int64),
+        arrived=np.zeros(jobs + 1, np.int64),
+    )

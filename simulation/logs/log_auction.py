@@ -35,12 +35,12 @@ from ..log_columns import Requests
 from ..promised.easy_reference import longest_wait
 from ..promised.promise_state import COPY_NOW, WAITING, empty_state, rules_of
 from ..promised.promise_stepping import STEP
-from ..stepping import Resort
+from ..stepping import Changes, CountPolicy, Resort
 
 OBJECTIVES = ("priority", "response")
 
 
-class LogAuction:
+class LogAuction(CountPolicy):
     """The auction over a queue sorted by job number.
 
     Args:
@@ -77,8 +77,9 @@ class LogAuction:
         )
         self._started = self._ints([0] * (len(requests) + 1))
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Make one pass."""
+        ended, arrived = seen
         if self._resort is not None:
             self._rank(self._resort, now, arrived)
         if self._is_compiled:

@@ -29,10 +29,9 @@ from itertools import islice
 from math import gcd
 from typing import NamedTuple
 
-from ...cluster.errors import OptionError
 from ..log_columns import Requests
 from ..stepping import Resort
-from .front import FrontFirst
+from .selection import FrontFirst
 
 #: All rows together have at most this many bits (¼ GiB): beyond that only the first candidates are looked at.
 #: It takes hundreds of sizes without a common divisor on a machine of millions of processors.
@@ -154,10 +153,6 @@ class Lookahead(FrontFirst):
     def __init__(
         self, requests: Requests, resort: Resort | None, *, depth: int | None = None, ties: str = "first"
     ) -> None:
-        if depth is not None and depth < 1:
-            raise OptionError(f"--lookahead-depth {depth} is below 1")
-        if ties not in {"first", "last"}:
-            raise OptionError(f"--lookahead-ties {ties!r} is none of first, last")
         super().__init__(requests, resort)
         self._depth = depth
         self._last = ties == "last"

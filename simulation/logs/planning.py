@@ -23,10 +23,9 @@ from bisect import insort
 from collections.abc import Sequence
 from math import inf
 
-from ...cluster.errors import OptionError
 from ..backfilling.conservative import WAITING, Conservative, first_start, hold, reserve
 from ..log_columns import Requests
-from ..stepping import Resort
+from ..stepping import Changes, Resort
 from .advance import Advance, check_advance
 from .start_rules import StartRule, StartRules
 
@@ -55,10 +54,6 @@ class Planning(Conservative):
         release_s: float = inf,
         rules: Sequence[StartRule] = (),
     ) -> None:
-        if replan not in {"keep", "rebuild"}:
-            raise OptionError(f"--replan {replan!r} is none of keep, rebuild")
-        if not release_s > 0:
-            raise OptionError(f"--release-unused {release_s:g} is no time above 0")
         known = [one for one in advance if one.submit_s is None]
         check_advance(known, requests.processors)
         super().__init__(requests, resort, StartRules(rules, requests) if rules else None)
@@ -93,12 +88,13 @@ class Planning(Conservative):
         """The fixed-time requests that were refused, in order; None where none is submitted on the way."""
         return self._refused if self._is_asked else None
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Replan after a change; start what is due."""
         if self._rules is not None:
             self._rules.advance(now)
         if not self._rebuilds:
-            return super().step(now, ended, arrived)
+            return super().step(now, seen)
+        ended, arrived = seen
         changed = self._release(now, ended) > now or bool(arrived)
         self._profile.advance(now)
         if changed:

@@ -1,26 +1,24 @@
-"""What a scheduling policy is, and the table of them.
-
-A policy sees events, never true run times: at each time stamp the machine tells it which jobs ended and
-which arrived, and it answers with the jobs that start now. Moldable and malleable jobs will need richer
-answers (a size with each start, a resize of a running job); they belong to node-level machines, whose
-policies answer with awards over a snapshot, and whose events the general loop (events.py) orders.
-"""
+"""The table of policies over logs, ours and users' own, and one call that plays a log under one of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 
-from ...cluster.errors import OptionError
+from ...cluster.errors import AwardError, OptionError
+from ...cluster.nodes import Resources
 from ...cluster.text import did_you_mean
 from ..backfilling.conservative import Conservative
 from ..backfilling.easy import Easy
 from ..backfilling.predicted import Predicted
-from ..log_columns import Requests
-from ..own_policy import is_own, own_policy
+from ..log_columns import Requests, Workload
+from ..own_policy import ActiveJob, Policy, QueuedJob, StepView, is_own, own_policy, stepped
+from ..result import Result
 from ..simulate_options import PROMISED, RENAMED, PolicyOptions
-from ..stepping import CountPolicy, PolicyWrapper, Renumbered, Resort, taken
+from ..stepping import Changes, CountPolicy, PolicyWrapper, Renumbered, Resort, StoppedRun
 from .adaptive import Adaptive, Factory
+from .counts import simulate_checked, simulate_counts
 from .log_auction import LogAuction
 from .lookahead import Lookahead
 from .orderings import (
@@ -32,14 +30,10 @@ from .orderings import (
     Multifactor,
     MultifactorWeights,
 )
-from .own_on_counts import OwnOnLog
-from .partitioned import Partitioned
 from .planning import Planning
 from .queues import Queues
-from .reservations import Reservations
-from .selection import BestFit, Fcfs, FirstFit, NextFit
-from .selective import Selective
-from .slack import Slack
+from .reservations import Partitioned, Reservations, Selective, Slack
+from .selection import BestFit, Fcfs, FirstFit, NextFit, QueuePolicy
 from .speculative import Speculative, TestRuns
 
 
@@ -126,7 +120,7 @@ def make_policy(
     if order == "fcfs":
         return factory(requests, None, options)
     job_at = queue_order(requests, order, options.flexible)
-    return Renumbered(factory(taken(requests, job_at), None, options), job_at)
+    return Renumbered(factory(requests.taken(job_at), None, options), job_at)
 
 
 def _factory(name: str) -> Callable[[Requests, Resort | None, PolicyOptions], CountPolicy]:
@@ -134,7 +128,7 @@ def _factory(name: str) -> Callable[[Requests, Resort | None, PolicyOptions], Co
         return POLICIES[name]
     if is_own(name):
         own = own_policy(name)
-        return lambda requests, resort, _: OwnOnLog(name, own, requests, resort)
+        return lambda requests, resort, _: OwnOnCounts(name, own, requests, resort)
     raise OptionError(f"policy {name!r} is none of {', '.join(POLICIES)}{did_you_mean(name, POLICIES)}")
 
 
@@ -173,6 +167,76 @@ def _queue_keys(requests: Requests, order: str, flexible: FlexiblePriorities | N
     return STATIC_KEYS[order](requests)
 
 
+class OwnOnCounts(QueuePolicy):
+    """A user's own policy over a log: a machine that counts processors.
+
+    Args:
+        name: of the policy, for errors.
+        policy: a fresh one.
+        requests: the jobs, numbered in the queue's order.
+        resort: sorts a queue whose order changes with time.
+    """
+
+    def __init__(self, name: str, policy: Policy, requests: Requests, resort: Resort | None) -> None:
+        super().__init__(requests, resort)
+        self._name, self._policy, self._requests = name, policy, requests
+        self._active: dict[int, ActiveJob] = {}
+        self._seen: dict[int, QueuedJob] = {}
+
+    def _release(self, now: float, ended: Iterable[int]) -> None:
+        for job in ended:
+            super()._release(now, (self._active.pop(job).number,))
+
+    def _select(self, now: float) -> list[int]:
+        if not self._queue:
+            return []
+        view = CountView(now, self._requests, self._free, self._queue, self._active, self._seen)
+        stepped(self._name, self._policy, now, view)
+        self._free = view.free_cores
+        return view.started
+
+
+class CountView(StepView[int, int]):
+    """What a user's own policy sees of a log's machine during one step."""
+
+    def __init__(
+        self,
+        now: float,
+        requests: Requests,
+        free: int,
+        queue: Sequence[int],
+        active: dict[int, ActiveJob],
+        seen: dict[int, QueuedJob],
+    ) -> None:
+        super().__init__(now, requests.processors, {number: number for number in queue}, seen)
+        self.free_cores = free
+        self.running = tuple(active.values())
+        self._requests = requests
+        self._active = active
+
+    def _shown(self, asked: int) -> QueuedJob:
+        requests = self._requests
+        return QueuedJob(
+            number=asked,
+            cores=requests.size[asked],
+            estimate_s=requests.estimate[asked],
+            submit_s=requests.submit[asked],
+            user=str(requests.user[asked]),
+        )
+
+    def _begun(self, asked: int, nodes: Mapping[str, Resources | int] | None) -> int | None:
+        if nodes is not None:
+            raise AwardError(f"job {asked} is put on nodes, but a log's machine has none")
+        # What the policy holds may have been changed: the size is the request's.
+        size, estimate = self._requests.size[asked], self._requests.estimate[asked]
+        if size > self.free_cores:
+            return None
+        self.free_cores -= size
+        end = self._now + estimate
+        self._active[asked] = ActiveJob(number=asked, cores=size, start_s=self._now, expected_end_s=end)
+        return asked
+
+
 class _Prioritised(PolicyWrapper):
     """A policy whose queue is sorted again before each pass; it keeps the users' usage up to date."""
 
@@ -180,10 +244,10 @@ class _Prioritised(PolicyWrapper):
         super().__init__(policy)
         self._priorities = priorities
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Charge users for what ended, let the policy choose, charge for what starts."""
-        self._priorities.changed(now, ended, -1)
-        started = self._policy.step(now, ended, arrived)
+        self._priorities.changed(now, seen.ended, -1)
+        started = self._policy.step(now, seen)
         self._priorities.changed(now, self.stopped or (), -1)
         self._priorities.changed(now, started, +1)
         return started
@@ -207,3 +271,45 @@ def weights_by_queue(text: str) -> Mapping[int, float]:
             raise OptionError(f"--queue-weights {text!r}: {part!r} is not above 0")
         weights[queue] = int(weight) if weight == int(weight) else weight
     return weights
+
+
+def play_log(
+    jobs: Workload,
+    policy: str,
+    *,
+    order: str = "fcfs",
+    options: PolicyOptions | None = None,
+    checked: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Result:
+    """Play a log's jobs.
+
+    Args:
+        jobs: and the machine's size.
+        policy: a name in POLICIES, or of somebody's own policy, which is always checked.
+        order: of the queue.
+        options: the policy's parameters.
+        checked: check every start against every rule; the results are the same.
+        progress: called now and then with the number of jobs that have arrived.
+
+    Raises:
+        AwardError: a policy that is checked broke a rule.
+        OptionError: no such policy or order.
+        PolicyError: somebody's own policy raised.
+    """
+    policy = RENAMED.get(policy, policy)
+    is_checked = checked or (policy not in POLICIES and is_own(policy))
+    kernel = simulate_checked if is_checked else simulate_counts
+    stopped: list[StoppedRun] = []
+    began = time.perf_counter()
+    made = make_policy(policy, jobs.requests, order=order, options=options)
+    starts = kernel(jobs, made, progress, stopped)
+    return Result(
+        workload=jobs,
+        policy=policy,
+        order=order,
+        starts=tuple(starts),
+        seconds=time.perf_counter() - began,
+        stopped=None if made.stopped is None else tuple(stopped),
+        refused=None if made.refused is None else tuple(made.refused),
+    )

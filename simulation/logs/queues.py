@@ -16,10 +16,9 @@ from math import inf
 
 from ...cluster.errors import OptionError
 from ..log_columns import Requests
-from ..stepping import Resort
+from ..stepping import Changes, CountPolicy, Resort
 from .hours import WEEK, Hours
 
-HEADS = ("priority", "best-fit")
 _LIMITS = ("processors", "estimate", "priority")
 
 
@@ -83,7 +82,7 @@ class QueueLimits:
         )
 
 
-class Queues:
+class Queues(CountPolicy):
     """Several queues, each sorted by job number, or by ``resort`` before each pass.
 
     Args:
@@ -97,8 +96,6 @@ class Queues:
     def __init__(
         self, requests: Requests, resort: Resort | None, queues: Sequence[QueueLimits], heads: str
     ) -> None:
-        if heads not in HEADS:
-            raise OptionError(f"--heads {heads!r} is none of {', '.join(HEADS)}")
         self._limits = tuple(queues) or (QueueLimits(name="all"),)
         names = [one.name for one in self._limits]
         if len(set(names)) < len(names):
@@ -128,8 +125,9 @@ class Queues:
         )
         return min(opens, default=inf)
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Start heads, one after another, until none fits."""
+        ended, arrived = seen
         self._now = now
         for job in ended:
             self._free += self._size[job]

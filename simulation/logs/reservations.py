@@ -1,34 +1,55 @@
-"""Backfilling with K reservations (Chapter 3: the number of reservations, as in Maui).
+"""Backfilling by reservations: how many there are, who has one, and how far one may be put off (Chapter 3).
 
-One pass in queue order over a profile of the running jobs' estimated ends: a job that can start now, and
-stay for its estimate beside the reservations made so far in this pass, starts; a job that cannot is
-given a reservation at its earliest time while fewer than K have been given; later ones wait.
-Reservations hold for one pass, as EASY's does: K = 1 is EASY exactly.
-
-Until a job ends they would be made again as they are: each begins where a running job ends at the latest, and
-what starts leaves them alone. So a pass without ends looks at new arrivals only, where they stand at the
-queue's end. And while no waiting job fits, no order of the queue matters.
+All of them look once over a profile of the running jobs' estimated ends, and their reservations
+hold for one pass, as EASY's does.
 """
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import pairwise
 
 from ...cluster.errors import OptionError
 from ...cluster.timeline.count_profile import CountProfile
 from ..backfilling.easy import WaitingSizes
 from ..log_columns import Requests
-from ..stepping import Resort
-from .front import FrontFirst
+from ..stepping import Changes, Resort
+from .selection import FrontFirst
 
 
-class Reservations(FrontFirst):
-    """K reservations over a queue sorted by job number, or by ``resort`` before each pass."""
+class ProfiledPolicy(FrontFirst):
+    """A policy whose jobs start beside reservations: ``profile`` is what those and running jobs leave."""
+
+    def _starts(self, job: int, now: float, profile: CountProfile) -> bool:
+        """Start a job if it fits beside the reservations; say whether it did."""
+        size, estimate = self._size[job], self._estimate[job]
+        if size > self._running.free or not profile.holds(size, estimate):
+            return False
+        self._running.start(job, now)
+        profile.add(now, now + estimate, -size)
+        return True
+
+    def _reserve(self, job: int, profile: CountProfile) -> None:
+        """Give a job a reservation at its earliest time."""
+        start = profile.earliest(self._size[job], self._estimate[job])
+        profile.add(start, start + self._estimate[job], -self._size[job])
+
+
+class Reservations(ProfiledPolicy):
+    """K reservations (the number of reservations, as in Maui).
+
+    One pass in queue order: a job that can start now, and stay for its estimate beside the
+    reservations made so far in this pass, starts; a job that cannot is given a reservation at its
+    earliest time while fewer than K have been given; later ones wait. K = 1 is EASY exactly.
+
+    Until a job ends they would be made again as they are: each begins where a running job ends at
+    the latest, and what starts leaves them alone. So a pass without ends looks at new arrivals
+    only, where they stand at the queue's end. And while no waiting job fits, no order of the queue
+    matters.
+    """
 
     def __init__(self, requests: Requests, resort: Resort | None, reservations: int) -> None:
-        if reservations < 1:
-            raise OptionError(f"--reservations {reservations} is below 1")
         super().__init__(requests, resort)
         self._reservations = reservations
         self._sizes = WaitingSizes(requests.size)
@@ -37,20 +58,19 @@ class Reservations(FrontFirst):
         self._left = reservations
         self._is_known = False
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
-        """Make one pass; see the module's text for the rule."""
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
+        """Make one pass; see the class's text for the rule."""
+        ended, arrived = seen
         queue = self._queue
         is_behind = not self._resort and (not queue or not arrived or arrived[0] > queue[-1])
         self._is_known = self._is_known and not ended and is_behind
-        self._running.release(ended)
+        self._release(now, ended)
         self._sizes.add(arrived)
-        for job in arrived:
-            insort(queue, job)
         if self._sizes.least > self._running.free:
             self._is_known = self._is_known and not arrived
+            self._enqueue(arrived)
             return []
-        if self._resort:
-            self._resort(now, queue)
+        self._wait(now, arrived)
         started = self._pass(now, arrived)
         self._sizes.remove(started)
         return started
@@ -68,17 +88,197 @@ class Reservations(FrontFirst):
 
     def _serve(self, now: float, jobs: Sequence[int]) -> list[int]:
         """Give reservations on the way through the jobs, and start what fits beside them."""
-        size, estimate, running, profile = self._size, self._estimate, self._running, self._profile
         started: list[int] = []
         for job in jobs:
-            if not self._left and self._sizes.least > running.free:
+            if not self._left and self._sizes.least > self._running.free:
                 break
-            if size[job] <= running.free and profile.holds(size[job], estimate[job]):
-                running.start(job, now)
+            if self._starts(job, now, self._profile):
                 started.append(job)
-                profile.add(now, now + estimate[job], -size[job])
             elif self._left:
-                start = profile.earliest(size[job], estimate[job])
-                profile.add(start, start + estimate[job], -size[job])
+                self._reserve(job, self._profile)
                 self._left -= 1
+        return started
+
+
+class Selective(ProfiledPolicy):
+    """Selective reservations: who has waited too long for its length has one (the second parameter).
+
+    After Srinivasan, Kettimuthu, Subramani and Sadayappan. A job's expansion factor is (wait +
+    estimate) / estimate. One pass: first, in queue order, the jobs whose expansion factor has
+    reached the threshold: each starts, or is given a reservation at the earliest time that leaves
+    those before it theirs. Then the others in
+    queue order: each starts if it fits beside all reservations. Whoever has had a reservation has
+    one in every later pass, for the expansion factor of a waiting job only grows. A threshold of 1
+    gives every job one, as ``reservations`` does with K as large as the queue; a huge one gives
+    none: first fit.
+
+    Args:
+        requests: the jobs.
+        resort: sorts the queue before each pass.
+        threshold: the expansion factor from which on a job has a reservation, at or above 1.
+    """
+
+    def __init__(self, requests: Requests, resort: Resort | None, threshold: float) -> None:
+        super().__init__(requests, resort)
+        self._submit = requests.submit
+        self._threshold = threshold
+
+    def _from_front(self, now: float) -> list[int]:  # noqa: ARG002 - a later job's reservation may come first
+        return []
+
+    def backfill(self, now: float) -> list[int]:
+        """Make the reservations that are due, then start what fits beside them."""
+        running = self._running
+        if min(self._size[job] for job in self._queue) > running.free:
+            return []
+        profile = running.profile(now)
+        started: list[int] = []
+        overdue = [job for job in self._queue if self._is_overdue(job, now)]
+        first = set(overdue)
+        for job in [*overdue, *(job for job in self._queue if job not in first)]:
+            if not running.free:
+                break
+            if self._starts(job, now, profile):
+                started.append(job)
+            elif job in first:
+                self._reserve(job, profile)
+        return started
+
+    def _is_overdue(self, job: int, now: float) -> bool:
+        return now - self._submit[job] + self._estimate[job] >= self._threshold * self._estimate[job]
+
+
+class Slack(FrontFirst):
+    """Slack-based backfilling: the head's reservation may be put off, up to a slack (the second parameter).
+
+    After the relaxed backfilling of Ward, Mahood and West, which the Chapter names beside Talby and
+    Feitelson's flexible backfilling. One pass: start from the head while it fits. The head's
+    promise is the earliest shadow time it ever had; its latest start is the promise and F times its
+    estimate, so that waiting can raise its expansion factor (wait + estimate) / estimate by at most
+    F beyond what was promised. Then once
+    over the rest in queue order: a job that fits starts if, by estimates, the head can still start
+    by its latest start. F = 0 is EASY exactly.
+
+    Args:
+        requests: the jobs.
+        resort: sorts the queue before each pass.
+        factor: F, the slack as a multiple of the head's estimate, at or above 0.
+    """
+
+    def __init__(self, requests: Requests, resort: Resort | None, factor: float) -> None:
+        super().__init__(requests, resort)
+        self._factor = factor
+        # By job that was the head: the earliest shadow time it had.
+        self._promise: dict[int, float] = {}
+
+    def backfill(self, now: float) -> list[int]:
+        """Start what leaves the head its latest start."""
+        running, head = self._running, self._queue[0]
+        fitting = [job for job in self._queue if self._size[job] <= running.free]
+        need = self._size[head]
+        shadow, _ = running.shadow(need)
+        promise = self._promise[head] = min(self._promise.get(head, shadow), shadow)
+        latest = promise + self._factor * self._estimate[head]
+        started: list[int] = []
+        refused: list[tuple[int, float]] = []
+        for job in fitting:
+            size, estimate = self._size[job], self._estimate[job]
+            # No smaller and no shorter than one refused in this pass: it would be refused too.
+            if size > running.free or any(size >= s and estimate >= e for s, e in refused):
+                continue
+            running.start(job, now)
+            if running.shadow(need)[0] <= latest:
+                started.append(job)
+                continue
+            running.release([job])
+            refused = [one for one in refused if one[0] < size or one[1] < estimate]
+            refused.append((size, estimate))
+        return started
+
+
+def class_limits(text: str) -> tuple[float, ...]:
+    """Return the limits between classes that e.g. ``100,1000,10000`` names, in seconds.
+
+    Raises:
+        OptionError: they are no rising numbers above 0.
+
+    """
+    try:
+        limits = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise OptionError(f"--class-limits {text!r} is not SECONDS,…") from None
+    _check_limits(limits, text)
+    return limits
+
+
+def _check_limits(limits: tuple[float, ...], text: str) -> None:
+    if not all(low < high for low, high in pairwise((0.0, *limits, float("inf")))):
+        raise OptionError(f"--class-limits {text!r}: not rising from above 0")
+
+
+class Partitioned(ProfiledPolicy):
+    """Partitioned reservations: one queue and one reservation per class of run time (the fourth parameter).
+
+    After Lawson and Smirni's multiple-queue backfilling. Jobs fall into classes by estimate. Each
+    class has its own queue and its own reservation; idle processors move between the classes as
+    they are needed, so that only the reservations stand between them. One pass:
+
+    1. The heads of the classes in queue order: a head starts if it fits beside the reservations
+       made so far, and the next of its class becomes a head; else it is given a reservation at its
+       earliest time.
+    2. The classes in turn, beginning after the one that had the last turn: each starts its first
+       job that fits beside all reservations, until no class has one.
+
+    A short job waits for the heads of the other classes, but never behind their queues. The first
+    job of the whole queue has the first reservation, as in EASY; with one class the policy is EASY
+    exactly.
+
+    Args:
+        requests: the jobs.
+        resort: sorts the queue before each pass.
+        limits_s: the longest estimate of each class but the last, rising; none: one class.
+
+    """
+
+    def __init__(self, requests: Requests, resort: Resort | None, limits_s: tuple[float, ...]) -> None:
+        _check_limits(limits_s, ",".join(f"{limit:g}" for limit in limits_s))
+        super().__init__(requests, resort)
+        self._classes = len(limits_s) + 1
+        self._class_of = [bisect_left(limits_s, estimate) for estimate in requests.estimate]
+        self._turn = 0
+
+    def backfill(self, now: float) -> list[int]:
+        """Give each class's head its reservation; then the classes start jobs in turn."""
+        profile = self._running.profile(now)
+        started: list[int] = []
+        blocked: set[int] = set()
+        waiting: list[list[int]] = [[] for _ in range(self._classes)]
+        for job in self._queue:
+            its_class = self._class_of[job]
+            if its_class in blocked:
+                if self._size[job] <= self._running.free:
+                    waiting[its_class].append(job)
+            elif self._starts(job, now, profile):
+                started.append(job)
+            else:
+                self._reserve(job, profile)
+                blocked.add(its_class)
+        return started + self._in_turn(now, profile, waiting)
+
+    def _in_turn(self, now: float, profile: CountProfile, waiting: list[list[int]]) -> list[int]:
+        """Let the classes start their first fitting job in turn.
+
+        What does not fit once fits no more in this pass: each job is looked at once.
+        """
+        queues = [iter(queue) for queue in waiting]
+        started: list[int] = []
+        idle = 0
+        while idle < self._classes and self._running.free:
+            self._turn = (self._turn + 1) % self._classes
+            found = next((job for job in queues[self._turn] if self._starts(job, now, profile)), None)
+            if found is None:
+                idle += 1
+            else:
+                started.append(found)
+                idle = 0
         return started

@@ -1,9 +1,9 @@
-"""Job selection (Chapter 3, scheduling policies): the front of the queue, or whoever fits.
+"""Job selection (Chapter 3, scheduling policies), and what all passes over a queue have in common.
 
-Nobody has a reservation.
-
-The queue's order says where the search begins; each selection chooses among the waiting jobs that need at
-most the processors that are free now, again and again until none does:
+A pass takes what has ended and what has arrived, and sorts the queue: by job number, or by
+``resort``. The queue's order says where the search begins. Under a selection nobody has a
+reservation. Each chooses among the waiting jobs that need at most the processors that are free now,
+again and again until none does:
 
 - ``first-fit``: the first in the queue's order.
 - ``best-fit``: the one that leaves the fewest processors idle; of equal ones the first.
@@ -16,53 +16,22 @@ needs many processors may wait for ever: small ones pass it as long as they come
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Sequence
-from heapq import heappop, heappush
+from collections.abc import Iterable, Sequence
 
+from ...cluster.kernels.column_operations import first_from, insert_pair, remove_pair
+from ...cluster.timeline.count_profile import CountProfile
+from ..backfilling.easy import shadow_time
 from ..log_columns import Requests
-from ..stepping import Resort
+from ..stepping import Changes, CountPolicy, Resort
 
 
-class Fcfs:
-    """Selection *front* (Chapter 3) over a queue in any order."""
+class QueuePolicy(CountPolicy):
+    """Passes over a queue sorted by job number, or by ``resort`` before each pass; subclasses say who starts.
 
-    def __init__(self, requests: Requests, resort: Resort | None = None) -> None:
-        self._size = requests.size
-        self._free = requests.processors
-        # A heap of job numbers; with ``resort``, a list sorted before each pass.
-        self._queue: list[int] = []
-        self._resort = resort
-
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
-        """Start jobs from the front of the queue while they fit."""
-        size, queue = self._size, self._queue
-        for job in ended:
-            self._free += size[job]
-        if self._resort is not None:
-            queue.extend(arrived)
-            self._resort(now, queue)
-            return self._from_sorted()
-        for job in arrived:
-            heappush(queue, job)
-        started = []
-        while queue and size[queue[0]] <= self._free:
-            self._free -= size[queue[0]]
-            started.append(heappop(queue))
-        return started
-
-    def _from_sorted(self) -> Sequence[int]:
-        started = []
-        for job in self._queue:
-            if self._size[job] > self._free:
-                break
-            self._free -= self._size[job]
-            started.append(job)
-        del self._queue[: len(started)]
-        return started
-
-
-class _Fitting:
-    """A queue sorted by job number, or by ``resort`` before each pass; subclasses say who starts."""
+    Args:
+        requests: the jobs.
+        resort: sorts the queue before each pass.
+    """
 
     def __init__(self, requests: Requests, resort: Resort | None = None) -> None:
         self._size = requests.size
@@ -70,22 +39,38 @@ class _Fitting:
         self._resort = resort
         self._queue: list[int] = []
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
-        """Start who fits, one after another."""
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
+        """Make one pass."""
+        ended, arrived = seen
+        self._release(now, ended)
+        self._wait(now, arrived)
+        return self._leave(self._select(now))
+
+    def _select(self, now: float) -> list[int]:
+        """Return the jobs to start; they are still in the queue."""
+        raise NotImplementedError
+
+    def _release(self, now: float, ended: Iterable[int]) -> None:  # noqa: ARG002 - others read the time
+        """Take the processors of jobs back."""
         for job in ended:
             self._free += self._size[job]
-        for job in arrived:
-            insort(self._queue, job)
-        if self._resort is not None:
-            self._resort(now, self._queue)
-        started = self._select()
-        if started:
-            gone = set(started)
-            self._queue = [job for job in self._queue if job not in gone]
-        return started
 
-    def _select(self) -> list[int]:
-        raise NotImplementedError
+    def _wait(self, now: float, jobs: Iterable[int]) -> None:
+        """Let jobs wait, and sort the queue."""
+        self._enqueue(jobs)
+        if self._resort:
+            self._resort(now, self._queue)
+
+    def _enqueue(self, jobs: Iterable[int]) -> None:
+        for job in jobs:
+            insort(self._queue, job)
+
+    def _leave(self, jobs: list[int]) -> list[int]:
+        """Take started jobs out of the queue."""
+        if jobs:
+            gone = set(jobs)
+            self._queue = [job for job in self._queue if job not in gone]
+        return jobs
 
     def _take(self, jobs: Sequence[int]) -> list[int]:
         """Start the jobs that fit, in the order given: free processors only ever get fewer in a pass."""
@@ -97,29 +82,44 @@ class _Fitting:
         return started
 
 
-class FirstFit(_Fitting):
+class Fcfs(QueuePolicy):
+    """Selection *front* (Chapter 3) over a queue in any order."""
+
+    def _select(self, now: float) -> list[int]:  # noqa: ARG002 - a user's policy reads the time
+        count = 0
+        for job in self._queue:
+            if self._size[job] > self._free:
+                break
+            self._free -= self._size[job]
+            count += 1
+        return self._queue[:count]
+
+    def _leave(self, jobs: list[int]) -> list[int]:
+        del self._queue[: len(jobs)]
+        return jobs
+
+
+class FirstFit(QueuePolicy):
     """The first job that fits, in the queue's order."""
 
-    def _select(self) -> list[int]:
+    def _select(self, now: float) -> list[int]:  # noqa: ARG002 - a user's policy reads the time
         return self._take(self._queue)
 
 
-class BestFit(_Fitting):
+class BestFit(QueuePolicy):
     """The job that leaves the fewest processors idle: the largest that fits, the first of equal ones."""
 
-    def _select(self) -> list[int]:
+    def _select(self, now: float) -> list[int]:  # noqa: ARG002 - a user's policy reads the time
         # Sorted once: what is larger than what is free now will not fit later in the pass either.
         return self._take(sorted(self._queue, key=lambda job: -self._size[job]))
 
 
-class NextFit(_Fitting):
+class NextFit(QueuePolicy):
     """The first job that fits behind the one that was started last."""
 
-    def __init__(self, requests: Requests, resort: Resort | None = None) -> None:
-        super().__init__(requests, resort)
-        self._last = -1
+    _last = -1
 
-    def _select(self) -> list[int]:
+    def _select(self, now: float) -> list[int]:  # noqa: ARG002 - a user's policy reads the time
         place = self._place()
         started = self._take([*self._queue[place:], *self._queue[:place]])
         if started:
@@ -138,3 +138,91 @@ class NextFit(_Fitting):
         place = self._queue.index(started[-1])
         around = (*self._queue[place:], *self._queue[:place])
         return next((job for job in around if job not in gone), -1)
+
+
+class Running:
+    """Jobs that hold processors until their estimated end (start + estimate) at the latest.
+
+    Attributes:
+        free: processors that nobody holds.
+
+    """
+
+    def __init__(self, requests: Requests) -> None:
+        self._size = requests.size
+        self._estimate = requests.estimate
+        self.free = requests.processors
+        # Estimated ends, rising, and beside them processors.
+        self._ends: list[float] = []
+        self._held: list[int] = []
+        self._end_of: dict[int, float] = {}
+
+    def start(self, job: int, now: float) -> None:
+        """Let a job hold its processors from now on."""
+        size, end = self._size[job], now + self._estimate[job]
+        self.free -= size
+        self._end_of[job] = end
+        insert_pair(self._ends, self._held, len(self._ends), end, size)
+
+    def release(self, jobs: Iterable[int]) -> None:
+        """Take the processors of jobs back."""
+        for job in jobs:
+            size = self._size[job]
+            self.free += size
+            place = first_from(self._ends, len(self._ends), self._end_of.pop(job))
+            while self._held[place] != size:
+                place += 1
+            remove_pair(self._ends, self._held, len(self._ends), place)
+
+    def shadow(self, need: int) -> tuple[float, int]:
+        """Return when so many processors are free at the latest, and how many are free beyond them then."""
+        return shadow_time(self._ends, self._held, len(self._ends), self.free, need)
+
+    def profile(self, now: float) -> CountProfile:
+        """Return the free processors over the time from now on, as estimated ends leave them."""
+        return CountProfile.of_running(now, self.free, zip(self._ends, self._held, strict=True))
+
+
+class FrontFirst(QueuePolicy):
+    """A policy that starts from the front while it fits, then backfills past the first job that does not.
+
+    Subclasses say what ``backfill`` does; it is asked only while processors are free and jobs wait.
+    """
+
+    def __init__(self, requests: Requests, resort: Resort | None) -> None:
+        super().__init__(requests, resort)
+        self._estimate = requests.estimate
+        self._running = Running(requests)
+
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
+        """Make one pass; see the module's text for the rule."""
+        ended, arrived = seen
+        self._release(now, ended)
+        self._wait(now, arrived)
+        started = self._from_front(now)
+        if self._queue and self._unused():
+            started += self._leave(self.backfill(now))
+        return started
+
+    def _unused(self) -> int:
+        """Return the processors that no job holds."""
+        return self._running.free
+
+    def backfill(self, now: float) -> list[int]:
+        """Start jobs (``_start``) past the first, which does not fit; return them as they were chosen."""
+        raise NotImplementedError
+
+    def _release(self, now: float, ended: Iterable[int]) -> None:  # noqa: ARG002 - others read the time
+        self._running.release(ended)
+
+    def _from_front(self, now: float) -> list[int]:
+        """Start jobs in order while they fit: no reservation stands in their way yet."""
+        count = 0
+        for job in self._queue:
+            if self._size[job] > self._running.free:
+                break
+            self._running.start(job, now)
+            count += 1
+        started = self._queue[:count]
+        del self._queue[:count]
+        return started

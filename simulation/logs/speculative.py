@@ -15,18 +15,16 @@ need no luck.
 
 from __future__ import annotations
 
-from bisect import insort
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 
-from ...cluster.errors import OptionError
 from ..log_columns import Requests
-from ..stepping import Resort
-from .front import Running
+from ..stepping import Changes, Resort
+from .selection import FrontFirst
 
 
-class Speculative:
+class Speculative(FrontFirst):
     """Speculative backfilling over a queue sorted by job number, or by ``resort`` before each pass.
 
     Args:
@@ -40,64 +38,48 @@ class Speculative:
 
     """
 
+    stopped: Sequence[int] = ()
+
     def __init__(self, requests: Requests, resort: Resort | None, *, share: float, stops: int) -> None:
-        if not 0 < share <= 1:
-            raise OptionError(f"--speculation {share:g} is not above 0 and at most 1")
-        if stops < 1:
-            raise OptionError(f"--stops {stops} is below 1")
-        self._size = requests.size
-        self._estimate = requests.estimate
-        self._resort = resort
+        # All running jobs but the bets are in ``_running``; its free processors count those of bets.
+        super().__init__(requests, resort)
         self._share = share
         self._stops = stops
-        self._queue: list[int] = []
-        # All running jobs but the bets; its free processors count those of bets.
-        self._running = Running(requests)
         # Bets by job: when each started, in the order in which they were made.
         self._bets: dict[int, float] = {}
         self._in_bets = 0
         # The jobs that were the head when a bet was made.
         self._against: set[int] = set()
         self._stopped_before: Counter[int] = Counter()
-        self.stopped: list[int] = []
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Make one pass; see the module's text for the rule."""
-        self.stopped = []
+        self.stopped = ()
+        return super().step(now, seen)
+
+    def backfill(self, now: float) -> list[int]:
+        """Start what EASY would, then bet."""
+        shadow, extra = self._running.shadow(self._size[self._queue[0]])
+        chosen = self._as_easy(now, shadow, extra)
+        return chosen + self._bet(now, shadow, set(chosen))
+
+    def _release(self, now: float, ended: Iterable[int]) -> None:
         for job in ended:
             if self._bets.pop(job, None) is None:
-                self._running.release((job,))
+                super()._release(now, (job,))
             else:
                 self._in_bets -= self._size[job]
-        self._wait(now, arrived)
-        started = self._from_front(now)
-        if self._queue and self._free:
-            shadow, extra = self._running.shadow(self._size[self._queue[0]])
-            chosen = self._backfill(now, shadow, extra)
-            chosen += self._bet(now, shadow, set(chosen))
-            if chosen:
-                gone = set(chosen)
-                self._queue = [job for job in self._queue if job not in gone]
-                started += chosen
-        return started
 
-    @property
-    def _free(self) -> int:
+    def _unused(self) -> int:
         return self._running.free - self._in_bets
-
-    def _wait(self, now: float, jobs: Sequence[int]) -> None:
-        for job in jobs:
-            insort(self._queue, job)
-        if self._resort:
-            self._resort(now, self._queue)
 
     def _from_front(self, now: float) -> list[int]:
         """Start from the head while it fits, in the last resort by calling bets off."""
         started: list[int] = []
         while self._queue and self._size[self._queue[0]] <= self._running.free:
             head = self._queue.pop(0)
-            if self._size[head] > self._free:
-                called = self._call_off(self._size[head] - self._free)
+            if self._size[head] > self._unused():
+                called = self._call_off(self._size[head] - self._unused())
                 self._win()
                 self._wait(now, called)
             self._running.start(head, now)
@@ -128,7 +110,7 @@ class Speculative:
         del self._bets[job]
         self._in_bets -= self._size[job]
         self._stopped_before[job] += 1
-        self.stopped.append(job)
+        self.stopped = (*self.stopped, job)
 
     def _win(self) -> None:
         """Let the bets that still run be jobs like all others."""
@@ -138,12 +120,12 @@ class Speculative:
         self._in_bets = 0
         self._against.clear()
 
-    def _backfill(self, now: float, shadow: float, extra: int) -> list[int]:
+    def _as_easy(self, now: float, shadow: float, extra: int) -> list[int]:
         """Start what EASY would."""
         started = []
         for job in self._queue[1:]:
             size = self._size[job]
-            if size > self._free:
+            if size > self._unused():
                 continue
             if now + self._estimate[job] > shadow:
                 if size > extra:
@@ -157,7 +139,7 @@ class Speculative:
         """Start what has enough of its estimate left until the shadow time."""
         started = []
         for job in self._queue[1:]:
-            if self._size[job] > self._free or job in gone or self._stopped_before[job] >= self._stops:
+            if self._size[job] > self._unused() or job in gone or self._stopped_before[job] >= self._stops:
                 continue
             if shadow - now >= self._needed(job):
                 self._bets[job] = now
@@ -189,8 +171,6 @@ class TestRuns(Speculative):
     __test__ = False
 
     def __init__(self, requests: Requests, resort: Resort | None, *, seconds: float, stops: int) -> None:
-        if not 0 < seconds < inf:
-            raise OptionError(f"--test-run {seconds:g} is no time above 0")
         super().__init__(requests, resort, share=1, stops=stops)
         self._seconds = seconds
         # Tests that are over in this step.
@@ -201,18 +181,20 @@ class TestRuns(Speculative):
         """When the first of the tests is over."""
         return min((start + self._needed(job) for job, start in self._bets.items()), default=inf)
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Stop the tests that are over, then make the pass."""
         self._over = [
-            job for job, start in self._bets.items() if job not in ended and start + self._needed(job) <= now
+            job
+            for job, start in self._bets.items()
+            if job not in seen.ended and start + self._needed(job) <= now
         ]
-        started = super().step(now, ended, arrived)
+        started = super().step(now, seen)
         if not self._queue:
             # Nobody waits for what they hold.
             super()._win()
         return started
 
-    def _wait(self, now: float, jobs: Sequence[int]) -> None:
+    def _wait(self, now: float, jobs: Iterable[int]) -> None:
         over, self._over = self._over, []
         for job in over:
             self._stop(job)

@@ -9,8 +9,8 @@ from typing import Any
 
 from ...cluster.text import one_line
 from ...negotiation.job_records import JobReport, MapEntry
-from ..metrics import mean_of
 from ..report import csv_of, to_json
+from ..result import mean_of
 from .negotiated_run import Negotiated
 from .plays import Play
 

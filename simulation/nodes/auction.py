@@ -17,11 +17,11 @@ from ...cluster.resources.allocation import StartingJob
 from ...cluster.resources.demand import Demand
 from .node_machine import Machine
 from .node_promises import Promises
-from .node_queue import NodeQueue, turn_of_job
+from .node_queue import NodePolicy, NodeQueue, turn_of_job
 from .reservation_migration import given_way
 
 
-class NodeAuction:
+class NodeAuction(NodePolicy):
     """One decision a pass; what it says of the next window is kept from one pass to the next.
 
     Args:
@@ -31,6 +31,9 @@ class NodeAuction:
         interval_s: seconds between passes; None: after every event.
     """
 
+    wants_more = False
+    alarm: float | None = None
+
     def __init__(
         self,
         machine: Machine,
@@ -39,9 +42,6 @@ class NodeAuction:
         *,
         interval_s: float | None = None,
     ) -> None:
-        self.wants_more = False
-        self.wakeup_s: float | None = None
-        self.wakes_at: float | None = None
         self._machine = machine
         self._options = options
         self.promises = None if promise is None else Promises(machine, promise, interval_s)
@@ -65,7 +65,7 @@ class NodeAuction:
             promised = self.promises.kept(now, queue)
             self._refused = self.promises.refused(now, promised)
             # Whoever may not start sooner starts by its promise, though nothing happens then.
-            self.wakes_at = min((one.start for one in promised if one.start > now), default=None)
+            self.alarm = min((one.start for one in promised if one.start > now), default=None)
         mix = self._mix(queue)
         # Priorities may change while nobody comes or goes, and who may start.
         first = [demand.index for demand in queue.first(size)]

@@ -3,26 +3,37 @@
 A reservation is the earliest time at which the first blocked job fits if running jobs end at their time
 limits, and the nodes it would take then. A job that could still run then may only take what those nodes
 have beside the reservation.
+
+Slurm's ``sched/backfill`` plans instead (PlannedBackfill). Between turns the queue is looked at as
+Slurm's
+main scheduler does: in order, up to the first job that cannot start. At a turn each job takes its
+earliest start beside the plans of those before it. A plan keeps whole nodes, from its start for its
+time limit, as Slurm's bitmaps of nodes do: what a job leaves free on them no other job may plan on.
+Jobs whose start is now start. Plans are made anew at each turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from math import inf
+
+import numpy as np
 
 from ...auction.forecast import Forecast, ReservedPlace, guard_for, limits_of
-from ...bidgen.candidates import FreeView, GuardedViews
+from ...bidgen.candidates import FreeView, GuardedViews, shape_of
 from ...cluster.resources.allocation import Allocation, StartingJob, add_allocation
+from ...cluster.resources.capacity import BoolArray, IntArray
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
 from ...cluster.resources.job_reservations import Guard
 from ...cluster.resources.pools import use_of
-from ..ticks import turn_of
+from ..events import turn_of
 from .node_machine import Machine
-from .node_queue import NodeQueue
+from .node_queue import NodePolicy, NodeQueue
 from .select import Selector
 
 
-class Backfill:
+class Backfill(NodePolicy):
     """Starts jobs in queue order; behind the first that cannot start, those that delay no reservation.
 
     Args:
@@ -34,8 +45,7 @@ class Backfill:
             Slurm's backfill thread does (bf_interval); None: in every pass.
     """
 
-    wants_more = False
-    wakes_at: float | None = None
+    wakeup_s: float | None = None
 
     def __init__(
         self,
@@ -188,3 +198,176 @@ class BackfillPass:
         self._guards.append(guard)
         self._kept.append(ReservedPlace(allocation))
         self._views = None
+
+
+#: The most moments that are looked at together.
+_AT_ONCE = 16
+
+
+class PlannedBackfill(NodePolicy):
+    """Plans a start on whole nodes for every job that it looks at.
+
+    Args:
+        machine: where jobs run.
+        selector: which nodes a job gets.
+        depth: at most this many jobs of the queue are planned (bf_max_job_test).
+        every_s: seconds between turns (bf_interval); None: every pass is one.
+    """
+
+    wakeup_s: float | None = None
+
+    def __init__(self, machine: Machine, selector: Selector, *, depth: int, every_s: float | None) -> None:
+        self.wakeup_s = every_s
+        self._machine = machine
+        self._selector = selector
+        self._depth = depth
+        self._turn = -1
+        self._main = Backfill(machine, selector, reservations=0)
+
+    def step(self, now: float, queue: NodeQueue) -> Sequence[StartingJob]:
+        """Make one pass."""
+        if not self._is_turn(now):
+            return self._main.step(now, queue)
+        plan = _Plan(self._machine, self._selector, now)
+        plan.all(queue.first(self._depth))
+        return plan.started
+
+    def _is_turn(self, now: float) -> bool:
+        if self.wakeup_s is None:
+            return True
+        turn, before = turn_of(now, self.wakeup_s), self._turn
+        self._turn = turn
+        return turn > before
+
+
+class _Plan:
+    """One pass: what starts now, and what is kept for whom later."""
+
+    def __init__(self, machine: Machine, selector: Selector, now: float) -> None:
+        self.started: list[StartingJob] = []
+        self._machine = machine
+        self._selector = selector
+        self._now = now
+        self._pools = machine.columns.pools.copy()
+        # The first row is a plan for all time that keeps no node: every moment has one.
+        self._starts, self._ends = np.array([-inf]), np.array([inf])
+        # A bit for each node: most of a turn is joining the plans of a moment.
+        self._count = len(machine.columns.free.cores)
+        self._kept = np.packbits(np.zeros((1, self._count), np.bool_), axis=1)
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """Ask anew what will be free: something has started."""
+        self._future = Forecast(self._machine.state(self._now), limits_of(self.started))
+        self._views: dict[int, FreeView] = {}
+        self._known: dict[tuple[object, ...], IntArray] = {}
+
+    def all(self, waiting: Iterable[Demand]) -> None:
+        """Start or plan each job."""
+        for demand in waiting:
+            if not self._pools.hold(demand.job):
+                continue
+            found = self._earliest(demand)
+            if found is None:
+                continue
+            time, allocation = found
+            if time <= self._now and self._pools.hold(demand.job, use_of(allocation.held)):
+                self._start(demand, allocation)
+            elif time > self._now:
+                self._keep(time, time + _limit_s(demand), allocation.nodes)
+
+    def _keep(self, start: float, end: float, nodes: IntArray) -> None:
+        row = np.zeros((1, self._count), np.bool_)
+        row[0, nodes] = True
+        self._starts, self._ends = np.append(self._starts, start), np.append(self._ends, end)
+        self._kept = np.concatenate([self._kept, np.packbits(row, axis=1)])
+
+    def _start(self, demand: Demand, allocation: Allocation) -> None:
+        self.started.append(StartingJob(demand=demand, allocation=allocation))
+        self._pools.take(demand.job, use_of(allocation.held))
+        self._look_ahead()
+
+    def _earliest(self, demand: Demand) -> tuple[float, Allocation] | None:
+        """Return when and where a job could start beside the plans; None: no end lets it start."""
+        first = self._first_step(demand)
+        if first is None:
+            return None
+        times = self._future.times
+        ends = self._ends[(self._ends > times[first]) & (self._ends < inf)]
+        limit_s = _limit_s(demand)
+        moments = np.unique(np.concatenate([times[first:], ends]))
+        begin, size = 0, 2
+        # Most jobs find their place soon, some only behind all plans.
+        while begin < len(moments):
+            later = moments[begin : begin + size]
+            begin, size = begin + size, min(2 * size, _AT_ONCE)
+            steps = np.searchsorted(times, later, side="right") - 1
+            planned = (self._starts < later[:, None] + limit_s) & (self._ends > later[:, None])
+            moment, plan = np.nonzero(planned)
+            first_plan = np.flatnonzero(np.diff(moment, prepend=-1))
+            joined = np.bitwise_or.reduceat(self._kept[plan], first_plan)
+            kept = np.unpackbits(joined, axis=1, count=self._count).view(np.bool_)
+            for place in np.flatnonzero(self._could_hold(demand, steps, kept)).tolist():
+                allocation = self._allocation_at(int(steps[place]), demand, kept[place])
+                if allocation is not None:
+                    return float(later[place]), allocation
+        return None
+
+    def _could_hold(self, demand: Demand, steps: IntArray, kept: BoolArray) -> BoolArray:
+        """Return at which steps there is enough beside what is kept, wherever it stands.
+
+        Args:
+            demand: the job.
+            steps: shape (moments,).
+            kept: the nodes that plans keep, shape (moments, nodes).
+
+        """
+        fewest = 1 if demand.node_counts is None else demand.node_counts.minimum
+        holds = np.zeros(len(steps), np.bool_)
+        for variant in range(len(demand.variants)):
+            units = np.array([self._units(step, demand, variant) for step in steps.tolist()])
+            units[kept] = 0
+            holds |= (units.sum(axis=1) >= (demand.units or 0)) & (np.count_nonzero(units, axis=1) >= fewest)
+        return holds
+
+    def _units(self, step: int, demand: Demand, variant: int) -> IntArray:
+        """Return the units that each node could give then, 0 where it may not be used; shape (nodes,)."""
+        key = (step, variant, shape_of(demand))
+        if key not in self._known:
+            found = self._view(step).candidates(demand)[variant]
+            units = np.zeros_like(found.units)
+            units[found.nodes] = found.units[found.nodes]
+            self._known[key] = units
+        return self._known[key]
+
+    def _first_step(self, demand: Demand) -> int | None:
+        """Return the first step at which there is enough for a job if nothing is planned, by bisection."""
+        low, high = -1, len(self._future.times) - 1
+        if not self._view(high).could_hold(demand):
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._view(middle).could_hold(demand):
+                high = middle
+            else:
+                low = middle
+        return high
+
+    def _view(self, step: int) -> FreeView:
+        if step not in self._views:
+            columns = self._future.at(step)
+            self._views[step] = FreeView(columns, columns.free)
+        return self._views[step]
+
+    def _allocation_at(self, step: int, demand: Demand, kept: BoolArray) -> Allocation | None:
+        view = self._view(step)
+        if kept.any():
+            free = view.free.copy()
+            free.cores[kept] = 0
+            view = FreeView(view.columns, free)
+        return self._selector.allocation(demand, view)
+
+
+def _limit_s(demand: Demand) -> float:
+    limit = demand.job.time_limit_s
+    return inf if limit is None else limit

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from math import ceil, inf
-from typing import Protocol, runtime_checkable
 
 from ...auction.check import AwardChecker
 from ...cluster.errors import AwardError
@@ -21,47 +20,18 @@ from ...cluster.jobs import Job
 from ...cluster.resources.allocation import Allocation, StartingJob, resources_of
 from ...cluster.resources.demand import Demand
 from ...cluster.workload import ArrivingJob, ClusterWorkload
-from ..events import Event, EventKind, EventQueue, run_events
-from ..ticks import turn_of
+from ..events import Event, EventKind, EventQueue, run_events, turn_of
 from .node_failures import Failures
-from .node_machine import Machine
-from .node_queue import NodeQueue
-from .played import NodeOutage, NodeRun, PlayedJob, Preempted, StoppedAttempt
+from .node_machine import Machine, Remaining, why_never
+from .node_queue import NodePolicy, NodeQueue
+from .node_result import NodeOutage, NodeRun, PlayedJob, Preempted, StoppedAttempt
 from .preemption import Preemption, Preemptor
-from .startable import Remaining, why_never
 
 #: Ends between two reports of progress.
 _REPORT_EVERY = 32
 #: Failures on an idle machine after which its first waiting job is given up: it would wait without end for
 #: nodes that are hardly ever up together.
 _IN_VAIN = 1000
-
-
-class NodePolicy(Protocol):
-    """Who starts where. Every answer is checked by the kernel.
-
-    Attributes:
-        wants_more: the last pass was cut short: another one may start jobs though nothing changes.
-        wakeup_s: while jobs wait it is asked at multiples of this many seconds too; None: never.
-        wakes_at: while jobs wait it is asked then too, or in the first pass after; None: at no such time.
-    """
-
-    wants_more: bool
-    wakeup_s: float | None
-    wakes_at: float | None
-
-    def step(self, now: float, queue: NodeQueue) -> Sequence[StartingJob]:
-        """Return the jobs that start now; the machine and the queue are left alone."""
-        ...
-
-
-@runtime_checkable
-class BlamingPolicy(NodePolicy, Protocol):
-    """A policy that knows which job made its pass fail: that one is given up, the others go on."""
-
-    def blame(self, error: Exception, now: float, queue: NodeQueue) -> tuple[Demand, str] | None:
-        """Return the job and what is to be said of it; None when no job alone is to blame."""
-        ...
 
 
 def simulate_nodes(  # noqa: PLR0913 - what may happen beside the policy
@@ -130,7 +100,7 @@ class _NodeSystem:
         self._done = 0
         self._is_due = interval_s is None
         self._is_planned = False
-        #: When passes are planned to come because of ``wakes_at``.
+        #: When passes are planned to come because of the policy's alarm.
         self._wakes: set[float] = set()
         self.preemptor: Preemptor | None = None
         self.progress: Callable[[int], None] | None = None
@@ -307,8 +277,8 @@ class _NodeSystem:
             self._plan(now + self._interval, queue)
         if self._policy.wakeup_s is not None and self._interval is None and len(self._queue):
             self._wake(now, self._policy.wakeup_s, queue)
-        if self._policy.wakes_at is not None and len(self._queue):
-            self._wake_at(now, self._policy.wakes_at, queue)
+        if (alarm := self._policy.alarm) is not None and len(self._queue):
+            self._wake_at(now, alarm, queue)
 
     @property
     def _is_stuck(self) -> bool:
@@ -353,8 +323,7 @@ class _NodeSystem:
                 for start in starts:
                     self._check(start)
             except Exception as error:
-                policy = self._policy
-                blamed = policy.blame(error, now, self._queue) if isinstance(policy, BlamingPolicy) else None
+                blamed = self._policy.blame(error, now, self._queue)
                 if blamed is None:
                     raise
                 demand, why = blamed

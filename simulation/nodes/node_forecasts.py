@@ -8,8 +8,7 @@ from ...bidgen.families.registry import columns_of
 from ..forecast.forecaster import FUTURES, Forecaster, QueuedRequest
 from ..forecast.logged import ASKED_AT, AnsweredForecast, follow
 from ..forecast.node_pools import NodePools
-from .node_result import NodeResult
-from .played import PlayedJob
+from .node_result import NodeResult, PlayedJob
 
 
 def node_forecasts_of(

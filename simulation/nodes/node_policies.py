@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import Any
 
 from ...auction.options import MODELS, MODELS_BY_NAME, StepOptions, options_with_preset
 from ...cluster.checks import LARGEST_COUNT
-from ...cluster.errors import OptionError
+from ...cluster.errors import AwardError, OptionError
 from ...cluster.failures import Outage
+from ...cluster.nodes import Resources
 from ...cluster.option_fields import given_in, options_in
 from ...cluster.option_table import AuctionOptions, PresetOption
 from ...cluster.promises import BACKFILL, NONE
+from ...cluster.resources.allocation import Allocation, StartingJob, allocation_of_resources
+from ...cluster.resources.demand import Demand
 from ...cluster.text import did_you_mean
 from ...cluster.workload import ClusterWorkload
-from ..own_policy import is_own, own_policy
+from ..own_policy import ActiveJob, QueuedJob, StepView, is_own, own_policy, stepped
 from ..simulate_options import NodeKeywords
 from .auction import NodeAuction
-from .backfill import Backfill
-from .kernel import NodePolicy, simulate_nodes
+from .backfill import Backfill, BackfillPass, PlannedBackfill
+from .kernel import simulate_nodes
 from .node_failures import MAX_REQUEUES, Failures, drawn_times, known_times
 from .node_machine import Machine
-from .node_queue import MultifactorQueue, NodeQueue, ResponseQueue
+from .node_queue import MultifactorQueue, NodePolicy, NodeQueue, ResponseQueue, cores_asked
 from .node_result import NodeResult, node_result
-from .own_on_nodes import OwnOnNodes
-from .planned import PlannedBackfill
 from .preemption import Preemptor
-from .select import SELECTIONS
+from .select import SELECTIONS, Selector
 from .slurm_select import SwitchFit
 
 _QUEUES = ("fcfs", "easy", "reservations")
@@ -197,11 +198,6 @@ NODE_POLICIES: dict[str, Callable[[NodeOptions, Machine], NodePolicy]] = {
 _LISTED = ", ".join(NODE_POLICIES)
 
 
-def _own(options: NodeOptions, machine: Machine) -> NodePolicy:
-    selector = SELECTIONS["first"](machine.columns, machine.topology)
-    return OwnOnNodes(options.policy, own_policy(options.policy), machine, selector)
-
-
 def _failures(options: NodeOptions, machine: Machine) -> Failures | None:
     if not options.nodes_fail:
         return None
@@ -232,7 +228,8 @@ def play(
     began = time.perf_counter()
     machine = Machine(workload)
     queue = _queue(workload, options)
-    policy = NODE_POLICIES.get(options.policy, _own)(options, machine)
+    made = NODE_POLICIES.get(options.policy)
+    policy = OwnOnNodes(options.policy, machine) if made is None else made(options, machine)
     first = inf if options.credits is None else options.credits
     preemptor = Preemptor(workload, machine, first) if options.preempt else None
     record = simulate_nodes(
@@ -257,3 +254,97 @@ def play(
         promises=policy.promises.made if isinstance(policy, NodeAuction) and policy.promises else None,
         balance=None if preemptor is None else dict(preemptor.balance),
     )
+
+
+class OwnOnNodes(NodePolicy):
+    """A user's own policy on a machine of nodes.
+
+    Args:
+        name: of the policy, for errors.
+        machine: where jobs run.
+    """
+
+    def __init__(self, name: str, machine: Machine) -> None:
+        self._name, self._policy, self._machine = name, own_policy(name), machine
+        self._selector = SELECTIONS["first"](machine.columns, machine.topology)
+        self._seen: dict[int, QueuedJob] = {}
+
+    def step(self, now: float, queue: NodeQueue) -> Sequence[StartingJob]:
+        """Let the policy look at the machine; return what it started, in that order."""
+        view = NodesView(now, self._machine, queue, self._seen, self._selector)
+        stepped(self._name, self._policy, now, view)
+        return view.started
+
+
+class NodesView(StepView[Demand, StartingJob]):
+    """What a user's own policy sees of a machine of nodes during one step."""
+
+    def __init__(
+        self,
+        now: float,
+        machine: Machine,
+        queue: NodeQueue,
+        seen: dict[int, QueuedJob],
+        selector: Selector,
+    ) -> None:
+        cores = int(machine.columns.total.cores.sum())
+        super().__init__(now, cores, {demand.index: demand for demand in queue}, seen)
+        self._machine, self._selector = machine, selector
+        self._pass = BackfillPass(machine, now)
+
+    @property
+    def running(self) -> Sequence[ActiveJob]:
+        """The jobs that ran when the step began."""
+        return tuple(
+            ActiveJob(
+                number=number,
+                cores=int(one.allocation.held.cores.sum()),
+                start_s=one.start_s,
+                expected_end_s=one.limit_end_s,
+            )
+            for number, one in self._machine.running.items()
+        )
+
+    @property
+    def free_cores(self) -> int:
+        """The cores that nobody holds on nodes that take jobs."""
+        return int(self._pass.free.cores[self._machine.columns.takes_jobs].sum())
+
+    def _has_changed(self, asked: Demand, seen: QueuedJob) -> bool:
+        return seen.job is not asked.job
+
+    def _shown(self, asked: Demand) -> QueuedJob:
+        limit = asked.job.time_limit_s
+        return QueuedJob(
+            number=asked.index,
+            cores=cores_asked(asked),
+            estimate_s=inf if limit is None else limit,
+            submit_s=self._machine.arrivals[asked.job.id],
+            user=asked.job.user,
+            job=asked.job,
+        )
+
+    def _begun(self, asked: Demand, nodes: Mapping[str, Resources | int] | None) -> StartingJob | None:
+        if self._pass.passes_over(asked):
+            return None
+        allocation = self._first(asked) if nodes is None else self._named(asked, nodes)
+        if allocation is None or not self._pass.has_pools(asked, allocation):
+            return None
+        self._pass.take(asked, allocation)
+        return self._pass.started[-1]
+
+    def _first(self, demand: Demand) -> Allocation | None:
+        view = self._pass.view(demand)
+        if not self._pass.has_pools(demand) or not view.could_hold(demand):
+            return None
+        return self._selector.allocation(demand, view)
+
+    def _named(self, demand: Demand, nodes: Mapping[str, Resources | int]) -> Allocation | None:
+        columns = self._machine.columns
+        held: dict[str, Resources] = {}
+        for name, use in nodes.items():
+            if name not in columns.index:
+                raise AwardError(f"job {demand.job.id} starts on {name!r}, which is not a node")
+            held[name] = use if isinstance(use, Resources) else Resources(cores=use)
+        allocation = allocation_of_resources(held, columns)
+        return allocation if self._pass.fits(allocation) else None

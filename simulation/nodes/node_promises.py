@@ -20,7 +20,6 @@ from .backfill import Backfill
 from .core_plan import CoreLevelPlan
 from .node_machine import Machine
 from .node_queue import NodeQueue, cores_asked
-from .played import NodeOutage
 from .select import SELECTIONS
 
 #: Promises kept at once, of the jobs that came first;
@@ -326,11 +325,3 @@ def _to_come(promised: Sequence[Promise], now: float) -> int:
 def _come(promised: Iterable[Promise], now: float) -> frozenset[int]:
     """Return whose promised starts have come, by number."""
     return frozenset(promise.demand.index for promise in promised if promise.start <= now)
-
-
-def why_broken(promised: float, started: float, outages: Sequence[NodeOutage]) -> str:
-    """Return why a job started after its promise."""
-    lost = [one for one in outages if one.down_s < started]
-    if lost:
-        return "nodes were lost"
-    return f"promises made before left no room by {promised:g}"

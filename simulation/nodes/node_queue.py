@@ -6,10 +6,13 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from typing import TypeAlias
 
 from ...auction.queue import UsedShares, worth_of
+from ...cluster.resources.allocation import StartingJob
 from ...cluster.resources.demand import Demand
 from ...cluster.workload import ClusterWorkload
+from ..stepping import MachinePolicy
 from .node_machine import Holding
 
 #: A job's priority at a time in seconds, highest first.
@@ -70,6 +73,10 @@ class NodeQueue:
 
     def refresh(self, now: float) -> None:
         """Bring priorities up to a time; here they never change."""
+
+
+#: Who starts where: the machine and the queue are left alone, and the kernel checks every answer.
+NodePolicy: TypeAlias = MachinePolicy[NodeQueue, StartingJob]
 
 
 class AgingQueue(NodeQueue):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import fsum, inf
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,6 @@ from ...topology.tree import Topology
 from ..log_columns import LARGEST_TIME_S, Requests, Workload
 from ..result import Column, CutShort, Result
 from .node_machine import Machine
-from .node_promises import why_broken
-from .played import NodeRun, PlayedJob
 
 Counts = NDArray[np.int64]
 
@@ -223,3 +222,75 @@ def mean_hops(topology: Topology, nodes: Counts) -> float:
         return 0.0
     first, last = np.triu_indices(len(nodes), 1)
     return float(topology.hops(nodes[first], nodes[last]).mean())
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PlayedJob:
+    """What became of a job that started; ``run_s`` is its true run time, cut at its time limit."""
+
+    demand: Demand
+    allocation: Allocation
+    start_s: float
+    run_s: float
+    killed: bool
+
+
+class StoppedAttempt(NamedTuple):
+    """A run that ended when one of its nodes went down: the job's number, where and when it ran."""
+
+    job: int
+    allocation: Allocation
+    start_s: float
+    end_s: float
+
+
+class NodeOutage(NamedTuple):
+    """A node that was down: its place, since when, and when it came back; infinite where it never did."""
+
+    node: int
+    down_s: float
+    up_s: float
+
+
+class Preempted(NamedTuple):
+    """A run that a job which paid more ended: both numbers, when, core-seconds lost, credits paid."""
+
+    job: int
+    by: int
+    time_s: float
+    lost_core_s: float
+    credits: float
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class NodeRun:
+    """A finished simulation.
+
+    Attributes:
+        played: the runs that came to their ends, by job number, ascending.
+        never: why a job can never start, or never again, by job number.
+        lost: why a job that a failure stopped is lost, by job number; every job stands in one of
+            the three.
+        preempted: runs that other jobs stopped, in that order; they stand in ``stopped`` too.
+        stopped: runs that failures or other jobs stopped, in that order; a job may have several.
+        outages: nodes that went down while there was something to do, in that order.
+        requeues: how often a job that a failure stopped waited again.
+        passes: how often the policy was asked.
+    """
+
+    played: dict[int, PlayedJob] = field(default_factory=dict)
+    never: dict[int, str] = field(default_factory=dict)
+    lost: dict[int, str] = field(default_factory=dict)
+    stopped: list[StoppedAttempt] = field(default_factory=list)
+    preempted: list[Preempted] = field(default_factory=list)
+    outages: list[NodeOutage] = field(default_factory=list)
+    requeues: int = 0
+    passes: int = 0
+
+
+def why_broken(promised: float, started: float, outages: Sequence[NodeOutage]) -> str:
+    """Return why a job started after its promise."""
+    lost = [one for one in outages if one.down_s < started]
+    if lost:
+        return "nodes were lost"
+    return f"promises made before left no room by {promised:g}"

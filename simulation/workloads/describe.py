@@ -15,7 +15,7 @@ from ...cluster.text import one_line, plural
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ...formats.swf import SwfLog
 from ..log_columns import Workload
-from ..metrics import mean_and_std
+from ..result import mean_and_std
 
 FORMAT = "aucsched-description/1"
 

@@ -1,18 +1,19 @@
-"""Tables of jobs, one in each row: CSV with any column names."""
+"""Tables of jobs, one in each row: CSV with any column names, and sacct's with Slurm's starts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from math import isfinite
-from typing import TypeVar
+from math import ceil, inf, isfinite
+from typing import Any, TypeVar
 
 from ...cluster.errors import InputError, OptionError
 from ...cluster.workload import ClusterWorkload
 from ...formats.delimited import FileTable, Row
 from ...formats.notes import Notes
-from ...slurm.answers.answer_text import duration_s
+from ...slurm.answers.answer_text import duration_s, memory_mib
 from ...slurm.answers.gres_text import parse_request
 from .imported import LoggedJob, imported_workload
 
@@ -199,3 +200,204 @@ def _gres(text: str, path: str) -> dict[str, int]:
     counts, _ = parse_request(text, path)
     typed = {name.partition(":")[0] for name in counts if ":" in name}
     return {name: count for name, count in counts.items() if count and name not in typed}
+
+
+#: The columns that are read, as sacct names them.
+COLUMNS = (
+    *(
+        "JobID",
+        "User",
+        "Account",
+        "Partition",
+        "QOS",
+        "State",
+        "Priority",
+        "Submit",
+        "Eligible",
+        "Start",
+        "End",
+    ),
+    *("ElapsedRaw", "TimelimitRaw", "NNodes", "NCPUS", "ReqMem", "ReqTRES", "AllocTRES"),
+)
+#: What prints them.
+COMMAND = ("sacct", "-a", "-X", "-P", f"--format={','.join(COLUMNS)}")
+_BESIDES = ("State", "Eligible", "ReqMem")
+_WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
+_RUNNING = frozenset(
+    {
+        "RUNNING",
+        "SUSPENDED",
+        "COMPLETING",
+        "CONFIGURING",
+        "RESIZING",
+        "STAGE_OUT",
+        "STOPPED",
+        "SIGNALING",
+    }
+)
+#: In these a job may have ended that no node ever ran; "" is of a table without states.
+_NEVER_RAN = frozenset({"", "CANCELLED", "DEADLINE", "REVOKED", "BOOT_FAIL"})
+#: What ends within its first second ran that long.
+_SHORTEST_S = 1.0
+
+
+def workload_of_sacct(
+    name: str,
+    table: FileTable,
+    machine: ClusterWorkload,
+    *,
+    since: float | None = None,
+    until: float | None = None,
+) -> tuple[ClusterWorkload, Notes]:
+    """Return the jobs of sacct's table on a machine, with their starts; the others are counted.
+
+    A job comes when it became eligible. One that ran when the window began holds its resources
+    until it ended, and has no start. One that waited then comes at the beginning. One that still
+    runs is taken to run for its time limit. Jobs without a limit of their own get the longest in
+    their partition.
+
+    Args:
+        name: of the workload.
+        table: sacct's.
+        machine: without jobs.
+        since: when the window begins, seconds since the epoch; None: when the first job of the
+            table ended, for sacct lists what ran or waited at some time of its own window.
+        until: when it ends; None: never.
+
+    Raises:
+        InputError: a column is missing, a field is none, or no job is left.
+    """
+    notes = Notes()
+    history = _history_of(table)
+    note_unread(table, history.reader.columns, _BESIDES, notes)
+    found = history.ended([job for row in table.rows if (job := history.read(row)) is not None])
+    over = [job for job in found if job.id not in history.running]
+    ends = [job.start_s + job.run_s for job in over if job.start_s is not None]
+    begin = min(ends, default=-inf) if since is None else since
+    jobs = list(history.within(found, begin, inf if until is None else until))
+    for text, count in history.counts.items():
+        notes.add("history", f"{count} {text}")
+    return imported_workload(name, jobs, machine, notes), notes
+
+
+def logged_jobs(table: FileTable) -> list[LoggedJob]:
+    """Return the jobs of sacct's table that started, those that still run with how long they have run.
+
+    Raises:
+        InputError: a column is missing, or a field is none.
+    """
+    history = _history_of(table)
+    return [job for row in table.rows if (job := history.read(row)) is not None]
+
+
+def _history_of(table: FileTable) -> _History:
+    columns = columns_of(table, {})
+    for what, column in (("id", "JobID"), ("time", "Submit"), ("duration", "ElapsedRaw")):
+        if what not in columns and not (what == "duration" and {"start", "end"} <= columns.keys()):
+            raise InputError(f"there is no column {column}: {' '.join(COMMAND)}", path="line 1")
+    reader = TableReader(columns=columns, limit_unit_s=60)
+    return _History(reader=reader, columns=frozenset(table.columns))
+
+
+@dataclass(slots=True, kw_only=True)
+class _History:
+    """Reads the rows; ``counts`` says how many were taken otherwise than they are, by text.
+
+    Attributes:
+        running: the names of the jobs that still run.
+    """
+
+    reader: TableReader
+    columns: frozenset[str]
+    counts: Counter[str] = field(default_factory=Counter)
+    running: set[str] = field(default_factory=set)
+
+    def read(self, row: Row) -> LoggedJob | None:
+        """Return a row's job; None of a step and of a job that waits."""
+        if "." in self.reader.text(row, "id"):
+            self.counts["rows are steps of jobs: left out"] += 1
+            return None
+        return row.made(self._job)
+
+    def _job(self, row: Row) -> LoggedJob | None:
+        job = replace(self.reader.job(row), **self._memory(row))
+        state = self._text(row, "State").partition(" ")[0].upper()
+        if state in _WAITING:
+            self.counts["jobs had not started when sacct was asked: left out"] += 1
+            return None
+        if "+" in job.id:
+            self.counts["jobs are parts of heterogeneous jobs: each may start alone"] += 1
+        eligible = moment(self._text(row, "Eligible"), "Eligible")
+        if eligible is not None and job.submit_s < eligible <= (job.start_s or -inf):
+            self.counts["jobs became eligible after submission: they wait from then on"] += 1
+            job = replace(job, submit_s=eligible)
+        if state in _RUNNING:
+            self.running.add(job.id)
+        elif job.run_s <= 0 and state not in _NEVER_RAN:
+            self.counts[f"jobs ran less than {_SHORTEST_S:g} s: taken as {_SHORTEST_S:g} s"] += 1
+            job = replace(job, run_s=_SHORTEST_S)
+        return job
+
+    def _text(self, row: Row, column: str) -> str:
+        return row.text(column) if column in self.columns else ""
+
+    def _memory(self, row: Row) -> dict[str, Any]:
+        """Return the memory: ``4Gn`` is each node's, ``2Gc`` each core's, ``16G`` the job's."""
+        text = self._text(row, "ReqMem")
+        unit = text[-1:] if text[-1:] in ("n", "c") else ""
+        amount = memory_mib(text.removesuffix(unit)) if text else 0
+        if amount is None:
+            raise InputError(f"{text!r} is no amount of memory", path="ReqMem")
+        if not amount:
+            return {}
+        if unit == "c":
+            return {"memory_mib_per_core": amount}
+        nodes = int(self.reader.text(row, "nodes") or 1) if not unit else 1
+        return {"memory_mib_per_node": ceil(amount / max(nodes, 1))}
+
+    def ended(self, jobs: Sequence[LoggedJob]) -> list[LoggedJob]:
+        """Return the jobs with limits, and with ends of those that still run."""
+        longest: dict[str, float] = {}
+        for job in jobs:
+            longest[job.partition] = max(longest.get(job.partition, 0), job.limit_s or 0)
+        return [self._ended(job, longest[job.partition]) for job in jobs]
+
+    def _ended(self, job: LoggedJob, longest: float) -> LoggedJob:
+        if job.limit_s is None and longest:
+            self.counts[
+                "jobs have no limit of their own: the longest that is asked for in their partition"
+            ] += 1
+            job = replace(job, limit_s=max(longest, job.run_s))
+        if job.id in self.running:
+            self.counts["jobs still ran: taken to run for their time limit"] += 1
+            job = replace(job, run_s=max(job.run_s, job.limit_s or 0))
+        return job
+
+    def within(self, jobs: Sequence[LoggedJob], begin: float, end: float) -> Iterator[LoggedJob]:
+        """Yield a window's jobs; what ran before goes on, what waited comes at the beginning."""
+        top = 1 + max((job.priority or 0 for job in jobs), default=0)
+        for job in jobs:
+            start = job.submit_s if job.start_s is None else job.start_s
+            if job.run_s <= 0:
+                yield job
+            elif job.submit_s > end:
+                self.counts["jobs came after the window: left out"] += 1
+            elif job.run_s <= begin - start:
+                self.counts["jobs ended before the window: left out"] += 1
+            elif start < begin:
+                self.counts["jobs ran when the window began: they are not compared"] += 1
+                gone = begin - start
+                limit = None if job.limit_s is None else max(job.limit_s - gone, 1.0)
+                yield replace(
+                    job,
+                    submit_s=begin,
+                    start_s=None,
+                    run_s=job.run_s - gone,
+                    limit_s=limit,
+                    priority=top,
+                )
+            elif job.submit_s < begin:
+                self.counts["jobs waited when the window began: they wait from then on"] += 1
+                yield replace(job, submit_s=begin)
+            else:
+                yield job

@@ -1,4 +1,4 @@
-"""Jobs of somebody's log made into a workload on the nodes that they are given."""
+"""Jobs of somebody's log, a row of SWF or of a table each, as a workload on nodes that they are given."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from ...cluster.jobs import Job, Request, Span
 from ...cluster.nodes import Node
 from ...cluster.workload import SHORTEST_RUN_S, ArrivingJob, ClusterWorkload, basic_priority
 from ...formats.notes import Notes
+from ...formats.swf import SwfLog
+from ..log_columns import describe_dropped, workload_from_swf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,3 +199,34 @@ def _arriving(job: LoggedJob, request: Request, first: float) -> ArrivingJob:
         run_time_s=min(run, limit),
         started_s=start,
     )
+
+
+def workload_of_log(name: str, log: SwfLog, machine: ClusterWorkload) -> tuple[ClusterWorkload, Notes]:
+    """Return a log's jobs on a machine: processors are cores, which spread freely over nodes.
+
+    Rows are read as ``simulate`` reads them, on as many processors as it has cores.
+
+    Raises:
+        InputError: no job is left, or a number no job can have.
+    """
+    read = workload_from_swf(log, processors=sum(node.total.cores for node in machine.nodes))
+    notes = Notes()
+    if sum(read.dropped.values()):
+        notes.add("rows", describe_dropped(read.dropped, read.rows))
+    if read.killed:
+        notes.add("killed", f"{len(read.killed)} jobs ran beyond their requested time: cut there")
+    notes.add("cores", "a job's processors are cores of any nodes; logs say nothing of nodes, GPUs or memory")
+    asked = read.requests
+    columns = zip(read.ids, asked.submit, read.run, asked.estimate, asked.size, asked.user, strict=True)
+    jobs = [
+        LoggedJob(
+            id=str(number),
+            submit_s=submit,
+            run_s=run,
+            limit_s=estimate,
+            cores=size,
+            user="" if user < 0 else str(user),
+        )
+        for number, submit, run, estimate, size, user in columns
+    ]
+    return imported_workload(name, jobs, machine, notes), notes

@@ -21,8 +21,8 @@ from .drafts import (
     theoretical_s,
     uniform_arrivals,
 )
-from .kinds import MOST_WHOLE_NODES
 from .named_clusters import EvenCluster
+from .thesis_tables import MOST_WHOLE_NODES
 
 
 class SizeKind(StrEnum):

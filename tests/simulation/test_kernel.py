@@ -13,7 +13,7 @@ from aucsched.simulation.log_columns import Requests, Workload
 from aucsched.simulation.logs.counts import CheckedPolicy, simulate_checked, simulate_counts
 from aucsched.simulation.logs.policies import make_policy
 from aucsched.simulation.placement import place_lowest_first
-from aucsched.simulation.stepping import NEVER, StoppedRun
+from aucsched.simulation.stepping import NEVER, Changes, CountPolicy, StoppedRun
 
 
 def workload_of(*rows: tuple[int, int, int], processors: int = 4) -> Workload:
@@ -25,16 +25,16 @@ def workload_of(*rows: tuple[int, int, int], processors: int = 4) -> Workload:
     return Workload(requests=requests, run=run, ids=numbers, row=numbers, rows=len(rows))
 
 
-class Toy:
+class Toy(CountPolicy):
     """A policy that answers each step from a list, and keeps the events that it was given."""
 
     def __init__(self, *answers: Sequence[int]) -> None:
         self._answers = list(answers)
         self.events: list[tuple[float, list[int], list[int]]] = []
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Return the next answer, nothing after the last."""
-        self.events.append((now, list(ended), list(arrived)))
+        self.events.append((now, list(seen.ended), list(seen.arrived)))
         return self._answers.pop(0) if self._answers else ()
 
 
@@ -43,15 +43,15 @@ def do_nothing() -> Toy:
     return Toy()
 
 
-class RejectAll:
+class RejectAll(CountPolicy):
     """A policy that forgets every job on arrival."""
 
     def __init__(self) -> None:
         self.rejected: list[int] = []
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:  # noqa: ARG002
+    def step(self, now: float, seen: Changes) -> Sequence[int]:  # noqa: ARG002
         """Start nothing."""
-        self.rejected += arrived
+        self.rejected += seen.arrived
         return ()
 
 
@@ -108,15 +108,16 @@ def test_answers_that_break_a_rule_are_refused(answers: list[list[int]], message
 class Stopping(Toy):
     """A toy that takes jobs off the machine too, step by step."""
 
+    stopped: Sequence[int] = ()
+
     def __init__(self, *answers: tuple[Sequence[int], Sequence[int]]) -> None:
         super().__init__(*(started for started, _ in answers))
         self._stops = [list(stopped) for _, stopped in answers]
-        self.stopped: Sequence[int] = ()
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Stop what the list says too."""
         self.stopped = self._stops.pop(0) if self._stops else ()
-        return super().step(now, ended, arrived)
+        return super().step(now, seen)
 
 
 @pytest.mark.parametrize("simulate", [simulate_counts, simulate_checked])
@@ -157,13 +158,13 @@ def test_events_that_break_a_rule_are_refused() -> None:
         return CheckedPolicy(Toy([0]), SIMULTANEOUS.requests)
 
     with pytest.raises(AwardError, match="job 2 arrives at 0, not at its submission"):
-        checked().step(0, [], [2])
+        checked().step(0, Changes(arrived=[2]))
     with pytest.raises(AwardError, match="job 0 becomes ended while unknown"):
-        checked().step(0, [0], [])
+        checked().step(0, Changes(ended=[0]))
     late = checked()
-    late.step(0, [], [0])
+    late.step(0, Changes(arrived=[0]))
     with pytest.raises(AwardError, match="time 0 does not follow 0"):
-        late.step(0, [], [1])
+        late.step(0, Changes(arrived=[1]))
 
 
 def test_events_are_ordered_by_time_kind_and_sequence() -> None:

@@ -17,9 +17,8 @@ from aucsched.formats.swf import SwfField, read_swf, swf_text
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import make_policy
-from aucsched.simulation.metrics import metrics
 from aucsched.simulation.report import batsim_csv, jobs_csv, simulated_log, to_document, to_text
-from aucsched.simulation.result import Result
+from aucsched.simulation.result import Result, metrics
 from aucsched.simulation.stepping import NEVER
 from aucsched.simulation.workloads.describe import describe
 

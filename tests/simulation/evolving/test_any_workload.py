@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from aucsched.negotiation.evolving.fairness import DelayLimits, DelayPolicy, Fairness
 from aucsched.simulation.events import EventKind, EventQueue
 from aucsched.simulation.evolving.evolving_loop import EvolvingRun, Setting
-from aucsched.simulation.evolving.evolving_run import PROVIDERS, EvolvingOptions, simulate_evolving
+from aucsched.simulation.evolving.evolving_report import PROVIDERS, EvolvingOptions, simulate_evolving
 from aucsched.simulation.workloads.evolving import EvolvingJob, EvolvingWorkload
 
 QUICK = [name for name in PROVIDERS if name != "auction"]

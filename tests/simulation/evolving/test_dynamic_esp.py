@@ -9,12 +9,14 @@ import pytest
 from aucsched.cluster.errors import OptionError
 from aucsched.negotiation.evolving.fairness import same_for_every_user
 from aucsched.simulation.evolving.evolving_loop import EvolvingRun, Setting
-from aucsched.simulation.evolving.evolving_report import dynamic_figures, evolving_metrics, waits_by_type
-from aucsched.simulation.evolving.evolving_run import (
+from aucsched.simulation.evolving.evolving_report import (
     PROVIDERS,
     WORKLOADS,
     EvolvingOptions,
+    dynamic_figures,
+    evolving_metrics,
     simulate_evolving,
+    waits_by_type,
 )
 from aucsched.simulation.workloads.evolving import (
     DYNAMIC_ESP,

@@ -22,7 +22,7 @@ from aucsched.simulation.forecast.futures_kernel import PLAY_FUTURES, PLAY_PLAN
 from aucsched.simulation.forecast.logged import AnsweredForecast, forecasts_csv, forecasts_of
 from aucsched.simulation.forecast.node_pools import NodePools
 from aucsched.simulation.log_columns import Requests, Workload
-from aucsched.simulation.logs.play import play_log
+from aucsched.simulation.logs.policies import play_log
 from aucsched.simulation.nodes.node_forecasts import node_forecasts_of
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.node_result import NodeResult

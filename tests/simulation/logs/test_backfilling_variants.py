@@ -17,10 +17,9 @@ from aucsched.formats.swf import read_swf
 from aucsched.simulation.log_columns import Requests, Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.lookahead import Candidate, fullest
-from aucsched.simulation.logs.partitioned import class_limits
 from aucsched.simulation.logs.policies import make_policy
-from aucsched.simulation.metrics import metrics
-from aucsched.simulation.result import Result
+from aucsched.simulation.logs.reservations import class_limits
+from aucsched.simulation.result import Result, metrics
 from aucsched.simulation.simulate_options import PolicyOptions
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"

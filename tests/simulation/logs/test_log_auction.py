@@ -24,12 +24,13 @@ from aucsched.simulation.logs.policies import ORDERS, make_policy
 from aucsched.simulation.promised import promise_stepping
 from aucsched.simulation.promised.promise_stepping import STEP
 from aucsched.simulation.simulate_options import PolicyOptions
+from aucsched.simulation.stepping import Changes, CountPolicy
 
 PROMISES = st.sampled_from(["plan", "auto", "3s", "20s"])
 OBJECTIVES = st.sampled_from(log_auction.OBJECTIVES)
 
 
-class Watched:
+class Watched(CountPolicy):
     """An auction whose promises are noted after each step."""
 
     def __init__(self, auction: LogAuction) -> None:
@@ -38,11 +39,11 @@ class Watched:
         self.last: dict[int, float] = {}
         self.promised_at: dict[int, tuple[float, float]] = {}
 
-    def step(self, now: float, ended: Sequence[int], arrived: Sequence[int]) -> Sequence[int]:
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Step, and compare what is promised with what was."""
-        started = self.auction.step(now, ended, arrived)
+        started = self.auction.step(now, seen)
         promises = self.auction.promises
-        for job in arrived:
+        for job in seen.arrived:
             self.first[job] = self.last[job] = promises[job]
         for job, before in self.last.items():
             assert promises[job] <= before
@@ -163,7 +164,7 @@ def test_the_copy_plays_easy_where_estimates_are_exact(case: tuple[list[J], int]
     workload = workload_of(exact, processors)
     policy = LogAuction(workload.requests, None, objective="response")
     starts = simulate_checked(workload, policy)
-    policy.step(10.0**9, [], [])
+    policy.step(10.0**9, Changes())
     waits = [start - job.submit for start, job in zip(plain_easy(exact, processors), exact, strict=True)]
     assert policy.longest_wait_under_easy(10.0**9) == max(waits)
     assert len(starts) == len(exact)

@@ -18,7 +18,7 @@ from aucsched.simulation.logs.hours import DAY_S, WEEK_S, Hours, moment_of_week
 from aucsched.simulation.logs.policies import make_policy
 from aucsched.simulation.logs.start_rules import StartRule
 from aucsched.simulation.simulate_options import PolicyOptions
-from aucsched.simulation.stepping import StoppedRun, refused_by
+from aucsched.simulation.stepping import StoppedRun
 
 SMALL = str(Path(__file__).parents[2] / "fixtures" / "swf" / "small.swf")
 Case = tuple[list[J], int]
@@ -49,7 +49,7 @@ def test_a_request_is_accepted_or_refused_when_it_is_submitted() -> None:
     requests = workload_of(jobs, 4).requests
     policy = make_policy("planning", requests, options=PolicyOptions(advance=asked))
     assert simulate_checked(workload_of(jobs, 4), policy) == [0, 20]
-    assert refused_by(policy) == ["5,5,2,2"]
+    assert policy.refused == ["5,5,2,2"]
 
 
 def test_a_request_comes_before_jobs_that_wait_but_not_into_their_plans() -> None:

@@ -16,8 +16,7 @@ from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
 from aucsched.simulation.logs.counts import simulate_checked, simulate_counts
 from aucsched.simulation.logs.policies import ORDERS, make_policy
-from aucsched.simulation.metrics import metrics
-from aucsched.simulation.result import Result
+from aucsched.simulation.result import Result, metrics
 from aucsched.simulation.simulate_options import PolicyOptions
 from aucsched.simulation.stepping import StoppedRun
 

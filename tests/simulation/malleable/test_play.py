@@ -24,7 +24,7 @@ from aucsched.negotiation.malleable.malleable_policies import (
 from aucsched.simulation.log_columns import Requests, Workload
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import make_policy
-from aucsched.simulation.malleable import malleable_loop
+from aucsched.simulation.malleable import malleable_run
 from aucsched.simulation.malleable.malleable_run import Outcome, Trace, simulate_malleable
 
 
@@ -62,7 +62,7 @@ policies = st.builds(
 
 @pytest.fixture(autouse=True)
 def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(malleable_loop.PLAY, "_loaded", [None])
+    monkeypatch.setattr(malleable_run.PLAY, "_loaded", [None])
 
 
 def check(found: Outcome, policy: IschedulerPolicy, model: str, share: float) -> None:
@@ -166,8 +166,8 @@ def test_an_adaptation_costs_its_seconds() -> None:
 def test_compiled_and_plain_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba")
     monkeypatch.delenv(SWITCH, raising=False)
-    monkeypatch.setattr(malleable_loop.PLAY, "_loaded", [])
-    assert malleable_loop.PLAY.compiled() is not None
+    monkeypatch.setattr(malleable_run.PLAY, "_loaded", [])
+    assert malleable_run.PLAY.compiled() is not None
     random = np.random.default_rng(7)
     sizes = random.choice([1, 2, 4, 8, 16, 32], 400)
     made = Trace(
@@ -185,7 +185,7 @@ def test_compiled_and_plain_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch)
             for is_plain in (False, True):
                 with pytest.MonkeyPatch.context() as patch:
                     if is_plain:
-                        patch.setattr(malleable_loop.PLAY, "_loaded", [None])
+                        patch.setattr(malleable_run.PLAY, "_loaded", [None])
                     outcomes.append(simulate_malleable(made, policy, model=model, keep_sizes=True))
             first, second = outcomes
             assert first.end.tobytes() == second.end.tobytes()

@@ -15,24 +15,23 @@ import attack_simulations as attack
 import pytest
 from support.run import aucsched
 
+from aucsched.bidgen.families.registry import pools_of
 from aucsched.bidgen.generate import place_alone
 from aucsched.cluster.errors import AwardError, InputError, OptionError
 from aucsched.cluster.failures import Outage
 from aucsched.cluster.jobs import Job, Request, Span
 from aucsched.cluster.nodes import Node, NodeState, Resources
 from aucsched.cluster.resources.allocation import StartingJob
-from aucsched.cluster.resources.capacity import nothing_held
 from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
-from aucsched.simulation.nodes import startable
+from aucsched.simulation.nodes import node_machine
 from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.node_failures import Failures, drawn_times
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
-from aucsched.simulation.nodes.node_queue import NodeQueue
+from aucsched.simulation.nodes.node_queue import NodePolicy, NodeQueue
 from aucsched.simulation.nodes.node_report import node_jobs_csv, to_node_document, to_node_text
-from aucsched.simulation.nodes.node_result import NodeResult
-from aucsched.simulation.nodes.played import NodeOutage
+from aucsched.simulation.nodes.node_result import NodeOutage, NodeResult
 
 
 def workload(*jobs: tuple[float, float, int], nodes: int = 4) -> ClusterWorkload:
@@ -144,11 +143,11 @@ def test_nodes_that_never_come_back_cost_a_job_one_look_at_what_remains(
 ) -> None:
     counted = []
 
-    def empty(*of: Any) -> Any:
+    def pools(*of: Any) -> Any:
         counted.append(1)
-        return nothing_held(*of)
+        return pools_of(*of)
 
-    monkeypatch.setattr(startable, "nothing_held", empty)
+    monkeypatch.setattr(node_machine, "pools_of", pools)
     of = workload((0, 1, 4), (500, 1, 4), nodes=200)
     outages = [down(f"n{node}", 10 + node) for node in range(150)]
     assert len(played(of, *outages).played) == 2
@@ -210,12 +209,8 @@ def test_drawn_failures_are_the_same_under_every_policy_and_differ_by_seed() -> 
 def test_the_kernel_refuses_a_start_on_a_node_that_is_down() -> None:
     of = workload((0, 10, 1), (50, 10, 1))
 
-    class Stubborn:
+    class Stubborn(NodePolicy):
         """Puts every job where it would stand on the empty machine."""
-
-        wants_more = False
-        wakeup_s: float | None = None
-        wakes_at: float | None = None
 
         def __init__(self, allocation: Any) -> None:
             self.allocation = allocation

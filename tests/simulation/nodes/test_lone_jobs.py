@@ -17,9 +17,8 @@ from aucsched.cluster.snapshot import Snapshot
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.models.ipsched import Ipsched
-from aucsched.simulation.nodes.node_metrics import node_metrics
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
-from aucsched.simulation.nodes.node_report import to_node_document
+from aucsched.simulation.nodes.node_report import node_metrics, to_node_document
 from aucsched.simulation.nodes.node_result import NodeResult
 
 

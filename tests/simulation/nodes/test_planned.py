@@ -10,16 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, License, Node, Request, Resources
-from aucsched.simulation.nodes.backfill import Backfill
-from aucsched.simulation.nodes.kernel import NodePolicy, simulate_nodes
+from aucsched.simulation.events import turn_of
+from aucsched.simulation.nodes.backfill import Backfill, PlannedBackfill
+from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.node_machine import Machine
-from aucsched.simulation.nodes.node_queue import NodeQueue
-from aucsched.simulation.nodes.planned import PlannedBackfill
+from aucsched.simulation.nodes.node_queue import NodePolicy, NodeQueue
 from aucsched.simulation.nodes.slurm_select import SwitchFit
-from aucsched.simulation.ticks import turn_of
 from aucsched.simulation.workloads.drafts import make_workload, stream, uniform_arrivals
-from aucsched.simulation.workloads.kinds import ALL_KINDS, WorkloadMix, draw_jobs
 from aucsched.simulation.workloads.named_clusters import EvenCluster
+from aucsched.simulation.workloads.thesis_tables import ALL_KINDS, WorkloadMix, draw_jobs
 
 
 def job(name: str, cores: int, limit_s: int, *, at_s: float = 0, run_s: float | None = None) -> ArrivingJob:

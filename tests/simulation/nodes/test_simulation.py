@@ -28,10 +28,9 @@ from aucsched.cluster.resources.demand import Demand, DemandReader
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.node_machine import Machine
-from aucsched.simulation.nodes.node_metrics import node_metrics
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
-from aucsched.simulation.nodes.node_queue import NodeQueue
-from aucsched.simulation.nodes.node_report import node_jobs_csv, to_node_document, to_node_text
+from aucsched.simulation.nodes.node_queue import NodePolicy, NodeQueue
+from aucsched.simulation.nodes.node_report import node_jobs_csv, node_metrics, to_node_document, to_node_text
 from aucsched.simulation.nodes.node_result import NodeResult
 from aucsched.topology.tree import topology_of
 
@@ -318,12 +317,9 @@ def test_the_kernel_refuses_starts_that_break_a_rule() -> None:
         held = Capacity(cores=np.array(cores), memory=none, gres={"gpu": none.copy()})
         return Allocation(nodes=np.array(nodes), held=held)
 
-    class Cheat:
+    class Cheat(NodePolicy):
         def __init__(self, allocation: Allocation) -> None:
             self.allocation = allocation
-            self.wants_more = False
-            self.wakeup_s: float | None = None
-            self.wakes_at: float | None = None
 
         def step(self, now: float, queue: NodeQueue) -> list[StartingJob]:
             del now
@@ -347,10 +343,8 @@ def test_a_policy_is_asked_when_it_wants_to_be(interval_s: float | None, starts:
         name="", jobs=(job("1", run=1000, limit=1000, cores=1), job("2", run=10, cores=1)), **machine()
     )
 
-    class Patient:
-        wants_more = False
-        wakeup_s: float | None = None
-        wakes_at: float | None = 50.0
+    class Patient(NodePolicy):
+        alarm: float | None = 50.0
 
         def __init__(self, machine: Machine) -> None:
             self.machine = machine

@@ -11,15 +11,17 @@ from aucsched.cluster.errors import InputError, OptionError
 from aucsched.formats.swf import SwfField, SwfLog, parse_swf, swf_text
 from aucsched.simulation.log_columns import workload_from_swf
 from aucsched.simulation.malleable.malleable_run import trace_of
-from aucsched.simulation.workloads.systemcentric import (
+from aucsched.simulation.workloads.application_traces import (
     SDSC_SP2,
     TraceModel,
     fit,
+    interarrival_s,
     model_of,
     system_trace,
+    table_1,
+    user_trace,
     weibull_of,
 )
-from aucsched.simulation.workloads.usercentric import interarrival_s, table_1, user_trace
 
 
 def test_arrivals_of_a_user_follow_beta() -> None:

@@ -1,8 +1,9 @@
-"""System-centric traces: random logs like a supercomputer's (Weissman 4.2, figures 5 to 8).
+"""Traces of applications: one user's stream of jobs, and random logs like a supercomputer's (Weissman 4).
 
-Arrivals are a non-stationary Poisson process by time of day, sizes are powers of two in discrete shares, run
-times follow one Weibull distribution. The parameters come from a log (``fit``); sizes, times and arrivals are
-independent of each other.
+User-centric traces (4.1, table 1) hold STEN, GE and CL jobs. Of system-centric ones (4.2, figures 5
+to 8) arrivals are a non-stationary Poisson process by time of day, sizes are powers of two in
+discrete shares, run times follow one Weibull distribution. The parameters come from a log
+(``fit``); sizes, times and arrivals are independent of each other.
 """
 
 from __future__ import annotations
@@ -12,14 +13,68 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, tzinfo
 from math import gamma, isfinite
 from typing import Any
+from zlib import crc32
 from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...cluster.errors import InputError, OptionError
-from ...formats.swf import SwfField, SwfLog
-from .tracing import DAY_S, arranged, stream
+from ...formats.swf import WIDTH, SwfField, SwfLog
+
+DAY_S = 86_400.0
+#: Times are written to the millisecond, and no run is shorter.
+_DIGITS = 3
+_SHORTEST_S = 10.0**-_DIGITS
+_KIB = 1024
+
+
+def stream(seed: int, name: str) -> np.random.Generator:
+    """Return a stream of random numbers of its own for each name."""
+    return np.random.default_rng([seed, crc32(name.encode())])
+
+
+def arranged(
+    submit: NDArray[np.float64],
+    ideal: NDArray[np.int64],
+    run: NDArray[np.float64],
+    *,
+    processors: int,
+    notes: tuple[str, ...],
+    application: NDArray[np.int64] | None = None,
+    data: NDArray[np.float64] | None = None,
+) -> SwfLog:
+    """Return a trace as a log: ideal processors and the run time on them; its first midnight is time 0.
+
+    Args:
+        submit: rising, in seconds.
+        ideal: processors requested and allocated.
+        run: seconds, also the estimate.
+        processors: MaxProcs.
+        notes: of the header, a line each.
+        application: executable numbers.
+        data: bytes that an adaptation moves times the processors that hold them: the used memory is
+            their share of one of the ideal processors, in KiB.
+    """
+    table = np.full((len(submit), WIDTH), -1.0)
+    seconds = np.maximum(np.round(run, _DIGITS), _SHORTEST_S)
+    table[:, SwfField.JOB] = np.arange(1, len(submit) + 1)
+    table[:, SwfField.SUBMIT] = np.round(submit, _DIGITS)
+    table[:, SwfField.RUN] = table[:, SwfField.REQUESTED_TIME] = seconds
+    table[:, SwfField.ALLOCATED_PROCESSORS] = table[:, SwfField.REQUESTED_PROCESSORS] = ideal
+    table[:, SwfField.STATUS] = 1
+    if application is not None:
+        table[:, SwfField.EXECUTABLE] = application
+    if data is not None:
+        table[:, SwfField.MEMORY] = data / ideal / _KIB
+    header = (
+        " Version: 2.2",
+        " UnixStartTime: 0",
+        f" MaxProcs: {processors}",
+        *(f" Note: {note}" for note in notes),
+    )
+    return SwfLog(comments=header, table=table)
+
 
 FORMAT = "aucsched-trace-model/1"
 HOURS = 24
@@ -109,8 +164,8 @@ def model_of(document: Any) -> TraceModel:
 def fit(log: SwfLog, source: str) -> TraceModel:
     """Return the model that fits a log: hours and sizes by counting, run times by maximum likelihood.
 
-    Sizes that are no power of two count as the nearest (by ratio). Rows without processors or run time are
-    left out. Hours are local to the log's machine where its header names the time zone.
+    Sizes that are no power of two count as the nearest (by ratio). Rows without processors or run
+    time are left out. Hours are local to the log's machine where its header names the time zone.
 
     Raises:
         InputError: fewer than two different run times.
@@ -190,7 +245,8 @@ def system_trace(
         model: the parameters.
         jobs: how many.
         processors: of the machine.
-        load: expected work over what the machine could do: rate · mean size · mean run time / processors.
+        load: expected work over what the machine could do: rate · mean size · mean run time /
+            processors.
         seed: of all draws; arrivals, sizes and run times have a stream each.
         max_size: larger sizes are left out; None: half the machine (figure 7 goes to 64 of 128).
 
@@ -225,3 +281,110 @@ def _by_hours(times: NDArray[np.float64], hours: tuple[float, ...]) -> NDArray[n
     edges = np.arange(HOURS + 1) * _HOUR_S
     found: NDArray[np.float64] = days * DAY_S + np.interp(within, passed, edges)
     return found
+
+
+#: Table 1 prints P3's run time for GE's P4; this one reproduces table 3.
+GE_P4_S, GE_P4_PRINTED_S = 22_300.0, 3_857.0
+#: SeqBlockSize, which the paper does not give.
+BLOCK_BYTES = 1000.0
+_DOUBLE = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """A problem instance of table 1.
+
+    Attributes:
+        application: STEN, GE or CL.
+        size: N of STEN and GE, source sequences of CL.
+        ideal: processors.
+        run_s: on those.
+    """
+
+    application: str
+    size: int
+    ideal: int
+    run_s: float
+
+    def data(self, block_bytes: float = BLOCK_BYTES) -> float:
+        """Return the bytes that an adaptation moves, times the processors that hold them (4.1)."""
+        if self.application == "CL":
+            return 2 * self.size * block_bytes
+        return 2 * self.size**2 * float(_DOUBLE)
+
+
+def _instances(application: str, *rows: tuple[int, int, float]) -> tuple[Instance, ...]:
+    return tuple(
+        Instance(application=application, size=size, ideal=ideal, run_s=run_s) for size, ideal, run_s in rows
+    )
+
+
+def table_1(ge_p4_s: float = GE_P4_S) -> dict[str, tuple[Instance, ...]]:
+    """Return the problem instances by trace template; MIXED holds all of them."""
+    sten = _instances("STEN", (128, 4, 1289), (256, 8, 6359), (512, 10, 24_758), (1024, 14, 113_824))
+    ge = _instances("GE", (128, 6, 177), (256, 8, 768), (512, 12, 3857), (1024, 18, ge_p4_s))
+    cl = _instances("CL", (25, 10, 4815), (50, 16, 6666), (100, 24, 23_622), (200, 32, 244_800))
+    return {"STEN": sten, "GE": ge, "CL": cl, "MIXED": (*sten, *ge, *cl)}
+
+
+TEMPLATES = ("STEN", "GE", "CL", "MIXED")
+
+
+def interarrival_s(instances: tuple[Instance, ...], processors: int, beta: float) -> float:
+    """Return the mean time between arrivals: RT_ideal / (P / P_ideal) · β, of the instances' means."""
+    run_s = sum(one.run_s for one in instances) / len(instances)
+    ideal = sum(one.ideal for one in instances) / len(instances)
+    return run_s / (processors / ideal) * beta
+
+
+def user_trace(
+    template: str,
+    *,
+    beta: float = 0.5,
+    jobs: int = 10_000,
+    processors: int = 64,
+    seed: int = 0,
+    ge_p4_s: float = GE_P4_S,
+    block_bytes: float = BLOCK_BYTES,
+) -> SwfLog:
+    """Return a trace of a template as a log: instances drawn with equal likelihood, Poisson arrivals.
+
+    Args:
+        template: one of TEMPLATES.
+        beta: of the mean time between arrivals; at 1 applications run about without delay.
+        jobs: how many.
+        processors: of the cluster.
+        seed: of both draws.
+        ge_p4_s: run time of GE's largest instance.
+        block_bytes: SeqBlockSize of CL.
+
+    Raises:
+        OptionError: no such template, a machine smaller than an instance, or a number not above 0.
+    """
+    instances = table_1(ge_p4_s).get(template)
+    if instances is None:
+        raise OptionError(f"{template!r} is not one of {', '.join(TEMPLATES)}")
+    for name, value in (("beta", beta), ("block_bytes", block_bytes), ("ge_p4_s", ge_p4_s)):
+        if not (isfinite(value) and value > 0):
+            raise OptionError(f"{name} {value:g} is not above 0")
+    if max(one.ideal for one in instances) > processors:
+        raise OptionError(f"{template} has an instance above {processors} processors")
+    drawn = stream(seed, "instances").integers(0, len(instances), jobs)
+    gap_s = interarrival_s(instances, processors, beta)
+    submit = np.cumsum(stream(seed, "arrivals").exponential(gap_s, jobs))
+    columns = np.array([(one.ideal, one.run_s, one.data(block_bytes)) for one in instances])[drawn]
+    names = ", ".join(f"{place + 1} {one.application} {one.size}" for place, one in enumerate(instances))
+    notes = (
+        f"user-centric trace {template} (Weissman 4.1, table 1), beta {beta:g}, seed {seed}",
+        f"executables: {names}",
+        "used memory is what an adaptation moves from each processor",
+    )
+    return arranged(
+        submit,
+        columns[:, 0].astype(np.int64),
+        columns[:, 1],
+        processors=processors,
+        notes=notes,
+        application=drawn + 1,
+        data=columns[:, 2],
+    )

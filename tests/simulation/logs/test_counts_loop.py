@@ -27,15 +27,16 @@ from aucsched.simulation.backfilling.deep_queue import (
     remove_deep,
 )
 from aucsched.simulation.backfilling.easy import Easy
-from aucsched.simulation.backfilling.log_loop import (
+from aucsched.simulation.log_columns import Workload, workload_from_swf
+from aucsched.simulation.logs.counts import (
     LOOPS,
     play_columns,
     play_compiled,
     play_conservative,
     play_easy,
+    simulate_counts,
+    simulate_plain,
 )
-from aucsched.simulation.log_columns import Workload, workload_from_swf
-from aucsched.simulation.logs.counts import simulate_counts, simulate_plain
 from aucsched.simulation.logs.policies import make_policy
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "swf"
@@ -139,7 +140,7 @@ def test_only_logs_that_pay_are_compiled(monkeypatch: pytest.MonkeyPatch) -> Non
     for name, kernel in PLAIN.items():
         entry = Entry(kernel, name, many=10)
         assert entry.for_jobs(10**9) == (kernel, False)
-    assert make_policy("easy", workload_of([J(0, 1, 1, 1)], 1).requests, order="slowdown").loop is None  # type: ignore[attr-defined]
+    assert make_policy("easy", workload_of([J(0, 1, 1, 1)], 1).requests, order="slowdown").loop is None
     assert set(LOOPS) == set(PLAIN)
 
 
