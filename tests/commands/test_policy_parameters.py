@@ -72,7 +72,7 @@ def test_several_policies_carry_their_own(capsys: pytest.CaptureFixture[str]) ->
     ("arguments", "message"),
     [
         (("--policy", "slack:fctor=1"), "'fctor' is not one of factor, slack: did you mean factor?"),
-        (("--policy", "slack:factor=x"), "--slack: 'x' is not a number"),
+        (("--policy", "slack:factor=x"), "slack:factor: 'x' is not a number"),
         (("--policy", "slack:factor=-1"), "slack:factor: -1 is out of its range"),
         (("--policy", "slack:factor=1", "--slack", "2"), "--slack: --policy slack:factor=1 says it, too"),
         (("--policy", "slack:factor=1,slack:factor=1"), "one is named twice"),
