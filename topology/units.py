@@ -34,8 +34,7 @@ def blocks(sizes: Sequence[int], units: Iterable[Unit], *, outside: Sequence[str
     units = tuple(units)
     _check_units(units, "blocks")
     if not sizes:
-        base = next(len(unit.nodes) for unit in units if unit.nodes)
-        sizes = [base << doubling for doubling in range(_GIVEN_DOUBLINGS + 1)]
+        sizes = default_sizes(next(len(unit.nodes) for unit in units if unit.nodes))
     check_sizes(sizes, "topology.sizes")
     allowed = {sizes[0] << doubling for doubling in range(MOST_DOUBLINGS + 1)}
     for place, size in enumerate(sizes):
@@ -44,6 +43,11 @@ def blocks(sizes: Sequence[int], units: Iterable[Unit], *, outside: Sequence[str
             raise InputError(message, path=f"topology.sizes[{place}]")
     sizes = tuple(sorted(set(sizes)))
     return _network(NetworkKind.BLOCKS, units, tuple(size // sizes[0] for size in sizes), outside, sizes)
+
+
+def default_sizes(base: int) -> tuple[int, ...]:
+    """Return the block sizes that Slurm takes where none is given, by the nodes of the first block."""
+    return tuple(base << doubling for doubling in range(_GIVEN_DOUBLINGS + 1))
 
 
 def rings(units: Iterable[Unit], *, outside: Sequence[str] = ()) -> Network:

@@ -29,6 +29,8 @@ _BEHIND_FREE = {
 }
 _SWITCHES = re.compile(r"\sSwitches=(\d{1,18})")
 _CPUS_PER_TASK = re.compile(r"\sCPUs/Task=(\d{1,18})")
+_SEGMENT = re.compile(r"\sSegmentSize=(\d{1,18})")
+_SEGMENTS = re.compile(r"\s(Spread|Consolidate)Segments=Yes\b", re.IGNORECASE)
 _SHARING = re.compile(r"\sOverSubscribe=([A-Z]{1,20})\b")
 _TASKS_PER_GRES = re.compile(r"\sNtasksPerTRES=(\d{1,18})")
 _CPU_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
@@ -44,6 +46,8 @@ class JobDetail:
         max_switches: ``--switches``, None when not asked for.
         cpus_per_task, tasks_per_gres: None when not printed.
         sharing: ``OverSubscribe=``: ``NO`` for whole nodes, ``OK``, ``YES``, ``USER``; empty: not there.
+        segment: ``--segment`` (25.05); None where it is not printed.
+        segments: ``SPREAD_SEGMENTS``, ``CONSOLIDATE_SEGMENTS`` (25.11), as the flags of its JSON.
         use: what it holds by node, CPUs as Slurm counts them; empty while pending.
     """
 
@@ -53,6 +57,8 @@ class JobDetail:
     tasks_per_gres: int | None
     use: Mapping[str, Resources]
     sharing: str = ""
+    segment: int | None = None
+    segments: frozenset[str] = frozenset()
 
 
 def parse_job_detail(text: str, known: Known | None = None) -> dict[int, JobDetail]:
@@ -88,6 +94,8 @@ def _detail(record: str, path: str) -> JobDetail:
         cpus_per_task=_number(_CPUS_PER_TASK, fields),
         tasks_per_gres=_number(_TASKS_PER_GRES, fields) or None,
         use=_use(fields, path),
+        segment=_number(_SEGMENT, fields) or None,
+        segments=frozenset(f"{word.upper()}_SEGMENTS" for word in _SEGMENTS.findall(fields)),
         sharing=match[1] if (match := _SHARING.search(fields)) else "",
     )
 

@@ -42,6 +42,7 @@ _MEMBERS = (
     ("MaxCPUsPerSocket", "", "maximums.cpus_per_socket"),
     ("MaxMemPerNode", "", "maximums.partition_memory_per_node"),
     ("MaxMemPerCPU", "", "maximums.partition_memory_per_cpu"),
+    ("Topology", "", "topology"),
 )
 _FLAT = {key: flat for key, flat, _ in _MEMBERS}
 _GROUPED = {key: grouped for key, _, grouped in _MEMBERS}
@@ -151,6 +152,8 @@ class PartitionFigures:
     Attributes:
         partition: its limits; ``nodes`` are of the cluster.
         exclusive: its jobs get whole nodes (``OverSubscribe=EXCLUSIVE``, 26.05: ``Exclusive=NODE``).
+        exclusive_topo: its jobs get whole blocks (``ExclusiveTopo=YES``, 26.05: ``Exclusive=TOPO``).
+        topology: the name of its topology, where the cluster has several; else empty.
         tier: Slurm starts jobs of a higher tier first, whatever their priority.
         rules: whose jobs it takes and what they get.
         ignored: limits that a snapshot does not hold, as Slurm calls them.
@@ -158,6 +161,8 @@ class PartitionFigures:
 
     partition: Partition
     exclusive: bool
+    exclusive_topo: bool
+    topology: str
     tier: int
     rules: PartitionRules
     ignored: tuple[str, ...]
@@ -230,7 +235,9 @@ def partition_of(entry: PartitionEntry) -> PartitionFigures:
     exclusive, ignored = _sharing(entry)
     return PartitionFigures(
         partition=_partition(entry),
-        exclusive=exclusive,
+        exclusive=bool(exclusive & _WHOLE),
+        exclusive_topo="TOPO" in exclusive,
+        topology=entry.text("Topology"),
         tier=entry.count("PriorityTier") or 0,
         rules=_rules(entry),
         ignored=(*_ignored_limits(entry), *ignored, *_ignored_rules(entry)),
@@ -265,36 +272,34 @@ def _ignored_limits(entry: PartitionEntry) -> Iterator[str]:
             yield f"{key}={amount}"
 
 
-def _sharing(entry: PartitionEntry) -> tuple[bool, tuple[str, ...]]:
-    """Return whether a partition's jobs get whole nodes, and what of sharing them is not looked at."""
+def _sharing(entry: PartitionEntry) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return 26.05's words for what a partition's jobs have for themselves, and what is not looked at."""
     if isinstance(entry, Paragraph):
         return _sharing_of_text(entry)
     limits = entry.record.child("maximums")
     # Nothing in 22.05's record tells OverSubscribe=EXCLUSIVE.
-    return (False, ()) if limits is None else _sharing_of_groups(entry.record, limits)
+    return (frozenset(), ()) if limits is None else _sharing_of_groups(entry.record, limits)
 
 
-def _sharing_of_text(entry: Paragraph) -> tuple[bool, tuple[str, ...]]:
-    sharing, words = entry.text("OverSubscribe") or entry.text("Shared"), _exclusive_words(entry)
-    flags = ("ExclusiveUser", "ExclusiveTopo", "ReqResv", "LLN")
+def _sharing_of_text(entry: Paragraph) -> tuple[frozenset[str], tuple[str, ...]]:
+    sharing = entry.text("OverSubscribe") or entry.text("Shared")
+    words = set(filter(None, entry.text("Exclusive").upper().split(",")))
+    flags = ("ExclusiveUser", "ReqResv", "LLN")
     ignored = [f"{key}=YES" for key in flags if entry.text(key) == "YES"]
     ignored += _ignored_exclusive(words)
     if sharing.startswith(("FORCE", "YES")):
         ignored.append(f"OverSubscribe={sharing}")
-    exclusive = sharing == "EXCLUSIVE" or bool(_WHOLE & words) or entry.text("ExclusiveTopo") == "YES"
-    return exclusive, tuple(ignored)
+    words |= {"NODE"} if sharing == "EXCLUSIVE" else set()
+    words |= {"TOPO"} if entry.text("ExclusiveTopo") == "YES" else set()
+    return frozenset(words), tuple(ignored)
 
 
-def _exclusive_words(entry: Paragraph) -> frozenset[str]:
-    return frozenset(filter(None, entry.text("Exclusive").upper().split(",")))
+def _ignored_exclusive(words: Iterable[str]) -> Iterator[str]:
+    """Yield what of 26.05's ``Exclusive=`` is more than whole nodes or blocks, as one user's."""
+    yield from (f"Exclusive={word}" for word in sorted(words) if word not in ("NO", "NODE", "TOPO"))
 
 
-def _ignored_exclusive(words: frozenset[str]) -> Iterator[str]:
-    """Yield what of 26.05's ``Exclusive=`` is more than whole nodes, as one user's or whole blocks."""
-    yield from (f"Exclusive={word}" for word in sorted(words - {"NO", "NODE"}))
-
-
-def _sharing_of_groups(record: Record, limits: Record) -> tuple[bool, tuple[str, ...]]:
+def _sharing_of_groups(record: Record, limits: Record) -> tuple[frozenset[str], tuple[str, ...]]:
     """Return the same of JSON; 26.05's has a word for whole nodes, and shares of 0."""
     ignored: list[str] = []
     shared = limits.child("oversubscribe")
@@ -304,9 +309,9 @@ def _sharing_of_groups(record: Record, limits: Record) -> tuple[bool, tuple[str,
     words = _words(record, "exclusive")
     ignored += _ignored_exclusive(words)
     ignored += (shown for flag, shown in _FLAGS.items() if flag in record.words("flags"))
-    if record.text("topology"):
-        ignored.append(f"Topology={record.text('topology')}")
-    return bool(words & _WHOLE) if words else limits.members.get("shares") == 0, tuple(ignored)
+    if not words and limits.members.get("shares") == 0:
+        words = frozenset({"NODE"})
+    return words, tuple(ignored)
 
 
 def _words(record: Record, member: str) -> frozenset[str]:

@@ -39,8 +39,6 @@ _COUNTS = {
     "core_spec": "--core-spec",
     # 22.05 writes --core-spec here too.
     "thread_spec": "--core-spec or --thread-spec",
-    # 25.05 and later; its rules are those of blocks, which are not looked at.
-    "segment_size": "--segment",
 }
 #: Counts that a node with one thread a core satisfies by itself when they are 1.
 _THREAD_COUNTS = {"threads_per_core": "--threads-per-core", "tasks_per_core": "--ntasks-per-core"}
@@ -145,7 +143,8 @@ class Site:
     Attributes:
         inactive: features that no node has now and that Slurm could give some.
         gate: a licence that keeps jobs waiting and is no part of what they ask for; empty for none.
-        exclusive_partitions: partitions whose jobs get whole nodes.
+        exclusive_partitions, topo_partitions: partitions whose jobs get whole nodes, and whole blocks.
+        elsewhere: partitions on another topology than the snapshot's, with its name.
         memory_of: what a job of these partitions gets that asks for no memory.
         tells_shared: the jobs' JSON tells which of them ask for whole nodes.
         counts_memory: jobs use memory up; then one that asks for none, where nothing is said, gets all of it.
@@ -157,6 +156,8 @@ class Site:
     inactive: frozenset[str] = frozenset()
     gate: str = ""
     exclusive_partitions: frozenset[str] = frozenset()
+    topo_partitions: frozenset[str] = frozenset()
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
     memory_of: Callable[[str], DefaultMemory] = lambda _: DefaultMemory()
     counts_memory: bool = False
     tells_shared: bool = True
@@ -215,7 +216,9 @@ def _members(job: _Reading) -> dict[str, Any]:
     size, per_node, total = _gres(job, size)
     _note_size(job, size)
     fixed = size.cores_per_node is not None
-    exclusive = _exclusive(job)
+    exclusive, exclusive_topo = _exclusive(job)
+    _check_topologies(job)
+    flags = job.record.words("flags") | (job.detail.segments if job.detail else frozenset())
     return {
         "cores": None if fixed else size.cores,
         "nodes": size.nodes,
@@ -225,6 +228,10 @@ def _members(job: _Reading) -> dict[str, Any]:
         "gres_per_node": {name: Span.exactly(count) for name, count in per_node.items()},
         "gres_total": {name: Span.exactly(count) for name, count in total.items()},
         "exclusive": exclusive,
+        "segment": _count(job.record, "segment_size") or (job.detail.segment if job.detail else None),
+        "spread_segments": "SPREAD_SEGMENTS" in flags,
+        "consolidate_segments": "CONSOLIDATE_SEGMENTS" in flags,
+        "exclusive_topo": exclusive_topo,
         "max_switches": _switches(job),
         "contiguous": job.record.flag("contiguous"),
         "features": _features(job),
@@ -336,18 +343,32 @@ def _memory_by_default(job: _Reading) -> dict[str, Any]:
     return {"exclusive": True}
 
 
-def _exclusive(job: _Reading) -> bool:
-    exclusive = _in_exclusive_partition(job)
+def _exclusive(job: _Reading) -> tuple[bool, bool]:
+    """Return whether a job gets whole nodes, and whether it gets whole blocks."""
+    partitions = set(filter(None, job.record.text("partition").split(",")))
+    exclusive = partitions & job.site.exclusive_partitions
+    if exclusive and exclusive != partitions:
+        job.note("sizes", "gets whole nodes in each of its partitions, as one of them gives no others")
+    whole, topo = bool(exclusive), bool(partitions & job.site.topo_partitions)
     # 24.05 and later say it in a member of its own as well.
     words = job.record.words("shared") | job.record.words("exclusive")
     for word in sorted(words if job.site.tells_shared else words | _sharing(job)):
         if word in ("none", "true"):
-            exclusive = True
+            whole = True
+        elif word == "topo":
+            topo = True
         elif word in ("shared", "oversubscribe"):
             job.note("preferences", "may share its cores (--oversubscribe): it gets cores of its own")
         elif word != "false":
             job.unsupported.append(f"nodes shared only within {word} (--exclusive={word})")
-    return exclusive
+    return whole, topo
+
+
+def _check_topologies(job: _Reading) -> None:
+    """Keep a job from nodes under the rules of a topology that is not the snapshot's."""
+    for name in filter(None, job.record.text("partition").split(",")):
+        if topology := job.site.elsewhere.get(name):
+            job.unsupported.append(f"partition {name} is on the topology {topology}, which is not read")
 
 
 def _sharing(job: _Reading) -> frozenset[str]:
@@ -357,15 +378,6 @@ def _sharing(job: _Reading) -> frozenset[str]:
     text = "26.05's JSON does not tell which jobs ask for whole nodes, so all get whole nodes"
     job.notes.unread("sharing", f"{text}: give --job-detail, or squeue --json=v0.0.44")
     return frozenset(["none"])
-
-
-def _in_exclusive_partition(job: _Reading) -> bool:
-    """Whether a partition of the job gives whole nodes only (``OverSubscribe=EXCLUSIVE``)."""
-    partitions = set(filter(None, job.record.text("partition").split(",")))
-    exclusive = partitions & job.site.exclusive_partitions
-    if exclusive and exclusive != partitions:
-        job.note("sizes", "gets whole nodes in each of its partitions, as one of them gives no others")
-    return bool(exclusive)
 
 
 def _switches(job: _Reading) -> int | None:

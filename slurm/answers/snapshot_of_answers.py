@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -27,8 +27,8 @@ from .policy import ClusterConfig, SitePolicy, read_config
 from .request import Site
 from .reservation_records import CoresHeld, ReservationFigures, fit_reservations, read_reservations
 from .running_jobs import read_running
-from .topology_any import parse_any_topology
-from .versions import NEWEST, note_unknown, parse_release, release_of, tells_shared
+from .topology_any import Named, parse_any_topology
+from .versions import NEWEST, SEGMENTS_SHOWN, note_unknown, parse_release, release_of, tells_shared
 
 T = TypeVar("T")
 
@@ -103,12 +103,13 @@ def import_slurm(
     figures = _read(sources.nodes, lambda text: read_nodes(_document(text, "nodes", known), notes))
     nodes = _by_name(figures, sources.nodes.name)
     config = _read_or(sources.config, lambda text: read_config(text_of(text), notes), ClusterConfig())
+    partitions = _read_or(sources.partitions, lambda text: read_partitions(text, nodes, notes), ())
     cluster = _Cluster(
         nodes=nodes,
-        laid=_topology(sources.topology, nodes, notes),
+        topology=_topology(sources.topology, nodes, partitions, notes),
         details=_details(sources.job_detail, known),
         licenses=_read_or(sources.licenses, lambda text: read_licenses(text, notes), {}),
-        partitions=_read_or(sources.partitions, lambda text: read_partitions(text, nodes, notes), ()),
+        partitions=partitions,
         reservations=_read_or(sources.reservations, read_reservations, ()),
         limits=_limits(sources, config, notes),
         config=config,
@@ -129,7 +130,7 @@ class _Cluster:
     """What all answers but the jobs' say."""
 
     nodes: Mapping[str, NodeFigures]
-    laid: Laid
+    topology: Named
     details: Mapping[int, JobDetail] | None
     licenses: Mapping[str, License]
     partitions: tuple[PartitionFigures, ...]
@@ -147,7 +148,8 @@ class _Cluster:
             return None
         nodes = {name: (node.total, node.threads, node.partitions) for name, node in self.nodes.items()}
         rules = (self.partitions, self.config, self.limits, frozenset(self.licenses), self.gate)
-        return self.known.site((nodes, self.site.inactive, *rules))
+        site = self.site
+        return self.known.site((nodes, site.inactive, site.elsewhere, *rules))
 
     @property
     def policy(self) -> SitePolicy:
@@ -173,6 +175,10 @@ class _Cluster:
             exclusive_partitions=frozenset(
                 figures.partition.name for figures in self.partitions if figures.exclusive
             ),
+            topo_partitions=frozenset(
+                figures.partition.name for figures in self.partitions if figures.exclusive_topo
+            ),
+            elsewhere=_elsewhere(self.partitions, self.topology),
             memory_of=self.policy.memory_of,
             counts_memory=bool(self.config.counts_memory),
         )
@@ -183,6 +189,7 @@ def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, 
     document = _document(text, "jobs", cluster.known)
     records, against = _records(document), cluster.against
     _note_release(document, records, notes)
+    _note_segments(document, records, cluster, notes)
     now = _time(document, records, notes) if time is None else time
     _note_detail(records, cluster.details, notes)
     running = read_running(records, cluster.details or {}, cluster.nodes, notes, against)
@@ -206,8 +213,8 @@ def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, 
         time=now,
         nodes=nodes,
         jobs=jobs,
-        switches=cluster.laid.switches,
-        network=cluster.laid.network,
+        switches=cluster.topology.laid.switches,
+        network=cluster.topology.laid.network,
         running=running,
         licenses=cluster.licenses,
         partitions=tuple(figures.partition for figures in cluster.partitions),
@@ -283,6 +290,16 @@ def _note_release(document: Record, records: Iterable[Record], notes: Notes) -> 
     note_unknown(next((record.members for record in records), ()), "jobs", notes)
 
 
+def _note_segments(document: Record, records: Iterable[Record], cluster: _Cluster, notes: Notes) -> None:
+    """Say so when nothing tells ``--segment`` on nodes whose rules depend on it: 24.05 and 24.11 do not."""
+    network, release = cluster.topology.laid.network, release_of(document)
+    in_detail = bool(cluster.details) and release is not None and release >= SEGMENTS_SHOWN
+    if network is None or not network.units or in_detail:
+        return
+    if any(not record.has("segment_size") for record in records):
+        notes.unread("segments", "which jobs ask for --segment is not told, as before Slurm 25.05")
+
+
 def _cores_held(records: Iterable[Record], cluster: _Cluster, running: Iterable[RunningJob]) -> CoresHeld:
     """Return the cores of each node, and those that jobs inside each reservation hold."""
     threads = {name: node.threads for name, node in cluster.nodes.items()}
@@ -306,10 +323,37 @@ def _by_name(figures: Iterable[NodeFigures], file: str) -> dict[str, NodeFigures
     return by_name
 
 
-def _topology(source: SlurmText | None, nodes: Mapping[str, NodeFigures], notes: Notes) -> Laid:
+def _topology(
+    source: SlurmText | None,
+    nodes: Mapping[str, NodeFigures],
+    partitions: Sequence[PartitionFigures],
+    notes: Notes,
+) -> Named:
+    """Return the topology: of several the one that all partitions are on, else the cluster's default."""
+    names = tuple(nodes)
     if source is None:
-        return Laid()
-    return _read(source, lambda content: parse_any_topology(content, tuple(nodes), notes).laid)
+        return Named(names=names, laid=Laid())
+    asked = {figures.topology for figures in partitions}
+    wanted = asked.pop() if len(asked) == 1 else ""
+    found = _read(source, lambda content: parse_any_topology(content, names, notes, wanted))
+    for figures in partitions:
+        if asked and figures.topology not in ("", found.name or "default"):
+            text = f"partition {figures.partition.name}: Topology={figures.topology} is not looked at"
+            notes.unread("partitions", text)
+    return found
+
+
+def _elsewhere(partitions: Sequence[PartitionFigures], topology: Named) -> dict[str, str]:
+    """Return the partitions on another topology that has rules for which nodes a job may get.
+
+    Where nothing names the topology that was read, it may be the one of any of them: only topology.conf's
+    has a name that is known.
+    """
+    named = {figures.partition.name: figures.topology for figures in partitions if figures.topology}
+    if topology.name:
+        return {name: other for name, other in named.items() if other in topology.strange}
+    several = len({figures.topology for figures in partitions}) > 1
+    return {name: other for name, other in named.items() if several and other != "default"}
 
 
 def _details(source: SlurmText | None, known: Known | None) -> Mapping[int, JobDetail] | None:

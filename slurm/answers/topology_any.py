@@ -22,7 +22,7 @@ from ...formats.notes import Notes
 from ...formats.reading import read_document, text_of
 from ...topology.networks import fat_tree_size
 from ...topology.units import blocks
-from .topology_conf import parse_topology, switch_lines
+from .topology_conf import parse_topology
 
 #: The nodes in a row.
 LINEAR = "linear"
@@ -34,10 +34,16 @@ _SPEC = re.compile(r"(torus|dragonfly|fat-tree|blocks):([0-9]{1,9}(?:x[0-9]{1,9}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """A topology with its nodes' names, in its order."""
+    """A topology with its nodes' names, in its order.
+
+    Attributes:
+        name, strange: of several in one file, as ``TopologyFile`` has them.
+    """
 
     names: tuple[str, ...]
     laid: Laid
+    name: str = ""
+    strange: frozenset[str] = frozenset()
 
 
 def load_topology(source: str, nodes: Sequence[str] | None, notes: Notes) -> Named:
@@ -107,8 +113,11 @@ def _blocks(sizes: tuple[int, ...], names: Sequence[str]) -> Network:
     return blocks((), units)
 
 
-def parse_any_topology(content: bytes, nodes: Sequence[str] | None, notes: Notes) -> Named:
-    """Return the topology in a file's text; ``nodes`` and errors as ``load_topology`` has them."""
+def parse_any_topology(content: bytes, nodes: Sequence[str] | None, notes: Notes, wanted: str = "") -> Named:
+    """Return the topology in a file's text; ``nodes`` and errors as ``load_topology`` has them.
+
+    ``wanted``: of Slurm's several topologies the one that is read; else the cluster's default.
+    """
     beginning = content[:1000].lstrip()
     if beginning.startswith(b"{"):
         return _of_json(content, nodes)
@@ -118,15 +127,12 @@ def parse_any_topology(content: bytes, nodes: Sequence[str] | None, notes: Notes
     text = text_of(content)
     if match := _SPEC.fullmatch(text.strip()):
         return _of_sizes(match[1], tuple(map(int, match[2].split("x"))), nodes, match[0])
-    named = _names(text) if nodes is None else tuple(nodes)
-    return _named(Laid(switches=parse_topology(text, named, notes)), named)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(name for line in switch_lines(text, Notes()) for name in line.nodes))
-    if not names:
+    read = parse_topology(text, notes, wanted)
+    if nodes is None and not read.nodes:
         raise InputError("the topology names no nodes")
-    return names
+    laid = read.fitted(read.nodes if nodes is None else nodes, notes)
+    made = _named(laid, read.nodes if nodes is None else nodes)
+    return replace(made, name=read.name, strange=read.strange)
 
 
 def _of_json(content: bytes, nodes: Sequence[str] | None) -> Named:

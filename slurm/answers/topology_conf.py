@@ -1,221 +1,198 @@
-"""Switch trees as Slurm writes them: topology.conf, topology.yaml, ``scontrol show topology``.
+"""Slurm's topologies: topology.conf, topology.yaml, ``scontrol show topology``.
 
-Blocks, rings and tori are no trees, and Slurm has rules for which of their nodes a job may get. Nothing
-here looks at these rules: the nodes are taken in a row, and a note says so.
-
-Of topology.yaml's several topologies (25.05 and later) the cluster's default is read. A YAML alias means what
-it names, and so on: a file of a kilobyte can mean a billion entries. Values are built from the parser's
-events one by one, so that such a file is refused at its first alias.
+A tree of switches, blocks of nodes, rings, or three-dimensional tori. Of topology.yaml's several topologies
+(25.05 and later) one is read: the one that is asked for, else the cluster's default.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
-import yaml
-
-from ...cluster.checks import plain
 from ...cluster.errors import InputError
-from ...cluster.nodes import Switch
+from ...cluster.network import PlacementSize
+from ...cluster.snapshot import MAX_NODES
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
 from ...formats.reading import numbered_lines
+from ...formats.written_topology import PLURALS, TITLES, TopologyEntry, TopologyFile
+from ...formats.yaml_text import yaml_value
 from .answer_text import joined_lines
-
-#: The leaf that nodes below no switch are put on: a snapshot's tree holds every node.
-UNCONNECTED = "unconnected"
 
 _PAIR = re.compile(r"(?<!\w)(\w++)\s*+=\s*+([^\s=]++)")
 _COMMENT = re.compile(r"#.*")
-#: First keys of lines that are no switches, and what they are.
-_OTHERS = {
-    "blockname": "blocks",
-    "blocksizes": "blocks",
-    "blocklevels": "blocks",
-    "aggregatedblock": "blocks",
-    "ringname": "rings",
-    "torusname": "tori",
+#: What a topology is by the first key of its lines, and what else stands on them.
+_KIND_OF = {
+    "switchname": "tree",
+    "blockname": "block",
+    "blocksizes": "block",
+    "blocklevels": "block",
+    "aggregatedblock": "block",
+    "ringname": "ring",
+    "torusname": "torus3d",
 }
-_KNOWN = {"switchname", "switches", "nodes", "linkspeed", "level"}
+_KNOWN = {
+    *_KIND_OF,
+    *("switches", "nodes", "linkspeed", "level", "blockindex", "blocksize", "ringsize", "dims"),
+    *("placementdims", "anchors"),
+}
+_KINDS = ("tree", "block", "flat", "ring", "torus3d")
+_BOX = re.compile(r"(\d{1,9})x(\d{1,9})x(\d{1,9})(?:\(\d+\))?", re.ASCII)
 
 
-def parse_topology(text: str, nodes: Collection[str], notes: Notes) -> tuple[Switch, ...] | None:
-    """Return the switches of a topology file, fitted to the cluster's ``nodes``; None is linear.
-
-    Names of nodes that the cluster does not have are dropped, then switches left empty; nodes on no leaf
-    get a leaf of their own. Each goes to ``notes``.
+def parse_topology(text: str, notes: Notes, wanted: str = "") -> TopologyFile:
+    """Return the topology that a text describes; of several the one named ``wanted``, else the default.
 
     Raises:
-        InputError: a line is no switch, a hostlist is wrong, or a switch or a node stands twice.
+        InputError: a line is no switch, block, ring or torus, or a hostlist is wrong.
     """
-    nodes = dict.fromkeys(nodes)
-    lines = switch_lines(text, notes)
-    if not lines:
-        notes.add("topology", "the topology names no switches: taken as linear")
-        return None
-    _check_repeats(lines)
-    kept = _without_empty([_with_known_nodes(line, nodes, notes) for line in lines], notes)
-    placed = {node for switch in kept for node in switch.nodes}
-    missing = tuple(node for node in nodes if node not in placed)
-    if missing and not placed:
-        notes.add("topology", "no switch of the topology holds a node of the cluster: taken as linear")
-        return None
-    if not missing:
-        return tuple(kept)
-    spare = _free_name(lines)
-    names = ",".join(missing[:5]) + (",..." if len(missing) > 5 else "")  # noqa: PLR2004 - a note is one line
-    notes.add("topology", f"nodes on no leaf switch, put on {spare!r}: {len(missing)} ({names})")
-    return (*kept, Switch(name=spare, nodes=missing))
+    return _of_yaml(text, notes, wanted) if is_yaml(text) else _of_lines(text, notes)
 
 
-def switch_lines(text: str, notes: Notes) -> list[SwitchLine]:
-    """Return the switches as the file has them, before they are checked."""
-    return yaml_lines(text, notes) if is_yaml(text) else list(_lines(text, notes))
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line's pairs by key in lower case, and its place."""
+
+    pairs: Mapping[str, str]
+    path: str
+
+    def numbers(self, key: str, least: int = 1) -> tuple[int, ...]:
+        """Return the counts of a list."""
+        words = filter(None, self.pairs.get(key, "").split(","))
+        return tuple(_number(word, f"{self.path} {key}", least) for word in words)
+
+    def box(self, key: str) -> tuple[int, ...]:
+        """Return the three lengths of ``4x4x2``."""
+        match = _BOX.fullmatch(self.pairs[key])
+        if match is None:
+            raise InputError(f"{self.pairs[key][:60]!r} is not 4x4x2", path=f"{self.path} {key}")
+        return int(match[1]), int(match[2]), int(match[3])
 
 
-def _free_name(lines: list[SwitchLine]) -> str:
-    """Return UNCONNECTED, lengthened while a switch of the file bears that name."""
-    taken, name = {line.name for line in lines}, UNCONNECTED
-    while name in taken:
-        name += "-nodes"
-    return name
+def _of_lines(text: str, notes: Notes) -> TopologyFile:
+    """Return the topology of lines; comments are dropped, a backslash at a line's end joins the next one."""
+    lines: dict[str, list[_Line]] = {}
+    for number, content in joined_lines(text, _COMMENT):
+        if content.lower().startswith("no topology"):
+            continue
+        line = _Line({key.lower(): value for key, value in _PAIR.findall(content)}, f"line {number}")
+        kind = _KIND_OF.get(next(iter(line.pairs), ""))
+        if content.count("[") != content.count("]"):
+            raise InputError(f"{content[-40:]!r} is cut off: unset SLURM_TOPO_LEN", path=line.path)
+        if kind is None or _PAIR.sub("", content).strip():
+            message = f"{content[:60]!r} is not SwitchName=... Nodes=... or Switches=..."
+            raise InputError(message, path=line.path)
+        for key in line.pairs.keys() - _KNOWN:
+            notes.add("topology", f"{line.path}: {key!r} is not read")
+        lines.setdefault(kind, []).append(line)
+    if len(lines) > 1:
+        first, second = (f"{PLURALS[kind]} at {found[0].path}" for kind, found in list(lines.items())[:2])
+        raise InputError(f"{first} and {second} are two topologies", path="")
+    for kind, found in lines.items():
+        return _READERS[kind](found, notes)
+    return TopologyFile(kind="tree")
 
 
-def _lines(text: str, notes: Notes) -> Iterator[SwitchLine]:
-    """Yield the switches; comments are dropped, a backslash at a line's end joins the next one."""
-    others: dict[str, list[str]] = {}
-    for number, line in joined_lines(text, _COMMENT):
-        path = f"line {number}"
-        pairs = {key.lower(): value for key, value in _PAIR.findall(line)}
-        if kind := next((_OTHERS[key] for key in pairs if key in _OTHERS), None):
-            others.setdefault(kind, []).append(f"{path}: {line[:60]}")
-        elif switch := _line(line, pairs, path, notes):
-            yield switch
-    for kind, lines in others.items():
-        text = f"{kind} are no switches: {len(lines)} lines are not read, from {lines[0]}"
-        notes.unread("topology", text)
-
-
-def _line(line: str, pairs: Mapping[str, str], path: str, notes: Notes) -> SwitchLine | None:
-    if line.lower().startswith("no topology"):
-        return None
-    name = pairs.get("switchname", "")
-    if not name or _PAIR.sub("", line).strip():
-        raise InputError(f"{line[:60]!r} is not SwitchName=... Nodes=... or Switches=...", path=path)
-    for key in pairs.keys() - _KNOWN:
-        notes.add("topology", f"{path}: {key!r} is not read")
-    switches = names(pairs.get("switches", ""), path)
-    # scontrol lists the nodes below every switch; only a leaf has them itself.
-    nodes = () if switches else names(pairs.get("nodes", ""), path)
-    return SwitchLine(name=name, switches=switches, nodes=nodes, path=path)
-
-
-def _check_repeats(lines: list[SwitchLine]) -> None:
-    """Refuse what no name may hold, a switch or a node that stands twice and a loop, by its line."""
-    seen: dict[str, str] = {}
-    parents: dict[str, str] = {}
+def _tree(lines: Sequence[_Line], _: Notes) -> TopologyFile:
+    entries = []
     for line in lines:
-        plain(line.name, line.path)
-        for what, name in [("switch", line.name), *(("node", node) for node in line.nodes)]:
-            if (first := seen.setdefault(f"{what} {name!r}", line.path)) != line.path:
-                raise InputError(f"{what} {name!r} stands at {first} already", path=line.path)
-        for child in line.switches:
-            if (first := parents.setdefault(child, line.name)) != line.name:
-                raise InputError(f"switch {child!r} is below {first!r} already", path=line.path)
-    _check_loops(lines, parents)
+        switches = names(line.pairs.get("switches", ""), line.path)
+        # scontrol lists the nodes below every switch; only a leaf has them itself.
+        nodes = () if switches else names(line.pairs.get("nodes", ""), line.path)
+        entry = TopologyEntry(name=line.pairs["switchname"], path=line.path, switches=switches, nodes=nodes)
+        entries.append(entry)
+    return TopologyFile(kind="tree", entries=entries)
 
 
-def _check_loops(lines: list[SwitchLine], parents: dict[str, str]) -> None:
-    """Refuse a loop at the first of its lines; a way upwards that was gone once is not gone again."""
-    safe: set[str] = set()
-    looping: set[str] = set()
-    for line in lines:
-        trail: dict[str, None] = {}
-        name: str | None = line.name
-        while name is not None and name not in safe and name not in trail:
-            trail[name] = None
-            name = parents.get(name)
-        if name is not None and name in trail:
-            way = list(trail)
-            looping.update(way[way.index(name) :])
-        safe.update(trail)
-    for line in lines:
-        if line.name in looping:
-            loop = [line.name]
-            while (above := parents[loop[-1]]) != line.name:
-                loop.append(above)
-            raise InputError(f"the switches form a loop: {' below '.join([*loop, above])}", path=line.path)
+def _unit(line: _Line, name: str) -> TopologyEntry:
+    return TopologyEntry(
+        name=line.pairs[name], path=line.path, nodes=names(line.pairs.get("nodes", ""), line.path)
+    )
 
 
-def _with_known_nodes(line: SwitchLine, nodes: Collection[str], notes: Notes) -> SwitchLine:
-    known = tuple(name for name in line.nodes if name in nodes)
-    if dropped := len(line.nodes) - len(known):
-        first = next(name for name in line.nodes if name not in nodes)
-        text = f"switch {line.name}: nodes not of the cluster are dropped: {dropped}, the first {first}"
-        notes.add("topology", text)
-    return SwitchLine(name=line.name, switches=line.switches, nodes=known, path=line.path)
-
-
-def _without_empty(lines: list[SwitchLine], notes: Notes) -> list[Switch]:
-    """Drop switches with nothing below them, from the leaves upwards, and names of switches unknown."""
-    left = {line.name: line for line in lines}
-    order = {line.name: place for place, line in enumerate(lines)}
-    below = {line.name: sum(name in left for name in line.switches) for line in lines}
-    parent = {child: line.name for line in lines for child in line.switches}
-    empty = [line.name for line in lines if not line.nodes and not below[line.name]]
-    while empty:
-        emptied: dict[str, None] = {}
-        for name in empty:
-            notes.add("topology", f"switch {name} has no node of the cluster below it and is dropped")
-            del left[name]
-            if (above := parent.get(name)) is not None:
-                below[above] -= 1
-                if not below[above] and not left[above].nodes:
-                    emptied[above] = None
-        empty = sorted(emptied, key=order.__getitem__)
-    _note_unknown(lines, notes)
-    return [
-        Switch(
-            name=line.name, nodes=line.nodes, switches=tuple(name for name in line.switches if name in left)
+def _blocks(lines: Sequence[_Line], notes: Notes) -> TopologyFile:
+    """Return blocks with their sizes: topology.conf's, or those that scontrol shows at each block (24.11)."""
+    shown = [line for line in lines if "blockname" in line.pairs]
+    # Slurm counts blocks by their index; it lists them so, as far as is known.
+    shown.sort(key=lambda line: line.numbers("blockindex", 0))
+    entries = [_unit(line, "blockname") for line in shown]
+    told = [line for line in lines if "blocksize" in line.pairs]
+    if told and (cut := [line for line in lines if not {"blocksize"} & line.pairs.keys()]):
+        raise InputError(
+            "BlockSize= is missing, so the line is cut off: unset SLURM_TOPO_LEN", path=cut[0].path
         )
-        for line in left.values()
-    ]
-
-
-def _note_unknown(lines: list[SwitchLine], notes: Notes) -> None:
-    names = {line.name for line in lines}
+    sizes = sorted({size for line in told for size in line.numbers("blocksize")})
+    where = told[0].path if told else ""
     for line in lines:
-        for child in line.switches:
-            if child not in names:
-                notes.add("topology", f"switch {line.name}: {child} below it is not described and is dropped")
+        if "blocksizes" in line.pairs:
+            sizes, where = list(line.numbers("blocksizes")), line.path
+        elif "blocklevels" in line.pairs:
+            base = next((len(entry.nodes) for entry in entries if entry.nodes), 1)
+            sizes, where = [base << level for level in _levels(line)], line.path
+    if not sizes and any("blockindex" in line.pairs for line in shown):
+        text = (
+            "scontrol tells no block sizes before 24.11: Slurm's default is taken, groups of 1 to 16 blocks"
+        )
+        notes.unread("topology", f"{text} (give topology.conf)")
+    return TopologyFile(kind="block", entries=entries, sizes=tuple(sizes), sizes_path=where)
 
 
-_KINDS = ("tree", "block", "flat", "ring", "torus3d")
-#: Beyond this no topology file is one: the reader would take minutes over it.
-_LONGEST = 16_000_000
-#: A topology is four deep.
-_DEEPEST = 20
-_STANDARD = "tag:yaml.org,2002:"
-_TAGS = {"!", "str", "int", "float", "bool", "null", "seq", "map"}
-_LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-_WORDS: dict[str, bool | None] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"), True),
-    **dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False),
+def _levels(line: _Line) -> Iterator[int]:
+    """Yield the levels of 23.11's ``BlockLevels=0-1,3``."""
+    for part in line.pairs["blocklevels"].split(","):
+        first, _, last = part.partition("-")
+        path = f"{line.path} blocklevels"
+        low = _number(first, path, least=0)
+        yield from range(low, min(_number(last, path, least=0) if last else low, 15) + 1)
+
+
+def _rings(lines: Sequence[_Line], _: Notes) -> TopologyFile:
+    entries = [_unit(line, "ringname") for line in lines]
+    for entry, line in zip(entries, lines, strict=True):
+        if line.numbers("ringsize") not in ((), (len(entry.nodes),)):
+            message = f"{line.pairs['ringsize']} is not the {len(entry.nodes)} nodes of the ring"
+            raise InputError(message, path=f"{line.path} ringsize")
+    return TopologyFile(kind="ring", entries=entries)
+
+
+def _toruses(lines: Sequence[_Line], notes: Notes) -> TopologyFile:
+    """Return tori with their sizes of jobs; scontrol tells how many anchors a size has, not which."""
+    entries: dict[str, TopologyEntry] = {}
+    for line in lines:
+        name = line.pairs["torusname"]
+        if "dims" in line.pairs:
+            # One that stands twice is refused with all others.
+            key = name if name not in entries else line.path
+            entries[key] = replace(_unit(line, "torusname"), dims=line.box("dims"))
+        elif "placementdims" in line.pairs and name in entries:
+            size = PlacementSize(dims=line.box("placementdims"))
+            dims, told = entries[name].dims, line.numbers("anchors")
+            if told != (prod(length // one for length, one in zip(dims, size.dims, strict=True)),):
+                message = "scontrol does not tell which anchors these are: give topology.yaml"
+                raise InputError(message, path=f"{line.path} anchors")
+            text = f"torus {name}: anchors of {line.pairs['placementdims']} are taken as Slurm's default"
+            notes.unread("topology", f"{text}: scontrol does not tell them (give topology.yaml)")
+            entries[name] = replace(entries[name], placements=(*entries[name].placements, size))
+        else:
+            raise InputError("the torus has no Dims= before", path=line.path)
+    return TopologyFile(kind="torus3d", entries=list(entries.values()))
+
+
+_READERS: dict[str, Callable[[Sequence[_Line], Notes], TopologyFile]] = {
+    "tree": _tree,
+    "block": _blocks,
+    "ring": _rings,
+    "torus3d": _toruses,
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SwitchLine:
-    """A switch as written; ``path`` is its place in the file."""
-
-    name: str
-    switches: tuple[str, ...]
-    nodes: tuple[str, ...]
-    path: str
+def _number(text: Any, path: str, least: int = 1) -> int:
+    if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < least:
+        raise InputError(f"{str(text)[:60]!r} is no number from {least} on", path=path)
+    return int(text)
 
 
 def is_yaml(text: str) -> bool:
@@ -225,163 +202,168 @@ def is_yaml(text: str) -> bool:
     return first.startswith(("-", "["))
 
 
-def yaml_lines(text: str, notes: Notes) -> list[SwitchLine]:
-    """Return the switches of the default topology; none where it is no tree.
-
-    Raises:
-        InputError: it is no YAML, or not as topology.yaml(5) has it; the path names the entry.
-    """
-    entries = _load(text)
-    chosen = next((place for place, entry in enumerate(entries) if _is_default(entry)), None)
-    if chosen is None:
-        chosen = 0
-        if len(entries) > 1:
-            notes.add("topology", f"no topology is the cluster's default: {_name(entries[0], 0)!r} is read")
-    name = _name(entries[chosen], chosen)
-    for place, entry in enumerate(entries):
-        if place != chosen:
-            notes.add("topology", f"topology {_name(entry, place)!r} is not read: {name!r} is the default")
-    return list(_switches(entries[chosen], f"[{chosen}]", name, notes))
-
-
-def _load(text: str) -> list[dict[str, Any]]:
-    if len(text) > _LONGEST:
-        raise InputError(f"{len(text)} characters are above the limit of {_LONGEST}")
+def _of_yaml(text: str, notes: Notes, wanted: str) -> TopologyFile:
+    """Return one topology of topology.yaml(5)."""
     document = yaml_value(text)
     if not isinstance(document, list) or not document:
         raise InputError("it is no list of topologies")
+    topologies: dict[str, dict[str, Any]] = {}
     for place, entry in enumerate(document):
+        name = entry.get("topology") if isinstance(entry, dict) else None
         if not isinstance(entry, dict):
             raise InputError(f"{str(entry)[:60]!r} is not a topology", path=f"[{place}]")
-    return document
+        if not isinstance(name, str) or not name:
+            raise InputError("the member 'topology' is missing or no name", path=f"[{place}]")
+        if name in topologies:
+            raise InputError(f"topology {name!r} stands twice", path=f"[{place}]")
+        topologies[name] = entry
+    kinds = {name: _kind(topologies[name], name, f"[{at}]") for at, name in enumerate(topologies)}
+    name, why = _chosen(topologies, wanted, notes)
+    for other in [one for one in kinds if one != name]:
+        notes.add("topology", f"topology {other!r} is not read: {name!r} is {why}")
+    found = _entries(topologies[name], kinds[name], f"[{list(kinds).index(name)}]", notes)
+    strange = frozenset(one for one in kinds if one != name and kinds[one] not in ("tree", "flat"))
+    return replace(found, name=name, strange=strange)
 
 
-def _is_default(entry: dict[str, Any]) -> bool:
-    return entry.get("cluster_default") is True
+def _chosen(topologies: Mapping[str, Mapping[str, Any]], wanted: str, notes: Notes) -> tuple[str, str]:
+    """Return the topology that is read, and in words why."""
+    if wanted in topologies:
+        return wanted, "that of the partitions"
+    for name, entry in topologies.items():
+        if entry.get("cluster_default") is True:
+            return name, "the default"
+    name = next(iter(topologies))
+    if len(topologies) > 1:
+        notes.add("topology", f"no topology is the cluster's default: {name!r} is read")
+    return name, "the default"
 
 
-def _name(entry: dict[str, Any], place: int) -> str:
-    name = entry.get("topology")
-    if not isinstance(name, str) or not name:
-        raise InputError("the member 'topology' is missing or no name", path=f"[{place}]")
-    return name
-
-
-def _switches(entry: dict[str, Any], path: str, name: str, notes: Notes) -> Iterator[SwitchLine]:
+def _kind(entry: Mapping[str, Any], name: str, path: str) -> str:
     kinds = [kind for kind in _KINDS if entry.get(kind) not in (None, False)]
     if len(kinds) != 1:
         raise InputError(f"topology {name!r} is not exactly one of {', '.join(_KINDS)}", path=path)
-    if kinds != ["tree"]:
-        tell = notes.add if kinds == ["flat"] else notes.unread
-        text = f"topology {name!r} is {kinds[0]}, not a tree: its nodes are taken as linear"
-        tell("topology", text)
-        return
-    tree = entry["tree"]
-    switches = tree.get("switches") if isinstance(tree, dict) else None
-    if not isinstance(switches, list):
-        raise InputError("the member 'switches' is missing or no list", path=f"{path}.tree")
-    for place, switch in enumerate(switches):
-        yield _switch(switch, f"{path}.tree.switches[{place}]", notes)
+    return kinds[0]
 
 
-def _switch(switch: Any, path: str, notes: Notes) -> SwitchLine:
-    if not isinstance(switch, dict):
-        raise InputError(f"{str(switch)[:60]!r} is not a switch", path=path)
-    for key in switch.keys() - {"switch", "children", "nodes"}:
-        notes.add("topology", f"{path}: {key!r} is not read")
-    texts = {key: switch.get(key) for key in ("switch", "children", "nodes")}
-    for key, value in texts.items():
+def _entries(topology: Mapping[str, Any], kind: str, path: str, notes: Notes) -> TopologyFile:
+    if kind == "flat":
+        return TopologyFile(kind="flat")
+    holder, member, path = topology[kind], PLURALS[kind], f"{path}.{kind}"
+    listed = holder.get(member) if isinstance(holder, dict) else None
+    if not isinstance(listed, list):
+        raise InputError(f"the member {member!r} is missing or no list", path=path)
+    read = _torus_entry if kind == "torus3d" else _entry
+    entries = [
+        read(_Members(value, f"{path}.{member}[{place}]", TITLES[kind]), notes)
+        for place, value in enumerate(listed)
+    ]
+    sizes = holder.get("block_sizes") or []
+    where = f"{path}.block_sizes"
+    if not isinstance(sizes, list):
+        raise InputError(f"{str(sizes)[:60]!r} is not a list of sizes", path=where)
+    counts = tuple(_number(size, f"{where}[{place}]") for place, size in enumerate(sizes))
+    return TopologyFile(kind=kind, entries=entries, sizes=counts, sizes_path=where)
+
+
+@dataclass(frozen=True, slots=True)
+class _Members:
+    """A mapping of topology.yaml, its place, and what it describes."""
+
+    value: Any
+    path: str
+    title: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.value, dict):
+            raise InputError(f"{str(self.value)[:60]!r} is not a {self.title}", path=self.path)
+
+    def note_others(self, known: Collection[str], notes: Notes) -> None:
+        for key in self.value.keys() - known:
+            notes.add("topology", f"{self.path}: {key!r} is not read")
+
+    def text(self, member: str) -> str:
+        value = self.value.get(member)
         if value is not None and not isinstance(value, str):
-            raise InputError(f"{str(value)[:60]!r} is not a hostlist", path=f"{path}.{key}")
-    name, children, nodes = (value or "" for value in texts.values())
-    if not name or not (children or nodes):
-        raise InputError("it is not switch with children or nodes", path=path)
-    return SwitchLine(
+            raise InputError(f"{str(value)[:60]!r} is not a hostlist", path=f"{self.path}.{member}")
+        return value or ""
+
+    def hosts(self, member: str) -> tuple[str, ...]:
+        return names(self.text(member), f"{self.path}.{member}")
+
+    def box(self, member: str, least: int = 1) -> tuple[int, ...]:
+        """Return three numbers; none where the member is not there."""
+        value = self.value.get(member)
+        if value is None:
+            return ()
+        within = _Members(value, f"{self.path}.{member}", "box with x, y and z")
+        return tuple(_number(within.value.get(axis), f"{within.path}.{axis}", least) for axis in "xyz")
+
+    def within(self, member: str, title: str) -> list[_Members]:
+        value = self.value.get(member) or []
+        if not isinstance(value, list):
+            raise InputError(f"{str(value)[:60]!r} is not a list", path=f"{self.path}.{member}")
+        return [_Members(one, f"{self.path}.{member}[{at}]", title) for at, one in enumerate(value)]
+
+
+def _entry(members: _Members, notes: Notes) -> TopologyEntry:
+    """Return a switch, block or ring."""
+    title = members.title
+    members.note_others({title, "nodes", *(["children"] if title == "switch" else [])}, notes)
+    name, children, nodes = (members.text(member) for member in (title, "children", "nodes"))
+    if title == "switch" and not (name and (children or nodes)):
+        raise InputError("it is not switch with children or nodes", path=members.path)
+    if not name:
+        raise InputError(f"the member {title!r} is missing or no name", path=members.path)
+    return TopologyEntry(
         name=name,
-        switches=names(children, f"{path}.children"),
-        nodes=() if children else names(nodes, f"{path}.nodes"),
-        path=path,
+        path=members.path,
+        switches=members.hosts("children") if title == "switch" else (),
+        nodes=() if title == "switch" and children else members.hosts("nodes"),
     )
+
+
+def _torus_entry(members: _Members, notes: Notes) -> TopologyEntry:
+    members.note_others({"name", "dims", "nodes", "regions", "placements"}, notes)
+    dims, nodes = members.box("dims"), members.hosts("nodes")
+    placements = []
+    for one in members.within("placements", "placement"):
+        seed, spacing = one.box("anchor_seed", 0) or (0, 0, 0), one.box("anchor_spacing")
+        size = PlacementSize(dims=one.box("dims"), anchor_seed=seed, anchor_spacing=spacing)
+        placements.append(size)
+    if not members.text("name") or not dims:
+        raise InputError("it is not name and dims with nodes or regions", path=members.path)
+    return TopologyEntry(
+        name=members.text("name"),
+        path=members.path,
+        nodes=nodes or tuple(_of_regions(members.within("regions", "region"), dims, members.path)),
+        dims=dims,
+        placements=tuple(placements),
+    )
+
+
+def _of_regions(regions: Sequence[_Members], dims: tuple[int, ...], path: str) -> Iterator[str]:
+    """Yield a torus' nodes by place, x fastest, from boxes that hold theirs in the same order."""
+    if prod(dims) > MAX_NODES:
+        raise InputError(f"{prod(dims)} places are above {MAX_NODES}", path=path)
+    at: dict[tuple[int, ...], str] = {}
+    for region in regions:
+        anchor, size, nodes = region.box("anchor", 0) or (0, 0, 0), region.box("dims"), region.hosts("nodes")
+        if prod(size) != len(nodes):
+            raise InputError(f"{prod(size)} places for {len(nodes)} nodes", path=region.path)
+        for place, name in enumerate(nodes):
+            steps = place % size[0], place // size[0] % size[1], place // size[0] // size[1]
+            spot = tuple((one + step) % length for one, step, length in zip(anchor, steps, dims, strict=True))
+            if at.setdefault(spot, name) != name:
+                raise InputError(f"{at[spot]!r} and {name!r} have the same place", path=region.path)
+    for z in range(dims[2]):
+        for y in range(dims[1]):
+            for x in range(dims[0]):
+                if (x, y, z) not in at:
+                    raise InputError(f"no region has the place {x},{y},{z}", path=path)
+                yield at[x, y, z]
 
 
 def names(text: str, path: str) -> tuple[str, ...]:
     """Return the names of a hostlist that may be empty."""
     return expand(text, path) if text else ()
-
-
-def yaml_value(text: str) -> Any:
-    """Return the document in a text: lists, dicts, texts, true, false, None; numbers stay texts.
-
-    Raises:
-        InputError: it is no YAML, uses an alias, is too deep, or a key is no text or stands twice.
-    """
-    builder = _Builder()
-    try:
-        for event in yaml.parse(text, Loader=_LOADER):
-            builder.take(event)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise InputError(f"not YAML: {' '.join(str(error).split())[:200]}") from error
-    return builder.value
-
-
-class _Builder:
-    """Builds one value of the parser's events."""
-
-    def __init__(self) -> None:
-        self.value: Any = None
-        self._documents = 0
-        self._open: list[Any] = []
-        self._keys: list[str | None] = []
-
-    def take(self, event: yaml.Event) -> None:
-        """Add what an event says."""
-        tag = getattr(event, "tag", None)
-        if tag is not None and tag.removeprefix(_STANDARD) not in _TAGS:
-            raise InputError(f"not YAML: the tag {tag[:60]!r} is not known")
-        if isinstance(event, yaml.ScalarEvent):
-            plain = event.style in (None, "") and event.tag is None
-            self._add(_WORDS.get(event.value, event.value) if plain else event.value, event)
-        elif isinstance(event, (yaml.SequenceStartEvent, yaml.MappingStartEvent)):
-            self._begin([] if isinstance(event, yaml.SequenceStartEvent) else {}, event)
-        elif isinstance(event, (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
-            self._open.pop()
-            self._keys.pop()
-        elif isinstance(event, yaml.AliasEvent):
-            raise InputError(f"the alias *{event.anchor[:60]} is not read", path=_yaml_line(event))
-        elif isinstance(event, yaml.DocumentStartEvent):
-            self._documents += 1
-            if self._documents > 1:
-                raise InputError("a second document begins", path=_yaml_line(event))
-
-    def _begin(self, container: Any, event: yaml.Event) -> None:
-        if len(self._open) >= _DEEPEST:
-            raise InputError(f"it is more than {_DEEPEST} levels deep", path=_yaml_line(event))
-        self._add(container, event)
-        self._open.append(container)
-        self._keys.append(None)
-
-    def _add(self, value: Any, event: yaml.Event) -> None:
-        if not self._open:
-            self.value = value
-            return
-        holder = self._open[-1]
-        if isinstance(holder, list):
-            holder.append(value)
-        elif self._keys[-1] is None:
-            self._keys[-1] = _key(value, event, holder)
-        else:
-            holder[self._keys[-1]] = value
-            self._keys[-1] = None
-
-
-def _key(value: Any, event: yaml.Event, holder: dict[str, Any]) -> str:
-    key = event.value if isinstance(event, yaml.ScalarEvent) else value
-    if not isinstance(key, str):
-        raise InputError("a key is a list or a mapping", path=_yaml_line(event))
-    if key in holder:
-        raise InputError(f"the member {key[:60]!r} stands twice", path=_yaml_line(event))
-    return key
-
-
-def _yaml_line(event: yaml.Event) -> str:
-    return f"line {event.start_mark.line + 1}"

@@ -46,6 +46,10 @@ class SlurmRelease(NamedTuple):
 
 #: The first and the last series whose answers tests hold to samples.
 OLDEST, NEWEST = SlurmRelease(21, 8), SlurmRelease(26, 5)
+#: From here on Slurm tells which jobs ask for ``--segment``.
+SEGMENTS_SHOWN = SlurmRelease(25, 5)
+#: From here on a job of segments may name its nodes (``-w``).
+SEGMENTS_NAMED = SlurmRelease(25, 11)
 #: From each series on: the newest JSON that it serves and that still has all members read here.
 #: 26.05's own, 45, does not tell which jobs asked for whole nodes.
 _JSON = {(24, 5): 41, (24, 11): 42, (25, 5): 43, (25, 11): 44}

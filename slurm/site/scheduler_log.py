@@ -16,10 +16,10 @@ from typing import Any
 from ...cluster.checks import plain
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
-from ...cluster.nodes import Switch
 from ...cluster.text import hidden_in, one_line
 from ...cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
 from ...formats.hostlist import expand, one_file
+from ...formats.native.topology_wire import Laid
 from ...formats.notes import Notes
 from ...formats.reading import numbered_lines, read_document, text_of
 from ..answers.answer_text import duration_s, memory_mib
@@ -61,13 +61,14 @@ def import_events(events: str | Path, conf: Path) -> tuple[ClusterWorkload, Note
     site = read_document(conf / "slurm.conf", lambda content: parse_slurm_conf(text_of(content), notes))
     if (conf / "gres.conf").exists():
         site = read_document(conf / "gres.conf", lambda content: fit_gres(site, text_of(content), notes))
-    switches = _switches(conf / "topology.conf", site, notes)
+    laid = _topology(conf, site, notes)
     jobs = read_document(events, lambda content: _jobs(text_of(content), site, notes))
     notes.add("priorities", f"priorities go by order of submission: the first job's is {basic_priority(0)}")
     workload = ClusterWorkload(
         name=one_line(Path(events).name),
         nodes=site.nodes,
-        switches=switches,
+        switches=laid.switches,
+        network=laid.network,
         partitions=tuple(figures.partition for figures in site.partitions),
         licenses=site.licenses,
         jobs=jobs,
@@ -76,12 +77,14 @@ def import_events(events: str | Path, conf: Path) -> tuple[ClusterWorkload, Note
     return workload, notes
 
 
-def _switches(path: Path, site: SlurmConf, notes: Notes) -> tuple[Switch, ...] | None:
-    if not path.exists():
+def _topology(conf: Path, site: SlurmConf, notes: Notes) -> Laid:
+    # Slurm reads topology.conf only where there is no topology.yaml.
+    path = next((path for name in ("topology.yaml", "topology.conf") if (path := conf / name).exists()), None)
+    if path is None:
         notes.add("topology", "there is no topology.conf: the topology is linear")
-        return None
-    names = dict.fromkeys(node.name for node in site.nodes)
-    return read_document(path, lambda content: parse_topology(text_of(content), names, notes))
+        return Laid()
+    names = [node.name for node in site.nodes]
+    return read_document(path, lambda content: parse_topology(text_of(content), notes).fitted(names, notes))
 
 
 def _jobs(text: str, site: SlurmConf, notes: Notes) -> tuple[ArrivingJob, ...]:

@@ -168,7 +168,7 @@ LAUGHS = "- &a [x, x]\n" + "".join(
 )
 def test_yaml_that_means_more_than_it_holds_is_refused(text: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        parse_topology(text, ["n1"], Notes())
+        parse_topology(text, Notes())
     assert re.search(message, str(caught.value))
 
 
@@ -205,10 +205,11 @@ def test_lines_are_numbered_whatever_ends_them() -> None:
 def test_a_chain_of_switches_takes_time_by_its_length() -> None:
     rows = [f"SwitchName=s{number} Switches=s{number + 1}" for number in range(20_000)]
     began = time.process_time()
-    switches = parse_topology("\n".join([*rows, "SwitchName=s20000 Nodes=n1"]), ["n1"], Notes())
+    full = parse_topology("\n".join([*rows, "SwitchName=s20000 Nodes=n1"]), Notes())
+    switches = full.fitted(["n1"], Notes()).switches
     assert switches is not None
     assert len(switches) == 20_001
-    assert parse_topology("\n".join(rows), ["n1"], Notes()) is None
+    assert parse_topology("\n".join(rows), Notes()).fitted(["n1"], Notes()).switches is None
     assert time.process_time() - began < MOST_S
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from aucsched import Job, License, NodeState, Snapshot
+from aucsched.cluster.network import NetworkKind
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 from aucsched.slurm.live.license_gate import gates
 
@@ -20,6 +21,7 @@ TRIM = Path(__file__).parents[3] / "examples" / "trim_slurm.py"
 RELEASES = ["24.05", "24.11", "25.05", "25.11", "26.05"]
 #: JSON as each release writes it by itself, and 26.05's in the version that is asked for.
 FORMS = [*((release, "") for release in RELEASES), ("26.05", "_v44")]
+FOUR = ("n1", "n2", "n3", "n4")
 #: 26.05's JSON tells nothing of sharing: scontrol's text stands in.
 BLIND = "26.05's JSON does not tell which jobs ask for whole nodes, so all get whole nodes"
 
@@ -56,7 +58,9 @@ def test_who_gets_whole_nodes(release: str, suffix: str, form: str) -> None:
     assert jobs["2"].request.exclusive, "--exclusive"
     assert jobs["3"].unsupported == ("nodes shared only within user (--exclusive=user)",)
     assert jobs["4"].request.exclusive, "the partition gives no others"
-    assert jobs["5"].unsupported == ("nodes shared only within topo (--exclusive=topo)",)
+    assert jobs["5"].request.exclusive_topo
+    assert not jobs["5"].request.exclusive
+    assert not any(jobs[name].request.exclusive_topo for name in jobs if name != "5")
 
 
 @pytest.mark.parametrize(("release", "suffix"), FORMS)
@@ -98,25 +102,98 @@ def test_the_gate_is_seen(release: str) -> None:
     assert (gate.name, gate.held) == ("auction_head", 1000)
 
 
+@pytest.mark.parametrize("form", ["flags", "text"])
+def test_segments_spread_and_consolidated(form: str) -> None:
+    """JSON has flags from v44 on; scontrol's text has words, also beside older JSON."""
+
+    def edit(jobs: Any, _: Any) -> None:
+        for job in jobs["jobs"][:2]:
+            job |= {"segment_size": 2, "flags": ["SPREAD_SEGMENTS", "CONSOLIDATE_SEGMENTS"]}
+            if form == "text":
+                del job["segment_size"]
+                job["flags"] = []
+
+    made = edited(
+        "25.11", edit, {"OverSubscribe=OK": "SegmentSize=2 SpreadSegments=Yes ConsolidateSegments=Yes\n"}
+    )
+    request = by_id(made)["1"].request
+    assert (request.segment, request.spread_segments, request.consolidate_segments) == (2, True, True)
+
+
+PARTITIONS = (
+    "PartitionName=p Nodes=n[1-4] State=UP OverSubscribe=NO Topology={0}\n"
+    "PartitionName=whole Nodes=n[1-4] State=UP OverSubscribe=NO ExclusiveTopo=YES Topology={1}\n"
+)
+TWO = (
+    "- topology: racks\n  cluster_default: true\n  block: {blocks: [{block: b1, nodes: 'n[1-2]'}, "
+    "{block: b2, nodes: 'n[3-4]'}]}\n- topology: ring\n  ring: {rings: [{ring: r0, nodes: 'n[1-4]'}]}\n"
+    "- topology: plain\n  flat: true\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind", "reasons"),
+    [
+        ("racks", "ring", "blocks", ["partition whole is on the topology ring, which is not read"]),
+        ("racks", "plain", "blocks", []),
+        ("ring", "ring", "ring", []),
+        ("(null)", "(null)", "blocks", []),
+    ],
+)
+def test_partitions_on_topologies_of_their_own(
+    first: str, second: str, kind: str, reasons: list[str]
+) -> None:
+    """25.05: pins keep the rules of the one that is read; jobs on another with rules are Slurm's."""
+    texts = {"topology": TWO, "partitions": PARTITIONS.format(first, second)}
+    given = {name: SlurmText(name=name, content=text.encode()) for name, text in texts.items()}
+    made = import_slurm(replace(sources("25.11"), **given), gate="auction")[0]
+    assert made.network is not None
+    assert made.network.kind.value == kind
+    jobs = by_id(made)
+    assert list(jobs["4"].unsupported) == reasons
+    assert not jobs["1"].unsupported
+    assert jobs["4"].request.exclusive_topo
+    others = [note for note in made.unread if "Topology=" in note]
+    assert others == [f"partition whole: Topology={second} is not looked at"] * (first != second)
+
+
+def test_several_topologies_of_which_scontrol_shows_one() -> None:
+    """It does not say which: only the name of topology.conf's is known."""
+    given = SlurmText(name="partitions", content=PARTITIONS.format("default", "racks").encode())
+    jobs = by_id(import_slurm(replace(sources("25.11"), partitions=given), gate="auction")[0])
+    assert not jobs["1"].unsupported
+    assert jobs["4"].unsupported == ("partition whole is on the topology racks, which is not read",)
+
+
 @pytest.mark.parametrize("release", RELEASES)
 def test_what_no_member_of_a_request_says(release: str) -> None:
     jobs = by_id(read(release))
     if release >= "25.05":
-        assert jobs["7"].unsupported == ("--segment=2",)
+        assert jobs["7"].request.segment == 2
+        assert not jobs["7"].unsupported
+    told = "which jobs ask for --segment is not told, as before Slurm 25.05"
+    assert (told in read(release).unread) == (release < "25.05")
     if release >= "25.11":
         assert jobs["10"].unsupported == ("--requeue=expedite",)
         assert jobs["11"].unsupported == ("it starts again before all others (EXPEDITING)",)
 
 
-def edited(release: str, edit: Callable[[Any, Any], None]) -> Snapshot:
-    """Return what is read where jobs and nodes of a release are edited."""
+def edited(
+    release: str, edit: Callable[[Any, Any], None], detail: Mapping[str, str] | None = None
+) -> Snapshot:
+    """Return what is read where jobs and nodes of a release are edited, and words of their detail."""
     made = sources(release)
     jobs, nodes = json.loads(made.jobs.content), json.loads(made.nodes.content)
     edit(jobs, nodes)
     written = [
         SlurmText(name=name, content=json.dumps(d).encode()) for name, d in (("j", jobs), ("n", nodes))
     ]
-    return import_slurm(replace(made, jobs=written[0], nodes=written[1]), gate="auction")[0]
+    assert made.job_detail is not None
+    words = made.job_detail.content.decode()
+    for old, new in (detail or {}).items():
+        words = words.replace(old, new)
+    told = SlurmText(name="detail", content=words.encode())
+    return import_slurm(replace(made, jobs=written[0], nodes=written[1], job_detail=told), gate="auction")[0]
 
 
 def test_members_that_nobody_knows_are_noted_once() -> None:
@@ -183,8 +260,15 @@ def test_nodes_and_topology(release: str) -> None:
     assert states[2].takes_jobs == (release < "26.05")
     assert states[3].takes_jobs == (release < "25.11")
     assert not any("not known" in note for note in snapshot.notes)
-    assert snapshot.switches is None
-    assert any(" are no switches: " in note for note in snapshot.unread)
+    network = snapshot.network
+    assert network is not None
+    if release == "26.05":
+        (torus,) = network.units
+        assert (network.kind, torus.dims, torus.nodes) == (NetworkKind.TORUS3D, (2, 2, 1), FOUR)
+        return
+    assert network.kind is NetworkKind.BLOCKS
+    assert [(unit.name, unit.nodes) for unit in network.units] == [("b1", FOUR[:2]), ("b2", FOUR[2:])]
+    assert network.sizes == ((2,) if release == "24.05" else (2, 4))
 
 
 @pytest.mark.parametrize(("release", "suffix"), FORMS)

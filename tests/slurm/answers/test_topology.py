@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched import InputError, Node, Resources, Snapshot, Switch
+from aucsched.cluster.network import Network, NetworkKind, PlacementSize
 from aucsched.formats.notes import Notes
 from aucsched.slurm.answers.topology_conf import parse_topology
 
@@ -18,7 +19,18 @@ NODES = tuple(f"n{number}" for number in range(1, 7))
 
 def parse(text: str, nodes: tuple[str, ...] = NODES) -> tuple[tuple[Switch, ...] | None, tuple[str, ...]]:
     notes = Notes()
-    return parse_topology(text, nodes, notes), notes.texts()
+    return parse_topology(text, notes).fitted(nodes, notes).switches, notes.texts()
+
+
+def network(text: str, nodes: tuple[str, ...] = NODES, wanted: str = "") -> tuple[Network, tuple[str, ...]]:
+    notes = Notes()
+    made = parse_topology(text, notes, wanted).fitted(nodes, notes).network
+    assert made is not None
+    return made, notes.texts()
+
+
+def units(made: Network) -> dict[str, tuple[str, ...]]:
+    return {unit.name: unit.nodes for unit in made.units}
 
 
 def leaf(name: str, *nodes: str) -> Switch:
@@ -85,24 +97,10 @@ def test_nodes_on_no_leaf_get_one_of_their_own() -> None:
         ("No topology information available\n", "the topology names no switches: taken as linear"),
         ("SwitchName=a Nodes=x1", "no switch of the topology holds a node of the cluster: taken as linear"),
         (
-            "BlockName=b1 Nodes=n[1-3]\nBlockSizes=3",
-            "blocks are no switches: 2 lines are not read, from line 1: BlockName=b1 Nodes=n[1-3]",
+            "BlockName=b1 Nodes=x[1-3]",
+            "no block of the topology holds a node of the cluster: taken as linear",
         ),
-        (
-            "AggregatedBlock=b[1-2] BlockIndex=2 Nodes=n[1-6]\nBlockName=b1 BlockIndex=0 BlockSize=3",
-            (
-                "blocks are no switches: 2 lines are not read, from line 1: AggregatedBlock=b[1-2] "
-                "BlockIndex=2 Nodes=n[1-6]"
-            ),
-        ),
-        (
-            "RingName=r0 Nodes=n[1-6] RingSize=6",
-            ("rings are no switches: 1 lines are not read, from line 1: RingName=r0 Nodes=n[1-6] RingSize=6"),
-        ),
-        (
-            "TorusName=t0 Dims=3x2x1 Nodes=n[1-6]\n  TorusName=t0 PlacementDims=1x1x1(6) Anchors=6",
-            ("tori are no switches: 2 lines are not read, from line 1: TorusName=t0 Dims=3x2x1 Nodes=n[1-6]"),
-        ),
+        ("BlockSizes=4", "the topology names no blocks: taken as linear"),
     ],
 )
 def test_linear_where_there_is_no_tree(text: str, note: str) -> None:
@@ -199,28 +197,185 @@ def test_without_a_default_the_first_is_read() -> None:
     switches, notes = parse(YAML.replace("cluster_default: true", ""), TWELVE)
     assert switches is None
     assert notes[0] == "no topology is the cluster's default: 'racks' is read"
-    assert "topology 'racks' is block, not a tree: its nodes are taken as linear" in notes
+
+
+@pytest.mark.parametrize("default", ["flat: {alpha_step_rank: true}", "flat: true"])
+def test_a_flat_topology_is_linear(default: str) -> None:
+    switches, notes = parse(f"- {{topology: t, cluster_default: true, {default}}}\n")
+    assert (switches, notes) == (None, ())
+
+
+def test_one_topology_of_several_is_asked_for() -> None:
+    made, notes = network(YAML, TWELVE, "racks")
+    assert made.kind is NetworkKind.BLOCKS
+    assert notes == (
+        "topology 'fabric' is not read: 'racks' is that of the partitions",
+        "topology 'plain' is not read: 'racks' is that of the partitions",
+    )
+    read = parse_topology(YAML, Notes())
+    assert (read.name, read.strange) == ("fabric", {"racks"})
+
+
+B8 = tuple(f"n{number}" for number in range(1, 9))
+SHOWN = (
+    "BlockName=b1 BlockIndex=0 Nodes=n[1-4] BlockSize=4\n"
+    "BlockName=b2 BlockIndex=1 Nodes=n[5-8] BlockSize=4\n"
+    "AggregatedBlock=b[1-2] BlockIndex=2 Nodes=n[1-8] BlockSize=8\n"
+)
+BLOCKS_YAML = """\
+- topology: t
+  block:
+    block_sizes: [4, 8]
+    blocks:
+    - {block: b1, nodes: 'n[1-4]'}
+    - {block: b2, nodes: 'n[5-8]'}
+"""
+TORUS_YAML = """\
+- topology: t
+  torus3d:
+    toruses:
+    - name: t0
+      dims: {x: 2, y: 2, z: 2}
+      nodes: n[1-8]
+      placements:
+      - {dims: {x: 2, y: 1, z: 1}}
+      - dims: {x: 2, y: 2, z: 1}
+        anchor_seed: {x: 0, y: 0, z: 1}
+        anchor_spacing: {x: 1, y: 1, z: 2}
+"""
+HIDDEN = (
+    "scontrol tells no block sizes before 24.11: Slurm's default is taken, groups of 1 to 16 blocks "
+    "(give topology.conf)"
+)
 
 
 @pytest.mark.parametrize(
-    ("default", "is_unread"),
+    ("text", "sizes", "said"),
     [
-        ("block: {block_sizes: [3], blocks: [{block: b1, nodes: 'n[1-3]'}]}", True),
-        ("ring: {rings: [{ring: r0, nodes: 'n[1-6]'}]}", True),
-        ("torus3d: {toruses: [{name: t0, dims: {x: 3, y: 2, z: 1}, nodes: 'n[1-6]'}]}", True),
-        ("flat: {alpha_step_rank: true}", False),
-        ("flat: true", False),
+        (SHOWN, (4, 8), ()),
+        ("blockname=b1 NODES=n[1-4]\nBlockName=b2 Nodes=n[5-8]\nBlockSizes=4,8", (4, 8), ()),
+        ("BlockName=b1 Nodes=n[1-4] # c\nBlockName=b2 \\\n Nodes=n[5-8]\nBlockLevels=0-1", (4, 8), ()),
+        ("BlockName=b1 Nodes=n[1-4]\nBlockName=b2 Nodes=n[5-8]", (4, 8, 16, 32, 64), ()),
+        (
+            "BlockName=b1 BlockIndex=0 Nodes=n[1-4]\nBlockName=b2 BlockIndex=1 Nodes=n[5-8]",
+            (4, 8, 16, 32, 64),
+            (HIDDEN,),
+        ),
+        (BLOCKS_YAML, (4, 8), ()),
     ],
 )
-def test_a_default_that_is_no_tree_is_linear(default: str, *, is_unread: bool) -> None:
-    """A check that is strict refuses a cluster whose rules for blocks are not looked at."""
-    notes = Notes()
-    text = f"- {{topology: t, cluster_default: true, {default}}}\n"
-    assert parse_topology(text, NODES, notes) is None
-    kind = default.partition(":")[0]
-    said = f"topology 't' is {kind}, not a tree: its nodes are taken as linear"
-    assert said in notes.texts()
-    assert (said in notes.policies) == is_unread
+def test_blocks_in_every_form(text: str, sizes: tuple[int, ...], said: tuple[str, ...]) -> None:
+    made, notes = network(text, B8)
+    assert made.kind is NetworkKind.BLOCKS
+    assert units(made) == {"b1": B8[:4], "b2": B8[4:]}
+    assert (made.sizes, notes) == (sizes, said)
+    assert made.nodes == B8
+
+
+def test_blocks_of_missing_unknown_and_no_nodes() -> None:
+    """24.11 and later: a block may be empty; nodes of no block stand outside, in their order."""
+    text = (
+        "BlockName=b2 BlockIndex=1 BlockSize=4\nBlockName=b1 BlockIndex=0 Nodes=n[1-2],x1 BlockSize=4\n"
+        "BlockName=b3 BlockIndex=2 Nodes=n4 BlockSize=4\n"
+    )
+    made, notes = network(text)
+    assert units(made) == {"b1": ("n1", "n2"), "b2": (), "b3": ("n4",)}
+    assert [unit.name for unit in made.units] == ["b1", "b2", "b3"]
+    assert made.sizes == (4,)
+    assert made.nodes == ("n1", "n2", "n4", "n3", "n5", "n6")
+    assert notes == (
+        "block b1: nodes not of the cluster are dropped: 1, the first x1",
+        "nodes in no block: 3 (n3,n5,n6)",
+    )
+    base, _ = network("BlockName=b1 Nodes=n[1-2],x[1-2]\nBlockName=b2 Nodes=n[3-6]")
+    assert base.sizes[0] == 4, "the first block as written"
+
+
+def test_rings() -> None:
+    made, notes = network("RingName=r0 Nodes=n[1-4] RingSize=4\nRingName=r1 Nodes=n6,n5 RingSize=2\n")
+    assert made.kind is NetworkKind.RING
+    assert units(made) == {"r0": NODES[:4], "r1": ("n6", "n5")}
+    text = "- topology: t\n  ring: {rings: [{ring: r0, nodes: 'n[1-4]'}, {ring: r1, nodes: 'n6,n5'}]}\n"
+    assert network(text) == (made, notes)
+
+
+def test_a_three_dimensional_torus() -> None:
+    made, notes = network(TORUS_YAML, B8)
+    (unit,) = made.units
+    assert (made.kind, unit.dims, unit.nodes, notes) == (NetworkKind.TORUS3D, (2, 2, 2), B8, ())
+    assert unit.placements == (
+        PlacementSize(dims=(2, 1, 1)),
+        PlacementSize(dims=(2, 2, 1), anchor_seed=(0, 0, 1), anchor_spacing=(1, 1, 2)),
+    )
+    regions = (
+        "regions: [{anchor: {x: 0, y: 0, z: 0}, dims: {x: 2, y: 2, z: 1}, nodes: 'n[1-4]'}, "
+        "{anchor: {x: 0, y: 0, z: 1}, dims: {x: 2, y: 2, z: 1}, nodes: 'n[5-8]'}]"
+    )
+    assert network(TORUS_YAML.replace("nodes: n[1-8]", regions), B8)[0] == made
+    shown = "TorusName=t0 Dims=2x2x2 Nodes=n[1-8]\n  TorusName=t0 PlacementDims=2x1x1(2) Anchors=4\n"
+    told, said = network(shown, B8)
+    assert told.units[0].placements == (PlacementSize(dims=(2, 1, 1)),)
+    assert said == (
+        (
+            "torus t0: anchors of 2x1x1(2) are taken as Slurm's default: scontrol does not tell them "
+            "(give topology.yaml)"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("BlockName=b1 Nodes=n[1-4", "line 1: 'BlockName=b1 Nodes=n[1-4' is cut off: unset SLURM_TOPO_LEN"),
+        (
+            "BlockName=b1 Nodes=n[1-4] BlockSize=4\nBlockName=b2 Nodes=n5",
+            "line 2: BlockSize= is missing, so the line is cut off: unset SLURM_TOPO_LEN",
+        ),
+        ("BlockName=b1 Nodes=n1\nBlockName=b1 Nodes=n2", "line 2: block 'b1' stands at line 1 already"),
+        ("BlockName=b1 Nodes=n1\nBlockName=b2 Nodes=n1", "line 2: node 'n1' stands at line 1 already"),
+        ("BlockName=b1 Nodes=n1\nBlockSizes=4,x", "line 2 blocksizes: 'x' is no number from 1 on"),
+        ("BlockName=b1 Nodes=n1\nBlockSizes=8,4", "line 2: 4 is not 8 times a power of two up to 2^15"),
+        ("BlockName=b1 Nodes=n1\nBlockSizes=4,6", "line 2: 6 is not 4 times a power of two up to 2^15"),
+        ("BlockName=b1 Nodes=n1\nBlockLevels=0-x", "line 2 blocklevels: 'x' is no number from 0 on"),
+        (
+            "SwitchName=s Nodes=n1\nBlockName=b1 Nodes=n1",
+            "switches at line 1 and blocks at line 2 are two topologies",
+        ),
+        ("RingName=r0 Nodes=n[1-3] RingSize=4", "line 1 ringsize: 4 is not the 3 nodes of the ring"),
+        (
+            "RingName=r0 Nodes=n[1-3],x1",
+            "line 1: ring r0: node 'x1' is not of the cluster, so places are not known",
+        ),
+        ("TorusName=t0 Dims=2x2 Nodes=n[1-4]", "line 1 dims: '2x2' is not 4x4x2"),
+        ("TorusName=t0 Dims=2x2x2 Nodes=n[1-4]", "line 1: 2x2x2 has 8 places, for 4 nodes"),
+        (
+            "TorusName=t Dims=2x2x1 Nodes=n[1-4]\nTorusName=t PlacementDims=2x1x1(2) Anchors=3",
+            "line 2 anchors: scontrol does not tell which anchors these are: give topology.yaml",
+        ),
+        ("TorusName=t PlacementDims=2x1x1(2) Anchors=3", "line 1: the torus has no Dims= before"),
+        (
+            "- topology: t\n  block: {block_sizes: [4, 6], blocks: [{block: b, nodes: n1}]}\n",
+            "[0].block.block_sizes: 6 is not 4 times a power of two up to 2^15",
+        ),
+        (
+            "- topology: t\n  block: {block_sizes: [a], blocks: []}\n",
+            "[0].block.block_sizes[0]: 'a' is no number from 1 on",
+        ),
+        (
+            "- topology: t\n  block: {blocks: [{nodes: n1}]}\n",
+            "[0].block.blocks[0]: the member 'block' is missing or no name",
+        ),
+        (
+            "- topology: t\n  torus3d: {toruses: [{name: t0, dims: {x: 2, y: 1}, nodes: 'n[1-2]'}]}\n",
+            "[0].torus3d.toruses[0].dims.z: 'None' is no number from 1 on",
+        ),
+        ("- topology: t\n  flat: true\n- topology: t\n  flat: true\n", "[1]: topology 't' stands twice"),
+    ],
+)
+def test_bad_units_are_named(text: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        network(text)
+    assert str(caught.value) == message
 
 
 def test_names_of_digits_and_unknown_members() -> None:
