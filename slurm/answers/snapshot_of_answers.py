@@ -103,7 +103,8 @@ def import_slurm(
     figures = _read(sources.nodes, lambda text: read_nodes(_document(text, "nodes", known), notes))
     nodes = _by_name(figures, sources.nodes.name)
     config = _read_or(sources.config, lambda text: read_config(text_of(text), notes), ClusterConfig())
-    partitions = _read_or(sources.partitions, lambda text: read_partitions(text, nodes, notes), ())
+    none: tuple[PartitionFigures, ...] = ()
+    partitions = _read_or(sources.partitions, lambda text: read_partitions(text, nodes, notes), none)
     cluster = _Cluster(
         nodes=nodes,
         topology=_topology(sources.topology, nodes, partitions, notes),

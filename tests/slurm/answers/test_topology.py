@@ -213,7 +213,8 @@ def test_one_topology_of_several_is_asked_for() -> None:
         "topology 'plain' is not read: 'racks' is that of the partitions",
     )
     read = parse_topology(YAML, Notes())
-    assert (read.name, read.strange) == ("fabric", {"racks"})
+    assert read.name == "fabric"
+    assert read.strange == {"racks"}
 
 
 B8 = tuple(f"n{number}" for number in range(1, 9))
