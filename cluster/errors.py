@@ -12,6 +12,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 from .text import one_line
 
 #: A path or a message is cut to about this many characters when it is printed: an error is one line.
@@ -57,6 +61,38 @@ class InputError(AucschedError):
 
     def __str__(self) -> str:
         return one_line(": ".join(_cut(part) for part in (self.file, self.path, self.message) if part))
+
+
+@contextmanager
+def errors_in(file: str | Path) -> Iterator[None]:
+    """Name a file, ``-`` standard input, in the InputErrors raised inside that name none."""
+    try:
+        yield
+    except InputError as error:
+        raise error.in_file(shown_name(file)) from error
+
+
+@contextmanager
+def errors_below(prefix: str) -> Iterator[None]:
+    """Put the paths of the InputErrors raised inside below ``prefix``."""
+    try:
+        yield
+    except InputError as error:
+        raise error.under(prefix) from error
+
+
+@contextmanager
+def system_errors(file: str | Path) -> Iterator[None]:
+    """Let what the system says of a file inside be an InputError that names it."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(error.strerror or str(error), file=shown_name(file)) from error
+
+
+def shown_name(path: str | Path) -> str:
+    """Return the name that messages call a file by."""
+    return "standard input" if str(path) == "-" else str(path)
 
 
 def _cut(part: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ..cluster.errors import errors_in
 from .auction_options import auction_options, output_options, snapshot_argument, top_option
 from .built_options import SectionCommand
 from .outputs import file_name, html_option
@@ -43,7 +44,6 @@ def compare(
     from ..auction.explain.comparison import compare as compared
     from ..auction.explain.comparison import first_fit_by_priority
     from ..auction.step import run_step
-    from ..cluster.errors import InputError
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import write_text
     from ..reports.schedule_text import render_comparison
@@ -51,10 +51,8 @@ def compare(
 
     checked = step_options(options)
     loaded = load_snapshot(snapshot)
-    try:
+    with errors_in(snapshot):
         result = run_step(loaded, checked)
-    except InputError as error:
-        raise error.in_file(snapshot) from error
     found = compared(
         loaded, result, first_fit_by_priority(loaded, checked.window, checked.reservations), within_s
     )

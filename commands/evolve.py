@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..cluster.errors import errors_in
 from ..cluster.option_fields import taken_from
 from .auction_options import output_options, snapshot_argument
 from .evolving_options import (
@@ -52,7 +53,7 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
     by shrinking malleable ones, where no limit on the delay of queued jobs is broken.
     """
     from ..auction.options import StepOptions
-    from ..cluster.errors import InputError, OptionError
+    from ..cluster.errors import OptionError
     from ..cluster.promises import PLAN
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import save_snapshot, write_text
@@ -77,7 +78,7 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
         raise OptionError("--serve-by auction takes from idle nodes only: no preemptible or malleable jobs")
     accounts, snapshot_out = options["accounts"], options["snapshot_out"]
     kept = None if accounts is None else load_accounts(accounts)
-    try:
+    with errors_in(snapshot):
         found = evolved(
             loaded,
             asked,
@@ -86,8 +87,6 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
             depths=Depths(reservation=depth, delay=asked_depths.reservation_delay_depth),
             auction=StepOptions(promise=PLAN, reserve=depth) if serve_by == "auction" else None,
         )
-    except InputError as error:
-        raise error.in_file(snapshot) from error
     note_if_any(remark)
     if accounts is not None:
         # Before anybody hears of a grant: what it costs others must not be forgotten.

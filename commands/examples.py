@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ..cluster.errors import InputError, OptionError
+from ..cluster.errors import OptionError, system_errors
 from .bundled import bundled
 from .instances import KINDS, snapshot_bytes
 from .outputs import OUTPUT
@@ -106,9 +106,7 @@ def _copy(name: str, target: Path) -> bool:
 
     if target.exists():
         return False
-    try:
+    with system_errors(target.parent):
         target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(error.strerror or str(error), file=str(target.parent)) from error
     write_bytes(target, bundled(name).read_bytes())
     return True

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..cluster.errors import errors_in
 from .auction_options import auction_options, output_options, snapshot_argument
 from .built_options import SectionCommand
 from .outputs import file_name, html_option
@@ -61,7 +62,7 @@ def explain(
     jobs and nodes that keep the job from starting and the smallest change of its request that would start
     it. It gives the latest start if running jobs end as estimated. Prices are in units of priority.
     """
-    from ..cluster.errors import InputError, OptionError
+    from ..cluster.errors import OptionError
     from ..formats.native.read import load_snapshot
     from ..formats.native.read_schedule import load_schedule
     from ..formats.native.write import write_text
@@ -76,10 +77,8 @@ def explain(
         raise OptionError("--award - and SNAPSHOT would both read standard input")
     loaded = load_snapshot(snapshot)
     made = None if award is None else load_schedule(award)
-    try:
+    with errors_in(snapshot if award is None else f"{snapshot}, {award}"):
         found, render = _prices(loaded, checked) if job is None else _job(loaded, job, checked, made)
-    except InputError as error:
-        raise error.in_file(snapshot if award is None else f"{snapshot}, {award}") from error
     starts = _starts(loaded, job, history) if is_forecast else None
     if html is not None:
         write_text(html, _page(found, file_name(snapshot), starts))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cluster.errors import InputError, OptionError
+from ..cluster.errors import InputError, OptionError, errors_in
 from .auction_options import output_options, print_table, write_json, write_rich
-from .outputs import file_name, html_option, progress_over, shown
+from .outputs import file_name, html_option, progress_over
 from .workload_logs import machine_options, read_machine
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def gain(history: str | None, html: Path | None, form: str, output: str, **optio
 
     workload = _read_history(history, options)
     window, interval_s = _read_backfill(options["conf"], is_live=history == _SLURM)
-    try:
+    with errors_in(options["sacct"] or history or _SLURM):
         made = compare(
             workload,
             ("aucsched3", *options["policies"]),
@@ -60,8 +60,6 @@ def gain(history: str | None, html: Path | None, form: str, output: str, **optio
             backfill_interval_s=interval_s,
             progress=lambda policy: progress_over(len(workload.jobs), policy),
         )
-    except InputError as error:
-        raise error.in_file(shown(options["sacct"] or history or _SLURM)) from error
     if html is not None:
         from ..reports.run_pages import gain_page
 
@@ -110,11 +108,9 @@ def _from_sacct(
     from ..formats.delimited import read_table
     from ..simulation.workloads.from_table import workload_of_sacct
 
-    try:
+    with errors_in(source):
         table = read_table(content, "|")
         return workload_of_sacct(file_name(source), table, empty, since=since, until=until)[0]
-    except InputError as error:
-        raise error.in_file(shown(source)) from error
 
 
 def ask_sacct(since: float, until: float | None) -> bytes:
@@ -135,10 +131,8 @@ def _live_nodes() -> ClusterWorkload:
 
     notes = Notes()
     answer = first_answer(EACH_NODE)
-    try:
+    with errors_in(answer.name):
         nodes = empty_nodes(answer.content, notes)
-    except InputError as error:
-        raise error.in_file(answer.name) from error
     return ClusterWorkload(name="", nodes=nodes, notes=notes.texts())
 
 

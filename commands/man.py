@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from ..cluster.errors import system_errors
+
 #: A page's width where help is laid out (characters).
 _WIDTH = 78
 
@@ -16,14 +18,11 @@ _WIDTH = 78
 @click.pass_context
 def man(context: click.Context, folder: Path) -> None:
     """Write a man page of each command into FOLDER: man FOLDER/aucsched-schedule.1 reads one."""
-    from ..cluster.errors import InputError
     from ..cluster.text import plural
     from ..formats.native.write import write_text
 
-    try:
+    with system_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(error.strerror or str(error), file=str(folder)) from error
     found = man_pages(context.find_root().command)
     for name, text in found.items():
         write_text(folder / name, text)

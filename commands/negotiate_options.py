@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from ..cluster.errors import InputError, OptionError
+from ..cluster.errors import InputError, OptionError, errors_in
 from ..cluster.option_fields import Option, options_in
 from ..cluster.option_table import NEGOTIATE, read_by
 from ..simulation.negotiated.negotiation_options import (
@@ -166,10 +166,8 @@ def play_from(workload: str, options: dict[str, Any]) -> Play:
         raise OptionError("--order needs --malleable with a workload file")
     from ..formats.native.workload_file import load_workload
 
-    try:
+    with errors_in(workload):
         play = play_of(load_workload(workload), mix, nodes=options["nodes"], order=options["order"] or 0)
-    except InputError as error:
-        raise error.in_file(shown(workload)) from error
     play = play if play.name else replace(play, name=shown(workload))
     if options["urgent"] is not None and not any(arrival.urgent for arrival in play.arrivals):
         raise OptionError("--urgent: no job of the workload has the qos urgent")

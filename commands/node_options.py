@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cluster.errors import InputError, OptionError
+from ..cluster.errors import InputError, OptionError, errors_in
 from ..cluster.option_fields import flag_of, options_in
 from ..cluster.option_table import SIMULATE, ValueOptions
 from ..simulation.simulate_options import NODE_ONLY_POLICIES, PROMISED, NodeKeywords
@@ -143,8 +143,6 @@ def with_failures(chosen: NodeOptions, workload: ClusterWorkload, path: str | No
     from ..formats.native.workload_file import load_failures
 
     outages = load_failures(path)
-    try:
+    with errors_in(path):
         outages_by_node(outages, {node.name: node.state.takes_jobs for node in workload.nodes})
-    except InputError as error:
-        raise error.in_file(shown(path)) from error
     return chosen.with_failures(outages)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..cluster.errors import InputError
+from ..cluster.errors import errors_in
 from ..cluster.text import one_line
 
 if TYPE_CHECKING:
@@ -54,10 +54,8 @@ def read_jobs(path: str, log: SwfLog, processors: int | None, queue_weights: str
     from ..simulation.logs.policies import weights_by_queue
 
     weights = weights_by_queue(queue_weights) if queue_weights is not None else None
-    try:
+    with errors_in(path):
         jobs = workload_from_swf(log, processors=processors, queue_weights=weights)
-    except InputError as error:
-        raise error.in_file(shown(path)) from error
     if any(jobs.dropped.values()):
         say(f"aucsched: {shown(path)}: {describe_dropped(jobs.dropped, jobs.rows)}")
     return jobs

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cluster.errors import InputError, OptionError
+from ..cluster.errors import InputError, OptionError, system_errors
 from ..cluster.option_fields import Option, options_in, taken_from
 from ..simulation.negotiated.negotiation_options import NegotiationOptions
 from .built_options import click_option, in_section
@@ -189,12 +189,9 @@ def secret_in(path: Path | None) -> bytes | None:
     """Return the secret in a file, without the end of its line; tell when others may read or change it."""
     if path is None:
         return None
-    try:
-        with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            secret = file.read(_SECRET_BYTES + 1).rstrip(b"\r\n")
-    except OSError as error:
-        raise InputError(error.strerror or str(error), file=str(path)) from error
+    with system_errors(path), path.open("rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        secret = file.read(_SECRET_BYTES + 1).rstrip(b"\r\n")
     if len(secret) > _SECRET_BYTES:
         raise InputError(f"a secret of more than {_SECRET_BYTES} bytes", file=str(path))
     if not secret:
@@ -214,10 +211,8 @@ def journal_in(identity: Identity, settings: str, options: dict[str, Any]) -> It
     if folder is None:
         yield None
         return
-    try:
+    with system_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(error.strerror or str(error), file=str(folder)) from error
     begun_with = {"party": identity.party, **identity.terms, "settings": settings}
     path = folder / f"{identity.party}.journal"
     journal = PartyJournal(path, begun_with, checkpoint_entries=taken_from(LinkOptions, options).checkpoint)

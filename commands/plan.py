@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ..cluster.errors import errors_in
 from .auction_options import output_options, snapshot_argument, top_option
 from .outputs import OUTPUT, note, progress_over
 
@@ -32,7 +33,6 @@ def plan(snapshot: str, jobs: int, gantt: Path | None, form: str, output: str, t
     licences and the jobs planned before it allow. To replan after a change, plan a new snapshot.
     """
     from ..auction.planning.plan import make_plan
-    from ..cluster.errors import InputError
     from ..formats.drawing import check_drawing
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import write_text
@@ -42,13 +42,11 @@ def plan(snapshot: str, jobs: int, gantt: Path | None, form: str, output: str, t
 
     check_drawing("--gantt", gantt)
     loaded = load_snapshot(snapshot)
-    try:
+    with errors_in(snapshot):
         if len(loaded.jobs) > jobs:
             note(f"the first {jobs} of {len(loaded.jobs)} jobs are planned: --jobs plans more")
         with progress_over(min(len(loaded.jobs), jobs)) as progress:
             found = make_plan(loaded, jobs=jobs, progress=progress)
-    except InputError as error:
-        raise error.in_file(snapshot) from error
     if gantt is not None:
         draw_plan(loaded, found, gantt)
     if form == "json":

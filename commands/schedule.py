@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..cluster.errors import errors_in
 from ..cluster.option_fields import options_in
 from ..cluster.option_table import OPTIONS_BY_NAME, SCHEDULE, StepRecord
 from .auction_options import auction_options, snapshot_argument, text_output_option, top_option
@@ -82,7 +83,6 @@ def schedule(
     """Run one auction over SNAPSHOT (a file, or - for standard input) and print who starts where."""
     entered = perf_counter()
     from ..auction.step import run_step
-    from ..cluster.errors import InputError
     from ..cluster.schedule import Reason
     from ..formats.drawing import check_drawing
     from ..formats.native.read import load_snapshot
@@ -98,10 +98,8 @@ def schedule(
     is_whole = snapshot != "-" and checked.time_limit_s is not None
     checked = replace(checked, began=(began or entered) if is_whole else None)
     loaded = with_topology(load_snapshot(snapshot), topology)
-    try:
+    with errors_in(snapshot):
         result = run_step(loaded, checked, window)
-    except InputError as error:
-        raise error.in_file(snapshot) from error
     for refusal in result.pending:
         if refusal.reason is Reason.SET_ASIDE:
             note(f"job {refusal.job} was set aside: {refusal.detail}")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ..cluster.errors import errors_in
 from .auction_options import output_options
 
 
@@ -26,21 +27,17 @@ def topology(topology: str, plot: Path | None, form: str, output: str) -> None:
     nodes of each).
     """
     from ..auction.explain.network_levels import network_document, network_report, render_network
-    from ..cluster.errors import InputError
     from ..formats.drawing import check_drawing
     from ..formats.notes import Notes
-    from ..formats.reading import shown_name
     from ..slurm.answers.topology_any import load_topology
     from .auction_options import write_json, write_rich
     from .snapshot import tell
 
     check_drawing("--plot", plot)
     notes = Notes()
-    try:
+    with errors_in(topology):
         named = load_topology(topology, None, notes)
         report = network_report(named.names, named.laid.switches, named.laid.network)
-    except InputError as error:
-        raise error.in_file(shown_name(topology)) from error
     tell(notes.summary())
     if plot is not None:
         from ..reports.network_text import draw_network

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from ..cluster.errors import InputError
+from ..cluster.errors import errors_in
 from ..cluster.option_fields import Option
 from ..cluster.text import plural
 from .built_options import record_options
@@ -44,15 +44,12 @@ def with_topology(read: T, source: str | None) -> T:
     if source is None:
         return read
     from ..formats.notes import Notes
-    from ..formats.reading import shown_name
     from ..slurm.answers.topology_any import laid_on
     from .snapshot import tell
 
     notes = Notes()
-    try:
+    with errors_in(source):
         made = laid_on(read, source, notes)
-    except InputError as error:
-        raise error.in_file(shown_name(source)) from error
     tell(notes.summary())
     return made
 

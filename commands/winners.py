@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..cluster.errors import errors_in
 from ..cluster.option_table import WINNERS, read_by
 from .auction_options import output_options
 from .built_options import click_option, in_order
@@ -37,7 +38,7 @@ def winners(
     input. Formats: docs/winners.md.
     """
     entered = perf_counter()
-    from ..cluster.errors import InputError, OptionError
+    from ..cluster.errors import OptionError
     from ..formats.auctions.auction_file import load_auction
     from ..models.winners.determine import check_options, winners_of
     from ..models.winners.instance import EXPORTS, export_lot, read_lot
@@ -50,12 +51,10 @@ def winners(
     # How long another program writes is not the command's time.
     began = None if file == "-" else entered if began is None else began
     auction = load_auction(file, rounded=rounded)
-    try:
+    with errors_in(file):
         lot = read_lot(auction.bids, auction.capacities, auction.groups)
         _note_slow_reading(began, options)
         found = winners_of(lot, second=auction.second or None, began=began, **options)
-    except InputError as error:
-        raise error.in_file("standard input" if file == "-" else file) from error
     if export:
         export_lot(lot, tuple(f"bid{number}" for number in auction.numbers), export)
     if form == "json":

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..cluster.errors import InputError, OptionError
+from ..cluster.errors import OptionError, errors_in
 from .groups import HelpGroup
 from .outputs import (
     OUTPUT,
@@ -69,10 +69,8 @@ def _described_workload(
     for option, value in (("--processors", processors), ("--plot", plot)):
         if value is not None:
             raise OptionError(f"{option} is for logs: {shown(name)} is a workload, which has its machine")
-    try:
+    with errors_in(name):
         figures = describe_cluster(parse_workload(content))
-    except InputError as error:
-        raise error.in_file(shown(name)) from error
     return figures, cluster_text(figures, shown(name))
 
 
@@ -85,10 +83,8 @@ def _described_log(
     from ..simulation.workloads.describe import describe as figures_of
     from ..simulation.workloads.describe import description_text
 
-    try:
+    with errors_in(name):
         log = parse_swf(content)
-    except InputError as error:
-        raise error.in_file(shown(name)) from error
     jobs = read_jobs(name, log, processors, None)
     if plot is not None:
         draw_workload(jobs, log, plot)

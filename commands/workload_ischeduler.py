@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cluster.errors import InputError, OptionError
+from ..cluster.errors import InputError, OptionError, errors_in
 from .outputs import output_option, read_log, shown
 
 if TYPE_CHECKING:
@@ -95,8 +95,6 @@ def fit_log(log: str, output: Path) -> None:
     rows = read_log(log)
     source = rows.header("Computer")
     name = shown(log) if source is None else f"{one_line(source)} ({shown(log)})"
-    try:
+    with errors_in(log):
         model = fit(rows, name)
-    except InputError as error:
-        raise error.in_file(shown(log)) from error
     write_text(output, to_json(model.to_document()))

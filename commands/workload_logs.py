@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..cluster.errors import OptionError
+from ..cluster.errors import OptionError, errors_in
 from .outputs import output_option, shown, workload_argument
 
 if TYPE_CHECKING:
@@ -167,14 +167,11 @@ def _pairs(columns: tuple[str, ...]) -> dict[str, str]:
 
 def _write(source: str, output: Path, make: Callable[[str], tuple[ClusterWorkload, Notes]]) -> None:
     """Write the workload and say what it does not hold; errors name the file."""
-    from ..cluster.errors import InputError
     from ..cluster.text import one_line
     from ..formats.native.workload_file import save_workload
     from .snapshot import tell
 
-    try:
+    with errors_in(source):
         made, notes = make(one_line(Path(source).name))
-    except InputError as error:
-        raise error.in_file(shown(source)) from error
     save_workload(made, output)
     tell(notes.summary())

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ..cluster.errors import InputError
+from ..cluster.errors import InputError, errors_in, system_errors
 from .reading import bounded
 
 _TORN_HEAD = re.compile(rb"[0-9a-f]{0,8}|[0-9a-f]{8} (\{.*)?")
@@ -80,12 +80,10 @@ class CheckedLines:
         if not lines:
             return
         self.size += len(lines)
-        try:
+        with system_errors(self.path):
             while lines:
                 lines = lines[os.write(self._handle, lines) :]
             os.fsync(self._handle)
-        except OSError as error:
-            raise self.error(error.strerror or str(error)) from error
 
     def begin_again(self, texts: Iterable[bytes], is_sound: Callable[[Path], bool] = lambda _: True) -> bool:
         """Let the file hold these texts instead; when this returns they are on the disk.
@@ -120,12 +118,10 @@ class CheckedLines:
 
     def _opened(self) -> int:
         """Open the file; a device or a FIFO is refused before opening it does anything to it."""
-        try:
+        with system_errors(self.path):
             with suppress(FileNotFoundError):
                 self._check_regular(os.stat(self.path).st_mode)  # noqa: PTH116 - beside the other calls of os
             return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
-        except OSError as error:
-            raise self.error(error.strerror or str(error)) from error
 
     def _check_regular(self, mode: int) -> None:
         if not stat.S_ISREG(mode):
@@ -149,11 +145,8 @@ class CheckedLines:
 
     def _read(self) -> list[bytes]:
         """Return the texts, and cut off a line that was not finished."""
-        with os.fdopen(os.dup(self._handle), "rb") as file:
-            try:
-                content = bounded(file)
-            except InputError as error:
-                raise error.in_file(str(self.path)) from error
+        with os.fdopen(os.dup(self._handle), "rb") as file, errors_in(self.path):
+            content = bounded(file)
         whole = content.rfind(b"\n") + 1
         if not whole and not _TORN_HEAD.fullmatch(content):
             raise self.error(f"it is not a {self._kind}")

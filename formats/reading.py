@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from ..cluster.errors import InputError, OptionError
+from ..cluster.errors import InputError, OptionError, errors_in, system_errors
 from .hostlist import one_file
 
 T = TypeVar("T")
@@ -45,16 +45,8 @@ def read_document(path: str | Path, parse: Callable[[bytes], T]) -> T:
     Raises:
         InputError: the file cannot be read or is too large, or ``parse`` refuses it; names the file.
     """
-    try:
-        with one_file():
-            return parse(unpacked(read_bytes(path)))
-    except InputError as error:
-        raise error.in_file(shown_name(path)) from error
-
-
-def shown_name(path: str | Path) -> str:
-    """Return the name that messages call a file by."""
-    return "standard input" if str(path) == "-" else str(path)
+    with errors_in(path), one_file():
+        return parse(unpacked(read_bytes(path)))
 
 
 def read_bytes(path: str | Path, most: int | None = None) -> bytes:
@@ -67,15 +59,11 @@ def read_bytes(path: str | Path, most: int | None = None) -> bytes:
     Raises:
         InputError: the file cannot be read or holds more; names the file.
     """
-    try:
+    with errors_in(path), system_errors(path):
         if str(path) == "-":
             return bounded(sys.stdin.buffer, most)
         with Path(path).open("rb") as file:
             return bounded(file, most)
-    except OSError as error:
-        raise InputError(error.strerror or str(error), file=shown_name(path)) from error
-    except InputError as error:
-        raise error.in_file(shown_name(path)) from error
 
 
 class _Readable(Protocol):

@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 
 from ..cluster.checks import LARGEST_COUNT, named
-from ..cluster.errors import InputError
+from ..cluster.errors import InputError, errors_in
 from .sqlite_file import SqliteTable
 
 _RUNS = SqliteTable(
@@ -36,10 +36,8 @@ def load_history(path: Path) -> dict[str, dict[int, tuple[int, float]]]:
     """
     known: dict[str, dict[int, tuple[int, float]]] = {}
     for name, nodes, count, mean in _RUNS.read(path, _QUERY):
-        try:
+        with errors_in(path):
             _check(name, nodes, mean)
-        except InputError as error:
-            raise error.in_file(str(path)) from error
         known.setdefault(name, {})[nodes] = (count, mean)
     return known
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..cluster.errors import InputError
+from ..cluster.errors import InputError, errors_in
 from .reading import check_size
 
 #: A file of another program is not written to.
@@ -103,11 +103,10 @@ class SqliteTable:
 def _refused(path: Path, what: str) -> Iterator[None]:
     """Make of whatever SQLite and the system say one line that names the file."""
     try:
-        yield
+        with errors_in(path):
+            yield
     except (sqlite3.Error, OSError) as error:
         raise InputError(f"{what}: {' '.join(str(error).split())[:200]}", file=str(path)) from error
-    except InputError as error:
-        raise error.in_file(str(path)) from error
 
 
 def _opened(path: Path, mode: str) -> sqlite3.Connection:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from .. import __version__
-from ..cluster.errors import InputError, OptionError
+from ..cluster.errors import OptionError, errors_in
 from ..cluster.text import one_line
 from ..formats import file_kinds
 from ..formats.native.cluster_file import FORMATS
@@ -97,10 +97,8 @@ def read_subject(path: str) -> Subject:
         InputError: it cannot be read.
     """
     content = read_bytes(path)
-    try:
+    with errors_in(path):
         kind = _kind_of(unpacked(content))
-    except InputError as error:
-        raise error.in_file(path) from error
     return Subject(name=one_line(Path(path).name), kind=kind, content=content)
 
 
@@ -136,10 +134,8 @@ def make_plan(
         InputError: the file cannot be read or is none of the kinds.
         OptionError: a value cannot be used, or options cannot go together.
     """
-    try:
+    with errors_in(path):
         return plan_over(read_subject(path), axes, repeat=repeat, seed=seed)
-    except InputError as error:
-        raise error.in_file("standard input" if path == "-" else path) from error
 
 
 def plan_over(

@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ...cluster.errors import InputError
+from ...cluster.errors import InputError, errors_below
 from ...cluster.nodes import Resources
 from ...cluster.snapshot import Snapshot, held_resources
 from ...cluster.workload import ClusterWorkload
 from ..file_kinds import SNAPSHOT, WORKLOAD, instead
 from ..jsontext import decode
-from .file_objects import FileForm, below
+from .file_objects import FileForm
 from .node_entries import NodeWire, build_nodes, written_nodes
 from .topology_wire import TopologyWire, build_topology, written_topology
 
@@ -60,7 +60,7 @@ def decoded(text: bytes, form: FileForm[T], kind: str) -> Any:
 def built(document: Any, form: FileForm[T]) -> T:
     """Return the checked snapshot or workload that decoded members describe."""
     first = form.part(document, "running")
-    with below("running"):
+    with errors_below("running"):
         held = held_resources(first.get("running", ()))
     nodes = build_nodes(document.nodes, held)
     laid = build_topology(document.topology, [node.name for node in nodes])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from functools import cache
 from itertools import groupby
@@ -13,7 +12,7 @@ from typing import Annotated, Any, Generic, TypeVar, cast
 
 import msgspec
 
-from ...cluster.errors import InputError
+from ...cluster.errors import InputError, errors_below
 from ...cluster.jobs import Job, Request, RunningJob
 from ...cluster.limits import Limit
 from ...cluster.nodes import Resources
@@ -27,15 +26,6 @@ T = TypeVar("T")
 
 class FileObject(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """What every object of a file has in common: an unknown member is an error."""
-
-
-@contextmanager
-def below(prefix: str) -> Iterator[None]:
-    """Put an InputError's path below ``prefix``."""
-    try:
-        yield
-    except InputError as error:
-        raise error.under(prefix) from error
 
 
 def each(entries: Iterable[Any], member: str, build: Callable[[Any], T]) -> tuple[T, ...]:
@@ -65,7 +55,7 @@ def _(kind: EntryMap) -> Form:
     def read(entries: Mapping[str, Any], path: str) -> dict[str, Any]:
         built: dict[str, Any] = {}
         for name, entry in entries.items():
-            with below(f"{path}.{name}"):
+            with errors_below(f"{path}.{name}"):
                 built[name] = form.build(entry)
         return built
 
@@ -81,7 +71,7 @@ def _(kind: Embedded) -> Form:
     form = file_form(kind.of)
 
     def read(entry: Any, path: str) -> Any:
-        with below(path):
+        with errors_below(path):
             return form.build(entry)
 
     return Form(form.struct, read=read, write=form.document, is_optional=True)
@@ -95,7 +85,7 @@ def _(kind: HostMap) -> Form:
         built: dict[str, Any] = {}
         for hosts, entry in entries.items():
             place = f"{path}.{hosts}"
-            with below(place):
+            with errors_below(place):
                 value = form.build(entry)
             names = expand(hosts, path)
             charge(len(names) * len(value.gres), place)

@@ -11,12 +11,12 @@ from typing import Annotated
 import msgspec
 
 from ...cluster.checks import LARGEST_COUNT
-from ...cluster.errors import InputError
+from ...cluster.errors import InputError, errors_below
 from ...cluster.nodes import Node, NodeState, Resources
 from ...cluster.snapshot import check_free, free_resources
 from ...cluster.value_types import Choice
 from ..hostlist import charge, expand, fold
-from .file_objects import FileObject, below
+from .file_objects import FileObject
 from .forms import HOSTLIST
 
 #: JSON types with what their schemas say of them; decoding looks at the type only.
@@ -46,7 +46,7 @@ def build_nodes(entries: list[NodeWire], held: Mapping[str, Resources]) -> tuple
     nodes: dict[str, Node] = {}
     entry_of: dict[str, int] = {}
     for index, entry in enumerate(entries):
-        with below(f"nodes[{index}]"):
+        with errors_below(f"nodes[{index}]"):
             kind = _kind(entry)
             names = expand(entry.name, "name")
             charge(len(names) * len(entry.gres), "name")

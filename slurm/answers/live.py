@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 
-from ...cluster.errors import InputError, OptionError
+from ...cluster.errors import InputError, OptionError, shown_name
 from ...formats.notes import Notes
-from ...formats.reading import read_document, shown_name
+from ...formats.reading import read_document
 from .snapshot_of_answers import SlurmSources, SlurmText
 from .topology_any import is_sizes
 from .versions import SlurmRelease, json_option, parse_release

@@ -18,7 +18,7 @@ from functools import partial
 from itertools import groupby
 from urllib.parse import parse_qsl, quote, urlencode
 
-from ...cluster.errors import InputError
+from ...cluster.errors import errors_in
 from ...formats.hostlist import expand
 from ..answers.answer_record import Known, Record
 from ..answers.license_lists import asks_for
@@ -220,14 +220,12 @@ def read_queue(
         InputError: the answer is none of squeue's, or a member is of an unknown shape.
     """
     found: dict[str, LiveJob] = {}
-    try:
+    with errors_in(name):
         document = (Known() if known is None else known).document(content, "jobs")
         document.require("jobs")
         for record in document.children("jobs"):
             for one in _tasks(record, record.once("live", partial(_live, record, carrier), carrier)):
                 found[one.id] = one
-    except InputError as error:
-        raise error.in_file(name) from error
     return found
 
 

@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import ClassVar
 
-from ...cluster.errors import InputError, OptionError
+from ...cluster.errors import OptionError, system_errors
 
 _TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _ADDRESS = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:]+)\]|(?P<host>[\w.-]+)):(?P<port>\d{1,5})", re.ASCII)
@@ -209,10 +209,8 @@ def served(metrics: Metrics, address: str | None) -> Iterator[str | None]:
         address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         daemon_threads = True
 
-    try:
+    with system_errors(f"--metrics {address}"):
         server = Server((host, port), Handler)
-    except OSError as error:
-        raise InputError(error.strerror or str(error), file=f"--metrics {address}") from error
     thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
     thread.start()
     shown = f"[{host}]" if ":" in host else host

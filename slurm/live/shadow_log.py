@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import msgspec
 
-from ...cluster.errors import InputError
+from ...cluster.errors import InputError, system_errors
 from ...cluster.text import escaped
 from ...formats.reading import read_document
 
@@ -172,7 +172,7 @@ class RotatedLog:
         Raises:
             InputError: the disk is full, say; what was written of the line is taken back.
         """
-        try:
+        with system_errors(self.path):
             size = os.fstat(self._handle).st_size
             if size and size + len(line) > self._most:
                 self._rotate()
@@ -182,19 +182,15 @@ class RotatedLog:
             except OSError:
                 os.ftruncate(self._handle, size)
                 raise
-        except OSError as error:
-            raise InputError(error.strerror or str(error), file=str(self.path)) from error
 
     def _put(self, line: bytes) -> None:
         while line:
             line = line[os.write(self._handle, line) :]
 
     def _opened(self) -> int:
-        try:
+        with system_errors(self.path):
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             handle = os.open(self.path, flags, 0o640)
-        except OSError as error:
-            raise InputError(error.strerror or str(error), file=str(self.path)) from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._end_torn_line(handle)
