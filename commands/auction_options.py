@@ -71,6 +71,16 @@ def write_rich(output: str, render: Callable[[Console], None]) -> None:
     write_text(output, "".join(f"{line.rstrip()}\n" for line in lines))
 
 
+def write_found(
+    output: str, form: str, document: Callable[[], Any], render: Callable[[Console], None]
+) -> None:
+    """Write a result in the form that ``--format`` names: its document as JSON, or what people read."""
+    if form == "json":
+        write_json(output, document())
+    else:
+        write_rich(output, render)
+
+
 def write_json(output: str, document: Any) -> None:
     """Write a document as JSON, two blanks a level."""
     import msgspec

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .auction_options import output_options, print_table, write_json, write_rich
+from .auction_options import output_options, print_table, write_found
 from .outputs import processors_option, progress_over, read_jobs, read_log, shown
 
 FORMAT = "aucsched-board/1"
@@ -29,16 +29,18 @@ def board(log: str, policies: tuple[str, ...], processors: int | None, form: str
     jobs = read_jobs(log, read_log(log), processors, None)
     rows = played(jobs, policies, progress=progress_over)
     edge = {row["policy"] for row in on_edge(rows)}
-    if form == "json":
-        document = [{**row, "on_edge": row["policy"] in edge} for row in rows]
-        write_json(output, {"format": FORMAT, "jobs": len(jobs), "policies": document})
-        return
+    document = [{**row, "on_edge": row["policy"] in edge} for row in rows]
     lines = [
         _line(row, is_on_edge=row["policy"] in edge)
         for row in sorted(rows, key=lambda one: float(one["bounded_slowdown_mean"]))
     ]
     title = f"{shown(log)}: {len(jobs)} jobs on {jobs.requests.processors} processors"
-    write_rich(output, lambda console: print_table(console, title, lines))
+    write_found(
+        output,
+        form,
+        lambda: {"format": FORMAT, "jobs": len(jobs), "policies": document},
+        lambda console: print_table(console, title, lines),
+    )
 
 
 def _line(row: dict[str, Any], *, is_on_edge: bool) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .auction_options import output_options, snapshot_argument
+from .auction_options import output_options, snapshot_argument, write_found
 
 
 @click.command()
@@ -19,7 +19,6 @@ def check(snapshot: str, form: str, output: str, *, strict: bool) -> None:
     from ..cluster.errors import InputError
     from ..cluster.text import plural
     from ..formats.native.read import load_snapshot
-    from .auction_options import write_json, write_rich
     from .outputs import shown
 
     report = report_on(load_snapshot(snapshot))
@@ -28,7 +27,4 @@ def check(snapshot: str, form: str, output: str, *, strict: bool) -> None:
         raise InputError(
             f"{rules} of the site not looked at: {'; '.join(report.unread)}", file=shown(snapshot)
         )
-    if form == "json":
-        write_json(output, report_document(report))
-        return
-    write_rich(output, lambda console: render_report(report, console))
+    write_found(output, form, lambda: report_document(report), lambda console: render_report(report, console))

@@ -8,7 +8,14 @@ from typing import Any
 import click
 
 from ..cluster.errors import errors_in
-from .auction_options import auction_options, output_options, snapshot_argument, top_option
+from .auction_options import (
+    auction_options,
+    output_options,
+    snapshot_argument,
+    step_options,
+    top_option,
+    write_found,
+)
 from .built_options import SectionCommand
 from .outputs import file_name, html_option
 
@@ -47,7 +54,6 @@ def compare(
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import write_text
     from ..reports.schedule_text import render_comparison
-    from .auction_options import step_options, write_rich
 
     checked = step_options(options)
     loaded = load_snapshot(snapshot)
@@ -60,7 +66,4 @@ def compare(
         from ..reports.auction_pages import comparison_page
 
         write_text(html, comparison_page(loaded, found, file_name(snapshot)))
-    if form == "json":
-        write_text(output, found.to_json())
-        return
-    write_rich(output, lambda console: render_comparison(found, console, top=top))
+    write_found(output, form, found.to_dict, lambda console: render_comparison(found, console, top=top))

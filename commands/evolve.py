@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cluster.errors import errors_in
+from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_fields import taken_from
-from .auction_options import output_options, snapshot_argument
+from .auction_options import output_options, snapshot_argument, write_json
 from .evolving_options import (
     DepthOptions,
     depth_options,
@@ -53,7 +53,6 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
     by shrinking malleable ones, where no limit on the delay of queued jobs is broken.
     """
     from ..auction.options import StepOptions
-    from ..cluster.errors import OptionError
     from ..cluster.promises import PLAN
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import save_snapshot, write_text
@@ -62,7 +61,6 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
     from ..negotiation.evolving.iteration import Depths, default_depths
     from ..negotiation.evolving.requests import RequestBatch, load_requests
     from ..negotiation.evolving.serving import evolve as evolved
-    from .auction_options import write_json
 
     if options["accounts"] is not None and str(options["accounts"]) == "-":
         raise OptionError("--accounts: the delays are read and written again, which - cannot be")

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cluster.errors import errors_in
-from .auction_options import auction_options, output_options, snapshot_argument
+from ..cluster.errors import OptionError, errors_in
+from .auction_options import (
+    auction_options,
+    output_options,
+    snapshot_argument,
+    step_options,
+    write_json,
+    write_rich,
+)
 from .built_options import SectionCommand
 from .outputs import file_name, html_option
 
@@ -62,11 +69,9 @@ def explain(
     jobs and nodes that keep the job from starting and the smallest change of its request that would start
     it. It gives the latest start if running jobs end as estimated. Prices are in units of priority.
     """
-    from ..cluster.errors import OptionError
     from ..formats.native.read import load_snapshot
     from ..formats.native.read_schedule import load_schedule
     from ..formats.native.write import write_text
-    from .auction_options import step_options, write_json, write_rich
 
     checked = step_options(options)
     if award is not None and job is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import InputError, OptionError
-from .auction_options import output_options, snapshot_argument, top_option
+from .auction_options import output_options, snapshot_argument, top_option, write_found
 from .gain import ask_sacct
 from .outputs import OUTPUT, file_name, html_option, say
 
@@ -77,7 +77,6 @@ def forecast(snapshot: str, jobs: tuple[str, ...], **options: Any) -> None:
     from ..api.forecasts import forecast as forecasts_of
     from ..formats.native.write import write_text
     from ..reports.forecast_text import forecast_page, render_forecasts
-    from .auction_options import write_rich
 
     loaded, history = _loaded(snapshot, options["history"])
     if options["by"] is not None and loaded.time is None:
@@ -100,11 +99,10 @@ def forecast(snapshot: str, jobs: tuple[str, ...], **options: Any) -> None:
         raise (error if error.file else error.in_file(snapshot)) from error
     if options["html"] is not None:
         write_text(options["html"], forecast_page(found, file_name(snapshot)))
-    if options["form"] == "json":
-        write_text(options["output"], found.to_json())
-        return
-    write_rich(
+    write_found(
         options["output"],
+        options["form"],
+        found.to_dict,
         lambda console: render_forecasts(found, loaded.time, console, top=options["top"]),
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import InputError, OptionError, errors_in
-from .auction_options import output_options, print_table, write_json, write_rich
+from .auction_options import output_options, print_table, write_found
 from .outputs import file_name, html_option, progress_over
 from .workload_logs import machine_options, read_machine
 
@@ -64,10 +64,7 @@ def gain(history: str | None, html: Path | None, form: str, output: str, **optio
         from ..reports.run_pages import gain_page
 
         write_text(html, gain_page(made))
-    if form == "json":
-        write_json(output, made.to_dict())
-        return
-    write_rich(output, lambda console: _render(made, console))
+    write_found(output, form, made.to_dict, lambda console: _render(made, console))
 
 
 def _read_history(history: str | None, options: dict[str, Any]) -> ClusterWorkload:

@@ -19,7 +19,7 @@ from ..simulation.negotiated.negotiation_options import (
     SharedOptions,
 )
 from .built_options import Decorator, click_option, in_order, in_section
-from .outputs import format_option, output_option, shown
+from .outputs import format_option, note, output_option, shown
 
 if TYPE_CHECKING:
     from ..negotiation.job_records import JobReport
@@ -235,7 +235,6 @@ def keep_runs(play: Play, done: Mapping[str, JobReport], options: dict[str, Any]
     """Add a run's jobs to the history file; say where none of them has a name."""
     from ..formats.run_history import add_to_history
     from ..simulation.negotiated.negotiated_run import runs_of
-    from .outputs import note
 
     if options["history"] is None:
         return

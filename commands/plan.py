@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..cluster.errors import errors_in
-from .auction_options import output_options, snapshot_argument, top_option
+from .auction_options import output_options, snapshot_argument, top_option, write_rich
 from .outputs import OUTPUT, note, progress_over
 
 #: Jobs that are planned where no number is given: some minutes at most.
@@ -38,7 +38,6 @@ def plan(snapshot: str, jobs: int, gantt: Path | None, form: str, output: str, t
     from ..formats.native.write import write_text
     from ..reports.gantt import draw_plan
     from ..reports.schedule_text import render_plan
-    from .auction_options import write_rich
 
     check_drawing("--gantt", gantt)
     loaded = load_snapshot(snapshot)

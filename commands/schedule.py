@@ -9,12 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cluster.errors import errors_in
+from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_fields import options_in
 from ..cluster.option_table import OPTIONS_BY_NAME, SCHEDULE, StepRecord
-from .auction_options import auction_options, snapshot_argument, text_output_option, top_option
+from .auction_options import (
+    auction_options,
+    snapshot_argument,
+    step_options,
+    text_output_option,
+    top_option,
+    write_rich,
+)
 from .built_options import SectionCommand, click_option
-from .outputs import html_option
+from .outputs import file_name, html_option, note
 from .topology_override import topology_option, with_topology
 
 if TYPE_CHECKING:
@@ -26,7 +33,6 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
     """Write the commands that place the started jobs; tell on stderr which none can place."""
     from ..formats.binary import write_bytes
     from ..slurm.place import placement
-    from .outputs import note
 
     placed = placement(snapshot, result)
     # In UTF-8 whatever the terminal's encoding is: an escape in its place would be another argument.
@@ -37,7 +43,6 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
 
 def _window_of(last: str | None, snapshot: str) -> int | None:
     """Return how many jobs the schedule file of the pass before says that this one looks at."""
-    from ..cluster.errors import OptionError
     from ..formats.native.read_schedule import load_schedule
 
     if last == snapshot == "-":
@@ -88,8 +93,6 @@ def schedule(
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import write_text
     from ..reports.machine_picture import draw_machine
-    from .auction_options import step_options, write_rich
-    from .outputs import file_name, note
 
     check_drawing("--plot", plot)
     window = _window_of(options.pop("window_from"), snapshot)

@@ -13,7 +13,7 @@ import click
 from ..cluster.errors import OptionError
 from ..sweeps.axes import AXES
 from .built_options import SectionCommand, in_order, in_section
-from .outputs import html_option, note
+from .outputs import html_option, note, progress_over
 
 if TYPE_CHECKING:
     from ..sweeps.axes import Row
@@ -73,7 +73,6 @@ def sweep(
     from ..sweeps.plot import check_panels, draw_sweep
     from ..sweeps.result_table import check_tables, summary
     from ..sweeps.run_plan import make_plan
-    from .outputs import progress_over
 
     check_tables(outputs)
     check_drawing("--plot", plot)

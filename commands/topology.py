@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..cluster.errors import errors_in
-from .auction_options import output_options
+from .auction_options import output_options, write_found
 
 
 @click.command()
@@ -30,7 +30,6 @@ def topology(topology: str, plot: Path | None, form: str, output: str) -> None:
     from ..formats.drawing import check_drawing
     from ..formats.notes import Notes
     from ..slurm.answers.topology_any import load_topology
-    from .auction_options import write_json, write_rich
     from .snapshot import tell
 
     check_drawing("--plot", plot)
@@ -43,7 +42,6 @@ def topology(topology: str, plot: Path | None, form: str, output: str) -> None:
         from ..reports.network_text import draw_network
 
         draw_network(report, plot)
-    if form == "json":
-        write_json(output, network_document(report))
-        return
-    write_rich(output, lambda console: render_network(report, console))
+    write_found(
+        output, form, lambda: network_document(report), lambda console: render_network(report, console)
+    )

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cluster.errors import errors_in
+from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_table import WINNERS, read_by
-from .auction_options import output_options
+from .auction_options import output_options, write_found
 from .built_options import click_option, in_order
 
 if TYPE_CHECKING:
@@ -38,11 +38,9 @@ def winners(
     input. Formats: docs/winners.md.
     """
     entered = perf_counter()
-    from ..cluster.errors import OptionError
     from ..formats.auctions.auction_file import load_auction
     from ..models.winners.determine import check_options, winners_of
     from ..models.winners.instance import EXPORTS, export_lot, read_lot
-    from .auction_options import write_json, write_rich
 
     if export and not export.endswith(EXPORTS):
         raise OptionError(f"export: {export!r} ends in neither {' nor '.join(EXPORTS)}")
@@ -57,10 +55,9 @@ def winners(
         found = winners_of(lot, second=auction.second or None, began=began, **options)
     if export:
         export_lot(lot, tuple(f"bid{number}" for number in auction.numbers), export)
-    if form == "json":
-        write_json(output, _document(auction, found))
-        return
-    write_rich(output, lambda console: _render(auction, found, console))
+    write_found(
+        output, form, lambda: _document(auction, found), lambda console: _render(auction, found, console)
+    )
 
 
 def _note_slow_reading(began: float | None, options: dict[str, Any]) -> None:

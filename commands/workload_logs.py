@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..cluster.errors import OptionError, errors_in
-from .outputs import output_option, shown, workload_argument
+from .outputs import output_option, read_log, shown, workload_argument
 
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
@@ -54,7 +54,6 @@ def from_swf(workload: str, output: Path, **machine: Any) -> None:
     notes and on stderr.
     """
     from ..simulation.workloads.imported import workload_of_log
-    from .outputs import read_log
 
     empty = read_machine(**machine)
     log = read_log(workload)

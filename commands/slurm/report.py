@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..auction_options import output_options, top_option
-from ..outputs import OUTPUT, html_option
+from ..auction_options import output_options, print_table, top_option, write_found
+from ..outputs import OUTPUT, file_name, html_option, note
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,8 +52,6 @@ def report(
     from ...formats.native.write import write_text
     from ...slurm.live.shadow_log import read_logs
     from ...slurm.live.shadow_report import report_on
-    from ..auction_options import write_json, write_rich
-    from ..outputs import file_name, note
 
     entries, torn = read_logs(logs)
     made = report_on(entries, starved_s=starved * _HOUR_S, torn=torn)
@@ -71,17 +69,13 @@ def report(
         from ...reports.run_pages import shadow_page
 
         write_text(html, shadow_page(made, file_name(logs[0])))
-    if form == "json":
-        write_json(output, made.to_dict())
-        return
-    write_rich(output, lambda console: _render(made, console, top))
+    write_found(output, form, made.to_dict, lambda console: _render(made, console, top))
 
 
 def _render(made: ShadowReport, console: Console, top: int | None) -> None:
     from datetime import UTC, datetime
 
     from ...slurm.live.shadow_report import CAVEATS
-    from ..auction_options import print_table
 
     document = made.to_dict()
     first, last = (datetime.fromtimestamp(document[name], UTC) for name in ("from", "to"))

@@ -10,9 +10,9 @@ import click
 
 from ...cluster.errors import OptionError
 from ...cluster.promises import AUTO, BACKFILL, NONE, PLAN, check_promise
-from ..auction_options import auction_options
+from ..auction_options import auction_options, step_options
 from ..built_options import SectionCommand
-from ..outputs import OUTPUT
+from ..outputs import OUTPUT, note, say
 from .live_options import (
     forecasts_option,
     gate_for_option,
@@ -71,7 +71,6 @@ def run(*, licence: str, dry_run: bool, **options: Any) -> int:
     from dataclasses import replace
 
     from ...slurm.live.license_gate import check_licence
-    from ..auction_options import step_options
 
     check_licence(licence)
     own = {name: options.pop(name) for name in _OWN}
@@ -159,7 +158,6 @@ def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
     from ...slurm.live.passes import warm_up
     from ...slurm.live.shadow_log import RotatedLog
     from ...slurm.live.ticker import Ticker, default_lock, only_one
-    from ..outputs import note
 
     figures = Metrics(loop="run")
     ticker = Ticker(interval_s=own["interval"], passes=1 if own["once"] else own["passes"])
@@ -190,8 +188,6 @@ def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
 
 def _say(report: PassReport) -> None:
     """Print a pass as a line on stderr."""
-    from ..outputs import say
-
     if report.outcome == "standby":
         seconds = report.gate_end - report.at
         say(f"pass {report.number}: {report.leader} leads, its gate ends in {seconds:.0f} s")

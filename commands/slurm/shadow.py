@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..auction_options import auction_options
+from ..auction_options import auction_options, step_options
 from ..built_options import SectionCommand
 from ..snapshot import answer_options
 from .live_options import (
@@ -112,7 +112,6 @@ def _taking(files: Any, options: dict[str, Any]) -> Callable[[], LivePass]:
     from ...slurm.answers.answer_record import Known
     from ...slurm.answers.live import AT_ONCE
     from ...slurm.live.passes import take_look, take_pass
-    from ..auction_options import step_options
 
     checked, known = step_options(options), Known()
     window = checked.window
