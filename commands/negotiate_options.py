@@ -206,7 +206,7 @@ def check_result_options(options: dict[str, Any]) -> None:
 def write_result(result: Negotiated, options: dict[str, Any]) -> None:
     """Write the files that the options name, then the metrics."""
     from ..formats.native.write import write_text
-    from ..reports.negotiation_chart import draw_malleable
+    from ..reports.gantt import draw_malleable
     from ..simulation.negotiated.negotiated_report import jobs_csv, negotiated_text, to_document, to_json
     from ..simulation.negotiated.trace import mermaid, trace_json, trace_text
 

@@ -1,4 +1,6 @@
-"""Gantt charts: jobs as boxes over time and processors, coloured by waiting time; a simulation's, a plan's.
+"""Gantt charts: jobs as boxes over time and processors; a simulation's, a plan's, a negotiated run's.
+
+The first two are coloured by waiting time, the last by what changed its size.
 
 Nodes on which nothing is planned are left out: on a large machine they would leave no room for the others.
 """
@@ -18,9 +20,21 @@ from ..cluster.nodes import Node, Reservation, Resources
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import plural
 from ..formats.drawing import literal, save_figure
+from ..negotiation.runtime.runtime_machine import places
+from ..simulation.negotiated.negotiated_run import Negotiated
 from ..simulation.placement import Runs, Stay, lowest_first, place_lowest_first
 from ..simulation.result import Result
-from .canvas import GREY, count_axis, name_nodes, new_figure, points_per_unit, styled, time_unit, write_title
+from .canvas import (
+    GREY,
+    ORANGE,
+    count_axis,
+    name_nodes,
+    new_figure,
+    points_per_unit,
+    styled,
+    time_unit,
+    write_title,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -338,3 +352,94 @@ def _draw_reservations(
                 box.set(facecolor="none", edgecolor=GREY, hatch="////", linewidth=0, label=label)
                 axes.add_patch(box)
                 label = "_reserved"
+
+
+#: Jobs that never change their size, and those that may but kept it; urgent ones.
+_LOOKS = {"rigid": "#dcdfe4", "moldable": "#b9c9da", "malleable, kept its size": "#b9c9da", "urgent": ORANGE}
+#: Jobs that grew or shrank: neighbours in time get different ones, so that each is seen as one shape.
+_CHANGED = ("#1f5a94", "#2a8c82", "#7a4b9a", "#b0532a", "#4f7f2e", "#a83c62", "#3f6fc0", "#8a6d1f")
+
+
+def draw_malleable(result: Negotiated, path: Path) -> None:
+    """Draw a negotiated run: a job that changed its size has a colour of its own, which shows its steps."""
+    from matplotlib.collections import PolyCollection  # noqa: PLC0415 - the extra may be absent
+    from matplotlib.colors import to_rgba_array  # noqa: PLC0415
+    from matplotlib.patches import Patch  # noqa: PLC0415
+
+    with styled():
+        figure, axes = new_figure(4.2, 1)
+        end = max((held.end_s for held in result.held), default=1.0)
+        unit, seconds = time_unit(end)
+        axes.set_xlim(0, end / seconds)
+        axes.set_ylim(0, len(result.play.nodes) * result.runtime.parts)
+        axes.set_xlabel(f"Time since the first submission ({unit})")
+        axes.set_ylabel("Nodes" if result.runtime.parts == 1 else f"Nodes, in {result.runtime.parts} parts")
+        count_axis(axes)
+        figure.draw_without_rendering()
+        names, boxes = _held_boxes(result, seconds)
+        looks = _looks(result)
+        shown = [_LOOKS.get(looks[job], _CHANGED[place % len(_CHANGED)]) for place, job in enumerate(names)]
+        colors = to_rgba_array(shown)
+        axes.add_collection(
+            PolyCollection(boxes.corners(), facecolors=colors[boxes.job], edgecolors="white", linewidths=0.25)
+        )
+        handles: dict[str, Patch] = {}
+        for job, color in zip(names, shown, strict=True):
+            label = looks[job]
+            handles.setdefault(label, Patch(facecolor=color, edgecolor=GREY, linewidth=0.3, label=label))
+        axes.legend(
+            handles=list(handles.values()),
+            loc="lower right",
+            bbox_to_anchor=(1, 1),
+            ncols=4,
+            borderaxespad=0.2,
+        )
+        _draw_names(axes, boxes, names, colors)
+        save_figure(figure, path)
+
+
+def _held_boxes(result: Negotiated, seconds: float) -> tuple[list[str], GanttBars]:
+    """Return the jobs by their starts, and their boxes: equal stretches of neighbouring nodes are one."""
+    stretches: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    for held in sorted(result.held, key=lambda held: held.start_s):
+        for node in places(held.nodes):
+            mine = stretches.setdefault((held.job, node), [])
+            if mine and mine[-1][1] == held.start_s:
+                mine[-1] = (mine[-1][0], held.end_s)
+            else:
+                mine.append((held.start_s, held.end_s))
+    last: dict[tuple[str, tuple[float, float]], list[list[int]]] = {}
+    for (job, node), mine in sorted(stretches.items()):
+        for stretch in mine:
+            runs = last.setdefault((job, stretch), [])
+            if runs and runs[-1][1] == node:
+                runs[-1][1] = node + 1
+            else:
+                runs.append([node, node + 1])
+    first = {job: min(start for other, (start, _) in last if other == job) for job, _ in last}
+    names = sorted(first, key=lambda job: first[job])
+    number = {job: place for place, job in enumerate(names)}
+    rows = [
+        (number[job], start / seconds, end / seconds, *run)
+        for (job, (start, end)), runs in last.items()
+        for run in runs
+    ]
+    return names, _boxes_of(np.array(rows, dtype=np.float64).reshape(-1, 5))
+
+
+def _looks(result: Negotiated) -> dict[str, str]:
+    """Return what each job's boxes look like."""
+    sizes: dict[str, set[int]] = {}
+    for held in result.held:
+        sizes.setdefault(held.job, set()).add(held.nodes.bit_count())
+    looks = {}
+    for arrival in result.play.arrivals:
+        job, kind = arrival.job.job, arrival.job.type.value
+        if arrival.urgent:
+            looks[job] = "urgent"
+        elif kind == "malleable":
+            has_changed = len(sizes.get(job, ())) > 1
+            looks[job] = "malleable, grew or shrank" if has_changed else "malleable, kept its size"
+        else:
+            looks[job] = kind if kind in _LOOKS else "rigid"
+    return looks
