@@ -369,7 +369,8 @@ def _kept(bound: Sequence[Demand], asks: Mapping[str, Ask], free: Capacity) -> t
 def _is_tied(demand: Demand) -> bool:
     """Return whether more than the number of nodes and their cores decides: they are left as they are."""
     has_total = any(variant.gres_total for variant in demand.variants)
-    return has_total or demand.exclusive or demand.max_switches is not None or len(demand.required) > 0
+    is_near = demand.max_switches is not None or demand.in_units
+    return has_total or demand.exclusive or is_near or len(demand.required) > 0
 
 
 def _gres_of(free: Capacity) -> IntArray:

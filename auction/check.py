@@ -12,6 +12,7 @@ from ..cluster.limits import Limit
 from ..cluster.nodes import Node, PartitionState, Resources
 from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
+from .check_units import unit_fault
 
 
 def check_schedule(snapshot: Snapshot, schedule: Schedule) -> None:
@@ -234,13 +235,18 @@ class _Check:
     def _check_order(self) -> None:
         request = self._request
         places = sorted(self._places[name] for name in self._held)
-        if request.contiguous and places[-1] - places[0] + 1 != len(places):
+        network = self._snapshot.network
+        is_on_units = network is not None and network.units
+        if request.contiguous and not is_on_units and places[-1] - places[0] + 1 != len(places):
             self._fail("is not contiguous")
         leaves = {self._leaves.get(name, "") for name in self._held}
         if request.max_switches is not None and len(leaves) > request.max_switches:
             self._fail(f"stands below {len(leaves)} leaf switches")
         if not set(request.required_nodes) <= set(self._held):
             self._fail("lacks a required node")
+        fault = "" if network is None else unit_fault(network, request, frozenset(self._held))
+        if fault:
+            self._fail(fault)
 
     def _check_gres_per_node(self, name: str) -> None:
         span = self._request.gres_per_node[name]

@@ -322,7 +322,7 @@ class Packer:
             return None
         cost, free = found
         least = _LEAST_COST * float(worth.max(initial=0.0))
-        is_tied = np.array([_is_tied(demand) for demand in demands], np.bool_)
+        is_tied = np.array([demand.is_tied for demand in demands], np.bool_)
         hardest = sorted(range(len(demands)), key=lambda place: _hardness(demands[place], columns))
         hardness = np.empty(len(demands), np.int64)
         hardness[hardest] = np.arange(len(demands))
@@ -384,14 +384,10 @@ def in_order(demands: Sequence[Demand], order: IntArray, *, is_tight: bool) -> W
     return WorthFirst({demands[place].job.id: at for at, place in enumerate(order.tolist())}, is_tight)
 
 
-def _is_tied(demand: Demand) -> bool:
-    return demand.contiguous or demand.max_switches is not None or len(demand.required) > 0
-
-
 def _hardness(demand: Demand, columns: Columns) -> tuple[bool, int, int]:
     """Return what jobs are sorted by, the hardest to place first: tied ones, then shares of nodes, cores."""
     least = least_of(demand, columns)
-    return not _is_tied(demand), -least.nodes * least.cores_on_node, -least.chunks * least.cores
+    return not demand.is_tied, -least.nodes * least.cores_on_node, -least.chunks * least.cores
 
 
 def _worth_of_start(demand: Demand, objective: str) -> Fraction | int:

@@ -68,6 +68,7 @@ def queue_of(
                     f"job {job.id} has a promised start, but the snapshot has no time", path="time"
                 )
     jobs = _promised_first(in_order(tuple(worth.values())), snapshot.time, options)
+    has_bids = MODELS_BY_NAME[options.model].has_bids
     waiting: list[Demand] = []
     refused: dict[str, Refusal] = {}
     have = f"{plural(size, 'job')} of the window {'has' if size == 1 else 'have'} higher priority"
@@ -76,6 +77,9 @@ def queue_of(
         refusal = aside.get(job.id) or _never_starts(job) or _not_in(options.model, job)
         if refusal is None:
             demand = _read(reader, job, len(waiting))
+            if isinstance(demand, Demand) and demand.in_units and not has_bids:
+                detail = f"{options.model} has no blocks, rings or three-dimensional tori"
+                demand = Refusal(job=job.id, reason=Reason.NOT_EXPRESSIBLE, detail=detail)
             if isinstance(demand, Demand):
                 waiting.append(demand)
                 if len(waiting) > size:

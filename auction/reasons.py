@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from ..bidgen.candidates import usable_in_any
 from ..bidgen.families.registry import words_of
 from ..bidgen.generate import BidOptions, generate_bids, place_alone
 from ..cluster.resources.capacity import BoolArray, IntArray, Resource
@@ -231,10 +232,21 @@ class _Explainer:
             return Reason.INELIGIBLE, too_much
         cores = int(columns.free.cores[eligible].sum())
         count = _free_nodes(eligible, columns.free.cores)
+        usable = np.flatnonzero(usable_in_any(demand, columns.free, columns))
+        short = self._short_of_units(demand, usable)
+        if short:
+            return Reason.NO_FIT, short
         found = "no nodeset found within the time limit" if self._is_over() else "no nodeset"
         held = f"{found} holds {_asked(demand)}"
         free = f"{plural(cores, 'core')} {'is' if cores == 1 else 'are'} free on {plural(count, 'node')}"
         return Reason.NO_FIT, f"{held}; {free} it may use"
+
+    def _short_of_units(self, demand: Demand, nodes: IntArray) -> str:
+        """Return what blocks, rings or tori lack for a job on some nodes; empty where nothing."""
+        units, asked = self._cluster.topology.units, demand.job.request.node_counts
+        if units is None or asked is None or not (demand.in_units or demand.max_switches == 1):
+            return ""
+        return units.shortage(demand, nodes, (demand.node_counts or asked).minimum)
 
     def _asks_too_much(self, demand: Demand) -> str:
         """Return what a job asks for that the nodes it may ever use have not, whatever ends; else empty."""
@@ -247,6 +259,9 @@ class _Explainer:
             return f"it asks for {plural(request.fewest_nodes, 'node')}, {whose} {len(cores)}"
         if request.fewest_cores > sum(cores):
             return f"it asks for {plural(request.fewest_cores, 'core')}, {whose} {sum(cores)}"
+        short = self._short_of_units(demand, np.arange(len(self._snapshot.nodes)))
+        if short:
+            return f"when all is empty {short}"
         most = max(cores, default=0)
         if (request.cores_per_node or 0) > most:
             asked = plural(request.cores_per_node or 0, "core")

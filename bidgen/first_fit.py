@@ -29,7 +29,7 @@ from .candidates import (
     totals_of,
     usable_nodes,
 )
-from .scattered_sets import required_sets
+from .scattered_sets import legal_sets, required_sets
 from .table import BidTable, deal_evenly, even, pack
 from .windows import WindowRules, field_of, first_window
 
@@ -173,6 +173,9 @@ class FirstFitPlacer:
             if chosen is not None:
                 return chosen
         field = field_of(*found, totals_of(asked.choice, self._free, found.nodes))
+        if asked.demand.in_units:
+            nodes = next(legal_sets(field, asked, self._topology), None)
+            return None if nodes is None else found.only(nodes)
         rules = WindowRules(topology=self._topology, use_switches=False)
         nodes = first_window(field, asked, rules)
         if nodes is None and len(asked.demand.required) and not asked.demand.contiguous:
@@ -189,8 +192,7 @@ class FirstFitPlacer:
 
 def _is_simple(demand: Demand, choice: GresChoice) -> bool:
     """Return whether nothing matters but the number of a job's nodes, and what each gives."""
-    tied = demand.contiguous or demand.max_switches is not None or len(demand.required)
-    return not tied and not choice.total
+    return not demand.is_tied and not choice.total
 
 
 def _are_enough(demand: Demand, variant: Variant, units: IntArray) -> bool:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, islice, product
 from math import ceil
+from typing import cast
 
 import numpy as np
 
@@ -22,11 +23,12 @@ from ..cluster.resources.job_reservations import Guard
 from ..topology.tree import Topology
 from .assemble import Assembler, Caps, ChosenWindows, NodesetArena
 from .candidates import GuardedViews, Reading, readings_of, totals_of, units_of, usable
+from .choose import spread
 from .families.registry import ROOM, within_pools
 from .first_fit import FirstFitPlacer, Placement, Placer, bids_at, mode_of
 from .job_windows import BidPhase, JobWindows, by_figure, count_of, in_turn, interleaved
 from .nodesets import general_nodesets
-from .scattered_sets import exhaustive_bids, required_sets
+from .scattered_sets import exhaustive_bids, legal_sets, required_sets
 from .table import BidTable, allocation_of_bid
 from .windows import (
     Field,
@@ -42,6 +44,9 @@ _FEW = 4
 
 #: Of so many bids of a job one at most is a packing's; so many packings have bids.
 _OF_PACKINGS, _KEPT_PACKINGS = 3, 6
+
+#: Sets of nodes that a job's topology units allow, at most.
+_UNIT_SETS = 256
 
 #: Orders in which bids join nodes that are no neighbours, where neighbours give too few bids.
 _OTHER_ORDERS = ("fullest", "fewest gres", *(f"shuffled{'+' * number}" for number in range(6)))
@@ -286,7 +291,7 @@ class _Generator:
                 kept[phase].append(draft)
         if self._options.order == "figure-4.5":
             return by_figure(kept, most)
-        if not demand.contiguous:
+        if not (demand.contiguous or demand.in_units):
             self._scatter(kept, demand, readings, most, stagger)
         # Where windows are few, many repeat others: all are kept until the repeats are found.
         taken = count_of(kept) if count_of(kept) <= _FEW * most else most
@@ -404,11 +409,26 @@ class _Generator:
                 return
             if group < 0:
                 group = self.pool.add_group(asked)
+            if demand.in_units:
+                yield BidPhase.EXTRA, self._in_units(asked, field, group, most, stagger)
+                return
             by_figure = self._options.order == "figure-4.5"
             family = JobWindows(self.pool, field, asked, self._rules, group, most, stagger, by_figure)
             yield from family.choices()
             if len(demand.required) and not demand.contiguous:
                 yield BidPhase.EXTRA, self._around_required(family)
+
+    def _in_units(self, asked: Reading, field: Field, group: int, most: int, stagger: int) -> ChosenWindows:
+        """Return bids on sets of nodes that topology units allow; jobs that ask alike have the same ones."""
+        key = ("units", asked.demand.form, asked.choice)
+        if key not in field.windows:
+            sets = list(islice(legal_sets(field, asked, self._topology), _UNIT_SETS))
+            field.windows[key] = self._on_sets(sets, asked)
+        found = cast(ChosenWindows, field.windows[key])
+        # The best, and others from all over the machine, in turn.
+        apart = spread(len(found), most, stagger).tolist()
+        places = list(dict.fromkeys(chain.from_iterable(zip(range(len(apart)), apart, strict=True))))[:most]
+        return replace(found.only(np.array(places, np.int64)), group=np.full(len(places), group))
 
     def _reordered(self, asked: Reading, order: str, most: int, stagger: int) -> Iterator[ChosenWindows]:
         """Yield bids on the nodes in another order: they join nodes that are no neighbours."""

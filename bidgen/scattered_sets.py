@@ -8,12 +8,13 @@ weighted sums of what the job needs (units, each gres), for many weights, and th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import combinations, islice
+from itertools import chain, combinations, islice
 
 import numpy as np
 
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.demand import Demand, Variant
+from ..topology.tree import Topology
 from .candidates import Reading
 from .choose import spread
 from .windows import Field, WindowRules, node_counts
@@ -45,6 +46,23 @@ def exhaustive_bids(
                 if len(demand.required) <= count and (each[:, chosen].sum(axis=1) >= needs).all():
                     return field.nodes[np.sort(chosen)]
     return None
+
+
+def legal_sets(field: Field, asked: Reading, topology: Topology) -> Iterator[IntArray]:
+    """Yield sets of a field's nodes that topology units allow and that hold the job, the best first."""
+    demand, units = asked.demand, topology.units
+    if units is None or not np.isin(demand.required, field.nodes).all():
+        return
+    each, needs = _needs(field, asked)
+    amount = np.zeros((len(needs), len(topology.rank)))
+    amount[:, field.nodes] = each
+    # Nodes that give most first where those in order do not hold it.
+    orders = (field.nodes, field.nodes[np.argsort(-field.units, kind="stable")])
+    for count in node_counts(asked, len(field)):
+        found = (units.sets(demand, nodes, count) for nodes in (orders if needs.any() else orders[:1]))
+        for nodes in chain.from_iterable(found):
+            if (amount[:, nodes].sum(axis=1) >= needs).all():
+                yield nodes
 
 
 def _needs(field: Field, asked: Reading) -> tuple[FloatArray, FloatArray]:

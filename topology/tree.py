@@ -18,6 +18,7 @@ from ..cluster.nodes import Switch
 from ..cluster.resources.capacity import BoolArray, IntArray
 from ..cluster.snapshot import Snapshot
 from .distances import Hops, hops_of
+from .unit_sets import UnitSets
 
 #: The name of the switch put above a forest's roots, which share no real one.
 NO_COMMON_SWITCH = "(no common switch)"
@@ -37,6 +38,7 @@ class Topology:
         rank: place of each node in depth-first order, shape (n,); nodes of a leaf in snapshot order.
         order: node indices in depth-first order, shape (n,).
         low, high: the half-open range of ranks below each switch, shape (switches,).
+        units: which sets of nodes blocks, rings or three-dimensional tori allow; None: there are none.
         distances: links between nodes of a network whose switches are groups alone; None: the tree's.
     """
 
@@ -50,6 +52,7 @@ class Topology:
     low: IntArray
     high: IntArray
     distances: Hops | None = None
+    units: UnitSets | None = None
 
     @property
     def max_level(self) -> int:
@@ -137,7 +140,11 @@ def topology_of(snapshot: Snapshot) -> Topology:
         return linear(len(snapshot.nodes))
     names = [node.name for node in snapshot.nodes]
     made = tree(snapshot.switches, names)
-    return made if snapshot.network is None else replace(made, distances=hops_of(snapshot.network, names))
+    network = snapshot.network
+    if network is None:
+        return made
+    units = UnitSets(network) if network.units else None
+    return replace(made, distances=hops_of(network, names), units=units)
 
 
 def linear(count: int) -> Topology:

@@ -81,6 +81,8 @@ def _places(request: Request, leaves: int) -> Iterator[ChangeKind]:
             apply=lambda job, value: _with_request(job, max_switches=value if value < leaves else None),
             share=lambda _: 0.0,
         )
+    if request.segment is not None:
+        yield _dropped(segment=None, spread_segments=False, consolidate_segments=False)
     if request.required_nodes:
         yield _dropped(required_nodes=())
     if request.exclusive:
@@ -92,9 +94,10 @@ def _sizes(request: Request) -> Iterator[ChangeKind]:
     step, nodes, per_node = request.cores_per_task, request.node_counts, request.cores_per_node
     if nodes is not None:
         lowest = max(1, len(request.required_nodes))
+        less = request.segment if request.segment is not None and request.segment < nodes.minimum else 1
         yield _amount(
             nodes.minimum,
-            range(nodes.minimum - 1, lowest - 1, -1),
+            range(nodes.minimum - less, lowest - 1, -less),
             _on_nodes,
             # Fewer consecutive nodes may be poorer ones, and few nodes may not hold what is asked for in all.
             is_monotone=not (request.required_nodes or request.gres_total)
@@ -243,6 +246,8 @@ def _place_words(old: Request, new: Request) -> Iterator[str]:
             if most is None
             else f"up to {most} leaf switches instead of {old.max_switches}"
         )
+    if old.segment != new.segment:
+        yield "nodes that need not be in segments"
     if old.required_nodes != new.required_nodes:
         yield "other nodes than those it names"
     if old.exclusive != new.exclusive:

@@ -10,6 +10,7 @@ from math import ceil, inf
 import numpy as np
 
 from ..jobs import Job, JobType, Request, Span
+from ..network import Network, NetworkKind
 from ..nodes import Node, PartitionState, Reservation
 from ..schedule import Reason
 from ..snapshot import Snapshot
@@ -45,6 +46,7 @@ class Demand:
         units_per_node: units on each node exactly, None when they are free.
         least: units on each node at least.
         node_counts: node counts it may get, None for job type 1.
+        in_units: its nodes must be a set that blocks, rings or three-dimensional tori allow.
         required: nodes that must be among its own, sorted.
         variants: at least one.
         kind: equal for jobs of one reader that ask for the same, for as long: one could take another's place.
@@ -73,6 +75,7 @@ class Demand:
     form: int = -1
     worth: int | None = None
     reserves: bool = True
+    in_units: bool = False
 
     @property
     def memory_per_unit(self) -> int:
@@ -83,6 +86,11 @@ class Demand:
     def of_each_node(self) -> tuple[int, int, int, int, bool]:
         """What the job asks of each of its nodes beside gres."""
         return self.unit, self.least, self.memory_per_node, self.memory_per_unit, self.exclusive
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether it matters where its nodes are, not only how many there are."""
+        return self.contiguous or self.max_switches is not None or self.in_units or len(self.required) > 0
 
     @property
     def counts_memory(self) -> bool:
@@ -112,6 +120,10 @@ class DemandReader:
         self._masks: dict[frozenset[str], BoolArray] = {}
         self._features = [node.features for node in snapshot.nodes]
         self._partition_masks = self._members(snapshot.nodes)
+        network = snapshot.network
+        self._units = network if network is not None and network.units else None
+        inside = {name for unit in network.units for name in unit.nodes} if network is not None else set()
+        self._in_unit = np.array([node.name in inside for node in snapshot.nodes], np.bool_)
 
     def at(self, columns: Columns, time: float | None, *, honour_reservations: bool = True) -> DemandReader:
         """Return a reader of the same cluster as it will be at a time; what is read of nodes is shared."""
@@ -139,13 +151,15 @@ class DemandReader:
 
     def read(self, job: Job, index: int) -> Demand | Ineligible:
         """Return the job's demand, or why no node could ever take it."""
-        request = job.request
-        if request.exclusive_topo or request.segment is not None:
-            return Ineligible(reason=Reason.INELIGIBLE, detail="aucsched does not place segments yet")
         found = self._shared(job)
         if isinstance(found, str):
             return Ineligible(reason=Reason.INELIGIBLE, detail=found)
         demand = _demand(job, index, self._columns, found)
+        if self._units is not None:
+            on_units = _on_units(demand, self._units, self._columns, self._in_unit)
+            if isinstance(on_units, Ineligible):
+                return on_units
+            demand = on_units
         form = (_form_key(demand), self._columns.pools.alike(job))
         return replace(demand, form=self._number(form), kind=self._number((form, job.time_limit_s)))
 
@@ -211,6 +225,9 @@ class DemandReader:
         if name and not self._partition_mask(name).any():
             return f"no node is in partition {name}"
         described = self._with_features(job.request.features) & self._partition_mask(name)
+        if (described & self._in_unit).any():
+            # As in Slurm: nodes outside all blocks serve only jobs that may use no node in one.
+            described &= self._in_unit
         if not described.any():
             where = f" of partition {name}" if name else ""
             return f"no node{where} has the features {_listed(job.request.features)}"
@@ -293,7 +310,8 @@ def _form_key(demand: Demand) -> object:
         *(id(demand.variants), demand.unit, demand.units, demand.units_per_node, demand.least),
         *(demand.node_counts, demand.memory_per_node, demand.memory_per_core, demand.exclusive),
         *(demand.contiguous, demand.max_switches, demand.required.tobytes()),
-        *(request.cores, request.cores_per_node),
+        *(request.cores, request.cores_per_node, demand.in_units),
+        *(request.segment, request.spread_segments, request.consolidate_segments),
         tuple(demand.job.limits_by_nodes_s.items()),
     )
 
@@ -324,3 +342,31 @@ def _demand(job: Job, index: int, columns: Columns, variants: tuple[Variant, ...
         licenses=request.licenses,
         variants=variants,
     )
+
+
+def _on_units(demand: Demand, network: Network, columns: Columns, inside: BoolArray) -> Demand | Ineligible:
+    """Return a demand as Slurm's topology units read it: a job without a node count needs one of them.
+
+    Of a range of node counts the fewest that have the cores count.
+    """
+    request, span = demand.job.request, demand.node_counts
+    if request.exclusive_topo:
+        what = "other jobs must keep off its blocks (exclusive_topo), which aucsched does not arrange"
+        return Ineligible(reason=Reason.INELIGIBLE, detail=what)
+    if not any(variant.eligible[inside].any() for variant in demand.variants):
+        return demand
+    if span is None and network.kind is NetworkKind.TORUS3D:
+        return Ineligible(
+            reason=Reason.INELIGIBLE, detail="on a three-dimensional torus it needs a node count"
+        )
+    if span is None:
+        return replace(demand, max_switches=1, contiguous=network.kind is NetworkKind.RING)
+    demand = replace(demand, contiguous=False)
+    if not span.is_exact and not demand.job.limits_by_nodes_s:
+        most = max(int(columns.total.cores[variant.eligible].max(initial=1)) for variant in demand.variants)
+        count = max(span.minimum, ceil((demand.units or 0) / max(1, most // demand.unit)))
+        demand = replace(demand, node_counts=Span.exactly(min(count, span.maximum)))
+    is_one = network.kind is NetworkKind.BLOCKS and request.segment is None
+    if is_one and demand.node_counts is not None and demand.node_counts.maximum <= network.sizes[0]:
+        return replace(demand, max_switches=1)
+    return replace(demand, in_units=True, max_switches=None)

@@ -159,7 +159,7 @@ def _is_counted(demand: Demand, columns: Columns) -> bool:
         return False
     if any(variant.gres or variant.gres_total for variant in demand.variants):
         return False
-    if demand.contiguous or demand.max_switches is not None or len(demand.required):
+    if demand.is_tied:
         return False
     if not any(variant.eligible.all() for variant in demand.variants):
         return False

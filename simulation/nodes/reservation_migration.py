@@ -141,7 +141,7 @@ class _PromisedLatest:
 
     def takes_first(self, demand: Demand) -> bool:
         """Return whether the job asks for neighbours: others take what nobody was promised."""
-        return demand.contiguous or demand.max_switches is not None
+        return demand.contiguous or demand.max_switches is not None or demand.in_units
 
     def nodes_for(
         self,

@@ -15,7 +15,7 @@ import numpy as np
 from ...bidgen.candidates import Candidates, FreeView, most_by_units, totals_of
 from ...bidgen.first_fit import mode_of, placement_on
 from ...bidgen.generate import place_alone
-from ...bidgen.scattered_sets import required_sets
+from ...bidgen.scattered_sets import legal_sets, required_sets
 from ...bidgen.windows import (
     Field,
     WindowRules,
@@ -75,9 +75,9 @@ class Selector:
         return mode_of(demand)
 
     def _nodes(self, demand: Demand, found: Candidates, view: FreeView) -> IntArray | None:
-        if demand.contiguous or demand.max_switches is not None or len(demand.required):
+        if demand.is_tied or found.choice.total:
             return self._in_windows(demand, found, view)
-        return self._in_windows(demand, found, view) if found.choice.total else self.scattered(demand, found)
+        return self.scattered(demand, found)
 
     def _in_windows(self, demand: Demand, found: Candidates, view: FreeView) -> IntArray | None:
         """Return the preferred window that holds the job."""
@@ -86,6 +86,8 @@ class Selector:
             nodes = nodes[np.argsort(self.topology.rank[nodes])]
         totals = totals_of(found.choice, view.free, nodes)
         field = field_of(nodes, found.units[nodes], totals)
+        if demand.in_units:
+            return next(legal_sets(field, found.asked(demand), self.topology), None)
         for windows in self._windows(field, demand, found):
             if len(windows):
                 best = self.best_window(field, windows)

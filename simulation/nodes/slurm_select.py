@@ -47,7 +47,8 @@ class SwitchFit(Selector):
         return int(np.lexsort((run, windows.level))[0])
 
     def _nodes(self, demand: Demand, found: Candidates, view: FreeView) -> IntArray | None:
-        if demand.max_switches is not None or len(demand.required) or found.choice.total:
+        is_near = demand.max_switches is not None or demand.in_units
+        if is_near or len(demand.required) or found.choice.total:
             return self._in_windows(demand, found, view)
         need = _Need(demand, found)
         for nodes in need.fewer_and_fewer(found):

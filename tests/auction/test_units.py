@@ -1,0 +1,199 @@
+"""Jobs on blocks, rings and three-dimensional tori: what starts is legal, and what could start does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+from support.block_rule import legal_sets
+
+from aucsched import schedule
+from aucsched.auction.check import AwardChecker
+from aucsched.cluster.errors import AwardError
+from aucsched.cluster.jobs import Job, Request, RunningJob
+from aucsched.cluster.network import Network, PlacementSize, Unit
+from aucsched.cluster.nodes import Node, NodeState, Resources
+from aucsched.cluster.snapshot import Snapshot
+from aucsched.topology.units import blocks, rings, toruses
+
+CORES = 4
+
+
+def machine(network: Network, busy: set[str], jobs: list[Job]) -> Snapshot:
+    """Return a snapshot of nodes of four cores; some are down, some taken by a running job."""
+    down = set(sorted(busy)[::2])
+    nodes = [
+        Node(name=name, cores=CORES, state=NodeState.DOWN if name in down else NodeState.IDLE)
+        if name not in busy - down
+        else Node(name=name, total=Resources(cores=CORES), free=Resources(cores=0), state=NodeState.ALLOCATED)
+        for name in network.members
+    ]
+    held = {name: Resources(cores=CORES) for name in sorted(busy - down)}
+    running = [RunningJob(id="r", nodes=held)] if held else []
+    return Snapshot(nodes=nodes, jobs=jobs, network=network, running=running)
+
+
+def job(name: str, nodes: int, priority: int = 1, **members: Any) -> Job:
+    request = Request(nodes=nodes, cores_per_node=CORES, **members)
+    return Job(id=name, priority=priority, request=request, time_limit_s=3600)
+
+
+def by_block(network: Network, names: Any) -> tuple[int, ...]:
+    return tuple(sum(name in names for name in unit.nodes) for unit in network.units)
+
+
+def random_blocks(rng: Random) -> tuple[Network, set[str]]:
+    base = rng.randint(2, 4)
+    sizes = (base, *(base << doubling for doubling in (1, 2) if rng.random() < 0.6))
+    names = iter(f"n{place}" for place in range(100))
+    units = [
+        Unit(name=f"b{place}", nodes=[next(names) for _ in range(rng.randint(base - 1, base + 1))])
+        for place in range(rng.randint(2, 4))
+    ]
+    network = blocks(sizes, units)
+    return network, {name for name in network.members if rng.random() < 0.3}
+
+
+def random_job(rng: Random, name: str, most: int) -> Job:
+    segment = rng.choice((None, None, 1, 2, 3, 5))
+    if segment is None:
+        return job(name, rng.randint(1, most), rng.randint(1, 9))
+    return job(
+        name,
+        segment * rng.randint(1, max(1, most // segment)),
+        rng.randint(1, 9),
+        segment=segment,
+        spread_segments=rng.random() < 0.3,
+        consolidate_segments=rng.random() < 0.3,
+    )
+
+
+def options_of(one: Job) -> dict[str, Any]:
+    request = one.request
+    return {
+        "segment": request.segment,
+        "spread": request.spread_segments,
+        "consolidated": request.consolidate_segments,
+    }
+
+
+@pytest.mark.parametrize("model", ["aucsched1", "aucsched2", "aucsched3"])
+def test_awards_on_blocks_are_those_of_enumeration(model: Any) -> None:
+    rng = Random(model)
+    alone = started = 0
+    for _ in range(60):
+        network, busy = random_blocks(rng)
+        most = len(network.members)
+        jobs = [random_job(rng, f"j{place}", most) for place in range(6)]
+        free = by_block(network, set(network.members) - busy)
+        for one in (*jobs, None):
+            waiting = jobs if one is None else [one]
+            found = schedule(machine(network, busy, waiting), model=model)
+            for award in found.started:
+                mine = next(other for other in jobs if other.id == award.job)
+                counts = by_block(network, award.nodes)
+                assert counts in legal_sets(
+                    network.sizes, free, mine.request.fewest_nodes, **options_of(mine)
+                )
+            started += len(found.started)
+            if one is not None:
+                legal = legal_sets(network.sizes, free, one.request.fewest_nodes, **options_of(one))
+                assert bool(found.started) == bool(legal), (network, free, one)
+                alone += bool(legal)
+    assert alone > 100
+    assert started > 200
+
+
+def test_the_checker_is_as_strict_as_enumeration() -> None:
+    rng = Random(5)
+    refused = allowed = 0
+    for _ in range(300):
+        network, _ = random_blocks(rng)
+        one = random_job(rng, "j", len(network.members))
+        checker = AwardChecker(machine(network, set(), [one]))
+        names = rng.sample(network.members, min(one.request.fewest_nodes, len(network.members)))
+        if rng.random() < 0.7:
+            start = rng.randint(0, len(network.members) - len(names))
+            names = list(network.members[start : start + len(names)])
+        if len(names) < one.request.fewest_nodes:
+            continue
+        counts = by_block(network, names)
+        legal = legal_sets(network.sizes, counts, len(names), **options_of(one))
+        held = {name: Resources(cores=CORES) for name in names}
+        if counts in legal:
+            checker.check(one, held)
+            allowed += 1
+        else:
+            with pytest.raises(AwardError):
+                checker.check(one, held)
+            refused += 1
+    assert refused > 50
+    assert allowed > 50
+
+
+def test_required_nodes_are_among_a_jobs_blocks() -> None:
+    network = blocks((4, 8), [Unit(name=f"b{n}", nodes=[f"n{n}{k}" for k in range(4)]) for n in range(4)])
+    wanted = job("1", 6, required_nodes=["n21", "n30"])
+    found = schedule(machine(network, set(), [wanted]))
+    assert {"n21", "n30"} <= set(found.started[0].nodes)
+    assert by_block(network, found.started[0].nodes)[:2] == (0, 0)
+    apart = job("1", 6, required_nodes=["n01", "n30"])
+    assert not schedule(machine(network, set(), [apart])).started
+
+
+def test_nodes_in_no_block_serve_jobs_that_may_use_no_other() -> None:
+    names = ["x0", "x1", "x2"]
+    network = blocks((2,), [Unit(name="b", nodes=["n0", "n1"])], outside=names)
+    snapshot = machine(network, set(), [job("1", 3)])
+    assert not schedule(snapshot).started
+    nodes = [replace(node, partitions=("out",)) if node.name in names else node for node in snapshot.nodes]
+    outside = replace(snapshot, nodes=nodes, jobs=[replace(job("1", 3), partition="out")])
+    assert set(schedule(outside).started[0].nodes) == set(names)
+
+
+def test_a_ring_is_given_by_arcs() -> None:
+    network = rings([Unit(name="r", nodes=[f"n{place}" for place in range(8)])])
+    found = schedule(machine(network, {"n2"}, [job("1", 6)]))
+    assert set(found.started[0].nodes) == {"n3", "n4", "n5", "n6", "n7", "n0"}
+    assert not schedule(machine(network, set(), [job("1", 8, segment=4)])).started
+    assert not schedule(machine(network, {"n2", "n5"}, [job("1", 6)])).started
+
+
+def test_a_torus_is_given_by_placements() -> None:
+    size = PlacementSize(dims=(2, 2, 1))
+    torus = Unit(name="t", dims=(4, 4, 2), nodes=[f"n{place}" for place in range(32)], placements=(size,))
+    network = toruses([torus])
+    found = schedule(machine(network, {"n0"}, [job("1", 4), job("2", 8, segment=4), job("3", 3)]))
+    assert [len(award.nodes) for award in sorted(found.started, key=lambda one: one.job)] == [4, 8]
+    assert not schedule(machine(network, set(), [job("1", 8)])).started
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"nodes": 4}, "no block has 4 free nodes; block b1 has 3"),
+        ({"nodes": 8}, "no group of 2 blocks has 8 free nodes; b0 to b1 have 6"),
+        ({"nodes": 8, "segment": 4}, "no block has 4 free nodes; block b1 has 3"),
+        ({"nodes": 9, "segment": 3}, "blocks with 10 free nodes hold no segments of 3 nodes as asked"),
+        (
+            {"nodes": 10, "segment": 2, "spread_segments": True},
+            "when all is empty blocks with 16 free nodes hold no segments of 2 nodes as asked",
+        ),
+    ],
+)
+def test_a_job_that_waits_is_told_what_blocks_lack(asked: dict[str, Any], words: str) -> None:
+    network = blocks((4, 8), [Unit(name=f"b{n}", nodes=[f"n{n}{k}" for k in range(4)]) for n in range(4)])
+    busy = {"n00", "n10", "n20", "n21", "n30", "n31"}
+    found = schedule(machine(network, busy, [job("1", **asked)]))
+    assert words in found.pending[0].detail
+
+
+def test_ipsched_refuses_more_nodes_than_a_block_has() -> None:
+    network = blocks((4, 8), [Unit(name=f"b{n}", nodes=[f"n{n}{k}" for k in range(4)]) for n in range(2)])
+    request = Request(nodes=3, cores=12)
+    jobs = [replace(job("1", 3), request=request), replace(job("2", 6), request=Request(nodes=6, cores=24))]
+    found = schedule(machine(network, {"n00"}, jobs), model="ipsched")
+    assert [award.job for award in found.started] == ["1"]
+    assert "ipsched has no blocks" in found.pending[0].detail
