@@ -259,7 +259,7 @@ class _Explainer:
             return f"it asks for {plural(request.fewest_nodes, 'node')}, {whose} {len(cores)}"
         if request.fewest_cores > sum(cores):
             return f"it asks for {plural(request.fewest_cores, 'core')}, {whose} {sum(cores)}"
-        short = self._short_of_units(demand, np.arange(len(self._snapshot.nodes)))
+        short = self._short_of_units(demand, np.arange(len(self._cluster.columns.names)))
         if short:
             return f"when all is empty {short}"
         most = max(cores, default=0)
