@@ -157,16 +157,62 @@ reason in brackets.
 
 By default the work limit ends a step, so that answers repeat; 3 seconds are a ceiling for busy machines.
 
-*Each option of an auction, its values and its default.*
-
-| option | values | default | read by |
-|---|---|---|---|
 """
+#: Groups of the page: the title, what its options decide, an example, and the options by name.
+_GROUPS = (
+    (
+        "What the auction maximises",
+        "These options say what a started job is worth, and which model is solved.",
+        "aucsched schedule examples/emulated-1408-full.json --objective priority_cores",
+        ("objective", "weights", "model", "preset", "preference_table", "balance"),
+    ),
+    (
+        "What waiting jobs are promised",
+        "These options bound waits ([promises](promises.md)).",
+        "aucsched simulate examples/overtaken.json --policy aucsched3 --promise 12h",
+        ("promise", "reserve", "award_alone"),
+    ),
+    (
+        "Which jobs bid, and how often",
+        "These options bound the size of the auction.",
+        "aucsched schedule examples/emulated-1408-full.json --window 50 --max-bids 2000",
+        ("window", "window_from", "max_bids", "max_bids_per_job", "bid_order"),
+    ),
+    (
+        "How long the search may take",
+        "These options choose the way to the award, and end it.",
+        "aucsched schedule examples/emulated-1408-full.json --strategy exact --time-limit 10",
+        ("strategy", "work_limit", "time_limit", "on_timeout", "seed", "search_parameters"),
+    ),
+    (
+        "Large clusters and several processes",
+        "These options divide the search.",
+        "aucsched schedule examples/emulated-1408-full.json --part-nodes 700 --workers 2",
+        ("part_nodes", "workers", "dask"),
+    ),
+    (
+        "Given bids",
+        "`aucsched winners` has one option more.",
+        "aucsched winners auction.txt --no-round",
+        ("round",),
+    ),
+)
+_TABLE_HEAD = "| option | values | default | read by |\n|---|---|---|---|\n"
 
 
 def options_page() -> str:
-    """Return docs/options.md."""
-    return _OPTIONS_HEAD + "".join(map(row_of, OPTIONS))
+    """Return docs/options.md: each option in its group; a new one without a group is a KeyError here."""
+    by_name = {option.flag.removeprefix("--").replace("-", "_"): option for option in OPTIONS}
+    anchors = [title.lower().replace(" ", "-").replace(",", "") for title, *_ in _GROUPS]
+    links = [f"[{title}](#{anchor})" for (title, *_), anchor in zip(_GROUPS, anchors, strict=True)]
+    parts = [_OPTIONS_HEAD, "Groups: ", ", ".join(links), ".\n"]
+    for title, about, example, names in _GROUPS:
+        cells = ((name.replace("_", "-"), row_of(by_name.pop(name))[2:]) for name in names)
+        rows = "".join(f'| <a id="{anchor}"></a>{row}' for anchor, row in cells)
+        parts.append(f"\n## {title}\n\n{about}\n\n```text\n{example}\n```\n\n{_TABLE_HEAD}{rows}")
+    if by_name:
+        raise KeyError(f"options without a group in .ci/reference.py: {', '.join(by_name)}")
+    return "".join(parts)
 
 
 def row_of(option: Option[Any]) -> str:
