@@ -7,6 +7,7 @@ file that unpacks to a huge one costs more than the limit.
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import os
 import re
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from ..cluster.errors import InputError, OptionError, errors_in, system_errors
+from ..cluster.errors import InputError, OptionError, errors_in, shown_name, system_errors
 from .hostlist import one_file
 
 T = TypeVar("T")
@@ -35,6 +36,9 @@ _CHUNK = 2**20
 _LARGEST_LIMIT_MIB = 2**30
 _LINE = re.compile(r"\S[^\n]*+")
 _LINE_OF_BYTES = re.compile(rb"\S[^\n]*+")
+
+#: SHA-256 of each file that this process has read, by the name that messages call it: reports state it.
+READ: dict[str, str] = {}
 
 
 def read_document(path: str | Path, parse: Callable[[bytes], T]) -> T:
@@ -61,9 +65,12 @@ def read_bytes(path: str | Path, most: int | None = None) -> bytes:
     """
     with errors_in(path), system_errors(path):
         if str(path) == "-":
-            return bounded(sys.stdin.buffer, most)
-        with Path(path).open("rb") as file:
-            return bounded(file, most)
+            content = bounded(sys.stdin.buffer, most)
+        else:
+            with Path(path).open("rb") as file:
+                content = bounded(file, most)
+    READ[shown_name(path)] = hashlib.sha256(content).hexdigest()
+    return content
 
 
 class _Readable(Protocol):

@@ -2,8 +2,17 @@
 // Draws the sections of a report from the JSON in #data. No library, no network.
 const data = JSON.parse(document.getElementById("data").textContent);
 const tip = document.getElementById("tip");
-const style = getComputedStyle(document.documentElement);
-const [ink, soft, line, paper, tint] = ["ink", "soft", "line", "paper", "tint"].map((name) => style.getPropertyValue(`--${name}`));
+let ink, soft, line, paper, tint, hues, waits;
+// Colours of the moment: the page follows the system's light or dark style, and prints in the light one.
+function readColors(light) {
+  const style = getComputedStyle(document.documentElement);
+  [ink, soft, line, paper, tint] = ["ink", "soft", "line", "paper", "tint"].map((name) => style.getPropertyValue(`--${name}`));
+  const dark = !light && matchMedia("(prefers-color-scheme: dark)").matches;
+  if (light) [ink, soft, line, paper, tint] = ["#1d2733", "#5b6775", "#d8dee6", "#fff", "#f4f6f9"];
+  hues = dark ? ["#4fb3d9", "#f0883e", "#63c174", "#b18cf0", "#e3c04a", "#f075a6"] : ["#0b6e99", "#c2410c", "#2e7d32", "#7b3fa0", "#a67c00", "#ad1457"];
+  waits = dark ? ["#24435f", "#2f6690", "#4f92c4", "#8cc0e6", "#dceefb"] : ["#d3e1ee", "#8fb8da", "#3f83ba", "#1b4f86", "#0c2547"];
+}
+readColors(false);
 const shades = (n) => `hsl(${((n * 137.508) % 360).toFixed(1)} 58% ${54 + (n % 3) * 7}%)`;
 function make(tag, parent, text, name) {
   const made = document.createElement(tag);
@@ -14,17 +23,58 @@ function make(tag, parent, text, name) {
 }
 function shown(value) {
   if (value === null || value === undefined) return "";
-  if (typeof value === "number" && !Number.isInteger(value)) return String(+value.toPrecision(7));
+  if (typeof value === "number" && !Number.isInteger(value)) return String(+value.toPrecision(5));
   return typeof value === "boolean" ? (value ? "yes" : "no") : String(value);
 }
+// A duration as people write it: two units at most.
 function span(seconds) {
+  const sign = seconds < 0 ? "−" : "", size = Math.abs(seconds);
+  if (size < 60) return `${sign}${+size.toPrecision(size < 1 ? 2 : 3)} s`;
   const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
-  let left = Math.round(seconds); const parts = [];
-  for (const [unit, size] of units) {
-    const count = Math.floor(left / size); left -= count * size;
-    if (count) parts.push(`${count} ${unit}`);
+  let left = Math.round(size); const parts = [];
+  for (const [unit, length] of units) {
+    const count = Math.floor(left / length); left -= count * length;
+    if (count || parts.length) parts.push([count, unit]);
   }
-  return parts.slice(0, 2).join(" ") || "0 s";
+  return sign + parts.slice(0, 2).filter(([count]) => count).map(([count, unit]) => `${count} ${unit}`).join(" ");
+}
+// Names of columns and figures say their unit: wait_mean_s, "mean wait (s)", seconds.run, cpu_utilization.
+const isTime = (name) => /_s($|[ .])|\(s\)|^seconds\b/.test(name);
+const isShare = (name) => /utili[sz]ation$|_shares?$|\(share\)|^loss_of_capacity$/.test(name);
+const isMoment = (column) => column.every((v) => v === null || (typeof v === "number" && v > 1e9 && v < 1e10)) && column.some((v) => v !== null);
+const moment = (v) => new Date(v * 1000).toISOString().slice(0, 16).replace("T", " ");
+function words(name) {
+  const plain = name.replace(/_s\b/g, "").replace(/ \((s|share)\)/, "").replace(/_/g, " ");
+  const found = /^(.+) (mean|std|max)$/.exec(plain);
+  if (!found) return plain;
+  return { mean: `mean ${found[1]}`, std: `${found[1]}, standard deviation`, max: `${isTime(name) ? "longest" : "largest"} ${found[1]}` }[found[2]];
+}
+function cellText(value, name) {
+  if (typeof value !== "number") return shown(value);
+  if (isTime(name)) return span(value);
+  return isShare(name) && Math.abs(value) <= 1 ? `${+(100 * value).toPrecision(3)} %` : shown(value);
+}
+const LENGTHS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 604800, 1209600, 2592000, 7776000, 31536000];
+// Round values from low to high, some five of them: whole units of time, or 1, 2 and 5 times a power of ten.
+function ticks(low, high, time) {
+  const least = (high - low) / (time ? 8 : 5) || 1, power = 10 ** Math.floor(Math.log10(least));
+  const steps = time ? LENGTHS : [1, 2, 5, 10].map((n) => n * power), found = [];
+  const step = steps.find((n) => n >= least) || steps.at(-1) * Math.ceil(least / steps.at(-1));
+  for (let n = Math.ceil(low / step - 1e-9); n * step <= high * (1 + 1e-9); n++) found.push(+(n * step).toPrecision(12));
+  return found;
+}
+// Round durations below a scale that is a square root, as many as have room.
+function rootTicks(pen, most, x, y) {
+  let last = -Infinity; pen.fillStyle = soft; pen.strokeStyle = line;
+  for (const value of [0, ...LENGTHS.filter((n) => n >= 60 && n <= most)]) {
+    const text = span(value), place = x(value);
+    if (place - last < pen.measureText(text).width + 16) continue;
+    pen.fillText(text, place, y); last = place;
+  }
+}
+function legendIn(box, entries) {
+  const legend = make("div", box, undefined, "legend");
+  for (const [color, text] of entries) { const entry = make("span", legend); make("i", entry).style.background = color; entry.append(text); }
 }
 function point(event, text) {
   tip.style.display = text ? "block" : "none";
@@ -44,14 +94,34 @@ const at = (event, canvas) => { const box = canvas.getBoundingClientRect(); retu
 
 function facts(section, box) {
   const list = make("dl", box);
-  for (const [name, value] of section.items) { make("dt", list, name); make("dd", list, shown(value)); }
+  for (const [name, value] of section.items) { make("dt", list, name); make("dd", list, cellText(value, name)); }
 }
 
 function table(section, box) {
   const names = Object.keys(section.columns), columns = Object.values(section.columns);
   const count = columns.length ? columns[0].length : 0, size = 100;
   const isNumber = columns.map((column) => column.every((v) => v === null || typeof v === "number"));
-  const text = columns.map((column) => column.map((v) => shown(v).toLowerCase()));
+  const times = names.map((name) => isTime(name) || (section.times || []).includes(name)), moments = columns.map(isMoment);
+  // A figure in a row has its unit in the row's name, others in the column's.
+  const figures = ["metric", "figure"].includes(names[0]);
+  const text = columns.map((column, place) => column.map((value, row) => {
+    if (typeof value !== "number") return place === 0 && figures ? words(value) : shown(value);
+    if (moments[place]) return moment(value);
+    return times[place] ? span(value) : cellText(value, figures && names[place] !== "jobs" ? columns[0][row] : names[place]);
+  }));
+  const lower = text.map((column) => column.map((word) => word.toLowerCase()));
+  const same = names.map((_, place) => names.length > 12 && count > 1 && new Set(text[place]).size === 1);
+  if (same.some(Boolean)) make("p", box, `the same in every row: ${names.filter((_, place) => same[place] && text[place][0]).map((name) => `${words(name)} ${text[names.indexOf(name)][0]}`).join(", ")}`, "soft");
+  // A few runs of many figures: a row for each figure.
+  if (names.length > 12 && count > 0 && count <= 6) {
+    const body = make("tbody", make("table", make("div", box, undefined, "wide")));
+    names.forEach((name, place) => {
+      if (same[place] || text[place].every((word) => !word)) return;
+      const row = make("tr", body); make("td", row, words(name)).title = name;
+      for (const word of text[place]) make("td", row, word, "number");
+    });
+    return;
+  }
   let rows = [...Array(count).keys()], page = 0, sorted = -1, down = false;
   const bar = make("div", box, undefined, "bar");
   const filter = make("input", bar); filter.placeholder = "filter: words, or column:word"; filter.size = 34;
@@ -60,14 +130,15 @@ function table(section, box) {
   const wide = make("div", box, undefined, "wide"), element = make("table", wide);
   const head = make("tr", make("thead", element)), body = make("tbody", element);
   names.forEach((name, place) => {
-    const cell = make("th", head, name, isNumber[place] ? "number" : "");
+    const cell = make("th", head, words(name), isNumber[place] ? "number" : "");
+    cell.title = name; cell.hidden = same[place];
     cell.onclick = () => { down = sorted === place ? !down : false; sorted = place; page = 0; apply(); };
   });
   function matches(row, words) {
     return words.every((word) => {
       const cut = word.indexOf(":"), place = cut > 0 ? names.findIndex((n) => n.toLowerCase() === word.slice(0, cut)) : -1;
-      if (place >= 0) return text[place][row].includes(word.slice(cut + 1));
-      return text.some((column) => column[row].includes(word));
+      if (place >= 0) return lower[place][row].includes(word.slice(cut + 1));
+      return lower.some((column) => column[row].includes(word));
     });
   }
   function apply() {
@@ -90,7 +161,11 @@ function table(section, box) {
     const first = page * size, last = Math.min(first + size, rows.length);
     body.replaceChildren(...rows.slice(first, last).map((row) => {
       const line = document.createElement("tr");
-      columns.forEach((column, place) => make("td", line, shown(column[row]), isNumber[place] ? "number" : ""));
+      columns.forEach((column, place) => {
+        const cell = make("td", line, text[place][row], isNumber[place] ? "number" : "");
+        cell.dataset.name = figures && !place ? "" : words(names[place]); cell.hidden = same[place];
+        if (typeof column[row] === "number" && text[place][row] !== shown(column[row])) cell.title = String(column[row]);
+      });
       return line;
     }));
     state.textContent = `${rows.length ? first + 1 : 0}–${last} of ${rows.length}` + (rows.length < count ? ` (${count} in all)` : "");
@@ -112,10 +187,7 @@ function machine(section, box) {
   for (const [job, uses] of running) note(uses, ran, [job, 0]);
   const matters = ([, nodes]) => nodes.some((node) => held.has(node) || (free[node] > 0 && !closed[node]));
   const changed = leaves.filter(matters), full = leaves.length - changed.length, few = full > 8 && changed.length > 0;
-  const legend = make("div", box, undefined, "legend");
-  for (const [color, words] of [["#9aa5b1", "runs already"], [shades(0), "starts now, a colour for each job"], [paper, "free"], [tint, "takes no jobs"]]) {
-    const entry = make("span", legend); make("i", entry).style.background = color; entry.append(words);
-  }
+  legendIn(box, [["#9aa5b1", "runs already"], [shades(0), "starts now, a colour for each job"], [paper, "free"], [tint, "takes no jobs"]]);
   const place = make("div", box);
   if (few) {
     const bar = make("div", box, undefined, "bar"), button = make("button", bar, `show all ${leaves.length} switches`);
@@ -124,20 +196,25 @@ function machine(section, box) {
   }
   function draw(shownLeaves) {
     place.replaceChildren();
-    const label = 84, longest = Math.max(...shownLeaves.map((leaf) => leaf[1].length)), width = Math.max(300, place.clientWidth);
-    const perRow = Math.min(longest, 64), cell = Math.max(5, Math.min(22, Math.floor((width - label - 10) / perRow)));
-    const high = Math.max(cell, 12), block = label + perRow * cell + 12, across = Math.max(1, Math.floor(width / block));
-    const deep = Math.ceil(longest / perRow) * high + 4, { canvas, pen } = canvasIn(place, Math.ceil(shownLeaves.length / across) * deep + 4), spot = [];
+    const longest = Math.max(...shownLeaves.map((leaf) => leaf[1].length)), width = Math.max(300, place.clientWidth);
+    // Squares that can be read; smaller ones only where thousands would make the picture too high for a browser.
+    const many = shownLeaves.reduce((sum, leaf) => sum + leaf[1].length, 0), cell = many > 20000 ? 8 : many > 4000 ? 16 : 28;
+    const label = width < 500 ? 62 : 92, perRow = Math.max(1, Math.min(longest, Math.floor((width - label - 12) / cell)));
+    const high = cell, block = label + perRow * cell + 16, across = Math.max(1, Math.floor(width / block));
+    const deep = Math.ceil(longest / perRow) * high + 8, { canvas, pen } = canvasIn(place, Math.ceil(shownLeaves.length / across) * deep + 4), spot = [];
     shownLeaves.forEach(([name, nodes], number) => {
       const left = (number % across) * block, above = Math.floor(number / across) * deep;
-      pen.fillStyle = soft; pen.fillText(name.length > 12 ? name.slice(0, 11) + "…" : name, left + 2, above + 11);
+      const room = label < 80 ? 8 : 12;
+      pen.fillStyle = soft; pen.fillText(name.length > room ? name.slice(0, room - 1) + "…" : name, left + 2, above + high / 2 + 4);
       nodes.forEach((node, index) => {
         const x = left + label + (index % perRow) * cell, y = above + Math.floor(index / perRow) * high, w = cell - 1, h = high - 1;
         pen.fillStyle = closed[node] ? tint : paper; pen.fillRect(x, y, w, h);
         let filled = h * Math.max(0, total[node] - free[node]) / total[node];
         pen.fillStyle = "#9aa5b1"; pen.fillRect(x, y + h - filled, w, filled);
         for (const [, cores, job] of held.get(node) || []) { const part = h * cores / total[node]; filled += part; pen.fillStyle = shades(job); pen.fillRect(x, y + h - filled, w, part); }
-        pen.strokeStyle = line; pen.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
+        pen.strokeStyle = soft; pen.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
+        const digits = /\d{1,4}$/.exec(names[node]);
+        if (digits && cell > 20) { pen.font = "9px system-ui, sans-serif"; pen.fillStyle = filled > h - 10 ? "#10151b" : ink; pen.fillText(digits[0], x + 2, y + 9); pen.font = "12px system-ui, sans-serif"; }
         spot.push([x, y, w, h, node]);
       });
     });
@@ -157,10 +234,21 @@ function machine(section, box) {
   draw(few ? changed : leaves);
 }
 
+// A colour between two.
+function blend(from, to, share) {
+  const parts = (color) => [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)), [a, b] = [parts(from), parts(to)];
+  return `rgb(${a.map((v, place) => Math.round(v + (b[place] - v) * share)).join(",")})`;
+}
+
 // Rectangles [job, first row, rows] over time; the wheel zooms where the pointer is, dragging moves, double click resets.
 function gantt(section, box) {
   const { jobs, start, end, rects, rows, unit, names, cores, wait } = section;
   make("p", box, "wheel: zoom in time · shift and wheel: zoom in " + unit + " · drag: move · double click: everything", "soft");
+  const longestWait = Math.max(1, ...(wait || []).filter((v) => v !== null));
+  const mix = (share) => { const at = Math.min(1, share) * (waits.length - 1), low = Math.min(waits.length - 2, Math.floor(at)); return blend(waits[low], waits[low + 1], at - low); };
+  const color = (job) => wait ? (wait[job] === null ? "#9aa5b1" : mix(Math.sqrt(wait[job] / longestWait))) : shades(job);
+  const dark = (job) => wait && wait[job] !== null && Math.sqrt(wait[job] / longestWait) > 0.45 !== (waits[0] === "#24435f");
+  if (wait) legendIn(box, [0, 1 / 16, 1 / 4, 9 / 16, 1].map((share) => [mix(Math.sqrt(share)), share ? `waited ${span(share * longestWait)}` : "started at once"]));
   const label = names ? 84 : 54, foot = 22, { canvas, pen, width, height } = canvasIn(box, 430);
   let longest = 0;
   for (let one = 0; one < end.length; one++) longest = Math.max(longest, end[one]);
@@ -173,15 +261,12 @@ function gantt(section, box) {
       const [job, first, count] = rect;
       if (end[job] < view.t0 || start[job] > view.t1 || first + count < view.r0 || first > view.r1) continue;
       const x = tx(start[job]), y = ry(first), w = Math.max(0.7, tx(end[job]) - x), h = Math.max(0.7, ry(first + count) - y);
-      pen.fillStyle = shades(job); pen.fillRect(x, y, w, h); visible.push([x, y, w, h, job]);
-      if (w > 8 && h > 5) { pen.strokeStyle = "#ffffffaa"; pen.strokeRect(x, y, w, h); }
-      if (h > 11 && w > 8 * String(jobs[job]).length) { pen.fillStyle = "#10151b"; pen.fillText(jobs[job], x + 3, y + Math.min(h - 2, 11)); }
+      pen.fillStyle = color(job); pen.fillRect(x, y, w, h); visible.push([x, y, w, h, job]);
+      if (w > 3 && h > 3) { pen.strokeStyle = paper; pen.strokeRect(x, y, w, h); }
+      if (h > 11 && w > 8 * String(jobs[job]).length) { pen.fillStyle = dark(job) ? "#fff" : "#10151b"; pen.fillText(jobs[job], x + 3, y + Math.min(h - 2, 11)); }
     }
     pen.restore(); pen.fillStyle = soft;
-    for (let part = 0; part <= 5; part++) {
-      const t = view.t0 + (view.t1 - view.t0) * part / 5, text = span(t);
-      pen.fillText(text, Math.min(tx(t), width - pen.measureText(text).width), height - 6);
-    }
+    for (const t of ticks(view.t0, view.t1, true)) { const text = span(t); pen.fillText(text, Math.min(tx(t), width - pen.measureText(text).width), height - 6); }
     const step = Math.max(1, Math.ceil((view.r1 - view.r0) / ((height - foot) / 16)));
     for (let r = Math.ceil(view.r0); r < view.r1; r++) if (r % step === 0) pen.fillText(names ? names[r] : r, 2, ry(r) + 11);
   }
@@ -217,27 +302,43 @@ function gantt(section, box) {
   canvas.view = () => ({ ...view });
 }
 
-function axes(pen, width, height, left, bottom, xs, ys, xText, yText) {
+function axes(pen, width, height, left, bottom, xs, ys, xText, yText, time, timeUp) {
   pen.strokeStyle = line; pen.fillStyle = soft;
   pen.beginPath(); pen.moveTo(left, 4); pen.lineTo(left, height - bottom); pen.lineTo(width - 4, height - bottom); pen.stroke();
-  for (let part = 0; part <= 4; part++) {
-    const x = xs[0] + (xs[1] - xs[0]) * part / 4, y = ys[0] + (ys[1] - ys[0]) * part / 4, text = xText(x);
-    pen.fillText(text, Math.min(left + (width - left - 8) * part / 4, width - pen.measureText(text).width), height - bottom + 14);
-    pen.fillText(yText(y), 2, height - bottom - (height - bottom - 12) * part / 4);
+  for (const x of ticks(...xs, time)) {
+    const text = xText(x); pen.fillText(text, Math.min(left + (width - left - 8) * (x - xs[0]) / (xs[1] - xs[0] || 1), width - pen.measureText(text).width), height - bottom + 14);
+  }
+  for (const y of ticks(...ys, timeUp)) {
+    const place = height - bottom - (height - bottom - 12) * (y - ys[0]) / (ys[1] - ys[0] || 1);
+    pen.fillText(yText(y), 2, place + 4); pen.beginPath(); pen.moveTo(left, place); pen.lineTo(width - 4, place); pen.stroke();
   }
 }
 
+// A chart for each label; several policies are curves in one chart, with a legend.
 function lines(section, box) {
-  const { times, series } = section;
-  for (const { label, values, most } of series) {
+  const { times, series } = section, charts = new Map();
+  for (const one of series) charts.set(one.label, [...(charts.get(one.label) || []), one]);
+  const end = times[times.length - 1] || 1, first = Math.min(0, times[0] || 0);
+  for (const [label, curves] of charts) {
     make("div", box, label, "soft");
-    const left = 60, bottom = 22, { pen, width, height, canvas } = canvasIn(box, 170);
-    const top = most || Math.max(1, ...values), x = (t) => left + t / (times[times.length - 1] || 1) * (width - left - 8), y = (v) => height - bottom - v / top * (height - bottom - 12);
-    axes(pen, width, height, left, bottom, [0, times[times.length - 1] || 1], [0, top], span, (v) => shown(+v.toPrecision(3)));
-    pen.fillStyle = "#0b6e9955"; pen.strokeStyle = "#0b6e99"; pen.beginPath(); pen.moveTo(x(0), y(0));
-    values.forEach((v, place) => { pen.lineTo(x(times[place]), y(v)); pen.lineTo(x(times[place + 1]), y(v)); });
-    pen.lineTo(x(times[times.length - 1]), y(0)); pen.fill(); pen.stroke();
-    canvas.title = label;
+    if (curves.length > 1) legendIn(box, curves.map((one, place) => [hues[place % hues.length], one.name]));
+    const left = 60, bottom = 22, { pen, width, height, canvas } = canvasIn(box, 190);
+    const top = curves[0].most || Math.max(1, ...curves.map((one) => Math.max(...one.values)));
+    const x = (t) => left + (t - first) / (end - first || 1) * (width - left - 8), y = (v) => height - bottom - v / top * (height - bottom - 12);
+    axes(pen, width, height, left, bottom, [first, end], [0, top], span, (v) => shown(+v.toPrecision(3)), true);
+    curves.forEach(({ values }, number) => {
+      pen.strokeStyle = hues[number % hues.length]; pen.fillStyle = `${pen.strokeStyle}44`; pen.lineWidth = 1.4; pen.beginPath();
+      pen.moveTo(x(times[0]), y(curves.length > 1 ? values[0] : 0));
+      values.forEach((v, place) => { pen.lineTo(x(times[place]), y(v)); pen.lineTo(x(times[place + 1]), y(v)); });
+      if (curves.length === 1) { pen.lineTo(x(end), y(0)); pen.fill(); }
+      pen.stroke(); pen.lineWidth = 1;
+    });
+    canvas.onmousemove = (event) => {
+      const t = first + (at(event, canvas)[0] - left) / (width - left - 8) * (end - first), place = times.findLastIndex((one) => one <= t);
+      if (place < 0 || place >= curves[0].values.length) { point(event, ""); return; }
+      point(event, `${span(times[place])}\n${curves.map((one) => `${one.name ? `${one.name}: ` : ""}${shown(+one.values[place].toPrecision(4))}`).join("\n")}`);
+    };
+    canvas.onmouseleave = (event) => point(event, "");
   }
 }
 
@@ -249,11 +350,10 @@ function spread(section, box) {
   groups.forEach((one, place) => {
     const y = place * high + 14; pen.fillStyle = ink; pen.fillText(`${one.name} (${one.jobs})`.slice(0, 20), 2, y + 4);
     pen.strokeStyle = line; pen.lineWidth = 2; pen.beginPath(); pen.moveTo(x(one.p50), y); pen.lineTo(x(one.p99), y); pen.stroke();
-    pen.strokeStyle = "#0b6e99"; pen.lineWidth = 7; pen.beginPath(); pen.moveTo(x(one.p50), y); pen.lineTo(x(one.p90), y); pen.stroke();
-    pen.fillStyle = "#c2410c"; pen.beginPath(); pen.arc(x(one.mean), y, 4, 0, 7); pen.fill(); pen.lineWidth = 1;
+    pen.strokeStyle = hues[0]; pen.lineWidth = 7; pen.beginPath(); pen.moveTo(x(one.p50), y); pen.lineTo(x(one.p90), y); pen.stroke();
+    pen.fillStyle = hues[1]; pen.beginPath(); pen.arc(x(one.mean), y, 4, 0, 7); pen.fill(); pen.lineWidth = 1;
   });
-  pen.fillStyle = soft;
-  for (let part = 0; part <= 4; part++) { const text = span(most * (part / 4) ** 2); pen.fillText(text, Math.min(left + (width - left - 20) * part / 4, width - pen.measureText(text).width), groups.length * high + 24); }
+  rootTicks(pen, most, x, groups.length * high + 24);
   canvas.onmousemove = (event) => {
     const one = groups[Math.floor((at(event, canvas)[1] - 3) / high)];
     point(event, one ? `${one.name}: ${one.jobs} jobs\nmean ${span(one.mean)}, median ${span(one.p50)}\n90 % ${span(one.p90)}, 99 % ${span(one.p99)}, longest ${span(one.max)}` : "");
@@ -268,11 +368,10 @@ function intervals(section, box) {
   const most = Math.max(1, ...rows.map((row) => row[3])), x = (v) => left + Math.sqrt(v / most) * (width - left - 20);
   rows.forEach(([name, low, middle, top], place) => {
     const y = place * high + 12; pen.fillStyle = ink; pen.fillText(name.slice(0, 16), 2, y + 4);
-    pen.strokeStyle = "#0b6e99"; pen.lineWidth = 7; pen.beginPath(); pen.moveTo(x(low), y); pen.lineTo(Math.max(x(top), x(low) + 1), y); pen.stroke();
-    pen.fillStyle = "#c2410c"; pen.beginPath(); pen.arc(x(middle), y, 4, 0, 7); pen.fill(); pen.lineWidth = 1;
+    pen.strokeStyle = hues[0]; pen.lineWidth = 7; pen.beginPath(); pen.moveTo(x(low), y); pen.lineTo(Math.max(x(top), x(low) + 1), y); pen.stroke();
+    pen.fillStyle = hues[1]; pen.beginPath(); pen.arc(x(middle), y, 4, 0, 7); pen.fill(); pen.lineWidth = 1;
   });
-  pen.fillStyle = soft;
-  for (let part = 0; part <= 4; part++) { const text = span(most * (part / 4) ** 2); pen.fillText(text, Math.min(left + (width - left - 20) * part / 4, width - pen.measureText(text).width), rows.length * high + 20); }
+  rootTicks(pen, most, x, rows.length * high + 20);
   canvas.onmousemove = (event) => {
     const row = rows[Math.floor((at(event, canvas)[1] - 3) / high)];
     point(event, row ? `${row[0]}: P10 ${span(row[1])}, P50 ${span(row[2])}, P90 ${span(row[3])}` : "");
@@ -286,7 +385,7 @@ function scatter(section, box) {
   const chosen = {};
   for (const [axis, options, start] of [["across", names, section.x], ["up", numeric, section.y], ["colour", ["", ...names], section.color]]) {
     make("span", bar, axis, "soft"); const select = make("select", bar);
-    for (const name of options) make("option", select, name).value = name;
+    for (const name of options) make("option", select, words(name)).value = name;
     select.value = start; chosen[axis] = select; select.onchange = () => draw();
   }
   const { canvas, pen, width, height } = canvasIn(box, 340), legend = make("div", box, undefined, "legend"); let dots = [];
@@ -298,7 +397,8 @@ function scatter(section, box) {
     if (!ok.length) return;
     const lowX = Math.min(...ok.map((i) => values[i])), highX = Math.max(...ok.map((i) => values[i])), highY = Math.max(...ok.map((i) => ys[i])), lowY = Math.min(0, ...ok.map((i) => ys[i]));
     const left = 70, bottom = 24, x = (v) => left + 14 + (v - lowX) / (highX - lowX || 1) * (width - left - 60), y = (v) => height - bottom - (v - lowY) / (highY - lowY || 1) * (height - bottom - 14);
-    axes(pen, width, height, left, bottom, [lowX, highX], [lowY, highY], (v) => isNumber ? shown(+v.toPrecision(3)) : "", (v) => shown(+v.toPrecision(3)));
+    const told = (axis) => (v) => cellText(+v.toPrecision(3), chosen[axis].value);
+    axes(pen, width, height, left, bottom, [lowX, highX], [lowY, highY], isNumber ? told("across") : () => "", told("up"), isNumber && isTime(chosen.across.value), isTime(chosen.up.value));
     if (!isNumber) words.forEach((word, place) => { pen.fillStyle = soft; const text = shown(word).slice(0, 18); pen.fillText(text, Math.min(x(place) - 10, width - pen.measureText(text).width), height - bottom + 14); });
     for (const i of ok) {
       const group = groups.indexOf(by[i]); pen.fillStyle = shades(Math.max(0, group)); pen.beginPath(); pen.arc(x(values[i]), y(ys[i]), 4.5, 0, 7); pen.fill(); dots.push([x(values[i]), y(ys[i]), i]);
@@ -307,17 +407,24 @@ function scatter(section, box) {
   }
   canvas.onmousemove = (event) => {
     const [x, y] = at(event, canvas), hit = dots.find(([a, b]) => Math.hypot(a - x, b - y) < 7);
-    point(event, hit ? section.labels.map((name) => `${name}: ${shown(section.columns[name][hit[2]])}`).join("\n") : "");
+    point(event, hit ? section.labels.map((name) => `${words(name)}: ${cellText(section.columns[name][hit[2]], name)}`).join("\n") : "");
   };
   canvas.onmouseleave = (event) => point(event, "");
   draw();
 }
 
 const draws = { facts, table, machine, gantt, lines, spread, scatter, intervals };
-for (const section of data.sections) {
+const drawn = data.sections.map((section) => {
   const box = make("section", document.body); box.dataset.kind = section.kind;
   make("h2", box, section.title);
   if (section.note) make("p", box, section.note, "soft");
-  draws[section.kind](section, box);
-}
+  const inside = make("div", box);
+  draws[section.kind](section, inside);
+  return () => { if (!["facts", "table"].includes(section.kind)) { inside.replaceChildren(); draws[section.kind](section, inside); } };
+});
+const redraw = (light) => { readColors(light); drawn.forEach((draw) => draw()); };
+addEventListener("beforeprint", () => redraw(true));
+addEventListener("afterprint", () => redraw(false));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redraw(false));
+let wide = innerWidth; onresize = () => { if (innerWidth !== wide) { wide = innerWidth; redraw(false); } };
 document.documentElement.dataset.ready = Math.round(performance.now());

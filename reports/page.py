@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from ..cluster.text import escaped
+from ..cluster.version import __version__
+from ..formats.reading import READ
 
 #: The content security policy: the browser refuses everything but what stands in the page.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 #: Errors stand in the page itself, for people and for tests.
 _WATCH = "onerror = (text) => { document.documentElement.dataset.error = text; };"
+#: Names of the process that is the command line.
+_PROGRAMS = {"aucsched", "__main__"}
 
 Section = Mapping[str, Any]
 
@@ -24,25 +32,24 @@ def facts(title: str, items: Sequence[tuple[str, Any]]) -> Section:
     return {"kind": "facts", "title": title, "items": [list(item) for item in items]}
 
 
-def table(title: str, columns: Mapping[str, Sequence[Any]], note: str = "") -> Section:
-    """Return a section with a table that sorts and filters."""
-    return {
-        "kind": "table",
-        "title": title,
-        "columns": {name: list(one) for name, one in columns.items()},
-    } | ({"note": note} if note else {})
+def table(
+    title: str, columns: Mapping[str, Sequence[Any]], note: str = "", times: Sequence[str] = ()
+) -> Section:
+    """Return a section with a table that sorts and filters; ``times``: columns of seconds named otherwise."""
+    shown = {name: list(one) for name, one in columns.items()}
+    return {"kind": "table", "title": title, "columns": shown, "note": note, "times": times}
 
 
 def lines(
-    title: str, times: Sequence[float], series: Sequence[tuple[str, Sequence[float], float | None]]
+    title: str, times: Sequence[float], series: Sequence[tuple[str, str, Sequence[float], float | None]]
 ) -> Section:
-    """Return a section with curves over time; each is its label, its values and the most they can be."""
-    return {
-        "kind": "lines",
-        "title": title,
-        "times": list(times),
-        "series": [{"label": label, "values": list(values), "most": most} for label, values, most in series],
-    }
+    """Return a section with curves over time, those of one label in one chart.
+
+    A curve is its label, its name in the legend, its values and the most that they can be.
+    """
+    members = ("label", "name", "values", "most")
+    curves = [dict(zip(members, one, strict=True)) for one in series]
+    return {"kind": "lines", "title": title, "times": list(times), "series": curves}
 
 
 def as_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -68,10 +75,19 @@ def page_of(title: str, subtitle: str, sections: Sequence[Section]) -> str:
         '<meta name="viewport" content="width=device-width">'
         f"<title>{_text(title)}</title><style>{styles}</style><script>{_WATCH}</script></head>\n"
         f"<body><header><h1>{_text(title)}</h1>"
-        f'<p class="soft">{_text(subtitle)} · made by aucsched</p></header><div id="tip"></div>\n'
+        f'<p class="soft">{_text(subtitle)}</p><p class="soft">{_made()}</p></header><div id="tip"></div>\n'
         f'<script type="application/json" id="data">{escaped(data)}</script>\n'
         f"<script>{script}</script></body></html>\n"
     )
+
+
+def _made() -> str:
+    """Return when, by which version and command, and from which files the page was made."""
+    when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    command, *arguments = sys.argv
+    typed = shlex.join(["aucsched", *arguments]) if Path(command).stem in _PROGRAMS else "Python"
+    inputs = (f"{_text(name)}: SHA-256 <code>{digest}</code>" for name, digest in READ.items())
+    return "<br>".join([f"{when}, aucsched {__version__}", f"<code>{_text(typed)}</code>", *inputs])
 
 
 def _asset(name: str) -> str:

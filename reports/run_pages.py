@@ -20,37 +20,38 @@ from .page import Section, as_columns, facts, lines, page_of, table
 #: Moments of a curve, groups of a chart, and jobs of a Gantt chart that are drawn.
 _SIMULATED_BINS, _GROUPS, _JOBS = 600, 24, 30_000
 _PERCENTILES = (50, 90, 99)
+#: Figures of a spread that are seconds.
+_SPREAD = ("mean", *(f"p{share}" for share in _PERCENTILES), "max")
 
 
 def simulation_page(runs: Sequence[Simulation], name: str) -> str:
-    """Return the page of one run, or of several over one input."""
-    names = ", ".join(run.policy for run in runs)
+    """Return the page of one run, or of several over one input: what all have in one chart, then each."""
     jobs = plural(len(runs[0].result.starts), "job")
-    sections: list[Section] = [table("Figures", _figures(runs), "times in seconds")]
+    sections: list[Section] = [table("Figures", _figures(runs))]
+    waits = [(run.policy, wait) for run in runs for wait in run.columns["wait_s"] if wait is not None]
+    if waits:
+        groups = spread_of(*zip(*waits, strict=True), in_order=False)
+        spread = {"kind": "spread", "title": "Waits by policy", "unit": "waits", "groups": groups}
+        sections += [spread, _simulated_use(runs)] if len(runs) > 1 else [_simulated_use(runs)]
     for run in runs:
-        sections += _sections(run, named=len(runs) > 1)
-    return page_of(f"Simulation of {name}", f"{names}; {jobs}", sections)
+        sections += _sections(run, f", {run.policy}" if len(runs) > 1 else "")
+    return page_of(f"Simulation of {name}", f"{', '.join(run.policy for run in runs)}; {jobs}", sections)
 
 
 def _figures(runs: Sequence[Simulation]) -> dict[str, list[Any]]:
-    names = [
-        name for name, value in runs[0].metrics.items() if value is None or not isinstance(value, Mapping)
+    shown = [
+        name
+        for name, value in runs[0].metrics.items()
+        if not isinstance(value, Mapping) and any(run.metrics.get(name) is not None for run in runs)
     ]
-    shown = [name for name in names if any(run.metrics.get(name) is not None for run in runs)]
-    if len(runs) == 1:
-        return {"metric": shown, runs[0].policy: [runs[0].metrics[name] for name in shown]}
-    return {"policy": [run.policy for run in runs]} | {
-        name: [run.metrics.get(name) for run in runs] for name in shown
-    }
+    return {"metric": shown} | {run.policy: [run.metrics.get(name) for name in shown] for run in runs}
 
 
-def _sections(run: Simulation, *, named: bool) -> list[Section]:
-    of = f", {run.policy}" if named else ""
+def _sections(run: Simulation, of: str) -> list[Section]:
     columns = run.columns
-    waits = [one for one in columns["wait_s"] if one is not None]
-    if not waits:
+    if all(wait is None for wait in columns["wait_s"]):
         return [table(f"Jobs{of}", columns)]
-    found: list[Section] = [_simulated_use(run, of), _gantt(run, columns, of)]
+    found: list[Section] = [_gantt(run, columns, of)]
     by_size = [size_class(cores) for cores in columns["cores"]]
     for what, groups in (("size", by_size), ("user", columns["user"]), ("account", columns.get("account"))):
         if groups is None or len(set(groups)) < 2:  # noqa: PLR2004 - one group says nothing
@@ -59,8 +60,11 @@ def _sections(run: Simulation, *, named: bool) -> list[Section]:
         found.append(
             {"kind": "spread", "title": f"Waits by {what}{of}", "unit": "waits", "groups": spread[:_GROUPS]}
         )
-        found.append(table(f"Waits by {what} in seconds{of}", as_columns(spread)))
-    return [*found, table(f"Jobs{of}", columns, "times in seconds after the first submission")]
+        found.append(table(f"Waits by {what}, in figures{of}", as_columns(spread), times=_SPREAD))
+    return [
+        *found,
+        table(f"Jobs{of}", columns, "submissions, starts and ends count from the first submission"),
+    ]
 
 
 def spread_of(
@@ -86,15 +90,20 @@ def spread_of(
     return sorted(found, key=lambda one: (-int(one["jobs"]), str(one["name"])))
 
 
-def _simulated_use(run: Simulation, of: str) -> Section:
-    line = run.result.timeline
-    last = float(line.times[-1]) or 1.0
-    edges = np.linspace(0.0, last, _SIMULATED_BINS + 1)
-    processors = run.result.workload.requests.processors
-    used, waiting = (line.mean(one, edges).round(3).tolist() for one in (line.used, line.waiting))
-    series = [(f"cores in use, of {processors}", used, processors), ("jobs waiting", waiting, None)]
-    title = f"Use of the machine and length of the queue{of}"
-    return lines(title, edges.round(3).tolist(), series)
+def _simulated_use(runs: Sequence[Simulation]) -> Section:
+    """Return use and queue of all runs over the time of the longest."""
+    lines_of = [(run.policy, run.result.timeline) for run in runs]
+    edges = np.linspace(0.0, max(float(line.times[-1]) for _, line in lines_of) or 1.0, _SIMULATED_BINS + 1)
+    processors = runs[0].result.workload.requests.processors
+    used = [
+        (f"cores in use, of {processors}", name, line.mean(line.used, edges).round(3).tolist(), processors)
+        for name, line in lines_of
+    ]
+    waiting = [
+        ("jobs waiting", name, line.mean(line.waiting, edges).round(3).tolist(), None)
+        for name, line in lines_of
+    ]
+    return lines("Use of the machine and length of the queue", edges.round(3).tolist(), [*used, *waiting])
 
 
 def _in_nodes(result: NodeResult) -> dict[int, list[tuple[float, float]]]:
@@ -163,16 +172,17 @@ def gain_page(made: Gain) -> str:
     spread = spread_of(names, np.concatenate(list(made.waits.values())).tolist(), in_order=False)
     sections: list[Section] = [
         facts("What you would gain", words),
-        table("Figures", _rounded(made.figures), "times in seconds, over the same jobs"),
+        table("Figures", _rounded(made.figures), "over the same jobs"),
         {"kind": "spread", "title": "Waits", "unit": "waits", "groups": spread},
         table(
             "Mean waits by group, where they change most",
             _rounded(made.groups),
-            "in seconds; the difference has a 95 % interval",
+            "the difference has a 95 % interval",
+            [name for name in as_columns(made.groups) if name not in {"group", "jobs"}],
         ),
         _gain_use(made),
         table("What is not compared, and how the history was read", {"note": made.left_out}),
-        table("Jobs", made.columns, "times in seconds after the beginning"),
+        table("Jobs", made.columns, "submissions count from the beginning"),
     ]
     jobs = plural(len(made.compared), "job")
     subtitle = f"{jobs} in {made.days:.3g} days; {', '.join(made.waits)}"
@@ -192,7 +202,7 @@ def _gain_use(made: Gain) -> Section:
     edges = np.linspace(0.0, last, _GAIN_BINS + 1)
     cores = sum(node.total.cores for node in made.workload.nodes)
     series = [
-        (f"{name}, of {cores}", (cores * use).round(2).tolist(), cores)
+        (f"cores in use, of {cores}", name, (cores * use).round(2).tolist(), cores)
         for name, use in made.use(edges).items()
     ]
     return lines("Cores in use until the last submission", edges.round(1).tolist(), series)
@@ -241,17 +251,17 @@ def shadow_page(report: ShadowReport, name: str) -> str:
             [(f"({number})", text) for number, text in enumerate(CAVEATS, 1)],
         ),
         table("Slurm and the auction", as_columns(document["figures"])),
-        facts("Jobs: the auction's first offer beside Slurm's start", list(verdicts.items())),
+        facts("Jobs: the auction's first offer compared with Slurm's start", list(verdicts.items())),
         _shadow_use(report),
     ]
     for what, rows in report.groups.items():
         sections.append(table(f"Who gains and who loses, by {what}", as_columns(rows)))
     if document["unread"]:
         sections.append(table("Rules of the site that are not looked at", {"rule": document["unread"]}))
-    sections.append(table("Jobs", report.columns, "times in seconds since 1970; waits in seconds"))
+    sections.append(table("Jobs", report.columns, "moments are UTC"))
     passes = plural(len(report.entries), "pass").replace("passs", "passes")
     return page_of(
-        f"Shadow beside Slurm, {name}", f"{span}; {passes}; {plural(len(report.jobs), 'job')}", sections
+        f"Shadow of Slurm, {name}", f"{span}; {passes}; {plural(len(report.jobs), 'job')}", sections
     )
 
 
@@ -265,14 +275,12 @@ def _shadow_use(report: ShadowReport) -> Section:
     times = [entry.time - first for entry in entries]
     cores = max(1, *(entry.cores for entry in entries))
     offers = [sum(offer.cores for offer in entry.would) for entry in entries]
+    label = f"cores in use, of {cores}"
+    with_offers = [min(entry.used + more, entry.cores) for entry, more in zip(entries, offers, strict=True)]
     series = [
-        (f"cores in use, of {cores}", [entry.used for entry in entries], cores),
-        (
-            f"cores in use with the pass's offers, of {cores}",
-            [min(entry.used + more, entry.cores) for entry, more in zip(entries, offers, strict=True)],
-            cores,
-        ),
-        ("jobs waiting", [entry.waiting for entry in entries], None),
+        (label, "with the pass's offers", with_offers, cores),
+        (label, "Slurm", [entry.used for entry in entries], cores),
+        ("jobs waiting", "", [entry.waiting for entry in entries], None),
     ]
     moments = [*times, times[-1] + entries[-1].interval_s]
     return lines("The machine and the queue, pass by pass", moments, series)

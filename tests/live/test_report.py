@@ -165,7 +165,7 @@ def test_the_command_reads_logs_in_any_order(tmp_path: Path, made: ShadowReport)
     assert done.stderr == b"note: lines cut short and left out: 1\n"
     document = json.loads(done.stdout)
     assert document["figures"][1] == {"figure": "mean wait (s)", "slurm": 185.0, "auction": 85.0, "jobs": 2}
-    assert "Shadow beside Slurm" in page.read_text()
+    assert "Shadow of Slurm" in page.read_text()
     text = run(new, old).stdout.decode()
     assert "Who gains and who loses, by user" in text
     assert "no mean of offered waits" in " ".join(text.split())

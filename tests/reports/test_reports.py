@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from support.chromium import CHROMIUM, opened
 from aucsched import schedule
 from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.cli import run
+from aucsched.cluster.version import __version__
 from aucsched.reports.auction_pages import schedule_page
 from aucsched.reports.page import page_of, table
 
@@ -39,7 +42,7 @@ KINDS = {
     "prices": ["facts", "table", "table"],
     "compare": ["table", "table"],
     "gain": ["facts", "table", "spread", "table", "lines", "table", "table"],
-    "log": ["table", *["lines", "gantt", "spread", "table", "spread", "table", "table"] * 2],
+    "log": ["table", "spread", "lines", *["gantt", "spread", "table", "spread", "table", "table"] * 2],
     "nodes": ["table", "lines", "gantt", "table"],
     "sweep": ["scatter", "table"],
 }
@@ -102,7 +105,7 @@ def test_a_page_holds_what_the_result_holds(pages: dict[str, Path]) -> None:
 
 def test_percentiles_are_those_of_the_jobs(pages: dict[str, Path]) -> None:
     sections = _sections(pages["log"])
-    spread, jobs = sections[3], sections[7]
+    spread, jobs = sections[4], sections[8]
     assert spread["title"].startswith("Waits by size")
     assert jobs["title"].startswith("Jobs, fcfs")
     for group in spread["groups"]:
@@ -117,6 +120,43 @@ def test_percentiles_are_those_of_the_jobs(pages: dict[str, Path]) -> None:
         assert max(inside) == group["max"]
         assert sum(inside) / len(inside) == pytest.approx(group["mean"])
         assert sum(wait <= group["p50"] for wait in inside) >= len(inside) / 2
+
+
+def test_a_page_says_when_and_of_what_it_was_made(
+    monkeypatch: pytest.MonkeyPatch, pages: dict[str, Path]
+) -> None:
+    digest = hashlib.sha256(Path(DAYS).read_bytes()).hexdigest()
+    assert f"{DAYS}: SHA-256 <code>{digest}</code>" in pages["log"].read_text()
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/aucsched", "simulate", "two words.swf", "--html", "<x>"])
+    page = page_of("title", "subtitle", [])
+    assert "<code>aucsched simulate &#x27;two words.swf&#x27; --html &#x27;&lt;x&gt;&#x27;</code>" in page
+    assert re.search(rf"\d{{4}}-\d\d-\d\d \d\d:\d\d UTC, aucsched {__version__}<br>", page)
+
+
+def test_policies_share_a_chart(pages: dict[str, Path]) -> None:
+    use = _sections(pages["log"])[2]
+    assert [(one["label"], one["name"]) for one in use["series"]] == [
+        ("cores in use, of 128", "fcfs"),
+        ("cores in use, of 128", "easy"),
+        ("jobs waiting", "fcfs"),
+        ("jobs waiting", "easy"),
+    ]
+
+
+CELLS = """(() => {
+  const rows = [...document.querySelector("section").querySelectorAll("tbody tr")];
+  return Object.fromEntries(rows.map((row) => [row.children[0].textContent, row.children[2].textContent]));
+})()"""
+
+
+@needs_chromium
+def test_durations_and_shares_are_written_as_people_do(pages: dict[str, Path]) -> None:
+    found = opened(pages["log"], CELLS)
+    assert found["error"] is None
+    assert found["value"]["mean wait"] == "1 h 53 min"
+    assert found["value"]["longest wait"] == "14 h 44 min"
+    assert found["value"]["cpu utilization"] == "84.5 %"
+    assert found["value"]["mean bounded slowdown"] == "15.133"
 
 
 HOSTILE = "</script><script>document.documentElement.dataset.hacked='1'</script><!--\u202e"
