@@ -142,6 +142,24 @@ def attempt(
     )
 
 
+def other_award(
+    base: AttemptResult, table: BidTable, chosen: IntArray, cluster: Cluster, options: StepOptions
+) -> AttemptResult:
+    """Return an attempt with another award, over its own bids or others, of which nothing is proved."""
+    shown = base.preference if table is base.table else shown_preference(table, cluster, options)
+    liked = 0.0 if shown is None else float(shown[chosen].sum())
+    return replace(
+        base,
+        table=table,
+        chosen=chosen,
+        status=SolverStatus.FEASIBLE_AT_LIMIT,
+        proved=False,
+        priority=sum_of(priority_weights(table, options.objective), chosen),
+        preference=shown,
+        value=(worth_of(table, chosen, options), liked),
+    )
+
+
 def bids_of_step(
     demands: tuple[Demand, ...],
     cluster: Cluster,

@@ -16,12 +16,11 @@ import numpy as np
 from ..bidgen.candidates import GuardedViews
 from ..bidgen.generate import BidOptions, Bids, first_fit_bids, generate_bids
 from ..bidgen.table import BidTable, joined_tables
-from ..cluster.resources.capacity import BoolArray, IntArray
+from ..cluster.resources.capacity import BoolArray
 from ..cluster.resources.demand import Demand
 from ..cluster.schedule import Sizes
-from ..models.model import priority_weights, sum_of
 from ..models.solve.solver import SolverStatus
-from .attempt import AttemptResult
+from .attempt import AttemptResult, other_award
 from .ledger import Cluster, FreeState, what_is_left
 from .options import StepOptions
 from .strategies import bid_options, shown_preference, worth_of
@@ -79,31 +78,13 @@ def _awards(base: AttemptResult, cluster: Cluster, options: StepOptions) -> Iter
     """Yield the award, those that were found with less work, and first-fit's."""
     yield base
     for chosen in base.earlier:
-        yield _instead(base, chosen, options)
+        yield other_award(base, base.table, chosen, cluster, options)
     if base.first is None:
         return
     table, chosen = base.first
-    if table is not base.table:
-        shown = shown_preference(table, cluster, options)
-        yield _instead(replace(base, table=table, preference=shown), chosen, options)
-    elif not any(np.array_equal(chosen, one) for one in (base.chosen, *base.earlier)):
-        yield _instead(base, chosen, options)
-
-
-def _instead(base: AttemptResult, chosen: IntArray, options: StepOptions) -> AttemptResult:
-    """Return another award over the same bids."""
-    shown = base.preference
-    return replace(
-        base,
-        chosen=chosen,
-        status=SolverStatus.FEASIBLE_AT_LIMIT,
-        proved=False,
-        priority=sum_of(priority_weights(base.table, options.objective), chosen),
-        value=(
-            worth_of(base.table, chosen, options),
-            0.0 if shown is None else float(shown[chosen].sum()),
-        ),
-    )
+    known = (base.chosen, *base.earlier)
+    if table is not base.table or not any(np.array_equal(chosen, one) for one in known):
+        yield other_award(base, table, chosen, cluster, options)
 
 
 def _worth(
@@ -226,26 +207,18 @@ def _joined(
     bids, _ = joined_tables(tuple(demands), [base.bids.table, *extra], [base.bids.table.job, *mine])
     won = np.isin(order, base.chosen) | (order >= len(base.table))
     chosen = np.flatnonzero(won)
-    shown = shown_preference(table, cluster, options)
-    new = np.flatnonzero(order >= len(base.table))
-    more = sum_of(priority_weights(table, options.objective), new)
+    joined = other_award(base, table, chosen, cluster, options)
     return replace(
-        base,
+        joined,
+        status=base.status,
+        proved=base.proved,
         bids=replace(
             base.bids,
             table=bids,
             first_fit=_padded(base.bids.first_fit, len(demands), value=False),
             could_bid=_padded(base.bids.could_bid, len(demands), value=True),
         ),
-        table=table,
-        chosen=chosen,
-        priority=base.priority + more,
-        bound=None if base.bound is None else base.bound + more,
-        preference=shown,
-        value=(
-            worth_of(table, chosen, options),
-            base.value[1] + (0.0 if shown is None else float(shown[new].sum())),
-        ),
+        bound=None if base.bound is None else base.bound + joined.priority - base.priority,
     )
 
 

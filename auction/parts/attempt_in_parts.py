@@ -23,14 +23,14 @@ from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ...cluster.resources.demand import Demand, Variant
 from ...cluster.resources.pools import fewest
 from ...cluster.schedule import Sizes
-from ...models.model import bid_weights, priority_weights
+from ...models.model import bid_weights
 from ...models.solve.lexicographic import NO_LIMIT_S
 from ...models.solve.solver import SolverStatus
 from ...topology.tree import parts_of_nodes
-from ..attempt import AttemptResult
+from ..attempt import AttemptResult, other_award
 from ..ledger import Cluster, first_fit_table, without_bids
 from ..options import StepOptions
-from ..strategies import bid_options, preferences
+from ..strategies import bid_options
 from .workers import Alone, Workers, WorkerTask, crew_of
 
 #: How often losers are assigned again.
@@ -116,26 +116,13 @@ class _Parts:
                 break
         joined = self._joined()
         if joined.value[0] < self._worth(first):
-            return self._of_first_fit(joined, first)
+            # How far others might be above it is not known.
+            everyone = np.arange(len(first))
+            return replace(other_award(joined, first, everyone, cluster, self._options), bound=None)
         return joined if self._options.is_greedy else replace(joined, first=(first, np.arange(len(first))))
 
     def _worth(self, table: BidTable) -> Fraction:
         return sum(map(Fraction, bid_weights(table, self._options.objective)), start=Fraction(0))
-
-    def _of_first_fit(self, joined: AttemptResult, first: BidTable) -> AttemptResult:
-        """Return first-fit's award instead; how far others might be above it is not known."""
-        _, shown = preferences(first, self._cluster, self._options)
-        chosen = np.arange(len(first))
-        worth = self._worth(first)
-        return replace(
-            joined,
-            table=first,
-            chosen=chosen,
-            priority=sum(priority_weights(first, self._options.objective), start=Fraction(0)),
-            bound=None,
-            preference=shown,
-            value=(worth, float(shown.sum())),
-        )
 
     def _left_s(self) -> float:
         return NO_LIMIT_S if self._deadline is None else self._deadline - self._options.clock()
