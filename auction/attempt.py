@@ -9,6 +9,7 @@ from math import inf
 
 import numpy as np
 
+from ..bidgen.first_fit import Cluster
 from ..bidgen.generate import Bids, Others, generate_bids
 from ..bidgen.table import BidTable
 from ..cluster.errors import InputError
@@ -19,7 +20,7 @@ from ..models.model import Answer, Weight, bid_weights, priority_weights, sum_of
 from ..models.solve.exact import integer_weights, largest_sum
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
-from .ledger import Cluster, first_bids, first_fit_table, greedy
+from .ledger import first_bids, first_fit_table, greedy
 from .options import StepOptions
 from .placements import Packer, packings
 from .rounds import AnytimeStrategy
@@ -171,8 +172,7 @@ def bids_of_step(
     clock = options.clock
     began = clock()
     if cluster.placer is not None and options.is_greedy and not cluster.everywhere:
-        made, placer = bid_options(options), cluster.placer
-        return first_bids(demands, cluster.columns, cluster.topology, made, cluster.guards, placer)
+        return first_bids(demands, cluster, bid_options(options))
     # A file of the program holds all bids, however long they take.
     is_endless = deadline is None or bool(options.export)
     end = inf if is_endless or deadline is None else clock() + _FOR_BIDS * (deadline - clock())
@@ -180,16 +180,7 @@ def bids_of_step(
     packer = _packer(demands, cluster, options, min(end - began, NO_LIMIT_S))
     if packer is not None:
         made = replace(made, packings=packings(packer, demands, options.seed), worth=packer.worth)
-    return generate_bids(
-        demands,
-        cluster.columns,
-        cluster.topology,
-        made,
-        cluster.guards,
-        lambda: clock() >= end,
-        others,
-        cluster.placer,
-    )
+    return generate_bids(demands, cluster, made, lambda: clock() >= end, others)
 
 
 def _packer(
@@ -205,7 +196,7 @@ def starts_of(bids: Bids, cluster: Cluster, options: StepOptions) -> tuple[IntAr
     """Return first-fit's award, and what the search begins with: that or a packing's, if worth more."""
     weights = bid_weights(bids.table, options.objective)
     first = _first_fit(bids, cluster)
-    packed = (greedy(bids.table, cluster.columns, one.tolist(), cluster.guards) for one in bids.packed)
+    packed = (greedy(bids.table, cluster, one.tolist()) for one in bids.packed)
     starts = (first, *(np.array(award, np.int64) for award in packed))
     return first, max(starts, key=lambda award: sum_of(weights, award))
 
@@ -213,7 +204,7 @@ def starts_of(bids: Bids, cluster: Cluster, options: StepOptions) -> tuple[IntAr
 def _first_fit(bids: Bids, cluster: Cluster) -> IntArray:
     """Return the first-fit placements, as far as they fit together as bids, and what fits beside them."""
     first = _placements(bids).tolist()
-    return np.array(greedy(bids.table, cluster.columns, first, cluster.guards), np.int64)
+    return np.array(greedy(bids.table, cluster, first), np.int64)
 
 
 def _placements(bids: Bids) -> IntArray:
@@ -229,10 +220,7 @@ def _first_award(
     if not bids.placed == len(placed) > len(np.intersect1d(first, placed)):
         return bids.table, first
     # Dealt as if each stood alone, gres over all nodes of several jobs do not fit together.
-    made, guards = bid_options(options), cluster.guards
-    table = first_fit_table(
-        bids.table.demands, cluster.columns, cluster.topology, made, guards, cluster.placer
-    )
+    table = first_fit_table(bids.table.demands, cluster, bid_options(options))
     return table, np.arange(len(table))
 
 

@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..bidgen.candidates import GuardedViews
+from ..bidgen.first_fit import Cluster
 from ..bidgen.generate import BidOptions, Bids, first_fit_bids, generate_bids
 from ..bidgen.table import BidTable, joined_tables
 from ..cluster.resources.capacity import BoolArray
@@ -21,7 +22,7 @@ from ..cluster.resources.demand import Demand
 from ..cluster.schedule import Sizes
 from ..models.solve.solver import SolverStatus
 from .attempt import AttemptResult, other_award
-from .ledger import Cluster, FreeState, what_is_left
+from .ledger import FreeState, what_is_left
 from .options import StepOptions
 from .strategies import bid_options, shown_preference, worth_of
 
@@ -146,16 +147,15 @@ class _Leftover:
     def _bid(self, demand: Demand, is_over: Callable[[], bool]) -> BidTable | None:
         """Return a bid of one job that could start beside what has started, None where it fits nowhere."""
         cluster = self._cluster
-        columns, topology, guards = cluster.columns, cluster.topology, cluster.guards
-        if not columns.pools.hold(demand.job) or not self._views.of(demand).could_hold(demand):
+        if not cluster.columns.pools.hold(demand.job) or not self._views.of(demand).could_hold(demand):
             return None
         alone = (replace(demand, index=0),)
-        table = first_fit_bids(alone, columns, topology, self._made, guards, cluster.placer)
+        table = first_fit_bids(alone, cluster, self._made)
         if not len(table) and cluster.placer is None:
             # Bids are made on nodes that first-fit does not look at together.
             few = BidOptions(max_bids=1, max_bids_per_job=1, use_switches=self._made.use_switches)
-            table = generate_bids(alone, columns, topology, few, guards, is_over).table
-        if not len(table) or not FreeState(table, columns, guards).fits(0):
+            table = generate_bids(alone, cluster, few, is_over).table
+        if not len(table) or not FreeState(table, cluster).fits(0):
             return None
         return table
 

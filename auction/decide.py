@@ -241,7 +241,7 @@ def reserve_for_losers(step: StepPass) -> bool:
         if not reserved.wants_more:
             break
     step.guards = reserved.guards
-    ledger = FreeState(best.table, step.columns, reserved.guards)
+    ledger = FreeState(best.table, step.cluster)
     delays = any(guard.is_now for guard in reserved.guards)
     for winner in best.chosen.tolist():
         delays = delays or ledger.delayed(winner) is not None

@@ -7,14 +7,14 @@ Both count what is on nodes and the room beside reservations. First-fit's placem
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from ..bidgen.families.claims import Claim
 from ..bidgen.families.registry import claims_of
-from ..bidgen.first_fit import Placer
+from ..bidgen.first_fit import Cluster
 from ..bidgen.generate import BidOptions, Bids, first_fit_bids
 from ..bidgen.table import BidTable, allocation_of_bid, joined_tables
 from ..cluster.resources.capacity import BoolArray, IntArray, Resource, nothing_held
@@ -22,26 +22,6 @@ from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from ..cluster.resources.pools import use_of
-from ..topology.tree import Topology
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Cluster:
-    """What every attempt of a step shares: the cluster, and reservations that bids must not delay.
-
-    Attributes:
-        columns: free resources, with the rows of a balance where one is kept.
-        topology: how far apart nodes are.
-        guards: reservations.
-        placer: makes first bids that keep a balance; None: they are made by priority.
-        everywhere: jobs bid beyond a placer's first bids under every strategy.
-    """
-
-    columns: Columns
-    topology: Topology
-    guards: tuple[Guard, ...] = ()
-    placer: Placer | None = None
-    everywhere: bool = False
 
 
 class Short(NamedTuple):
@@ -54,10 +34,10 @@ class Short(NamedTuple):
 class FreeState:
     """The capacities of every family less those of the bids taken so far."""
 
-    def __init__(self, table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> None:
+    def __init__(self, table: BidTable, cluster: Cluster) -> None:
         self._table = table
-        self._columns = columns
-        self._pairs = [(claim, claim.capacity.copy()) for claim in claims_of(table, columns, guards)]
+        self._columns = columns = cluster.columns
+        self._pairs = [(claim, claim.capacity.copy()) for claim in claims_of(table, columns, cluster.guards)]
         self._taken: list[int] = []
 
     def fits(self, bid: int) -> bool:
@@ -135,14 +115,12 @@ class FreeState:
         return slice(bid, bid + 1) if claim.by_bid else self._table.entries(bid)
 
 
-def greedy(
-    table: BidTable, columns: Columns, taken: Iterable[int] = (), guards: tuple[Guard, ...] = ()
-) -> list[int]:
+def greedy(table: BidTable, cluster: Cluster, taken: Iterable[int] = ()) -> list[int]:
     """Return the bids of a greedy award: each job in turn takes the first of its bids that fits.
 
     ``taken`` bids come before all others, as far as they fit together; their jobs take no other.
     """
-    state = FreeState(table, columns, guards)
+    state = FreeState(table, cluster)
     chosen: list[int] = []
     done: set[int] = set()
     jobs = table.job.tolist()
@@ -166,7 +144,7 @@ def what_is_left(table: BidTable, chosen: IntArray, cluster: Cluster, *, may_cha
     What they take of a limit or of licences, those that wait for it do not hold nodes for. Nothing is kept
     for a job that starts, unless it ``may_change`` whether it does.
     """
-    state = FreeState(table, cluster.columns, cluster.guards)
+    state = FreeState(table, cluster)
     guards = tuple(guard.copy() for guard in cluster.guards)
     for bid in chosen.tolist():
         state.take(bid)
@@ -186,59 +164,42 @@ def _lessen(guards: Iterable[Guard], table: BidTable, bid: int) -> None:
         guard.take(job, allocation.nodes, allocation.held)
 
 
-def first_fit_table(
-    demands: tuple[Demand, ...],
-    columns: Columns,
-    topology: Topology,
-    options: BidOptions,
-    guards: tuple[Guard, ...] = (),
-    placer: Placer | None = None,
-) -> BidTable:
+def first_fit_table(demands: tuple[Demand, ...], cluster: Cluster, options: BidOptions) -> BidTable:
     """Return a bid for each job that first-fit starts; all of them hold beside each other.
 
     Args:
         demands: the jobs, highest priority first; ``index`` is the place among them.
-        columns: free resources.
-        topology: how far apart nodes are.
+        cluster: what is free; its placer says in which order jobs are placed and where, priority without one.
         options: how bids are made; caps on their number do not count here.
-        guards: reservations.
-        placer: says in which order jobs are placed and where; None: by priority.
     """
-    first = first_fit_bids(demands, columns, topology, options, guards, placer)
-    if len(greedy(first, columns, (), guards)) == len(first):
+    first = first_fit_bids(demands, cluster, options)
+    if len(greedy(first, cluster)) == len(first):
         return first
     # A bid's gres over the job are dealt as if it stood alone: each is made beside those before it.
-    left, tables, jobs = columns, [], []
+    left, placer, tables, jobs = cluster, cluster.placer, [], []
     for place in range(len(demands)) if placer is None else placer.order(demands):
         alone = (replace(demands[place], index=0),)
-        table = first_fit_bids(alone, left, topology, options, guards, placer)
+        table = first_fit_bids(alone, left, options)
         if len(table):
-            left = without_bids(left, table, [0])
+            left = replace(left, columns=without_bids(left, table, [0]))
             tables.append(table)
             jobs.append(np.array([place]))
     first, _ = joined_tables(demands, tables, jobs)
     kept = np.zeros(len(first), np.bool_)
-    kept[greedy(first, columns, (), guards)] = True
+    kept[greedy(first, cluster)] = True
     return first.only(kept)
 
 
-def first_bids(
-    demands: tuple[Demand, ...],
-    columns: Columns,
-    topology: Topology,
-    options: BidOptions,
-    guards: tuple[Guard, ...],
-    placer: Placer,
-) -> Bids:
+def first_bids(demands: tuple[Demand, ...], cluster: Cluster, options: BidOptions) -> Bids:
     """Return a placer's first bids alone; arguments as in ``first_fit_table``."""
-    table = first_fit_table(demands, columns, topology, options, guards, placer)
+    table = first_fit_table(demands, cluster, options)
     starts = np.bincount(table.job, minlength=len(demands)) > 0
     return Bids(table=table, first_fit=starts, placed=len(table), complete=True, could_bid=starts)
 
 
-def without_bids(columns: Columns, table: BidTable, bids: Iterable[int]) -> Columns:
-    """Return the columns without what some bids hold."""
-    state = FreeState(table, columns)
+def without_bids(cluster: Cluster, table: BidTable, bids: Iterable[int]) -> Columns:
+    """Return a cluster's columns without what some bids hold."""
+    state = FreeState(table, cluster)
     for bid in bids:
         state.take(bid)
     return state.columns()

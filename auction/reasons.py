@@ -87,7 +87,7 @@ class _Explainer:
         self._best = best
         self._table = best.table
         self._place = {demand.job.id: demand.index for demand in best.table.demands}
-        self._state = FreeState(best.table, decision.cluster.columns, decision.cluster.guards)
+        self._state = FreeState(best.table, decision.cluster)
         for bid in best.chosen.tolist():
             self._state.take(bid)
 
@@ -166,8 +166,8 @@ class _Explainer:
         if key not in self._known:
             cluster, few = self._cluster, BidOptions(max_bids=_LISTED, max_bids_per_job=_LISTED)
             alone = (replace(demand, index=0),)
-            table = generate_bids(alone, cluster.columns, cluster.topology, few, cluster.guards).table
-            state = FreeState(table, self._state.columns(), cluster.guards)
+            table = generate_bids(alone, replace(cluster, placer=None), few).table
+            state = FreeState(table, replace(cluster, columns=self._state.columns()))
             if not len(table):
                 self._known[key] = self._why_none(demand)
             elif any(state.fits(bid) for bid in range(len(table))):

@@ -18,6 +18,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..bidgen.candidates import GuardedViews
+from ..bidgen.first_fit import Cluster
 from ..bidgen.generate import BidOptions, Bids, generate_bids
 from ..bidgen.table import BidTable, joined_tables
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
@@ -28,7 +29,7 @@ from ..models.search.search_limits import SearchLimits
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from ..models.winners.determine import determine
-from .ledger import Cluster, first_fit_table, what_is_left
+from .ledger import first_fit_table, what_is_left
 from .options import StepOptions
 from .placements import SPARED, Packer, bound_over_placements, in_order
 from .strategies import AuctionInstance, Solved, preferences, searched, worth_of
@@ -160,7 +161,7 @@ class Rounds:
             won = self._packed(demands, packer.beside(kept.job), places, left, few)
             self._go_on(kept, at.origin[~gone], won, places[won.job], np.full(len(won), -1))
             return
-        made = generate_bids(demands, left.columns, left.topology, few, left.guards, placer=left.placer).table
+        made = generate_bids(demands, left, few).table
         table, order = joined_tables(
             demands, [made, back], [made.job, np.searchsorted(places, back.job).astype(np.int64)]
         )
@@ -184,7 +185,7 @@ class Rounds:
         only_tied = bool(self._rng.integers(2))
         order = packer.order(places, noise, self._rng.choice(SPARED), only_tied=only_tied)
         placer = in_order(demands, order, is_tight=bool(self._rng.integers(2)))
-        return first_fit_table(demands, left.columns, left.topology, few, left.guards, placer)
+        return first_fit_table(demands, replace(left, placer=placer), few)
 
     def _go_on(
         self, kept: BidTable, origin: IntArray, won: BidTable, places: IntArray, came: IntArray

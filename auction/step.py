@@ -13,6 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from ..bidgen.first_fit import Cluster
 from ..bidgen.table import allocation_of_bid
 from ..cluster.errors import AwardError, InputError, OptionError, SolverError
 from ..cluster.keywords import checked, with_keywords
@@ -42,7 +43,6 @@ from ..models.solve.solver import SolverStatus
 from .attempt import AttemptResult
 from .check import AwardChecker, check_schedule
 from .decide import decide
-from .ledger import Cluster
 from .options import StepOptions, options_with_preset
 from .placements import bound_over_placements
 from .queue import Queue, queue_of, set_aside

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..bidgen.first_fit import Cluster
 from ..bidgen.table import allocation_of_bid
 from ..cluster.resources.allocation import StartingJob
 from ..cluster.resources.columns import Columns
@@ -13,7 +14,6 @@ from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from .attempt import AttemptResult
 from .balance import MixPolicy
-from .ledger import Cluster
 from .options import StepOptions
 from .reserve import Promise, StepReservations
 from .state import StepState

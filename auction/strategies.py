@@ -13,6 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ..bidgen.first_fit import Cluster
 from ..bidgen.generate import BidOptions, Bids
 from ..bidgen.table import BidTable
 from ..cluster.resources.capacity import FloatArray, IntArray
@@ -25,7 +26,7 @@ from ..models.solve.exact import integer_weights, largest_sum
 from ..models.solve.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexicographic, solve_weighted
 from ..models.solve.solver import IntegerProgram, SolverStatus, written
 from ..models.winners.determine import determine
-from .ledger import Cluster, FreeState, greedy
+from .ledger import FreeState, greedy
 from .options import StepOptions
 
 #: Seconds that a nonzero takes PuLP and the reader of its problem.
@@ -113,7 +114,7 @@ class ExactStrategy:
             answer = replace(answer, table=table, chosen=sound)
             proved, status = False, SolverStatus.FEASIBLE_AT_LIMIT
         if not proved and options.weights == "lexicographic" and options.auction.has_bids:
-            filled = greedy(answer.table, cluster.columns, answer.chosen.tolist(), cluster.guards)
+            filled = greedy(answer.table, cluster, answer.chosen.tolist())
             answer = replace(answer, chosen=np.array(filled, np.int64))
         preferred = (
             stated.preference() @ values
@@ -137,7 +138,7 @@ def _sound(answer: Answer, asked: BidTable, cluster: Cluster) -> IntArray:
 
     Beside counts of 10⁹ and more a solver's tolerance is some cores.
     """
-    ledger = FreeState(answer.table, cluster.columns, cluster.guards)
+    ledger = FreeState(answer.table, cluster)
     held = answer.table.cores_of_bids()
     wanted = asked.cores_of_bids()
     sound: list[int] = []
@@ -365,7 +366,7 @@ def _quick_award(instance: AuctionInstance, stated: Model) -> IntArray:
     preference = stated.preference()
     preference = preference[: len(table)] if len(preference) >= len(table) else np.zeros(len(table))
     best = max(
-        (instance.first.tolist(), greedy(table, cluster.columns, (), cluster.guards)),
+        (instance.first.tolist(), greedy(table, cluster)),
         key=lambda chosen: (sum(instance.weights[bid] for bid in chosen), float(preference[chosen].sum())),
     )
     return np.array(best, np.int64)

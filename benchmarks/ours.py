@@ -26,11 +26,11 @@ from peers import Answer, write_answer, write_start
 from aucsched import Snapshot, load_snapshot
 from aucsched.auction.attempt import bids_of_step, starts_of
 from aucsched.auction.decide import bidders
-from aucsched.auction.ledger import Cluster
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.auction.strategies import export, preferences, state
+from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.capacity import FloatArray, IntArray
 from aucsched.formats.auctions.auction_file import load_auction

@@ -103,6 +103,7 @@ def _load() -> str:
 
 def _bids() -> str:
     from aucsched.bidgen.families.registry import columns_of
+    from aucsched.bidgen.first_fit import Cluster
     from aucsched.bidgen.generate import BidOptions, generate_bids
     from aucsched.cluster.resources.demand import Demand, DemandReader
     from aucsched.formats.native.read import parse_snapshot
@@ -128,8 +129,8 @@ def _bids() -> str:
     read = (reader.read(job, place) for place, job in enumerate(snapshot.jobs))
     demands = tuple(demand for demand in read if isinstance(demand, Demand))
     options = BidOptions(max_bids=25_000, max_bids_per_job=100)
-    bid_seconds = _best(lambda: generate_bids(demands, columns, topology, options))
-    table = generate_bids(demands, columns, topology, options).table
+    bid_seconds = _best(lambda: generate_bids(demands, Cluster(columns, topology), options))
+    table = generate_bids(demands, Cluster(columns, topology), options).table
     assert len(table) == 25_000
     assert (table.lengths == 20).all()
     given = ModelInput(table=table, columns=columns, topology=topology)

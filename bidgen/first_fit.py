@@ -78,6 +78,25 @@ class Placer(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Cluster:
+    """What bids are made on, and every attempt of a step shares: free resources and what they must not delay.
+
+    Attributes:
+        columns: free resources, with the rows of a balance where one is kept.
+        topology: how far apart nodes are.
+        guards: reservations.
+        placer: makes first bids that keep a balance; None: they are made by priority.
+        everywhere: jobs bid beyond a placer's first bids under every strategy.
+    """
+
+    columns: Columns
+    topology: Topology
+    guards: tuple[Guard, ...] = ()
+    placer: Placer | None = None
+    everywhere: bool = False
+
+
 class FirstFitPlacer:
     """Places jobs one after another on what is still free.
 

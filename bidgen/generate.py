@@ -25,7 +25,7 @@ from .assemble import Assembler, Caps, ChosenWindows, NodesetArena
 from .candidates import GuardedViews, Reading, readings_of, totals_of, units_of, usable
 from .choose import spread
 from .families.registry import ROOM, within_pools
-from .first_fit import FirstFitPlacer, Placement, Placer, bids_at, mode_of
+from .first_fit import Cluster, FirstFitPlacer, Placement, Placer, bids_at, mode_of
 from .job_windows import BidPhase, JobWindows, by_figure, count_of, in_turn, interleaved
 from .nodesets import general_nodesets
 from .scattered_sets import exhaustive_bids, legal_sets, required_sets
@@ -115,28 +115,27 @@ class Others:
 
 def generate_bids(
     demands: tuple[Demand, ...],
-    columns: Columns,
-    topology: Topology,
+    cluster: Cluster,
     options: BidOptions,
-    guards: tuple[Guard, ...] = (),
     is_over: Callable[[], bool] | None = None,
     others: Others | None = None,
-    placer: Placer | None = None,
 ) -> Bids:
     """Return the bids of a window of jobs, highest priority first; none delays a guarded reservation.
 
-    First bids are made as the ``placer`` says, by priority without one. Once ``is_over`` says that the time
-    for bids is up, jobs bid where first-fit and packings place them only. ``others`` are jobs of the window
-    between these that cannot start: caps and staggers count them all the same. Where first-fit does not start
-    every job, each bids besides where the options' packings have it: at most a third of its bids, which fit
-    beside those of other jobs. Where MAXBIDS is tight, a third of it is dealt to all jobs alike for these.
+    First bids are made as the cluster's placer says, by priority without one. Once ``is_over`` says that the
+    time for bids is up, jobs bid where first-fit and packings place them only. ``others`` are jobs of the
+    window between these that cannot start: caps and staggers count them all the same. Where first-fit does
+    not start every job, each bids besides where the options' packings have it: at most a third of its bids,
+    which fit beside those of other jobs. Where MAXBIDS is tight, a third of it is dealt to all jobs alike
+    for these.
     """
-    generator = _Generator(columns, topology, options, guards, is_over or (lambda: False))
+    columns, topology, guards = cluster.columns, cluster.topology, cluster.guards
+    generator = _Generator(cluster, options, is_over or (lambda: False))
     by_figure = options.order == "figure-4.5"
     placements: list[Placement | None] = (
         [None] * len(demands)
         if by_figure
-        else FirstFitPlacer(columns, topology, guards, placer).place_all(demands)
+        else FirstFitPlacer(columns, topology, guards, cluster.placer).place_all(demands)
     )
     packings = () if by_figure or None not in placements else options.packings
     fits = (FirstFitPlacer(columns, topology, guards, packing) for packing in packings)
@@ -195,17 +194,11 @@ def _for_packings(packings: int, jobs: int, options: BidOptions) -> int:
     return min(packings, most // _OF_PACKINGS)
 
 
-def first_fit_bids(
-    demands: tuple[Demand, ...],
-    columns: Columns,
-    topology: Topology,
-    options: BidOptions,
-    guards: tuple[Guard, ...] = (),
-    placer: Placer | None = None,
-) -> BidTable:
+def first_fit_bids(demands: tuple[Demand, ...], cluster: Cluster, options: BidOptions) -> BidTable:
     """Return the bids of the jobs that first-fit starts, by priority or as a placer says, where it does."""
-    generator = _Generator(columns, topology, options, guards)
-    placements = FirstFitPlacer(columns, topology, guards, placer).place_all(demands)
+    columns, topology = cluster.columns, cluster.topology
+    generator = _Generator(cluster, options)
+    placements = FirstFitPlacer(columns, topology, cluster.guards, cluster.placer).place_all(demands)
     draft = ChosenWindows.joined(
         [generator.placed(placement) for placement in placements if placement is not None]
     )
@@ -233,7 +226,7 @@ def place_alone(
         return None
     # The auction also bids on nodes that first-fit does not look at together.
     options, alone = BidOptions(max_bids=1, max_bids_per_job=1), (replace(demand, index=0),)
-    table = generate_bids(alone, columns, topology, options, guards, is_over).table
+    table = generate_bids(alone, Cluster(columns, topology, guards), options, is_over).table
     return allocation_of_bid(table, 0) if len(table) else None
 
 
@@ -251,13 +244,9 @@ class _Generator:
     """Finds each job's windows; fields and windows that jobs have in common are computed once."""
 
     def __init__(
-        self,
-        columns: Columns,
-        topology: Topology,
-        options: BidOptions,
-        guards: tuple[Guard, ...],
-        is_late: Callable[[], bool] = lambda: False,
+        self, cluster: Cluster, options: BidOptions, is_late: Callable[[], bool] = lambda: False
     ) -> None:
+        columns, topology, guards = cluster.columns, cluster.topology, cluster.guards
         self.is_cut = False
         self._is_late = is_late
         self.pool = NodesetArena()

@@ -15,6 +15,7 @@ from support.build import ALONE, snapshot, tree
 
 from aucsched import InputError, Schedule, schedule
 from aucsched.bidgen.families.registry import columns_of
+from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import BID_ORDERS, BidOptions, generate_bids
 from aucsched.bidgen.nodesets import general_nodesets, runs
 from aucsched.bidgen.table import BidTable
@@ -98,7 +99,7 @@ def test_classes_of_bids_are_those_of_section_4_1(job: dict[str, Any], gpus: int
     demand = DemandReader(cluster, columns).read(cluster.jobs[0], 0)
     assert isinstance(demand, Demand)
     options = BidOptions(use_switches=False, order="figure-4.5")
-    table = generate_bids((demand,), columns, topology_of(cluster), options).table
+    table = generate_bids((demand,), Cluster(columns, topology_of(cluster)), options).table
     free, gres = np.array([[*map(int, pair.split("/"))] for pair in FIGURE_4_4.split()]).T
     # The job's own: of nodes that have its least cores, too, for type 3.
     usable = np.where(free >= job.get("cores_per_node", 1), free, 0)
@@ -270,7 +271,9 @@ def bids_of(jobs: list[dict[str, Any]], **options: Any) -> tuple[BidTable, int]:
     demands = tuple(
         one for place, job in enumerate(cluster.jobs) if isinstance(one := reader.read(job, place), Demand)
     )
-    bids = generate_bids(demands, columns, topology_of(cluster), BidOptions(use_switches=False, **options))
+    bids = generate_bids(
+        demands, Cluster(columns, topology_of(cluster)), BidOptions(use_switches=False, **options)
+    )
     return bids.table, len(columns.names)
 
 
@@ -316,7 +319,7 @@ def test_preference_stays_in_the_ranges_of_4_11(seed: int, order: str) -> None:
     jobs = [one for one in found if isinstance(one, Demand)]
     demands = tuple(replace(demand, index=place) for place, demand in enumerate(jobs))
     options = BidOptions(use_switches=False, order=order)
-    table = generate_bids(demands, columns, topology_of(cluster), options).table
+    table = generate_bids(demands, Cluster(columns, topology_of(cluster)), options).table
     assert (table.nodesets >= 1).all()
     assert (table.nodesets <= table.general_nodesets).all()
     preference = preference_f(table, len(columns.names), TABLE_4_4)
@@ -350,7 +353,9 @@ def test_a_bid_on_every_other_node_of_one_nodeset_comes_from_one_nodeset() -> No
     columns = columns_of(cluster)
     demand = DemandReader(cluster, columns).read(cluster.jobs[0], 0)
     assert isinstance(demand, Demand)
-    table = generate_bids((demand,), columns, topology_of(cluster), BidOptions(use_switches=False)).table
+    table = generate_bids(
+        (demand,), Cluster(columns, topology_of(cluster)), BidOptions(use_switches=False)
+    ).table
     # Nine blocks of one node each, all of them within the one maximal run of free nodes.
     assert (table.general_nodesets, set(table.nodesets.tolist())) == (1, {1})
     assert np.allclose(preference_f(table, 40, TABLE_4_4), 1 - 0.5 - 0.5 / 2)
@@ -364,7 +369,7 @@ def test_figure_4_5_has_spread_bids_among_those_of_their_class(cap: int) -> None
     demand = DemandReader(cluster, columns).read(cluster.jobs[0], 0)
     assert isinstance(demand, Demand)
     options = BidOptions(use_switches=False, order="figure-4.5", max_bids_per_job=cap)
-    table = generate_bids((demand,), columns, topology_of(cluster), options).table
+    table = generate_bids((demand,), Cluster(columns, topology_of(cluster)), options).table
     assert len(table) == cap
     assert {4, 8, 16} <= set(table.lengths[table.bid_class == 0].tolist())
 

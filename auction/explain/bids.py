@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...bidgen.families.registry import words_of
+from ...bidgen.first_fit import Cluster
 from ...cluster.jobs import Job
 from ...cluster.resources.capacity import IntArray, Resource
 from ...cluster.resources.pools import use_of_nodes
@@ -71,7 +72,7 @@ class JobBids:
         self._table = market.table
         self._room = room
         self._others = others
-        self._state = FreeState(market.table, room.columns, room.guards)
+        self._state = FreeState(market.table, Cluster(room.columns, room.topology, room.guards))
         self._jobs = {job.id: job for job in snapshot.jobs}
 
     def of(self, job: Job) -> Iterator[BidView]:

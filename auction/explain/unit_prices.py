@@ -16,6 +16,7 @@ import numpy as np
 
 from ...bidgen.families.claims import Claim
 from ...bidgen.families.registry import claims_of
+from ...bidgen.first_fit import Cluster
 from ...bidgen.generate import generate_bids
 from ...bidgen.table import BidTable
 from ...cluster.jobs import Job
@@ -30,7 +31,7 @@ from ...models.search.packing import Packing, full_packing
 from ...models.search.prices import find_prices
 from ..attempt import AttemptResult
 from ..balance import Balance
-from ..ledger import Cluster, greedy
+from ..ledger import greedy
 from ..options import StepOptions
 from ..step import Step
 from ..strategies import bid_options
@@ -139,7 +140,7 @@ class Market:
             demand = cluster.placer.valued(demand)
         options = bid_options(self.options)
         demands = (replace(demand, index=0),)
-        table = generate_bids(demands, cluster.columns, cluster.topology, options, cluster.guards).table
+        table = generate_bids(demands, replace(cluster, placer=None), options).table
         worth = _worth(table, self.options)
         return self._best(table, worth, self.prices.of_bids(table, cluster.columns), np.arange(len(table)))
 
@@ -168,7 +169,7 @@ def market_of(step: Step, options: StepOptions) -> Market | None:
     table, columns, guards = step.best.bids.table, step.cluster.columns, step.cluster.guards
     worth = _worth(table, options)
     award = 0.0 if step.decision.discarded else float(step.best.value[0])
-    target = award or float(worth[greedy(table, columns, (), guards)].sum())
+    target = award or float(worth[greedy(table, step.cluster)].sum())
     prices = _prices(table, worth, target, columns, guards)
     return Market(
         cluster=step.cluster,

@@ -17,6 +17,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...bidgen.candidates import fewest_gres, usable_nodes
+from ...bidgen.first_fit import Cluster
 from ...bidgen.generate import Bids, Others
 from ...bidgen.table import BidTable, joined_tables
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
@@ -28,7 +29,7 @@ from ...models.solve.lexicographic import NO_LIMIT_S
 from ...models.solve.solver import SolverStatus
 from ...topology.tree import parts_of_nodes
 from ..attempt import AttemptResult, other_award
-from ..ledger import Cluster, first_fit_table, without_bids
+from ..ledger import first_fit_table, without_bids
 from ..options import StepOptions
 from ..strategies import bid_options
 from .workers import Alone, Workers, WorkerTask, crew_of
@@ -98,9 +99,7 @@ class _Parts:
         everyone = np.arange(len(self._window))
         wide = np.array([not self._parts_for(demand).any() for demand in self._window], np.bool_)
         cluster, made = self._cluster, bid_options(self._options)
-        first = first_fit_table(
-            self._window, cluster.columns, cluster.topology, made, cluster.guards, cluster.placer
-        )
+        first = first_fit_table(self._window, cluster, made)
         starting = np.intersect1d(np.flatnonzero(wide), first.job)
         if len(starting):
             self._hold([starting], [None], self._until(self._deadline, self._count + 1))
@@ -151,7 +150,8 @@ class _Parts:
         auctions = [self._auction(mine, part) for mine, part in zip(places, parts, strict=True)]
         for mine, result in zip(places, self._crew.hold(auctions, end), strict=True):
             self._won[mine[result.table.job[result.chosen]]] = True
-            self._columns = without_bids(self._columns, result.table, result.chosen.tolist())
+            left = Cluster(self._columns, self._cluster.topology)
+            self._columns = without_bids(left, result.table, result.chosen.tolist())
             self._done.append(_PartResult(mine, result))
 
     def _auction(self, places: IntArray, part: int | None) -> WorkerTask:

@@ -22,11 +22,11 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
+from ...bidgen.first_fit import Cluster
 from ...cluster.errors import AucschedError, OptionError
 from ...cluster.resources.demand import Demand
 from ...models.search.compiled_search import compiled_loop
 from ..attempt import AttemptResult, attempt
-from ..ledger import Cluster
 from ..options import StepOptions
 
 

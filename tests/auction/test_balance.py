@@ -15,6 +15,7 @@ from aucsched import Job, Node, Request, Resources, Snapshot, Span
 from aucsched.auction.balance import Balance, balance_of
 from aucsched.auction.job_classes import ClassDemand, JobClass, ask_of, shape_held
 from aucsched.bidgen.families.registry import claims_of, columns_of
+from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.cluster.nodes import Switch
 from aucsched.cluster.resources.capacity import Capacity, Resource
@@ -182,7 +183,9 @@ def test_share_rows_take_the_nodes_of_their_shapes_bids_only() -> None:
     assert balance.shares.rooms.keys() == {four, str(JobClass((), 8))}
     rooms = backlog.rooms(held, 100.0)
     assert balance.shares.rooms[four] == int(rooms[JobClass(GPU, 4)])
-    bids = generate_bids(tuple(demands), columns, linear(len(columns.names)), BidOptions(max_bids_per_job=4))
+    bids = generate_bids(
+        tuple(demands), Cluster(columns, linear(len(columns.names))), BidOptions(max_bids_per_job=4)
+    )
     table = bids.table
     expected = [
         len(table.node[table.entries(bid)]) * (table.job[bid] % 4 in (0, 3)) for bid in range(len(table))
@@ -213,7 +216,9 @@ def test_jobs_of_cores_alone_leave_the_cores_of_the_largest_shape_beside_free_gr
     least, most = balance.kept
     assert least.left.tolist() == [12, 12, 12, 8, 8, 0, 8, 8, 8, 8]
     assert most.left.tolist() == [12, 12, 12, 4, 4, 0, 4, 4, 4, 4]
-    bids = generate_bids(tuple(demands), columns, linear(len(columns.names)), BidOptions(max_bids_per_job=4))
+    bids = generate_bids(
+        tuple(demands), Cluster(columns, linear(len(columns.names))), BidOptions(max_bids_per_job=4)
+    )
     table = bids.table
     job = np.repeat(table.job, table.lengths)
     claims = {claim.resource: claim for claim in claims_of(table, balance.on(columns))}

@@ -13,13 +13,13 @@ from support.build import ALONE, snapshot
 from aucsched import Snapshot, schedule
 from aucsched.auction.attempt import bids_of_step, starts_of
 from aucsched.auction.explain.comparison import first_fit_by_priority
-from aucsched.auction.ledger import Cluster, FreeState
+from aucsched.auction.ledger import FreeState
 from aucsched.auction.options import StepOptions
 from aucsched.auction.placements import Packer, WorthFirst, in_order, packings
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.auction.strategies import bid_options
-from aucsched.bidgen.first_fit import FirstFitPlacer
+from aucsched.bidgen.first_fit import Cluster, FirstFitPlacer
 from aucsched.bidgen.generate import Bids, generate_bids
 from aucsched.cluster.resources.demand import DemandReader
 
@@ -70,7 +70,7 @@ def test_the_bids_of_a_packing_fit_beside_each_other_and_stay_within_the_caps(se
     has_totals = any(job.request.gres_total for job in cluster.jobs)
     for packed in bids.packed:
         assert len(set(bids.table.job[packed].tolist())) == len(packed)
-        state = FreeState(bids.table, ground.columns)
+        state = FreeState(bids.table, ground)
         for bid in packed.tolist():
             # Gres over all nodes of several jobs are dealt as if each stood alone.
             assert state.fits(bid) or has_totals
@@ -142,7 +142,7 @@ def test_the_best_packings_have_bids_and_come_first() -> None:
     orders = [in_order(window, everyone, is_tight=False)] * 7
     orders.append(in_order(window, everyone[::-1], is_tight=False))
     options = replace(bid_options(StepOptions()), packings=tuple(orders), worth=worth)
-    bids = generate_bids(window, state.columns, state.topology, options)
+    bids = generate_bids(window, Cluster(state.columns, state.topology), options)
     assert len(bids.packed) == 6
     sums = [worth[bids.table.job[packed]].sum() for packed in bids.packed]
     assert sums == [max(sums), *[100.0] * 5]
@@ -161,7 +161,9 @@ def test_packings_bid_where_the_time_for_bids_is_up() -> None:
     made = packings_of(cluster)[:1]
     asked = iter([False] * len(made))
     options = replace(bid_options(StepOptions()), packings=made)
-    bids = generate_bids(window, state.columns, state.topology, options, is_over=lambda: next(asked, True))
+    bids = generate_bids(
+        window, Cluster(state.columns, state.topology), options, is_over=lambda: next(asked, True)
+    )
     assert not bids.complete
     # Nobody bids but where first-fit or the packing has it: the wide job, and 32 of the small ones.
     assert len(bids.table) == 1 + 32

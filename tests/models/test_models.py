@@ -19,11 +19,12 @@ from support.optimum import best_priority_sum
 from support.run import aucsched, refused
 
 from aucsched import OptionError, Schedule, Snapshot, schedule
-from aucsched.auction.ledger import Cluster, greedy
+from aucsched.auction.ledger import greedy
 from aucsched.auction.options import MODELS, PRESETS, StepOptions, options_with_preset
 from aucsched.auction.queue import queue_of
 from aucsched.auction.strategies import bid_options, state
 from aucsched.bidgen.families.registry import columns_of
+from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.demand import Demand, DemandReader
@@ -166,9 +167,9 @@ def test_quick_awards_are_solutions_of_the_program_that_starts_from_them(seed: i
     cluster = random_snapshot(seed)
     columns, topology = columns_of(cluster), topology_of(cluster)
     window = queue_of(cluster, DemandReader(cluster, columns), StepOptions(model=model)).window  # type: ignore[arg-type]
-    table = generate_bids(window, columns, topology, BidOptions()).table
+    table = generate_bids(window, Cluster(columns, topology), BidOptions()).table
     stated = state(table, Cluster(columns=columns, topology=topology), StepOptions(model=model))  # type: ignore[arg-type]
-    award = greedy(table, columns)
+    award = greedy(table, Cluster(columns, topology))
     values, program = stated.start(np.array(award, np.int64)), stated.program
     rows = np.repeat(np.arange(program.rows), np.diff(program.indptr))
     sums = np.bincount(rows, weights=program.value * values[program.index], minlength=program.rows)
@@ -207,7 +208,7 @@ def test_no_preset_narrows_the_nodes_of_a_job(preset: str, model: str) -> None:
     assert not options.balance
     columns = columns_of(cluster)
     window = queue_of(cluster, DemandReader(cluster, columns), options).window
-    table = generate_bids(window, columns, topology_of(cluster), bid_options(options)).table
+    table = generate_bids(window, Cluster(columns, topology_of(cluster)), bid_options(options)).table
     # Who asks for no GPU bids beside free ones too.
     assert set(table.node[: table.indptr[np.searchsorted(table.job, 1)]].tolist()) == set(range(6))
 
@@ -311,7 +312,7 @@ def table_of(cluster: Snapshot, **options: Any) -> BidTable:
     reader = DemandReader(cluster, columns)
     read = (reader.read(job, place) for place, job in enumerate(cluster.jobs))
     demands = tuple(demand for demand in read if isinstance(demand, Demand))
-    return generate_bids(demands, columns, topology_of(cluster), BidOptions(**options)).table
+    return generate_bids(demands, Cluster(columns, topology_of(cluster)), BidOptions(**options)).table
 
 
 @EVERY

@@ -10,6 +10,7 @@ from support.build import snapshot, tree
 
 from aucsched.auction.options import StepOptions
 from aucsched.bidgen.families.registry import columns_of
+from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.columns import Columns
@@ -31,7 +32,7 @@ def bids_of(jobs: list[dict[str, Any]], *, use_switches: bool = True) -> tuple[B
         one for place, job in enumerate(cluster.jobs) if isinstance(one := reader.read(job, place), Demand)
     )
     return (
-        generate_bids(demands, columns, topology, BidOptions(use_switches=use_switches)).table,
+        generate_bids(demands, Cluster(columns, topology), BidOptions(use_switches=use_switches)).table,
         columns,
         topology,
     )

@@ -13,11 +13,12 @@ from random_snapshots import random_snapshot
 from support.build import snapshot
 
 from aucsched import Snapshot, schedule
-from aucsched.auction.ledger import Cluster, FreeState, greedy
+from aucsched.auction.ledger import FreeState, greedy
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.step import take_step
 from aucsched.bidgen.families.registry import FAMILIES, claims_of, columns_of
+from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.capacity import Resource
@@ -32,7 +33,7 @@ from aucsched.topology.tree import topology_of
 def bids_of(cluster: Snapshot, guards: tuple[Guard, ...] = ()) -> tuple[BidTable, Cluster]:
     columns, topology = columns_of(cluster), topology_of(cluster)
     window = queue_of(cluster, DemandReader(cluster, columns), StepOptions()).window
-    table = generate_bids(window, columns, topology, BidOptions(max_bids=200), guards).table
+    table = generate_bids(window, Cluster(columns, topology, guards), BidOptions(max_bids=200)).table
     return table, Cluster(columns=columns, topology=topology, guards=guards)
 
 
@@ -56,7 +57,7 @@ def test_ledger_search_and_program_let_the_same_bids_win_together(seed: int, bal
     cluster = random_snapshot(seed)
     table, told = balanced_bids_of(cluster) if balanced else bids_of(cluster, guards_of(cluster))
     packing = packing_of(table, told.columns, told.guards)
-    state, left = FreeState(table, told.columns, told.guards), packing.capacity.copy()
+    state, left = FreeState(table, told), packing.capacity.copy()
     given = ModelInput(table=table, columns=told.columns, topology=told.topology, guards=told.guards)
     program = Aucsched2(given).program
     taken = np.zeros(len(table))
@@ -144,6 +145,6 @@ def test_a_reservation_keeps_such_a_gres_beside_the_resource_of_its_name(kind: s
 def test_greedy_never_takes_more_than_there_is() -> None:
     cluster = snapshot([{"name": "n1", "cores": 4}], [{"cores": 3}, {"cores": 2}, {"cores": 1}])
     table, told = bids_of(cluster)
-    chosen = greedy(table, told.columns)
+    chosen = greedy(table, told)
     assert [int(table.job[bid]) for bid in chosen] == [0, 2]
-    assert FreeState(table, told.columns).columns().free.cores.tolist() == [4]
+    assert FreeState(table, told).columns().free.cores.tolist() == [4]

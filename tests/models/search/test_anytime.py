@@ -19,6 +19,7 @@ from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.bidgen.families.registry import columns_of
+from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.columns import Columns
@@ -38,7 +39,7 @@ SEEDS = st.integers(0, 10**6)
 def table_of(cluster: Snapshot) -> tuple[BidTable, Columns]:
     columns, topology = columns_of(cluster), topology_of(cluster)
     window = queue_of(cluster, DemandReader(cluster, columns), StepOptions()).window
-    return generate_bids(window, columns, topology, BidOptions(max_bids_per_job=8)).table, columns
+    return generate_bids(window, Cluster(columns, topology), BidOptions(max_bids_per_job=8)).table, columns
 
 
 @given(SEEDS)

@@ -17,6 +17,7 @@ from aucsched import Snapshot
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.bidgen.families.registry import columns_of
+from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.cluster.resources.capacity import FloatArray, IntArray
 from aucsched.cluster.resources.demand import DemandReader
@@ -36,7 +37,7 @@ NOTHING = np.zeros(0, np.int64)
 def window_of(cluster: Snapshot, per_job: int = 6) -> tuple[Packing, list[int], FloatArray]:
     columns, topology = columns_of(cluster), topology_of(cluster)
     window = queue_of(cluster, DemandReader(cluster, columns), StepOptions()).window
-    table = generate_bids(window, columns, topology, BidOptions(max_bids_per_job=per_job)).table
+    table = generate_bids(window, Cluster(columns, topology), BidOptions(max_bids_per_job=per_job)).table
     weights = [round(table.demands[job].job.priority) for job in table.job.tolist()]
     liked = np.random.default_rng(1).random(len(table))
     return packing_of(table, columns), weights, liked

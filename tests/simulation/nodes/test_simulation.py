@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from random_snapshots import random_snapshot
 
 from aucsched.auction.attempt import AttemptResult, attempt
-from aucsched.auction.ledger import Cluster
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.bidgen.candidates import FreeView
 from aucsched.bidgen.families.registry import columns_of
+from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import place_alone
 from aucsched.cluster.errors import AwardError, OptionError
 from aucsched.cluster.jobs import Job, Request, Span
