@@ -14,36 +14,36 @@ def _named(names: str) -> frozenset[str]:
 
 #: What decides where and when a job runs, and is read (slurm/site/scheduler_log.py).
 READ = _named(
-    "account constraint contiguous cpus-per-task exclude exclusive gid gpus gpus-per-node gres hold "
-    "job-name licenses mem mem-per-cpu mincpus nodelist nodes ntasks ntasks-per-node partition qos "
-    "switches time uid"
+    "account consolidate-segments constraint contiguous cpus-per-task exclude exclusive gid gpus "
+    "gpus-per-node gres hold job-name licenses mem mem-per-cpu mincpus nodelist nodes ntasks "
+    "ntasks-per-node partition qos segment spread-segments switches time uid"
 )
 #: What a job may be started without: noted.
 PREFERENCES = _named(
     "acctg-freq cluster-constraint cpu-bind cpu-freq deadline delay-boot distribution gpu-bind "
     "gpu-freq hint mem-bind nice oversubscribe overcommit prefer priority spread-job time-min "
-    "use-min-nodes"
+    "tres-bind use-min-nodes"
 )
 #: What has no bearing on where and when it runs.
 HARMLESS = _named(
-    "chdir comment error export export-file get-user-env ignore-pbs input kill-on-invalid-dep "
-    "mail-type mail-user no-requeue open-mode output parsable profile propagate quiet requeue signal "
-    "verbose wait wckey wrap"
+    "chdir comment container container-id error export export-file get-user-env ignore-pbs input "
+    "kill-on-invalid-dep mail-type mail-user no-requeue oom-kill-step open-mode output parsable profile "
+    "propagate quiet requeue signal stepmgr verbose wait wckey wrap"
 )
 #: What no native member expresses: the job is kept and never starts on a weaker request.
 _UNSUPPORTED = _named(
     "array batch bb bbf begin clusters core-spec cores-per-socket cpus-per-gpu dependency "
     "extra-node-info gpus-per-socket gpus-per-task gres-flags mem-per-gpu network no-kill nodefile "
-    "ntasks-per-core ntasks-per-gpu ntasks-per-socket power reboot reservation sockets-per-node "
-    "thread-spec threads-per-core tmp"
+    "ntasks-per-core ntasks-per-gpu ntasks-per-socket power reboot reservation resources sockets-per-node "
+    "thread-spec threads-per-core tmp tres-per-task"
 )
 _KNOWN = READ | PREFERENCES | HARMLESS | _UNSUPPORTED
 _FLAGS = _named(
-    "contiguous hold ignore-pbs no-requeue overcommit oversubscribe parsable quiet reboot requeue "
-    "spread-job use-min-nodes verbose wait"
+    "consolidate-segments contiguous hold ignore-pbs no-requeue overcommit oversubscribe parsable quiet "
+    "reboot spread-job spread-segments stepmgr use-min-nodes verbose wait"
 )
 #: Their value stands behind ``=`` or not at all.
-_OPTIONAL = _named("exclusive get-user-env nice no-kill propagate")
+_OPTIONAL = _named("exclusive get-user-env nice no-kill oom-kill-step propagate requeue")
 _SHORT: Mapping[str, str] = {
     "a": "array",
     "A": "account",

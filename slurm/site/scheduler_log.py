@@ -189,12 +189,13 @@ class SubmissionReader:
     first: dict[str, str] = field(default_factory=dict)
     names: frozenset[str] = frozenset()
     exclusive: frozenset[str] = frozenset()
+    topo: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.names = frozenset(node.name for node in self.conf.nodes)
-        self.exclusive = frozenset(
-            figures.partition.name for figures in self.conf.partitions if figures.exclusive
-        )
+        partitions = self.conf.partitions
+        self.exclusive = frozenset(one.partition.name for one in partitions if one.exclusive)
+        self.topo = frozenset(one.partition.name for one in partitions if one.exclusive_topo)
 
     def read(self, options: Mapping[str, str], job_id: str, priority: int, path: str) -> Job:
         """Return the job; what has no native member goes to its ``unsupported``.
@@ -261,7 +262,8 @@ class _Submission:
         members = {
             **self._size(),
             **self._gres(),
-            "exclusive": self._exclusive(partition),
+            **self._sharing(partition),
+            **self._segments(),
             "contiguous": "contiguous" in self.options,
             "max_switches": self._switches(),
             "features": self._features(),
@@ -334,7 +336,8 @@ class _Submission:
         }
 
     def _gres(self) -> dict[str, Any]:
-        per_node = self._gres_counts("gres")
+        gres = self.options.get("gres", "")
+        per_node = parse_gres("none" if gres == "NONE" else gres, f"{self.path} --gres")
         if text := self.options.get("gpus-per-node"):
             per_node |= parse_gres(_gpus(text), f"{self.path} --gpus-per-node")
         total = parse_gres(_gpus(self.options["gpus"]), self.path) if "gpus" in self.options else {}
@@ -343,21 +346,20 @@ class _Submission:
             "gres_total": {name: Span.exactly(count) for name, count in total.items() if count},
         }
 
-    def _gres_counts(self, name: str) -> dict[str, int]:
-        text = self.options.get(name, "")
-        return parse_gres(
-            text.removeprefix("gres:").lower() if text == "NONE" else text, f"{self.path} --{name}"
-        )
-
-    def _exclusive(self, partition: str) -> bool:
-        if not self.reader.exclusive.isdisjoint(partition.split(",")):
-            return True
-        within = self.options.get("exclusive")
-        if within:
+    def _sharing(self, partition: str) -> dict[str, bool]:
+        """Return whether the job has its nodes, and their blocks, for itself."""
+        names, within = set(partition.split(",")), self.options.get("exclusive")
+        whole = bool(names & self.reader.exclusive) or within not in (None, "topo")
+        if within and within != "topo" and not names & self.reader.exclusive:
             self._remark(f"--exclusive={within} is taken as --exclusive, which is stricter")
-        elif self.options.get("mem") == "0":
+        elif not whole and self.options.get("mem") == "0":
             self._remark("--mem=0, all the memory of each node, is taken as --exclusive")
-        return within is not None or self.options.get("mem") == "0"
+            whole = True
+        return {"exclusive": whole, "exclusive_topo": within == "topo" or bool(names & self.reader.topo)}
+
+    def _segments(self) -> dict[str, Any]:
+        ways = {f"{way}_segments": f"{way}-segments" in self.options for way in ("spread", "consolidate")}
+        return {"segment": self._count("segment"), **ways}
 
     def _switches(self) -> int | None:
         text = self.options.get("switches")
@@ -439,10 +441,8 @@ class _Submission:
 
     def _longest_s(self, partition: str) -> int | None:
         name = partition.partition(",")[0]
-        limits = {
-            entry.partition.name: entry.partition.max_time_limit_s for entry in self.reader.conf.partitions
-        }
-        return limits.get(name)
+        named = (one.partition for one in self.reader.conf.partitions if one.partition.name == name)
+        return next((one.max_time_limit_s for one in named), None)
 
 
 def _gpus(text: str) -> str:

@@ -328,6 +328,34 @@ def test_sbatch_s_words() -> None:
     }
 
 
+def test_segments_and_whole_blocks_as_sbatch_asks_for_them(tmp_path: Path) -> None:
+    """24.05 to 25.11; topology.yaml hides topology.conf."""
+    topology = "- topology: t\n  block: {block_sizes: [2], blocks: [{block: b1, nodes: n01}]}\n"
+    workload, notes = made(
+        tmp_path,
+        "-N 4 --segment=2 --spread-segments --consolidate-segments",
+        "-N 4 --segment 4 --requeue=expedite --exclusive=topo --stepmgr",
+        "-N 4 --segment=3",
+        "-n 1 --resources=power:3 --oom-kill-step=1 --tres-per-task=gres/gpu:1",
+        **{"topology.yaml": topology, "topology.conf": "nonsense"},
+    )
+    first, second, third, fourth = (job.job for job in workload.jobs)
+    request = first.request
+    assert (request.segment, request.spread_segments, request.consolidate_segments) == (2, True, True)
+    assert (second.request.segment, second.request.exclusive_topo, second.request.exclusive) == (
+        4,
+        True,
+        False,
+    )
+    assert not any("exclusive" in text for text in notes.texts())
+    assert third.unsupported == (
+        "the parts of the request contradict each other: segment: 3 does not divide the 4 nodes",
+    )
+    assert fourth.unsupported == ("--resources=power:3", "--tres-per-task=gres/gpu:1")
+    assert workload.network is not None
+    assert workload.network.units[0].nodes == ("n01",)
+
+
 BAD_EVENTS = [
     (
         "-dt 1 -e submit_batch_job -n 1",
