@@ -352,12 +352,12 @@ def _on_units(demand: Demand, network: Network, columns: Columns, inside: BoolAr
     request, span = demand.job.request, demand.node_counts
     if request.exclusive_topo:
         what = "other jobs must keep off its blocks (exclusive_topo), which aucsched does not arrange"
-        return Ineligible(reason=Reason.INELIGIBLE, detail=what)
+        return Ineligible(reason=Reason.NOT_EXPRESSIBLE, detail=what)
     if not any(variant.eligible[inside].any() for variant in demand.variants):
         return demand
     if span is None and network.kind is NetworkKind.TORUS3D:
         return Ineligible(
-            reason=Reason.INELIGIBLE, detail="on a three-dimensional torus it needs a node count"
+            reason=Reason.NOT_EXPRESSIBLE, detail="on a three-dimensional torus it needs a node count"
         )
     if span is None:
         return replace(demand, max_switches=1, contiguous=network.kind is NetworkKind.RING)

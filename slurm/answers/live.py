@@ -103,6 +103,8 @@ def ask_slurm(command: Command, timeout_s: float = _TIMEOUT_S) -> bytes:
         raise InputError("the command is not installed here: give a file of its output", file=shown)
     # 22.05 cuts lists of array tasks after 64 characters unless told not to.
     environment = {**os.environ, "SLURM_BITSTR_LEN": "0", "SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
+    # It cuts lines of topologies.
+    environment.pop("SLURM_TOPO_LEN", None)
     try:
         answer = subprocess.run(  # noqa: S603 - no shell, each word stands for itself
             [program, *command[1:]], capture_output=True, check=False, timeout=timeout_s, env=environment

@@ -10,16 +10,28 @@ from enum import StrEnum
 from ...cluster.errors import AucschedError, InputError
 from ...cluster.text import plural
 from ...formats.notes import Notes
+from ...formats.written_topology import PLURALS, TITLES
 from ..answers.answer_record import read_document
 from ..answers.answer_text import paragraphs
 from ..answers.license_lists import read_licenses
 from ..answers.live import NODES, Ask, first_answer
 from ..answers.node_records import read_nodes
+from ..answers.partitions import read_partitions
 from ..answers.policy import config_of
-from ..answers.versions import NEWEST, OLDEST, SlurmRelease, parse_release
+from ..answers.topology_conf import parse_topology
+from ..answers.versions import (
+    NEWEST,
+    OLDEST,
+    SEGMENTS_NAMED,
+    SEGMENTS_SHOWN,
+    SlurmRelease,
+    parse_release,
+)
 from .license_gate import LICENSES, gates, licence_count
 from .passes import take_look
 
+#: Asks for all partitions.
+PARTITIONS: tuple[str, ...] = ("scontrol", "-o", "show", "partitions")
 #: Where the loop was tried on a real cluster.
 _TRIED = (22, 5)
 #: Releases from the first up to the second start requeued jobs without their licences.
@@ -199,18 +211,46 @@ def _priority(patient: Patient) -> tuple[Severity, str]:
     return Severity.WARN, f"{plugin or 'no PriorityType'}: priorities do not change while jobs wait"
 
 
+#: Of blocks: releases from one up to before another, whether something is amiss there, and what.
+_BLOCKS = (
+    (OLDEST, SEGMENTS_SHOWN, True, "--segment is not told: jobs that Slurm holds for it are handed over"),
+    (SEGMENTS_SHOWN, SEGMENTS_NAMED, False, "jobs with --segment are handed over: they may name no nodes"),
+    (SEGMENTS_NAMED, SlurmRelease(25, 11, 2), True, "--consolidate-segments may end slurmctld"),
+    (SEGMENTS_NAMED, SlurmRelease(25, 11, 3), True, "cloud nodes leave blocks for good when powered down"),
+)
+#: Open in all releases since 25.05 that are known.
+_REPEATED = (
+    "never update a node's Topology= to the block that it is in: the rules may be off then (Slurm's pull "
+    "request 225)"
+)
+
+
 def _topology(patient: Patient) -> tuple[Severity, str]:
     try:
         text = patient.ask(("scontrol", "show", "topology")).decode(errors="replace")
     except InputError as error:
         return Severity.WARN, f"{error}; nodes stand in a row"
-    switches = sum(line.lstrip().startswith("SwitchName=") for line in text.splitlines())
-    if switches:
-        return Severity.OK, f"{switches} switches"
-    if re.match(r"\s*(?:Block|AggregatedBlock|Ring|Torus)", text):
-        what = "the topology is no tree: its rules are not looked at, and Slurm may hold jobs"
-        return Severity.WARN, f"{what} whose pins break them"
-    return Severity.WARN, "no switches: nodes stand in a row"
+    notes = Notes()
+    read = parse_topology(text, notes)
+    if not read.entries:
+        return Severity.WARN, "no switches: nodes stand in a row"
+    sizes = f" of {', '.join(map(str, read.sizes))} nodes" if read.sizes else ""
+    count = len(read.entries)
+    what = f"{count} {(TITLES if count == 1 else PLURALS)[read.kind]}{sizes}"
+    if read.kind == "tree":
+        return Severity.OK, what
+    said, is_amiss = [f"{what}: the rules are honoured", *notes.policies], bool(notes.policies)
+    release = parse_release(patient.settings.get("SLURM_VERSION", ""))
+    if release is not None and read.kind == "block":
+        facts = [(is_bad, fact) for since, until, is_bad, fact in _BLOCKS if since <= release < until]
+        facts += [(False, _REPEATED)] if release >= SEGMENTS_SHOWN else []
+        said += [fact for _, fact in facts]
+        is_amiss |= any(is_bad for is_bad, _ in facts)
+    names = {entry.topology for entry in read_partitions(patient.ask(PARTITIONS), (), Notes())}
+    if len(names) > 1:
+        named = ", ".join(sorted(names - {"", "default"}))
+        said.append(f"jobs of partitions with Topology={named} are handed over: it may be another")
+    return Severity.WARN if is_amiss or len(names) > 1 else Severity.OK, "; ".join(said)
 
 
 def _licence(patient: Patient) -> tuple[Severity, str]:

@@ -9,20 +9,24 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...auction.check_units import unit_fault
 from ...cluster.errors import InputError
 from ...cluster.nodes import NodeState
-from ...cluster.schedule import Reason
+from ...cluster.schedule import Award, Reason
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import expand
+from ...formats.reading import text_of
 from ..answers.license_lists import asks_for
 from ..answers.live import Ask, Command
 from ..answers.pending_jobs import array_tasks
+from ..answers.policy import config_of
 from ..answers.reservation_records import ReservationFigures
+from ..answers.versions import SEGMENTS_NAMED, parse_release
 from ..place import CannotPlaceError
 from .actions import OWN, Action, ActionKind, clear, hand_over, own_reservations, pin, unpin
 from .live_queue import Carrier, LiveJob, names_of
 from .loop_snapshot import is_pinned
-from .passes import LivePass
+from .passes import LivePass, Look
 
 JOBS: Command = ("squeue", "-h", "-a", "-t", "all", "-o", "%i|%T|%N|%n|%W")
 NODES: Command = ("sinfo", "-h", "-a", "-N", "-o", "%N|%t|%C")
@@ -170,10 +174,35 @@ def decided(taken: LivePass, queue: Mapping[str, LiveJob], rules: PutBackRules, 
     for award in taken.started:
         job = queue[award.job]
         try:
+            _check_units(taken.look, award)
             found.append(pin(taken.look.snapshot, award, job, rules.licence, now))
         except CannotPlaceError as error:
             found += _handed(job, rules, str(error))
     return found
+
+
+def _check_units(look: Look, award: Award) -> None:
+    """Refuse a pin that Slurm would take the job's priority for (BadConstraints).
+
+    Raises:
+        CannotPlaceError: its nodes break a rule of topology units, or Slurm takes no named nodes for it.
+    """
+    network = look.snapshot.network
+    if network is None or not network.units:
+        return
+    request = next(job.request for job in look.snapshot.jobs if job.id == award.job)
+    if request.segment is not None and not _names_segments(look):
+        raise CannotPlaceError("before Slurm 25.11 a job with --segment may name no nodes")
+    if fault := unit_fault(network, request, award.nodes.keys()):
+        raise CannotPlaceError(f"on these nodes it {fault}: Slurm would hold it")
+
+
+def _names_segments(look: Look) -> bool:
+    """Whether this Slurm takes named nodes for jobs of segments; one of an unknown version does not."""
+    if look.sources.config is None:
+        return False
+    release = parse_release(config_of(text_of(look.sources.config.content)).text("SLURM_VERSION"))
+    return release is not None and release >= SEGMENTS_NAMED
 
 
 def left_to_preemption(jobs: Iterable[LiveJob], rules: PutBackRules) -> list[Action]:

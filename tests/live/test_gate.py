@@ -202,13 +202,73 @@ def test_doctor_names_releases_that_forget_licences(version: str, level: Severit
 def test_doctor_says_what_it_does_not_know_of_versions_and_topologies() -> None:
     said: dict[Command, bytes] = {
         ("scontrol", "show", "config"): CONFIG.replace(b"22.05.8", b"27.05.1"),
-        ("scontrol", "show", "topology"): b"BlockName=b1 BlockIndex=0 Nodes=n[0-3] BlockSize=4\n",
     }
     found = answered(cluster(), said)
     unknown = "Slurm 27.05.1: its answers are not known, those of 21.08 to 26.05 are"
     assert found["version"] == (Severity.WARN, unknown)
-    assert found["topology"][0] is Severity.WARN
-    assert "its rules are not looked at" in found["topology"][1]
+
+
+BLOCKS = (
+    b"BlockName=b1 BlockIndex=0 Nodes=n[0-1] BlockSize=2\n"
+    b"BlockName=b2 BlockIndex=1 Nodes=n[2-3] BlockSize=2\n"
+    b"AggregatedBlock=b[1-2] BlockIndex=2 Nodes=n[0-3] BlockSize=4\n"
+)
+OFF = (
+    "; never update a node's Topology= to the block that it is in: the rules may be off then (Slurm's pull "
+    "request 225)"
+)
+HANDED = "; jobs with --segment are handed over: they may name no nodes"
+
+
+@pytest.mark.parametrize(
+    ("version", "level", "more"),
+    [
+        ("24.11.5", Severity.WARN, "; --segment is not told: jobs that Slurm holds for it are handed over"),
+        ("25.05.3", Severity.OK, HANDED + OFF),
+        (
+            "25.11.0",
+            Severity.WARN,
+            (
+                "; --consolidate-segments may end slurmctld; "
+                f"cloud nodes leave blocks for good when powered down{OFF}"
+            ),
+        ),
+        ("25.11.3", Severity.OK, OFF),
+        ("26.05.1", Severity.OK, OFF),
+    ],
+)
+def test_doctor_says_what_a_release_does_with_blocks(version: str, level: Severity, more: str) -> None:
+    said: dict[Command, bytes] = {
+        ("scontrol", "show", "config"): CONFIG.replace(b"22.05.8", version.encode()),
+        ("scontrol", "show", "topology"): BLOCKS,
+    }
+    text = f"2 blocks of 2, 4 nodes: the rules are honoured{more}"
+    assert answered(cluster(), said)["topology"] == (level, text)
+    several = b"".join(
+        f"PartitionName={name} Nodes=n[0-3] State=UP Topology={topology}\n".encode()
+        for name, topology in (("p", "default"), ("q", "t2"))
+    )
+    found = answered(cluster(), said | {("scontrol", "-o", "show", "partitions"): several})
+    handed = "; jobs of partitions with Topology=t2 are handed over: it may be another"
+    assert found["topology"] == (Severity.WARN, text + handed)
+
+
+def test_doctor_names_other_topologies_and_lines_that_are_cut() -> None:
+    def topology(text: bytes) -> tuple[Severity, str]:
+        said: dict[Command, bytes] = {
+            ("scontrol", "show", "config"): CONFIG,
+            ("scontrol", "show", "topology"): text,
+        }
+        return answered(cluster(), said)["topology"]
+
+    assert topology(b"RingName=r0 Nodes=n[0-3] RingSize=4\n") == (
+        Severity.OK,
+        "1 ring: the rules are honoured",
+    )
+    assert topology(b"BlockName=b1 BlockIndex=0 Nodes=n[0-") == (
+        Severity.FAIL,
+        "line 1: 'BlockName=b1 BlockIndex=0 Nodes=n[0-' is cut off: unset SLURM_TOPO_LEN",
+    )
 
 
 def test_doctor_says_what_becomes_of_newer_settings_licences_and_nodes() -> None:

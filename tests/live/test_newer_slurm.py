@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 
+import pytest
 from support.gated_slurm import FakeSlurm, loop_on
 from support.newer import newer_jobs, newer_nodes
 
+from aucsched.auction.options import StepOptions
 from aucsched.slurm.answers.detail import JobDetail
 from aucsched.slurm.answers.live import Ask, Command
+from aucsched.slurm.live.actions import ActionKind
+from aucsched.slurm.live.live_queue import read_queue
+from aucsched.slurm.live.loop_snapshot import with_claims
+from aucsched.slurm.live.pass_plan import PutBackRules, decided
+from aucsched.slurm.live.passes import take_look, take_pass
 
 _NOTHING = JobDetail(name="", max_switches=None, cpus_per_task=None, tasks_per_gres=None, use={})
 
@@ -184,3 +192,87 @@ def test_what_26_05_adds_to_a_reason_is_said() -> None:
     (action,) = [line for line in fake.events("intend") if line["kind"] == "unpin"]
     reason = "Resources: No suitable topology unit found for segment"
     assert action["why"] == f"it did not start within 60 s ({reason})"
+
+
+def on_blocks(version: str = "26.05.1") -> FakeSlurm:
+    """Three blocks of two nodes; the outer nodes of the first two are busy."""
+    fake = FakeSlurm(nodes={f"n{number}": "idle" for number in range(6)}, block=2, version=version)
+    for node in ("n0", "n3"):
+        fake.submit(4, licenses="", required=(node,), run_s=100.0)
+    fake.tick()
+    assert [job.state for job in fake.jobs.values()] == ["RUNNING"] * 2
+    return fake
+
+
+def test_pins_keep_the_rules_of_blocks() -> None:
+    """Nodes n1 and n2 are neighbours and free, in two blocks: no job of two nodes may have them."""
+    fake = on_blocks()
+    for priority in (9, 8):
+        fake.submit(8, least=2, most=2, priority=priority)
+    loop = loop_on(fake)
+    assert loop.one_pass().outcome == "done"
+    fake.tick()
+    first, second = list(fake.jobs.values())[2:]
+    assert first.starts == [("n4", "n5")]
+    assert (second.state, second.required) == ("PENDING", ())
+    for _ in range(12):
+        assert loop.one_pass().outcome == "done"
+        for _ in range(10):
+            fake.tick()
+    assert second.starts == [("n4", "n5")]
+    assert not any(job.breaks_rules for job in fake.jobs.values())
+
+
+def test_a_placement_that_breaks_a_rule_of_blocks_is_handed_over() -> None:
+    """Whatever placed it: here a step that knows no blocks."""
+    fake = on_blocks()
+    fake.nodes |= {"n4": "drain", "n5": "drain"}
+    job = fake.submit(8, least=2, most=2)
+    look = take_look(gate="auction", ask=fake.ask, now=lambda: fake.now)
+    queue = read_queue(look.sources.jobs.content, "squeue")
+    blind = replace(look, snapshot=with_claims(replace(look.snapshot, network=None), queue, "auction"))
+    taken = take_pass(blind, StepOptions(work_limit=0, promise="none", reserve=0))
+    assert [award.job for award in taken.started] == ["3"]
+    (pinned,) = decided(taken, queue, PutBackRules(), fake.now)
+    assert (pinned.kind, pinned.nodes) == (ActionKind.PIN, ("n1", "n2"))
+    (action,) = decided(replace(taken, look=look), queue, PutBackRules(), fake.now)
+    assert action.kind is ActionKind.HAND_OVER
+    assert action.why == "on these nodes it stands on too many blocks: Slurm would hold it"
+    fake.hand(pinned.commands)
+    fake.tick()
+    assert (job.breaks_rules, job.priority) == (True, 0), "what the pin would have done"
+
+
+@pytest.mark.parametrize(("version", "is_pinned"), [("25.05.9", False), ("25.11.3", True), ("", False)])
+def test_segments_are_pinned_where_slurm_takes_named_nodes_for_them(version: str, *, is_pinned: bool) -> None:
+    fake = on_blocks(version)
+    job = fake.submit(8, least=2, most=2, segment=1)
+    assert loop_on(fake).one_pass().outcome == "done"
+    assert job.licenses == ""
+    assert bool(job.required) == is_pinned
+    (done,) = fake.events("done")
+    if not is_pinned:
+        why = "before Slurm 25.11 a job with --segment may name no nodes"
+        assert (done["kind"], done["why"]) == ("hand over", why)
+    fake.tick()
+    assert job.state == "RUNNING"
+    assert not job.breaks_rules
+
+
+def test_a_job_that_wants_whole_blocks_is_handed_over() -> None:
+    fake = on_blocks()
+    job = fake.submit(4, least=1, most=1)
+
+    def ask(command: Command) -> bytes:
+        answer = fake.ask(command)
+        if command != ("squeue", "--json"):
+            return answer
+        document = json.loads(answer)
+        document["jobs"][2]["shared"] = ["topo"]
+        return json.dumps(document).encode()
+
+    assert loop_on(fake, ask=ask).one_pass().outcome == "done"
+    (done,) = fake.events("done")
+    assert done["kind"] == "hand over"
+    assert "exclusive_topo" in done["why"]
+    assert (job.licenses, job.required) == ("", ())

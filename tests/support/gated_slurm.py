@@ -17,6 +17,7 @@ from aucsched.formats.hostlist import expand, join
 from aucsched.slurm.answers.live import Ask, Command
 from aucsched.slurm.live.actions import CommandRunner, NotDoneError, Words
 from aucsched.slurm.live.loop import Loop, Settings
+from support.block_rule import legal_sets
 
 CORES = 4
 LICENCES = 1000
@@ -49,6 +50,7 @@ class FakeJob:
     limit_min: int = 10
     exclusive: bool = False
     features: str = ""
+    segment: int = 0
     dependency: str = ""
     begin: float = 0.0
     #: Until the next cycle 22.05 shows no reason of a job that was updated.
@@ -81,6 +83,9 @@ class FakeSlurm:
     partition_state: str = "UP"
     tiers: dict[str, int] = field(default_factory=lambda: {"p": 1})
     preempts: bool = False
+    version: str = ""
+    #: Nodes of a block, in the nodes' order; 0: there are no blocks.
+    block: int = 0
     is_up: bool = True
     disk_is_full: bool = False
     is_operators: bool = False
@@ -140,8 +145,13 @@ class FakeSlurm:
         return text.encode()
 
     def _text(self, command: Command) -> str | None:
-        if command == ("scontrol", "show", "config") and self.preempts:
-            return CONFIG
+        if command == ("scontrol", "show", "config") and (self.preempts or self.version):
+            return (CONFIG if self.preempts else CONFIG.splitlines(keepends=True)[0]) + self._version()
+        if command == ("scontrol", "show", "topology") and self.block:
+            return "".join(
+                f"BlockName=b{at} BlockIndex={at} Nodes={join(names)} BlockSize={self.block}\n"
+                for at, names in enumerate(self._blocks())
+            )
         if command == ("scontrol", "-o", "show", "reservations"):
             return "".join(map(self._reservation, self.reservations)) or "No reservations in the system\n"
         if command == ("scontrol", "-o", "show", "licenses"):
@@ -151,6 +161,21 @@ class FakeSlurm:
         if command == ("scontrol", "-o", "show", "partitions"):
             return "".join(map(self._partition, self.tiers))
         return self._rows(command[0])
+
+    def _version(self) -> str:
+        return f"SLURM_VERSION           = {self.version}\n" if self.version else ""
+
+    def _blocks(self) -> list[list[str]]:
+        names = list(self.nodes)
+        return [names[at : at + self.block] for at in range(0, len(names), self.block)]
+
+    def _breaks(self, job: FakeJob) -> bool:
+        """Whether Slurm could never give a job its required nodes (topology/block, one block size)."""
+        if not self.block or not job.required:
+            return False
+        counts = tuple(len(set(job.required) & set(names)) for names in self._blocks())
+        sizes, nodes = (self.block,), len(job.required)
+        return counts not in legal_sets(sizes, counts, nodes, job.segment or None)
 
     def _rows(self, program: str) -> str | None:
         """Return what a look in few words asks for."""
@@ -241,6 +266,7 @@ class FakeSlurm:
             "required_nodes": ",".join(job.required),
             "excluded_nodes": "",
             "licenses": job.licenses,
+            **({"segment_size": job.segment} if self.block else {}),
             "resv_name": job.reservation,
             "time_limit": job.limit_min,
             "submit_time": 1_000_000,
@@ -424,6 +450,9 @@ class FakeSlurm:
         )
         for job in order:
             if job.state == "PENDING" and self.reason(job) == "Resources":
+                if self._breaks(job):
+                    job.breaks_rules, job.priority = True, 0
+                    continue
                 self._start(job)
                 self._preempt_for(job)
 
