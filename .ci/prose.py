@@ -24,6 +24,10 @@ WORDS = DOCS / "style-words.txt"
 #: proselint's checks that do not fit: straight quotes and three dots are what people type in a shell, the
 #: restricted lists name ordinary words, and Slurm has advance reservations.
 OFF = {"redundancy.misc.after_the_deadline": False, "typography": False, "restricted": False}
+#: Pages that list changes or rules for contributors: their entries are not counted.
+LISTS = {"CHANGELOG.md", "CONTRIBUTING.md"}
+#: Words of a sentence at most.
+MOST_WORDS = 30
 #: Folders without messages to users.
 NO_SOURCE = {"benchmarks", "docs", "examples", "packaging", "src", "tests"}
 #: Errors whose message people read.
@@ -105,6 +109,24 @@ def linted(place: str, text: str, enabled: dict[str, bool]) -> Iterator[tuple[in
             yield found.pos[0] - 1, f"{message} [{check}]"
 
 
+def long_sentences(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the beginning of each sentence of a page with too many words.
+
+    Tables, indented code and formulas are left out; a colon and a semicolon end a sentence here.
+    """
+    begins = re.compile(r"\s*([-*>]|\d+\.) |\s*$|#|\|| {4}|.*\\\(")
+    blocks: list[tuple[int, str]] = [(0, "")]
+    for number, line in enumerate(text.splitlines(), 1):
+        if begins.match(line):
+            blocks.append((number, "" if line[:1] in {"|", "#"} or line[:4] == " " * 4 else line))
+        else:
+            blocks[-1] = (blocks[-1][0] or number, f"{blocks[-1][1]} {line.strip()}")
+    for number, block in blocks:
+        for sentence in re.split(r"(?<=[;:])\s+|(?<=[.!?*])\s+(?=[A-Z`*\[(\"]|aucsched|python)", block):
+            if len(sentence.split()) > MOST_WORDS and "\\(" not in sentence:
+                yield number, f"{sentence[:60]}…"
+
+
 def main() -> int:
     """Print what is found, by place."""
     registry = CheckRegistry()
@@ -114,6 +136,9 @@ def main() -> int:
     for source in (pages, helps, docstrings, messages):
         for place, text in source():
             places += 1
+            for line, sentence in long_sentences(text) if source is pages and place not in LISTS else ():
+                count += 1
+                sys.stdout.write(f"{place}:{line}: more than {MOST_WORDS} words: {sentence}\n")
             for line, message in linted(place, text, OFF | (roots | OFF)):
                 count += 1
                 sys.stdout.write(f"{place}:{line}: {message}\n")
