@@ -21,7 +21,7 @@ import numpy as np
 from marked_part import can_draw, page_of, replace_part
 from real_logs import LOGS, OVERDUE, play_overdue
 
-from aucsched.api.boards import BOARD_POLICIES, EASY, OURS, BoardRow, dominating, on_edge, row_of
+from aucsched.api.simulations import BOARD_POLICIES, EASY, OURS, BoardRow, dominating, on_edge, row_of
 from aucsched.formats.swf import read_swf
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.policies import play_log

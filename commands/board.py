@@ -23,8 +23,8 @@ def board(log: str, policies: tuple[str, ...], processors: int | None, form: str
     The table has the lowest mean bounded slowdown first. A policy on the edge has no other below it in
     both slowdown and longest wait.
     """
-    from ..api.boards import board as played
-    from ..api.boards import on_edge
+    from ..api.simulations import board as played
+    from ..api.simulations import on_edge
 
     jobs = read_jobs(log, read_log(log), processors, None)
     rows = played(jobs, policies, progress=progress_over)

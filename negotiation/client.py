@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic, sleep
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -99,9 +98,7 @@ class EvolvingClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

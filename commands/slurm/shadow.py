@@ -65,7 +65,7 @@ def shadow(
     from ...slurm.answers.live import SlurmFiles
     from ...slurm.live.live_forecasts import LiveForecasts
     from ...slurm.live.loop_metrics import Metrics, served
-    from ...slurm.live.shadow_pass import watch
+    from ...slurm.live.passes import watch
     from ...slurm.live.ticker import Ticker
 
     names = set(SlurmFiles.__dataclass_fields__)

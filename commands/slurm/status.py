@@ -15,7 +15,7 @@ from .live_options import licence_option
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ...slurm.live.cluster_status import ClusterStatus, Samples
+    from ...slurm.live.loop_metrics import ClusterStatus, Samples
 
 #: Reasons for waiting that are listed; the others are counted.
 _REASONS = 6
@@ -42,9 +42,8 @@ _REASONS = 6
 def status(*, licence: str, addresses: tuple[str, ...], interval: float, once: bool) -> None:
     """Show the state of the cluster, the gate and the loops; Ctrl-C ends it."""
     from ...slurm.answers.live import ask_slurm
-    from ...slurm.live.cluster_status import cluster_status
     from ...slurm.live.license_gate import check_licence
-    from ...slurm.live.loop_metrics import loopback
+    from ...slurm.live.loop_metrics import cluster_status, loopback
     from ..auction_options import write_rich
 
     check_licence(licence)

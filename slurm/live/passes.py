@@ -1,22 +1,38 @@
-"""One pass beside a live Slurm: what its commands say, and what the auction would start."""
+"""One pass beside a live Slurm: what its commands say, and what the auction would start.
+
+A pass of the shadow sets that beside what Slurm started and planned meanwhile. Nothing is changed on the
+cluster, so the queue follows Slurm's starts: each pass says what the auction would do now, not what the
+cluster would be had it decided all along.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from ...auction.options import StepOptions
 from ...auction.step import run_step
+from ...cluster.errors import InputError
+from ...cluster.holds import may_start
 from ...cluster.jobs import Job, Request
 from ...cluster.nodes import Node, Resources
 from ...cluster.schedule import Award, Schedule
 from ...cluster.snapshot import Snapshot
+from ...formats.hostlist import join
 from ...models.search.compiled_search import compiled_loop
+from ...topology.tree import topology_of
 from ..answers.answer_record import Known
 from ..answers.live import Ask, SlurmFiles, ask_slurm, collect
 from ..answers.running_jobs import StartedJob, started_jobs
 from ..answers.snapshot_of_answers import SlurmSources, import_slurm
+from .live_forecasts import LiveForecasts
+from .loop_metrics import Metrics
+from .replay import cluster_document, request_document
+from .shadow_log import FORGOTTEN, End, Offer, ShadowPass, SlurmStart, Waiting
+from .ticker import Ticker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,3 +145,214 @@ def take_pass(
     began = clock()
     schedule = run_step(look.snapshot, options, window)
     return LivePass(look=look, schedule=schedule, decide_s=clock() - began)
+
+
+#: Slurm's estimates move a little with every cycle: smaller changes are not written again.
+_SAME_PLAN_S = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the passes before have written.
+
+    Attributes:
+        waiting: of each job that waited, whether something held it.
+        started: of each job listed as started, its start, which tells a requeued job's runs apart.
+        ended: ids of those that had ended.
+        planned: Slurm's estimates of starts.
+    """
+
+    waiting: Mapping[str, bool] = field(default_factory=dict)
+    started: Mapping[str, float] = field(default_factory=dict)
+    ended: frozenset[str] = frozenset()
+    planned: Mapping[str, float] = field(default_factory=dict)
+
+
+def watch(
+    take: Callable[[], LivePass],
+    write: Callable[[ShadowPass], None],
+    ticker: Ticker,
+    figures: Metrics,
+    *,
+    options: Mapping[str, str],
+    failed: Callable[[InputError], None],
+    forecasts: LiveForecasts | None = None,
+) -> None:
+    """Make passes and write what each has to say; ``failed`` hears of one that could not be made.
+
+    Args:
+        take: asks Slurm and runs the auction.
+        write: keeps an entry.
+        ticker: when passes begin and end.
+        figures: are kept up to date.
+        options: the auction's, those that were given.
+        failed: may raise.
+        forecasts: says when new jobs will start; None: nobody does.
+    """
+    seen: Seen | None = None
+    for _ in ticker:
+        try:
+            taken = take()
+            entry, after = observe(taken, seen, interval_s=ticker.interval_s, options=options)
+            if forecasts is not None:
+                entry.forecast = forecasts.look(taken.look.snapshot, taken.look.started)
+                forecasts.tell(figures)
+            write(entry)
+        except InputError as error:
+            figures.add("aucsched_failures")
+            failed(error)
+            continue
+        # What could not be written is said again by the next pass.
+        seen = after
+        _tell(figures, entry, len(taken.look.snapshot.unread))
+
+
+def _tell(figures: Metrics, entry: ShadowPass, unread: int) -> None:
+    figures.add("aucsched_passes")
+    figures.spend(read=entry.read_s, decide=entry.decide_s)
+    figures.set("aucsched_pass_timestamp_seconds", entry.time)
+    figures.set("aucsched_gap_ratio", entry.gap)
+    figures.set("aucsched_awards", len(entry.would))
+    figures.set("aucsched_unread_rules", unread)
+    for state, count in (("waiting", entry.waiting), ("running", entry.running)):
+        figures.set("aucsched_jobs", count, state=state)
+    for state, count in (("all", entry.cores), ("used", entry.used)):
+        figures.set("aucsched_cores", count, state=state)
+    if not entry.is_first:
+        figures.add("aucsched_starts", len(entry.started), by="slurm")
+
+
+def observe(
+    taken: LivePass, before: Seen | None, *, interval_s: float, options: Mapping[str, str]
+) -> tuple[ShadowPass, Seen]:
+    """Return what a pass has to say, and what the next one need not say again.
+
+    Args:
+        taken: the pass.
+        before: what passes before have written; None: none yet.
+        interval_s: seconds to the next pass.
+        options: the auction's, those that were given.
+    """
+    snapshot = taken.look.snapshot
+    history = taken.look.started
+    seen = Seen() if before is None else before
+    waiting = {job.id: job for job in snapshot.jobs}
+    planned = {job.id: job.expected_start_time for job in snapshot.jobs if job.expected_start_time}
+    levels = _Levels(snapshot)
+    new = [job for job in history if seen.started.get(job.id) != job.start]
+    running = {job.id for job in history if job.end is None}
+    cores, used = cores_in_use(snapshot)
+    entry = ShadowPass(
+        time=taken.look.at,
+        interval_s=interval_s,
+        read_s=round(taken.look.read_s, 4),
+        decide_s=round(taken.decide_s, 4),
+        options=dict(options),
+        status=taken.schedule.status.value,
+        gap=taken.schedule.objective.gap,
+        waiting=sum(may_start(job) for job in snapshot.jobs),
+        running=len(running),
+        seen=[_waiting(job) for job in snapshot.jobs if _is_news(job, seen)],
+        would=[
+            Offer(
+                job=award.job,
+                nodes=join(award.nodes),
+                cores=sum(use.cores for use in award.nodes.values()),
+                level=award.bid.level,
+            )
+            for award in taken.started
+        ],
+        started=[_start(job, level) for job, level in zip(new, levels.of(new), strict=True)],
+        ended=_ended(history, seen, taken.look.at),
+        planned=_changes(seen.planned, planned, waiting),
+        gone=sorted(seen.waiting.keys() - waiting.keys() - {job.id for job in history}),
+        unread=list(snapshot.unread) if before is None else [],
+        is_first=before is None,
+        cluster=cluster_document(snapshot) if before is None else {},
+        cores=cores,
+        used=used,
+    )
+    return entry, Seen(
+        waiting={job.id: job.hold is not None for job in snapshot.jobs},
+        started={job.id: job.start for job in history},
+        ended=frozenset(job.id for job in history if job.end is not None),
+        planned={**{job: at for job, at in seen.planned.items() if job in waiting}, **entry.planned},
+    )
+
+
+def _ended(history: Sequence[StartedJob], seen: Seen, now: float) -> list[End]:
+    """Return the ends that were not written yet; a job that Slurm forgot between two passes ended by now."""
+    told = [
+        End(job=job.id, start=job.start, end=job.end, state=job.state)
+        for job in history
+        if job.end is not None and job.id not in seen.ended
+    ]
+    listed = {job.id for job in history}
+    forgotten = [
+        End(job=job, start=start, end=now, state=FORGOTTEN)
+        for job, start in seen.started.items()
+        if job not in listed and job not in seen.ended
+    ]
+    return told + forgotten
+
+
+def _is_news(job: Job, seen: Seen) -> bool:
+    return job.id not in seen.waiting or (seen.waiting[job.id] and job.hold is None)
+
+
+def _waiting(job: Job) -> Waiting:
+    return Waiting(
+        job=job.id,
+        submit=job.submit_time or 0.0,
+        cores=job.request.fewest_cores,
+        nodes=job.request.fewest_nodes,
+        limit_s=job.time_limit_s,
+        user=job.user,
+        account=job.account,
+        held=job.hold or "",
+        request=request_document(job),
+    )
+
+
+def _start(job: StartedJob, level: int | None) -> SlurmStart:
+    return SlurmStart(
+        job=job.id,
+        submit=job.submit,
+        start=job.start,
+        nodes=join(job.nodes),
+        cores=job.cores,
+        level=level,
+        limit_s=job.limit_s,
+        user=job.user,
+        account=job.account,
+        partition=job.partition,
+        priority=job.priority,
+    )
+
+
+def _changes(
+    before: Mapping[str, float], now: Mapping[str, float], waiting: Iterable[str]
+) -> dict[str, float]:
+    """Return the estimates that moved; 0 for a waiting job that has none any more."""
+    moved = {job: at for job, at in now.items() if abs(at - before.get(job, 0.0)) > _SAME_PLAN_S}
+    lost = {job: 0.0 for job in waiting if before.get(job) and job not in now}
+    return moved | lost
+
+
+class _Levels:
+    """The level of the lowest common switch of jobs' nodes, as an award's; None in the linear topology."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._tree = None if snapshot.switches is None else topology_of(snapshot)
+        self._index = {node.name: place for place, node in enumerate(snapshot.nodes)}
+
+    def of(self, jobs: Sequence[StartedJob]) -> list[int | None]:
+        """Return a level for each job."""
+        return [self._level(job.nodes) for job in jobs]
+
+    def _level(self, names: Sequence[str]) -> int | None:
+        places = np.array([self._index[name] for name in names if name in self._index], np.int64)
+        if self._tree is None or not len(places):
+            return None
+        switch = self._tree.common_switch_of_sets(np.array([0, len(places)]), places)
+        return int(self._tree.level[switch[0]])

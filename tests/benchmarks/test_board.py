@@ -6,7 +6,7 @@ import json
 
 import board
 
-from aucsched.api.boards import OURS, BoardRow, dominating, on_edge
+from aucsched.api.simulations import OURS, BoardRow, dominating, on_edge
 
 
 def row(policy: str, slowdown: float, longest: float) -> BoardRow:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.run import refused
 
-from aucsched.api.boards import BOARD_POLICIES
+from aucsched.api.simulations import BOARD_POLICIES
 from aucsched.cli import run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from support.gated_slurm import FakeSlurm, loop_on
 
-from aucsched.slurm.live.cluster_status import figures_of
 from aucsched.slurm.live.loop import Loop, tell
-from aucsched.slurm.live.loop_metrics import Metrics
+from aucsched.slurm.live.loop_metrics import Metrics, figures_of
 
 
 def figures(metrics: Metrics, loop: Loop | None = None) -> dict[str, float]:

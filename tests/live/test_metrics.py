@@ -10,8 +10,15 @@ import pytest
 
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.slurm.answers.live import Command
-from aucsched.slurm.live.cluster_status import cluster_status, figures_of
-from aucsched.slurm.live.loop_metrics import FIGURES, Metrics, dashboard, loopback, served
+from aucsched.slurm.live.loop_metrics import (
+    FIGURES,
+    Metrics,
+    cluster_status,
+    dashboard,
+    figures_of,
+    loopback,
+    served,
+)
 
 
 def filled() -> Metrics:

@@ -21,10 +21,9 @@ from aucsched.cluster.errors import InputError
 from aucsched.formats.hostlist import expand
 from aucsched.slurm.answers.live import Command
 from aucsched.slurm.live.loop_metrics import Metrics
-from aucsched.slurm.live.passes import take_look, take_pass
+from aucsched.slurm.live.passes import take_look, take_pass, watch
 from aucsched.slurm.live.replay import workload_of
 from aucsched.slurm.live.shadow_log import RotatedLog, ShadowPass, encode, read_logs
-from aucsched.slurm.live.shadow_pass import watch
 from aucsched.slurm.live.ticker import Ticker
 
 BEGIN = 1_795_000_000

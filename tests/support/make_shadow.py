@@ -13,9 +13,8 @@ from pathlib import Path
 
 from aucsched.auction.options import StepOptions
 from aucsched.slurm.live.loop_metrics import Metrics
-from aucsched.slurm.live.passes import take_look, take_pass
+from aucsched.slurm.live.passes import take_look, take_pass, watch
 from aucsched.slurm.live.shadow_log import ShadowPass, encode
-from aucsched.slurm.live.shadow_pass import watch
 from aucsched.slurm.live.ticker import Ticker
 from support.fake_slurm import FakeSlurm, FakeWait, day_of_jobs
 
