@@ -9,11 +9,12 @@ from math import inf
 
 import numpy as np
 
-from ..bidgen.first_fit import Cluster
-from ..bidgen.generate import Bids, Others, generate_bids
-from ..bidgen.table import BidTable
+from ..bidgen.first_fit import Cluster, FirstFitPlacer, Placement
+from ..bidgen.generate import Bids, Others, first_fit_bids, generate_bids
+from ..bidgen.table import CLASS_A, BidTable
 from ..cluster.errors import InputError
 from ..cluster.resources.capacity import FloatArray, IntArray
+from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.schedule import Sizes
 from ..models.model import Answer, Weight, bid_weights, priority_weights, sum_of
@@ -159,6 +160,77 @@ def other_award(
         preference=shown,
         value=(worth_of(table, chosen, options), liked),
     )
+
+
+def settled(
+    demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions, *, size: int
+) -> AttemptResult | None:
+    """Return the award where first-fit starts all jobs, each where it likes best, else None.
+
+    ``attempt`` would find the same, with more bids than these to tell of; arguments as there.
+    """
+    bids = _settled_bids(demands, cluster, options) if cluster.placer is None else None
+    if bids is None:
+        return None
+    weights = bid_weights(bids.table, options.objective)
+    _check_sum(weights, bids.table.job)
+    chosen = np.arange(len(bids.table))
+    shown = shown_preference(bids.table, cluster, options)
+    worth = sum_of(weights, chosen)
+    priority = sum_of(priority_weights(bids.table, options.objective), chosen)
+    return AttemptResult(
+        size=size,
+        bids=bids,
+        table=bids.table,
+        chosen=chosen,
+        status=SolverStatus.OPTIMAL,
+        proved=True,
+        priority=priority,
+        bound=priority,
+        preference=shown,
+        value=(worth, 0.0 if shown is None else float(shown.sum())),
+        sizes=Sizes(bids=len(bids.table)),
+        bid_seconds=0.0,
+        build_seconds=0.0,
+        solve_seconds=0.0,
+    )
+
+
+def _settled_bids(demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions) -> Bids | None:
+    """Return first-fit's bids where no award could be better: all jobs start, each where it likes best.
+
+    Their sum of priorities is that of all, and of a job without gres no bid is preferred to one on its fewest
+    nodes below one leaf, or of class A where levels do not count. None: bids and a search have to say.
+    """
+    is_ours = options.is_anytime and options.objective != "priority_cores" and not options.export
+    if not is_ours or not all(map(_asks_for_cores_only, demands)):
+        return None
+    columns = cluster.columns
+    placer = FirstFitPlacer(columns, cluster.topology, cluster.guards)
+    placements: list[Placement | None] = []
+    for demand in demands:
+        placement = placer.place(demand)
+        if placement is None or len(placement.nodes) > _fewest_nodes(demand, columns):
+            return None
+        placements.append(placement)
+    table = first_fit_bids(demands, cluster, bid_options(options), placements)
+    is_preferred = (table.level == 0) if options.auction.uses_switches else (table.bid_class == CLASS_A)
+    if len(table) < len(demands) or not is_preferred.all():
+        return None
+    every = np.ones(len(demands), np.bool_)
+    return Bids(table=table, first_fit=every, placed=len(table), complete=True, could_bid=every)
+
+
+def _asks_for_cores_only(demand: Demand) -> bool:
+    return not any(variant.gres or variant.gres_total for variant in demand.variants)
+
+
+def _fewest_nodes(demand: Demand, columns: Columns) -> int:
+    """Return a number of nodes below which no bid of a job is."""
+    if demand.node_counts is not None:
+        return demand.node_counts.minimum
+    most = max(int(columns.total.cores[variant.eligible].max(initial=0)) for variant in demand.variants)
+    return -(-(demand.units or 0) // max(1, most // demand.unit))
 
 
 def bids_of_step(

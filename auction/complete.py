@@ -55,12 +55,12 @@ def completed(
         is_over: whether the step's time is up: then no more jobs are looked at.
     """
     base = _nothing(len(window)) if best is None else best
+    if not base.earlier and base.first is None and not any(True for _ in waiting(_winners(base))):
+        return best, ()
     tried: list[tuple[AttemptResult, list[_Found]]] = []
     for award in _awards(base, cluster, options):
-        table = award.table
-        won = frozenset(table.demands[int(table.job[bid])].job.id for bid in award.chosen.tolist())
         found = _Leftover(what_is_left(award.table, award.chosen, cluster), options).start(
-            waiting(won), is_over
+            waiting(_winners(award)), is_over
         )
         tried.append((award, found))
         if is_over():
@@ -73,6 +73,11 @@ def completed(
         # What a bid prints may lie below 0: with it the sum need not be the best.
         joined = replace(joined, status=SolverStatus.FEASIBLE_AT_LIMIT)
     return joined, tuple(one.demand for one in found)
+
+
+def _winners(award: AttemptResult) -> frozenset[str]:
+    table = award.table
+    return frozenset(table.demands[int(table.job[bid])].job.id for bid in award.chosen.tolist())
 
 
 def _awards(base: AttemptResult, cluster: Cluster, options: StepOptions) -> Iterable[AttemptResult]:
@@ -108,6 +113,8 @@ class _Leftover:
         self._views = self._seen()
         #: Kinds of jobs of which none could start: less is left with every job that does.
         self._hopeless: set[int] = set()
+        columns = cluster.columns
+        self._is_for_any_time = columns.pools.are_empty and not (cluster.guards or columns.kept)
 
     def start(self, waiting: Iterable[Demand], is_over: Callable[[], bool]) -> list[_Found]:
         """Return the jobs that start, in order; once nothing is kept for one of them, all are tried again."""
@@ -116,14 +123,14 @@ class _Leftover:
         reserved = len(self._reserved)
         for demand in self._ordered(waiting):
             tried.append(demand)
-            if demand.kind in self._hopeless and demand.job.id not in self._reserved:
+            if self._kind(demand) in self._hopeless and demand.job.id not in self._reserved:
                 continue
             if is_over():
                 break
             bid = self._bid(demand, is_over)
             if bid is None:
                 if demand.job.id not in self._reserved:
-                    self._hopeless.add(demand.kind)
+                    self._hopeless.add(self._kind(demand))
             else:
                 self._take(bid)
                 found.append(_Found(demand, bid))
@@ -132,6 +139,10 @@ class _Leftover:
             self._hopeless.clear()
             found += self.start((demand for demand in tried if demand.job.id not in started), is_over)
         return found
+
+    def _kind(self, demand: Demand) -> int:
+        """Return a number of what jobs have in common that can take each other's place."""
+        return demand.form if self._is_for_any_time else demand.kind
 
     def _ordered(self, waiting: Iterable[Demand]) -> Iterable[Demand]:
         placer = self._cluster.placer

@@ -40,7 +40,7 @@ from ..cluster.resources.allocation import StartingJob
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
-from .attempt import AttemptResult, attempt
+from .attempt import AttemptResult, attempt, settled
 from .balance import NO_BALANCE, MixPolicy, mixes_of
 from .complete import completed
 from .job_classes import ClassMix
@@ -72,6 +72,7 @@ def decide(
     mix: ClassMix | None = None,
     all_bid_up_to: int | None = None,
     promised: Sequence[Promise] | None = None,
+    only_starts: bool = False,
 ) -> Decision:
     """Decide which jobs of a queue start now, and where.
 
@@ -86,13 +87,15 @@ def decide(
             100.
         promised: starts that jobs were promised, in the window or behind it; None: those of the
             queue.
+        only_starts: nobody asks for bids: none are made where first-fit's award is the best.
 
     Raises:
         InputError: the weights are too large to be summed exactly.
         SolverError: HiGHS failed.
     """
     waiting = _read(queue, options, window, promised)
-    options = options if options.began is not None else replace(options, began=options.clock())
+    if options.began is None and options.most_s is not None:
+        options = replace(options, began=options.clock())
     many = MANY if all_bid_up_to is None else all_bid_up_to
     if options.balance:
         waiting = waiting._replace(behind=tuple(waiting.behind))
@@ -101,6 +104,7 @@ def decide(
     )
     for policy in policies:
         step = open_window(state, waiting, options, policy, many)
+        step.only_starts = only_starts
         reserve(step)
         award(step, step.reserved.guards, share=_FIRST_OF_TWO if step.reserved.wants_more else 1.0)
         if reserve_for_losers(step):
@@ -210,7 +214,7 @@ def reserve(step: StepPass) -> None:
         reserved.promise(promise)
     if step.options.backfills:
         fit = FirstFitPlacer(step.columns, step.state.topology, reserved.guards)
-        starts = backfilled(step.window, fit, reserved, step.passes_over)
+        starts = backfilled(step.in_sight, fit, reserved, step.passes_over)
         due = {guard.job.id for guard in reserved.guards if guard.is_now}
         step.bidding = step.able & ({start.demand.job.id for start in starts} | due)
         step.passed = step.able - step.bidding
@@ -274,7 +278,8 @@ def award(step: StepPass, guards: tuple[Guard, ...], *, share: float = 1.0, ever
             end = options.clock() + _FIRST_OF_TWO * (deadline - options.clock())
         demands, others = bid(step, size)
         make = _attempt_of(options, len(cluster.columns.names))
-        made.append(make(demands, cluster, asked, size=size, deadline=end, others=others))
+        first = settled(demands, cluster, asked, size=size) if step.only_starts else None
+        made.append(first or make(demands, cluster, asked, size=size, deadline=end, others=others))
         if made[-1].proved or not halves or size == 1 or step.is_over(deadline):
             break
         size //= 2

@@ -84,6 +84,7 @@ class StepPass:
         is_late: a limit came before a proof of the best award of the whole window, not of a half of
             it.
         completed: every job of the queue was tried on what the award leaves.
+        only_starts: nobody asks for bids.
     """
 
     state: StepState
@@ -103,11 +104,20 @@ class StepPass:
     behind_started: dict[str, Demand] = field(default_factory=dict)
     is_late: bool = False
     completed: bool = False
+    only_starts: bool = False
 
     @property
     def window(self) -> tuple[Demand, ...]:
         """The jobs that are looked at, highest priority first."""
         return self.waiting.window
+
+    @property
+    def in_sight(self) -> tuple[Demand, ...]:
+        """The jobs that decide who starts: behind the last that could, reservations keep nobody waiting."""
+        if not self.only_starts or len(self.window) == self.waiting.size:
+            return self.window
+        able = (place for place, one in enumerate(reversed(self.window)) if one.job.id in self.able)
+        return self.window[: len(self.window) - next(able, len(self.window))]
 
     @property
     def cluster(self) -> Cluster:

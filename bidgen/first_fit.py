@@ -307,6 +307,8 @@ def _cores_on(nodes: IntArray, units: IntArray, demand: Demand, mode: int, colum
         return np.full(count, (demand.units_per_node or 0) * demand.unit)
     if count == 1:
         return np.full(1, max(demand.units or 0, demand.least) * demand.unit)
+    if int(units.sum()) == demand.units:
+        return units * demand.unit
     fill = pack if mode == PACK else even
     ends = np.array([0, count])
     return fill(units, ends, np.array([demand.least]), np.array([demand.units or 0])) * demand.unit

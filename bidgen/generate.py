@@ -194,11 +194,20 @@ def _for_packings(packings: int, jobs: int, options: BidOptions) -> int:
     return min(packings, most // _OF_PACKINGS)
 
 
-def first_fit_bids(demands: tuple[Demand, ...], cluster: Cluster, options: BidOptions) -> BidTable:
-    """Return the bids of the jobs that first-fit starts, by priority or as a placer says, where it does."""
+def first_fit_bids(
+    demands: tuple[Demand, ...],
+    cluster: Cluster,
+    options: BidOptions,
+    placements: Sequence[Placement | None] | None = None,
+) -> BidTable:
+    """Return the bids of the jobs that first-fit starts, by priority or as a placer says, where it does.
+
+    ``placements``: where, as far as that is known; None: to be found.
+    """
     columns, topology = cluster.columns, cluster.topology
     generator = _Generator(cluster, options)
-    placements = FirstFitPlacer(columns, topology, cluster.guards, cluster.placer).place_all(demands)
+    if placements is None:
+        placements = FirstFitPlacer(columns, topology, cluster.guards, cluster.placer).place_all(demands)
     draft = ChosenWindows.joined(
         [generator.placed(placement) for placement in placements if placement is not None]
     )

@@ -36,6 +36,11 @@ class LimitPool(ResourcePool):
         self.limits = limits
         self._known: dict[str, tuple[Limit, str]] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no limits."""
+        return not self.limits
+
     def cell(self, limit: Limit, what: str, job: Owned) -> Cell:
         """Return the cell of which a job of the limit's set takes."""
         who = "" if limit.per is None else f" of {limit.per} {getattr(job, limit.per) or '(none)'}"

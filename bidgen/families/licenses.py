@@ -32,6 +32,11 @@ class LicensePool(ResourcePool):
     def __init__(self, free: Mapping[str, int]) -> None:
         self.free = free
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the cluster has no licences."""
+        return not self.free
+
     def takes(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Cell, int]]:
         """Yield the counts that a job asks for."""
         del use, seconds

@@ -40,6 +40,11 @@ class SharePool(ResourcePool):
     reason = Reason.SHARE
     holds_queue = False
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no job has a share."""
+        return not self.shapes
+
     def takes(self, job: Job, use: Use, seconds: float | None) -> Iterator[tuple[Cell, int]]:
         """Yield the nodes that a job takes of its shape's share."""
         del seconds

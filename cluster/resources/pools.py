@@ -83,6 +83,11 @@ class ResourcePool(Protocol):
         """Whether policies that keep the order of the queue wait for a job that lacks some, or reserve."""
         ...
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no cell, so that nobody takes of it."""
+        ...
+
     def held(self, job: RunningJob, use: Use, now: float | None) -> Iterable[tuple[Cell, int]]:
         """Yield what a job takes that runs in a snapshot, beyond what ``capacity`` leaves out already."""
         del job, use, now
@@ -142,6 +147,7 @@ class Pools:
         running: Mapping[Cell, list[str]] | None = None,
     ) -> None:
         self._pools = pools
+        self._asked = tuple(pool for pool in pools if not pool.is_empty)
         self._taken: dict[Cell, int] = dict(taken or {})
         self._running: Mapping[Cell, list[str]] = running or {}
 
@@ -185,6 +191,8 @@ class Pools:
 
     def lacks(self, job: Job, use: Use | None = None) -> Iterator[Shortage]:
         """Yield what a job lacks that holds so much; without ``use`` the least that it could hold."""
+        if not self._asked:
+            return
         for cell, asked in self.asked(job, fewest(job) if use is None else use):
             left = self.remaining(cell)
             if asked > left:
@@ -192,8 +200,13 @@ class Pools:
 
     def asked(self, job: Job, use: Use) -> Iterator[tuple[Cell, int]]:
         """Yield what a job that holds so much takes of each cell."""
-        for pool in self._pools:
+        for pool in self._asked:
             yield from pool.takes(job, use, job.time_limit_s)
+
+    @property
+    def are_empty(self) -> bool:
+        """Whether there is nothing of which a job takes."""
+        return not self._asked
 
     def hold(self, job: Job, use: Use | None = None) -> bool:
         """Return whether there is enough for a job."""
@@ -280,7 +293,7 @@ class Pools:
 
     def give(self, job: Job, use: Use, early_s: float | None = 0.0) -> None:
         """Let a job end, so many seconds before its time limit (None: it has none)."""
-        for pool in self._pools:
+        for pool in self._asked:
             spent = dict(pool.spent(job, use, early_s))
             for cell, amount in pool.takes(job, use, job.time_limit_s):
                 if pool.lasting(cell) is not Lasting.STEP:

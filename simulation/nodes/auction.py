@@ -109,6 +109,7 @@ class NodeAuction(NodePolicy):
                 mix=mix,
                 promised=kept,
                 all_bid_up_to=self._all_bid_up_to,
+                only_starts=True,
             )
 
         if self.promises is None or not promised:

@@ -1,0 +1,87 @@
+"""Where nobody asks for bids the same jobs start on the same nodes, mostly without any."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from random_snapshots import random_snapshot
+from support.build import snapshot
+
+from aucsched import Snapshot
+from aucsched.auction import decide as deciding
+from aucsched.auction.decide import decide
+from aucsched.auction.options import StepOptions
+from aucsched.auction.queue import queue_of
+from aucsched.auction.state import state_of
+from aucsched.auction.step_pass import Decision
+
+OPTIONS = [
+    StepOptions(work_limit=3),
+    StepOptions(work_limit=3, model="aucsched2"),
+    StepOptions(work_limit=3, promise="none", reserve=0),
+    StepOptions(work_limit=3, promise="none", reserve=2, award_alone=True),
+    StepOptions(work_limit=3, objective="response"),
+    StepOptions(work_limit=3, promise="none", reserve=0, objective="priority_cores"),
+]
+
+
+def starts(decision: Decision) -> list[tuple[str, list[int], list[int]]]:
+    return [
+        (one.demand.job.id, one.allocation.nodes.tolist(), one.allocation.held.cores.tolist())
+        for one in sorted(decision.starts, key=lambda one: one.demand.index)
+    ]
+
+
+def decided(cluster: Snapshot, options: StepOptions, *, only_starts: bool) -> Decision:
+    state = state_of(cluster)
+    queue = queue_of(cluster, state.columns, options)
+    return decide(state, queue.waiting, options, only_starts=only_starts)
+
+
+def plain(seed: int) -> Snapshot:
+    """Return a random cluster whose jobs mostly ask for cores or nodes, and often all start."""
+    draw = np.random.default_rng(seed)
+    each = int(draw.choice([1, 4]))
+    nodes = [
+        {"name": f"n{place:02}", "cores": each, "free_cores": int(draw.choice([0, each, each]))}
+        for place in range(int(draw.integers(4, 16)))
+    ]
+    busy = [node for node in nodes if not node["free_cores"]]
+    running = [
+        {
+            "id": f"R{place}",
+            "nodes": {node["name"]: {"cores": each}},
+            "end_time": f"2026-11-20T1{place % 10}:00:00Z",
+        }
+        for place, node in enumerate(busy)
+    ]
+    jobs = [
+        {"cores": int(draw.integers(1, 3 * each)), "time_limit_s": int(draw.integers(60, 20_000))}
+        if draw.random() < 0.5
+        else {"nodes": int(draw.integers(1, 4)), "cores_per_node": each, "time_limit_s": 3600}
+        for _ in range(int(draw.integers(1, 7)))
+    ]
+    return snapshot(nodes, jobs, running=running)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=range(len(OPTIONS)))
+def test_the_same_jobs_start_on_the_same_nodes(options: StepOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    settled = []
+    original = deciding.settled
+
+    def noted(*given: object, **named: object) -> object:
+        settled.append(original(*given, **named) is not None)  # type: ignore[arg-type]
+        return original(*given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(deciding, "settled", noted)
+    for seed in range(40):
+        for cluster in (plain(seed), random_snapshot(seed)):
+            cut = replace(options, window=3) if seed % 4 == 0 else options
+            with_bids = decided(cluster, cut, only_starts=False)
+            without = decided(cluster, cut, only_starts=True)
+            assert starts(without) == starts(with_bids)
+            assert without.next_window == with_bids.next_window
+    assert any(settled) != (options.objective == "priority_cores")
+    assert not all(settled)
