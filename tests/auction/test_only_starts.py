@@ -36,7 +36,7 @@ def starts(decision: Decision) -> list[tuple[str, list[int], list[int]]]:
 
 def decided(cluster: Snapshot, options: StepOptions, *, only_starts: bool) -> Decision:
     state = state_of(cluster)
-    queue = queue_of(cluster, state.columns, options)
+    queue = queue_of(cluster, state.reader, options)
     return decide(state, queue.waiting, options, only_starts=only_starts)
 
 
