@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from random_snapshots import random_snapshot
 from support.build import snapshot
 
 from aucsched import Snapshot
-from aucsched.auction import decide as deciding
+from aucsched.auction.attempt import AttemptResult, settled
 from aucsched.auction.decide import decide
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
@@ -68,14 +69,13 @@ def plain(seed: int) -> Snapshot:
 
 @pytest.mark.parametrize("options", OPTIONS, ids=range(len(OPTIONS)))
 def test_the_same_jobs_start_on_the_same_nodes(options: StepOptions, monkeypatch: pytest.MonkeyPatch) -> None:
-    settled = []
-    original = deciding.settled
+    found: list[AttemptResult | None] = []
 
-    def noted(*given: object, **named: object) -> object:
-        settled.append(original(*given, **named) is not None)  # type: ignore[arg-type]
-        return original(*given, **named)  # type: ignore[arg-type]
+    def noted(*given: Any, **named: Any) -> AttemptResult | None:
+        found.append(settled(*given, **named))
+        return found[-1]
 
-    monkeypatch.setattr(deciding, "settled", noted)
+    monkeypatch.setattr("aucsched.auction.decide.settled", noted)
     for seed in range(40):
         for cluster in (plain(seed), random_snapshot(seed)):
             cut = replace(options, window=3) if seed % 4 == 0 else options
@@ -83,5 +83,5 @@ def test_the_same_jobs_start_on_the_same_nodes(options: StepOptions, monkeypatch
             without = decided(cluster, cut, only_starts=True)
             assert starts(without) == starts(with_bids)
             assert without.next_window == with_bids.next_window
-    assert any(settled) != (options.objective == "priority_cores")
-    assert not all(settled)
+    assert any(found) != (options.objective == "priority_cores")
+    assert not all(found)
