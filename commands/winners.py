@@ -72,17 +72,10 @@ def _note_slow_reading(began: float | None, options: dict[str, Any]) -> None:
 
 
 def _document(auction: AuctionFile, found: Winners) -> dict[str, Any]:
-    from ..formats.auctions.auction_file import winners_document
+    from ..formats.auctions.auction_file import exact_number
 
-    return winners_document(
-        status=found.status.value,
-        value=found.value,
-        bound=found.bound,
-        gap=found.gap,
-        chosen=tuple(auction.numbers[place] for place in found.chosen),
-        prices={str(item): price for item, price in found.prices.items()},
-        seconds=found.seconds,
-    )
+    exact = {"value": exact_number(found.value), "bound": exact_number(found.bound)}
+    return found.to_dict() | exact | {"chosen": [auction.numbers[place] for place in found.chosen]}
 
 
 def _render(auction: AuctionFile, found: Winners, console: Console) -> None:

@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,6 @@ from ..jsontext import decode
 from ..reading import numbered_lines, read_document, text_of
 
 AUCTION_FORMAT = "aucsched-auction/1"
-WINNERS_FORMAT = "aucsched-winners/1"
 
 _BLANKS = b" \t\r\n"
 #: Digits before and after a number's point, at most.
@@ -145,29 +143,6 @@ def _number(value: Any, path: str) -> int | Fraction:
 
 def _shown(value: Any) -> str:
     return repr(value) if isinstance(value, str) else f"{value}"
-
-
-def winners_document(
-    *,
-    status: str,
-    value: int | Fraction,
-    bound: int | Fraction,
-    gap: float,
-    chosen: tuple[int, ...],
-    prices: Mapping[str, float],
-    seconds: float,
-) -> dict[str, Any]:
-    """Return the document; a gap that no number says (above an award worth nothing) is null."""
-    return {
-        "format": WINNERS_FORMAT,
-        "status": status,
-        "value": exact_number(value),
-        "bound": exact_number(bound),
-        "gap": gap if isfinite(gap) else None,
-        "chosen": list(chosen),
-        "prices": dict(prices),
-        "seconds": round(seconds, 6),
-    }
 
 
 def exact_number(value: int | Fraction) -> int | msgspec.Raw:

@@ -20,6 +20,7 @@ from ...cluster.errors import InputError
 from ...cluster.option_table import OPTIONS_BY_NAME
 from ...cluster.resources.capacity import FloatArray, IntArray
 from ...cluster.schedule import Status
+from ...cluster.tabular import Tabular
 from ..search.anytime import AnytimeSearch
 from ..search.compiled_search import load_within
 from ..search.operators import FEW_BIDS
@@ -43,8 +44,8 @@ _HALF = 0.5
 _PAIR_S, _FOR_REDUCTIONS = 3e-8, 0.06
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Winners:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class Winners(Tabular):
     """The answer of a winner determination.
 
     Attributes:
@@ -62,6 +63,8 @@ class Winners:
         >>> found = winners([("ann", 10, {"gpu": 2}), ("bob", 5, {"gpu": 1})], {"gpu": 2})
         >>> found.value, found.bound, found.status.value
         (10, 10, 'optimal')
+        >>> print(found.title())
+        1 bid wins, worth 10, optimal
     """
 
     chosen: tuple[int, ...]
@@ -73,6 +76,42 @@ class Winners:
     prices: dict[Hashable, float]
     seconds: float
     parameters: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for each winning bid: its place as given."""
+        return {"bid": list(self.chosen)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer (``aucsched-winners/1``); a gap above an award worth 0 is None."""
+        return {
+            "format": "aucsched-winners/1",
+            "status": self.status.value,
+            "value": _number(self.value),
+            "bound": _number(self.bound),
+            "gap": self.gap if isfinite(self.gap) else None,
+            "chosen": list(self.chosen),
+            "prices": {str(item): price for item, price in self.prices.items()},
+            "seconds": round(self.seconds, 6),
+        }
+
+    def title(self) -> str:
+        """Return how many bids win, what they are worth, and how far that is proved."""
+        win = "bid wins" if len(self.chosen) == 1 else "bids win"
+        return f"{len(self.chosen)} {win}, worth {_number(self.value):.12g}, {self.status.value}"
+
+    def summary(self) -> dict[str, Any]:
+        """Return the bound, the gap and the time."""
+        return {
+            "bids": list(self.chosen),
+            "bound": _number(self.bound),
+            "gap": self.gap,
+            "seconds": self.seconds,
+        }
+
+
+def _number(value: int | Fraction) -> int | float:
+    return value.numerator if value.denominator == 1 else float(value)
 
 
 def winners(  # noqa: PLR0913 - what is given, and each limit by its own name

@@ -37,6 +37,7 @@ def results() -> dict[str, Tabular]:
         "log": aucsched.simulate(DAYS),
         "nodes": aucsched.simulate(OVERTAKEN, "aucsched3"),
         "sweep": aucsched.sweep(OVERTAKEN, policy=["fcfs", "easy"]),
+        "winners": aucsched.winners([("ann", 1.5, {"gpu": 1}), ("bob", 2, {"gpu": 1})], {"gpu": 2}),
     }
 
 

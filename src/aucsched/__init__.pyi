@@ -1,0 +1,81 @@
+"""Where each public name stands: type checkers and editors read this, and so does ``__init__.py``.
+
+A name is imported from its module on its first use; ``name as name`` makes it public. Two have another name
+in their room.
+"""
+
+from .cluster.version import __version__ as __version__
+from .api.auctions import compare as compare, explain as explain
+from .api.forecasts import Forecasts as Forecasts, forecast as forecast
+from .api.gains import Gain as Gain, gain as gain
+from .api.imports import (
+    snapshot_from_slurm as snapshot_from_slurm,
+    workload_from_swf as workload_from_swf,
+)
+from .api.simulations import Simulation as Simulation, simulate as simulate
+from .auction.explain.comparison import Comparison as Comparison
+from .auction.explain.explanation import Explanation as Explanation
+from .auction.explain.overview import Overview as Overview
+from .auction.planning.plan import Plan as Plan, make_plan
+from .auction.step import schedule as schedule
+from .cluster.errors import (
+    AucschedError as AucschedError,
+    AwardError as AwardError,
+    InputError as InputError,
+    OptionError as OptionError,
+    PolicyError as PolicyError,
+    SolverError as SolverError,
+)
+from .cluster.jobs import (
+    Job as Job,
+    JobKind as JobKind,
+    JobType as JobType,
+    Request as Request,
+    RunningJob as RunningJob,
+    Span as Span,
+)
+from .cluster.limits import JobSet as JobSet, Limit as Limit
+from .cluster.nodes import (
+    License as License,
+    Node as Node,
+    NodeState as NodeState,
+    Partition as Partition,
+    PartitionState as PartitionState,
+    Reservation as Reservation,
+    Resources as Resources,
+    Switch as Switch,
+)
+from .cluster.schedule import (
+    Award as Award,
+    BidClass as BidClass,
+    Reason as Reason,
+    Refusal as Refusal,
+    Schedule as Schedule,
+    Status as Status,
+)
+from .cluster.snapshot import Snapshot as Snapshot
+from .cluster.workload import ArrivingJob as ArrivingJob, ClusterWorkload as ClusterWorkload
+from .formats.native.read import load_snapshot as load_snapshot, parse_snapshot as parse_snapshot
+from .formats.native.read_schedule import load_schedule as load_schedule
+from .formats.native.workload_file import (
+    load_workload as load_workload,
+    parse_workload as parse_workload,
+    save_workload as save_workload,
+)
+from .formats.native.write import save_snapshot as save_snapshot
+from .formats.swf import SwfLog as SwfLog, parse_swf as parse_swf, read_swf
+from .models.winners.determine import Winners as Winners, winners as winners
+from .models.winners.instance import BidArrays as BidArrays
+from .negotiation.client import EvolvingClient as EvolvingClient
+from .negotiation.messages import DynState as DynState
+from .simulation.own_policy import (
+    ActiveJob as ActiveJob,
+    MachineView as MachineView,
+    Policy as Policy,
+    QueuedJob as QueuedJob,
+)
+from .sweeps.call import Sweep as Sweep, sweep as sweep
+
+__all__: list[str]
+load_swf = read_swf
+plan = make_plan
