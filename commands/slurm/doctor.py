@@ -13,7 +13,7 @@ from .live_options import licence_option, no_rest_options
 @licence_option
 @no_rest_options
 def doctor(*, licence: str) -> int:
-    """Check versions, clock, rights, topology, licence, gate and answers; exit 1 where one fails.
+    """Check versions, clock, rights, topology, settings, licences, nodes and gate; exit 1 where one fails.
 
     Only asks: nothing is changed.
     """

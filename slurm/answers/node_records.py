@@ -122,6 +122,12 @@ def read_nodes(document: Record, notes: Notes) -> tuple[NodeFigures, ...]:
     return nodes
 
 
+def asleep_cores(document: Record) -> dict[str, int]:
+    """Return the cores of nodes that Slurm would wake for a job, by name."""
+    nodes = read_nodes(document, Notes())
+    return {one.name: one.free.cores for one in nodes if one.is_asleep and one.state is NodeState.UNKNOWN}
+
+
 def empty_nodes(content: bytes, notes: Notes) -> tuple[Node, ...]:
     """Return a site's nodes with everything free: answers of ``read_nodes``, or scontrol's text.
 

@@ -29,9 +29,8 @@ from ..answers.versions import (
 )
 from .license_gate import LICENSES, gates, licence_count
 from .passes import take_look
+from .preempting import PARTITIONS
 
-#: Asks for all partitions.
-PARTITIONS: tuple[str, ...] = ("scontrol", "-o", "show", "partitions")
 #: Where the loop was tried on a real cluster.
 _TRIED = (22, 5)
 #: Releases from the first up to the second start requeued jobs without their licences.
@@ -144,8 +143,8 @@ def _nodes(patient: Patient) -> tuple[Severity, str]:
     """Say which nodes Slurm alone could use: those that sleep, and those whose features take a reboot."""
     figures = read_nodes(read_document(first_answer(NODES, patient.ask).content), Notes())
     if asleep := sum(node.is_asleep for node in figures):
-        text = "asleep: the loop wakes none, so let jobs that need them pass the gate"
-        return Severity.WARN, f"{plural(asleep, 'node')} {text}"
+        text = "asleep: the loop wakes none, jobs that fit no others are handed over"
+        return Severity.OK, f"{plural(asleep, 'node')} {text}"
     if names := sorted(frozenset[str]().union(*(node.inactive for node in figures))):
         text = f"features that take a reboot: {', '.join(names)}"
         return Severity.OK, f"{text}; a job for which no node has them is handed over"

@@ -163,7 +163,7 @@ class LiveJob:
         nodes: where it runs, as a hostlist; empty while it waits.
         cpus, min_cpus: its CPUs, and the fewest on a node.
         least_nodes, most_nodes: its range; most is 0 where it has none.
-        is_held: its priority is 0.
+        priority: as Slurm has it; None: not told.
         is_expedited: Slurm keeps nodes for it, and starts it before all others.
         reason: why it waits in Slurm's words, with what 26.05 adds.
         tasks: of an array's record, the waiting tasks as Slurm lists them.
@@ -181,7 +181,7 @@ class LiveJob:
     min_cpus: int
     least_nodes: int
     most_nodes: int
-    is_held: bool
+    priority: int | None
     is_expedited: bool
     reservation: str
     reason: str
@@ -193,6 +193,11 @@ class LiveJob:
     def whole(self) -> str:
         """What scontrol calls the job by, all waiting tasks of an array together."""
         return f"{self.id.partition('_')[0]}_[{self.tasks}]" if self.tasks else self.id
+
+    @property
+    def is_held(self) -> bool:
+        """Whether its priority is 0."""
+        return self.priority == 0
 
     @property
     def breaks_rules(self) -> bool:
@@ -246,7 +251,7 @@ def _live(record: Record, carrier: Carrier) -> LiveJob:
         min_cpus=record.number("minimum_cpus_per_node") or 1,
         least_nodes=low,
         most_nodes=high,
-        is_held=record.number("priority") == 0,
+        priority=record.number("priority"),
         is_expedited=is_expedited(record),
         reservation=record.text("resv_name"),
         reason=": ".join(filter(None, map(record.text, ("state_reason", "state_description")))),

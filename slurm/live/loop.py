@@ -19,6 +19,7 @@ from ...cluster.text import one_line
 from ...formats.reading import text_of
 from ..answers.answer_record import Known
 from ..answers.live import Ask
+from ..answers.node_records import asleep_cores
 from ..answers.reservation_records import read_reservations
 from ..answers.states import JobPhase
 from .actions import Action, ActionKind, CommandRunner, line
@@ -32,7 +33,7 @@ from .pass_plan import (
     decided,
     idle_now,
     jobs_now,
-    left_to_preemption,
+    left_to_slurm,
     overdue,
     still_true,
     unused,
@@ -225,14 +226,17 @@ class Loop:
             *overdue(look.snapshot, queue, rules, look.at),
             *unused(reserved, queue),
             *decided(taken, queue, rules, self._now()),
-            *self._left_to_preemption(taken, queue),
+            *self._left_to_slurm(taken, queue),
         ]
         touched = {action.job for action in actions} | started
         actions += changed_marks(made, queue, touched)
         self._carry_out(actions, queue, began, report)
 
-    def _left_to_preemption(self, taken: LivePass, queue: Mapping[str, LiveJob]) -> list[Action]:
-        """Hand over what Slurm's own preemption would start; rules that cannot be asked stay as they were."""
+    def _left_to_slurm(self, taken: LivePass, queue: Mapping[str, LiveJob]) -> list[Action]:
+        """Hand over what Slurm would start by stopping others or waking nodes.
+
+        Rules of preemption that cannot be asked stay as they were.
+        """
         look, rules = taken.look, self.settings.rules
         if look.sources.config is not None:
             try:
@@ -240,10 +244,12 @@ class Loop:
             except InputError as error:
                 text = one_line(str(error))
                 self._journal([{"event": "said", "number": self._passes, "text": text}])
-        if self._preemption is None:
+        asleep = asleep_cores(self._known.document(look.sources.nodes.content, "nodes"))
+        if self._preemption is None and not asleep:
             return []
-        args = (look.snapshot, taken.schedule, queue, rules.licence)
-        return left_to_preemption(by_stopping(*args, self._preemption), rules)
+        preemption = self._preemption or SlurmPreemption()
+        found = by_stopping(look.snapshot, taken.schedule, queue, rules.licence, preemption, asleep)
+        return left_to_slurm(found, rules, wakes=bool(asleep))
 
     def _count(self, snapshot: Snapshot, queue: Mapping[str, LiveJob], report: PassReport) -> None:
         """Keep what the look says of the cluster as a whole."""

@@ -205,9 +205,11 @@ def _names_segments(look: Look) -> bool:
     return release is not None and release >= SEGMENTS_NAMED
 
 
-def left_to_preemption(jobs: Iterable[LiveJob], rules: PutBackRules) -> list[Action]:
-    """Return what hands over the jobs for which Slurm would stop others."""
+def left_to_slurm(jobs: Iterable[LiveJob], rules: PutBackRules, *, wakes: bool) -> list[Action]:
+    """Return what hands over the jobs for which Slurm would stop others, or wake nodes where it may."""
     why = "Slurm may stop running jobs for it, the auction stops none"
+    if wakes:
+        why = "Slurm may wake nodes or stop running jobs for it, the auction does neither"
     return [action for job in jobs for action in _handed(job, rules, why)]
 
 

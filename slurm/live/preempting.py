@@ -1,15 +1,15 @@
-"""Jobs that Slurm would start by stopping others: they are handed over, so that its preemption is not lost.
+"""Jobs that Slurm would start by stopping others or by waking nodes: they are handed over.
 
-The auction stops nobody. A job behind the gate that found no place, and for which Slurm's own rules would
-stop running jobs of a lower tier or of a QOS that its own may stop, is Slurm's from then on. Whom Slurm
-really stops, and how (requeued, cancelled, suspended), it decides itself; what it requeues comes back behind
-the gate.
+The auction stops nobody and wakes no node. A job behind the gate that found no place, and for which Slurm's
+own rules would stop running jobs of a lower tier or of a QOS that its own may stop, or which would fit with
+nodes that are powered down, is Slurm's from then on. Whom Slurm really stops, and how (requeued, cancelled,
+suspended), it decides itself; what it requeues comes back behind the gate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, RunningJob
@@ -40,11 +40,13 @@ class SlurmPreemption:
         tiers: of partitions, where a higher one stops a lower one (``preempt/partition_prio``).
         kept: partitions whose jobs nothing stops.
         stopped: QOS that jobs of a QOS may stop (``preempt/qos``).
+        by_priority: only jobs of a lower priority are stopped (``PreemptMode=PRIORITY``, 25.05).
     """
 
     tiers: Mapping[str, int] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
     stopped: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    by_priority: bool = False
 
     def stops(self, job: Job, other: RunningJob) -> bool:
         """Whether Slurm may stop a running job for a waiting one."""
@@ -66,10 +68,13 @@ def read_preemption(config: str, ask: Ask) -> SlurmPreemption | None:
     Raises:
         InputError: they cannot be had.
     """
-    kind = config_of(config).text("PreemptType")
+    settings = config_of(config)
+    kind = settings.text("PreemptType")
     if not kind.startswith("preempt/") or kind == "preempt/none":
         return None
-    return _by_qos(ask(QOS).decode(errors="replace")) if kind == "preempt/qos" else _by_tier(ask(PARTITIONS))
+    is_by_qos = kind == "preempt/qos"
+    rules = _by_qos(ask(QOS).decode(errors="replace")) if is_by_qos else _by_tier(ask(PARTITIONS))
+    return replace(rules, by_priority="PRIORITY" in settings.text("PreemptMode").upper().split(","))
 
 
 def _by_tier(content: bytes) -> SlurmPreemption:
@@ -98,6 +103,7 @@ def by_stopping(
     queue: Mapping[str, LiveJob],
     licence: str,
     preemption: SlurmPreemption,
+    asleep: Mapping[str, int],
 ) -> list[LiveJob]:
     """Return the jobs behind the gate for which Slurm would make room, by priority, each on room of its own.
 
@@ -107,6 +113,7 @@ def by_stopping(
         queue: the jobs as Slurm has them.
         licence: the gate's.
         preemption: the site's rules.
+        asleep: cores of nodes that Slurm would wake, by name.
     """
     jobs = {job.id: job for job in snapshot.jobs}
     waiting = [
@@ -115,8 +122,16 @@ def by_stopping(
         if one.reason in _FOR_ROOM and one.job in jobs and _is_gated(queue.get(one.job), licence)
     ]
     running = [job for job in snapshot.running if _runs(queue.get(job.id))]
-    room = _Room(snapshot, schedule, running)
-    found = (job for job in sorted(waiting, key=lambda job: -job.priority) if room.takes(job, preemption))
+    room = _Room(snapshot, schedule, running, asleep)
+    # The snapshot's priorities may be lifted by tiers.
+    ids = [*(job.id for job in waiting), *(job.id for job in running)]
+    first = {name: queue[name].priority or 0 for name in ids}
+
+    def stops(job: Job, other: RunningJob) -> bool:
+        is_first = first[job.id] > first[other.id] or not preemption.by_priority
+        return is_first and preemption.stops(job, other)
+
+    found = (job for job in sorted(waiting, key=lambda job: -job.priority) if room.takes(job, stops))
     return [queue[job.id] for job in found]
 
 
@@ -129,10 +144,19 @@ def _runs(job: LiveJob | None) -> bool:
 
 
 class _Room:
-    """Cores by node: what the pass leaves free, and what running jobs hold that may be stopped."""
+    """Cores by node: what the pass leaves free, what running jobs hold that may be stopped, what sleeps."""
 
-    def __init__(self, snapshot: Snapshot, schedule: Schedule, running: Iterable[RunningJob]) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        schedule: Schedule,
+        running: Iterable[RunningJob],
+        asleep: Mapping[str, int],
+    ) -> None:
+        self._asleep = dict(asleep)
         self._free = {node.name: node.free.cores for node in snapshot.nodes if node.state in _WORKING}
+        self._free |= dict.fromkeys(asleep, 0)
+        self._features = {node.name: node.features for node in snapshot.nodes}
         self._partitions = {node.name: set(node.partitions) for node in snapshot.nodes}
         for partition in snapshot.partitions:
             for name in partition.nodes:
@@ -143,12 +167,16 @@ class _Room:
                     self._free[name] -= use.cores
         self._running = {job.id: job for job in running}
 
-    def takes(self, job: Job, preemption: SlurmPreemption) -> bool:
-        """Take the room for a job, if stopping others makes it; False, and nothing taken, if not."""
+    def takes(self, job: Job, stops: Callable[[Job, RunningJob], bool]) -> bool:
+        """Take the room for a job, if stopping others or waking nodes makes it; else take nothing."""
         own = set(filter(None, job.partition.split(",")))
-        places = {name: free for name, free in self._free.items() if not own or own & self._partitions[name]}
-        stopped = [other for other in self._running.values() if preemption.stops(job, other)]
-        held = dict.fromkeys(places, 0)
+        places = {
+            name: free
+            for name, free in self._free.items()
+            if (not own or own & self._partitions[name]) and job.request.features <= self._features[name]
+        }
+        stopped = [other for other in self._running.values() if stops(job, other)]
+        held = {name: self._asleep.get(name, 0) for name in places}
         for other in stopped:
             for name, use in other.nodes.items():
                 if name in held:
@@ -161,7 +189,7 @@ class _Room:
         return True
 
     def _take(self, job: Job, cores: Mapping[str, int], stopped: Iterable[RunningJob]) -> None:
-        """Count nodes as the job's, the roomiest first, until it has enough; who ran there is gone."""
+        """Count nodes as the job's, the roomiest first, until it has enough, without who runs there."""
         used: set[str] = set()
         left = job.request.fewest_cores
         for name in sorted(cores, key=lambda name: (-cores[name], name)):
@@ -169,6 +197,8 @@ class _Room:
                 break
             used.add(name)
             left -= cores[name]
+        for name in used & self._asleep.keys():
+            self._free[name] += self._asleep.pop(name)
         for other in _on(used, stopped):
             for name, use in self._running.pop(other.id).nodes.items():
                 if name in self._free:

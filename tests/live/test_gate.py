@@ -296,8 +296,8 @@ def test_doctor_says_what_becomes_of_newer_settings_licences_and_nodes() -> None
     }
     found = answered(fake, said)
     assert found["nodes"] == (
-        Severity.WARN,
-        "1 node asleep: the loop wakes none, so let jobs that need them pass the gate",
+        Severity.OK,
+        "1 node asleep: the loop wakes none, jobs that fit no others are handed over",
     )
     assert found["settings"] == (
         Severity.WARN,

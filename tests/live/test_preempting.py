@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from support.gated_slurm import FakeJob, FakeSlurm, loop_on
 
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.jobs import Job, Request, RunningJob
 from aucsched.cluster.nodes import Resources
-from aucsched.slurm.answers.live import Command
+from aucsched.slurm.answers.live import Ask, Command
 from aucsched.slurm.live.preempting import SlurmPreemption, read_preemption
 
 CONFIG = (
@@ -145,3 +147,46 @@ def test_rules_that_cannot_be_asked_for_break_no_pass() -> None:
     loop = loop_on(fake, ask=ask)
     assert loop.one_pass().outcome == "done"
     assert fake.events("said")[-1]["text"] == "sacctmgr: slurmdbd does not answer"
+
+
+def test_where_slurm_stops_only_jobs_of_a_lower_priority() -> None:
+    """``PreemptMode=PRIORITY`` of 25.05: a job of a higher tier does not stop one of a higher priority."""
+    fake, low = cluster()
+    fake.preempt_mode = "REQUEUE,PRIORITY"
+    low[0].priority = low[1].priority = 500
+    first = fake.submit(4, partition="urgent", priority=400)
+    assert loop_on(fake).one_pass().outcome == "done"
+    assert first.licenses, "it waits behind the gate"
+    second = fake.submit(4, partition="urgent", priority=600)
+    assert loop_on(fake).one_pass().outcome == "done"
+    assert (first.licenses, second.licenses) == ("auction:1", "")
+
+
+def asleep(fake: FakeSlurm, *names: str) -> Ask:
+    """Return what answers of a cluster some nodes of which are powered down."""
+
+    def ask(command: Command) -> bytes:
+        answer = fake.ask(command)
+        if command != ("sinfo", "--json"):
+            return answer
+        document = json.loads(answer)
+        for node in document["nodes"]:
+            if node["name"] in names:
+                node["state_flags"] = ["CLOUD", "POWERED_DOWN"]
+        return json.dumps(document).encode()
+
+    return ask
+
+
+def test_jobs_that_fit_only_on_nodes_that_sleep_are_slurms_to_wake_them_for() -> None:
+    fake = FakeSlurm(nodes={f"n{number}": "idle" for number in range(3)})
+    awake = fake.submit(4, priority=9)
+    wide = fake.submit(8, least=2, most=2, priority=8)
+    late = fake.submit(4, priority=7)
+    loop = loop_on(fake, ask=asleep(fake, "n1", "n2"))
+    assert loop.one_pass().outcome == "done"
+    assert (awake.required, awake.licenses) == (("n0",), "")
+    assert (wide.required, wide.licenses) == ((), "")
+    assert late.licenses == "auction:1", "the job before it has all that sleeps"
+    (done,) = [line for line in fake.events("done") if line["kind"] == "hand over"]
+    assert done["why"] == "Slurm may wake nodes or stop running jobs for it, the auction does neither"

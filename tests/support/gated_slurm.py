@@ -83,6 +83,7 @@ class FakeSlurm:
     partition_state: str = "UP"
     tiers: dict[str, int] = field(default_factory=lambda: {"p": 1})
     preempts: bool = False
+    preempt_mode: str = "REQUEUE"
     version: str = ""
     #: Nodes of a block, in the nodes' order; 0: there are no blocks.
     block: int = 0
@@ -146,7 +147,9 @@ class FakeSlurm:
 
     def _text(self, command: Command) -> str | None:
         if command == ("scontrol", "show", "config") and (self.preempts or self.version):
-            return (CONFIG if self.preempts else CONFIG.splitlines(keepends=True)[0]) + self._version()
+            return (
+                self._preemption() if self.preempts else CONFIG.splitlines(keepends=True)[0]
+            ) + self._version()
         if command == ("scontrol", "show", "topology") and self.block:
             return "".join(
                 f"BlockName=b{at} BlockIndex={at} Nodes={join(names)} BlockSize={self.block}\n"
@@ -161,6 +164,9 @@ class FakeSlurm:
         if command == ("scontrol", "-o", "show", "partitions"):
             return "".join(map(self._partition, self.tiers))
         return self._rows(command[0])
+
+    def _preemption(self) -> str:
+        return CONFIG.replace("REQUEUE", self.preempt_mode)
 
     def _version(self) -> str:
         return f"SLURM_VERSION           = {self.version}\n" if self.version else ""
