@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
@@ -76,6 +77,15 @@ def test_a_page_s_python_runs(page: str, place: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+def test_the_reference_of_the_python_api_names_what_there_is() -> None:
+    names = re.findall(r"^::: aucsched\.(\S+)$", (DOCS / "python.md").read_text(), re.MULTILINE)
+    assert len(names) > 40
+    for name in names:
+        module, _, own = f"aucsched.{name}".rpartition(".")
+        if name != "cluster.errors":
+            assert hasattr(importlib.import_module(module), own), name
 
 
 def test_there_are_five_of_them() -> None:
