@@ -248,8 +248,8 @@ class AnytimeSearch:
         parameters = self._tuned
         if self._limits.counts_steps:
             return parameters.moves, self._limits.is_over
-        share = parameters.move_share_beside_repairs if self._repairs else parameters.move_share
-        return self._its_share(turn, share if self._swapping is None else parameters.move_share_beside_swaps)
+        has_others = self._repairs or self._swapping is not None
+        return self._its_share(turn, parameters.move_share_beside if has_others else parameters.move_share)
 
     def _swaps(self, turn: Turn) -> tuple[int, Callable[[], bool]]:
         """The swaps of one step."""
@@ -325,7 +325,7 @@ class AnytimeSearch:
 
     def _solve_whole(self, checks: int) -> None:
         """Give HiGHS every bid that a better award could hold, when they are few or the proof is near."""
-        alive, bound = np.union1d(np.flatnonzero(self._bounding.alive), self.award), self._bounding.bound
+        alive, bound = self._alive, self._bounding.bound
         gap = 1.0 if bound is None else (bound - self.best[0]) / max(self.best[0], 1)
         tuned = self._tuned
         later = tuned.whole_later if gap > tuned.nearly_proved else len(alive)
@@ -341,10 +341,7 @@ class AnytimeSearch:
             self._settle(found)
             return
         share = 1.0 if self._searching.is_over() else self._tuned.whole_share
-        solution = self._solved(alive, share, None if self._limits.steps is None else checks)
-        # Bids that were left out are in no better award: what is proved without them is proved.
-        self._bounding.take(None if solution.bound is None else max(solution.bound, self.best[0]))
-        self._is_liked_best |= solution.status is SolverStatus.OPTIMAL
+        self._take(self._solved(alive, share, None if self._limits.steps is None else checks))
         if is_best and not (self._proved and self._is_liked_best):
             self._settle(found)
 
@@ -354,12 +351,22 @@ class AnytimeSearch:
 
     def _prove_by_branches(self) -> None:
         """Let branch and bound alone look for a proof, over bids that are too many for HiGHS at once."""
-        alive = np.union1d(np.flatnonzero(self._bounding.alive), self.award)
+        alive = self._alive
         is_settled = self._proved and self._is_liked_best
         if len(alive) <= self._tuned.branched and self._limits.solves and not is_settled:
             found, is_best = self._branched(alive)
             if is_best:
                 self._settle(found)
+
+    @property
+    def _alive(self) -> IntArray:
+        """The bids that a better award could hold, and those of this one."""
+        return np.union1d(np.flatnonzero(self._bounding.alive), self.award)
+
+    def _take(self, solution: WindowSolution) -> None:
+        """Take what is proved over such bids: those that were left out are in no better award."""
+        self._bounding.take(None if solution.bound is None else max(solution.bound, self.best[0]))
+        self._is_liked_best |= solution.status is SolverStatus.OPTIMAL
 
     def _settle(self, award: IntArray) -> None:
         """Take an award that is proved the best."""
@@ -401,15 +408,13 @@ class AnytimeSearch:
             return
         if self._proved and self._is_liked_best and self._is_stated:
             return
-        alive = np.union1d(np.flatnonzero(self._bounding.alive), self.award)
+        alive = self._alive
         # A proved sum of weights is not worth the whole limit: only preference is still open.
         share = self._tuned.preference_share if self._proved else 1.0
         most = max(1, int(self._tuned.stated_share * self._limits.left_s() / self._tuned.stated_entry_s))
         length = np.diff(self._packing.indptr)
         if int(length[alive].sum()) <= most:
-            solution = self._solved(alive, share, None)
-            self._bounding.take(None if solution.bound is None else max(solution.bound, self.best[0]))
-            self._is_liked_best |= solution.status is SolverStatus.OPTIMAL
+            self._take(self._solved(alive, share, None))
             return
         gain = self._worth.value - self._packing.cost(self._bounding.price)
         likeliest = alive[np.argsort(-gain[alive], kind="stable")]

@@ -62,7 +62,6 @@ class MoveProblem(NamedTuple):
         pool: bids that fit on the empty machine, shape (pool,).
         own: rows that are no jobs: the first, in the order of nodes.
         threshold: −ln u at 1024 places; ``warmth`` of each kind of cycle, what a move may lose times that.
-        anew: 1 for those kinds that begin with an empty machine, 0 for others, shape (KINDS,).
         drawn: of so many bids, kind by kind, the most promising is let in.
         noise: keys are at most so much more than gains.
     """
@@ -82,7 +81,6 @@ class MoveProblem(NamedTuple):
     own: int
     threshold: Floats
     warmth: Floats
-    anew: Integers
     drawn: Integers
     noise: float
 
@@ -337,9 +335,8 @@ def next_cycle(random: int, move: int, gain: Floats, shape: MoveProblem, state: 
             if counter[REACHED + other] > counter[REACHED + kind]:
                 kind = other
     counter[KIND] = kind
-    if shape.anew[kind]:
-        random = begin_anew(random, gain, shape, state)
-        keep_best(shape, state)
+    random = begin_anew(random, gain, shape, state)
+    keep_best(shape, state)
     return random
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...cluster.resources.capacity import FloatArray, IntArray
 from ..solve.solver import IntegerProgram, SolverOptions, SolverStatus, solve
+from .operators import greedy_by
 from .packing import Packing, Worth
 from .search_limits import SearchLimits
 
@@ -274,24 +275,9 @@ class SmallAuctions:
 
     def _filled(self, award: IntArray) -> IntArray:
         """Return the award with every losing job's best fitting bid added, most worth first."""
-        packing = self._packing
-        if not len(packing):
-            return award
-        won = np.zeros(self._jobs, np.bool_)
-        won[packing.job[award]] = True
-        left = packing.capacity - packing.use(award)
-        fitting = np.flatnonzero(packing.fits(left) & ~won[packing.job])
-        if not len(fitting):
-            return award
-        added: list[int] = []
-        for bid in fitting[np.lexsort((-self._gain[fitting], -self._worth.value[fitting]))].tolist():
-            entries = slice(int(packing.indptr[bid]), int(packing.indptr[bid + 1]))
-            rows, amount = packing.row[entries], packing.amount[entries]
-            if not won[packing.job[bid]] and (left[rows] >= amount).all():
-                left[rows] -= amount
-                won[packing.job[bid]] = True
-                added.append(bid)
-        return np.sort(np.concatenate([award, np.array(added, np.int64)]))
+        fitting = np.flatnonzero(self._packing.fits(self._packing.capacity - self._packing.use(award)))
+        order = fitting[np.lexsort((-self._gain[fitting], -self._worth.value[fitting]))]
+        return greedy_by(self._packing, np.concatenate([award, order]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

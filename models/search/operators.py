@@ -37,7 +37,6 @@ _FIRST_CYCLE = 1000
 #: prices tell), moves have to be choosy; where many would, they must not.
 _CYCLES = Cycles(
     warmth=np.array([0.02, 0.01, 0.01, 0.02]),
-    anew=np.array([1, 1, 1, 1]),
     drawn=np.array([3, 12, 3, 12]),
     noise=0.01,
 )
@@ -234,6 +233,49 @@ def greedy_by(packing: Packing, order: IntArray) -> IntArray:
                 has_won[job[bid]] = True
                 award.append(bid)
     return np.sort(np.array(award, np.int64))
+
+
+def greedy_award(packing: Packing, weights: list[int], second: FloatArray, start: IntArray) -> IntArray:
+    """Return the start or a better greedy award, its winners with the bids that they like best.
+
+    The groups have their turns in the order of the packing, by what their bids are worth, and by how much
+    these are liked; each takes, of those of its bids that still fit, the one worth most, of equals the best
+    liked.
+    """
+    if not len(packing):
+        return start
+    largest = float(max(weights)) or 1.0
+    value = np.array([weight / largest for weight in weights])
+    worth = Worth(weights=weights, value=value, preference=second)
+    group = np.repeat(np.arange(len(packing.first)), np.diff(np.append(packing.first, len(packing))))
+    by_worth = np.lexsort((-second, -value, packing.job))
+    keys = (
+        np.arange(len(packing.first)),
+        *(-np.maximum.reduceat(one, packing.first) for one in (value, second)),
+    )
+    awards = [start]
+    for key in keys:
+        rank = np.empty(len(key), np.int64)
+        rank[np.argsort(key, kind="stable")] = np.arange(len(key))
+        awards.append(greedy_by(packing, by_worth[np.argsort(rank[group[by_worth]], kind="stable")]))
+    return _liked_better(packing, value, second, max(awards, key=worth.of))
+
+
+def _liked_better(packing: Packing, value: FloatArray, liked: FloatArray, award: IntArray) -> IntArray:
+    """Let each winner in turn take a bid of equal worth that it likes better, beside the others."""
+    used, chosen = packing.use(award), award.copy()
+    ends = np.append(packing.first[1:], len(packing))
+    for place, bid in enumerate(award.tolist()):
+        group = int(np.searchsorted(packing.first, bid, side="right")) - 1
+        first, last = int(packing.first[group]), int(ends[group])
+        mine = packing.use(np.array([bid]))
+        fits = packing.fits(packing.capacity - used + mine)[first:last]
+        fits &= (liked[first:last] > liked[bid]) & (value[first:last] == value[bid])
+        if fits.any():
+            better = first + int(np.argmax(np.where(fits, liked[first:last], -np.inf)))
+            used += packing.use(np.array([better])) - mine
+            chosen[place] = better
+    return np.sort(chosen)
 
 
 #: How often bids are taken between two looks at the clock, compiled and not.

@@ -44,7 +44,6 @@ class Cycles:
     """How cycles of moves differ (``MoveProblem``); ``warmth``, ``noise``: shares of the largest weight."""
 
     warmth: FloatArray
-    anew: IntArray
     drawn: IntArray
     noise: float
 
@@ -105,7 +104,6 @@ class JobRows:
             pool=np.flatnonzero(fits),
             threshold=-np.log((np.arange(THRESHOLDS) + 0.5) / THRESHOLDS),
             warmth=cycles.warmth * largest,
-            anew=cycles.anew,
             drawn=cycles.drawn,
             noise=cycles.noise * largest,
         )

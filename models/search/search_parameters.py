@@ -19,8 +19,8 @@ class SearchParameters:
 
     Attributes:
         moves: exchanges of a step that is counted.
-        move_share: share of the time for moves where a clock counts; ``move_share_beside_repairs``
-            and ``move_share_beside_swaps`` where these take turns with them.
+        move_share: share of the time for moves where a clock counts; ``move_share_beside``: where
+            repairs or swaps take turns with them.
         swap_share: share of the time for swaps.
         step_s: seconds that a step lasts at least where a clock counts.
         repair_choice: bids of a job, on average, from which on destroying and repairing pays though
@@ -51,8 +51,7 @@ class SearchParameters:
 
     moves: int = 100
     move_share: float = 0.4
-    move_share_beside_repairs: float = 0.1
-    move_share_beside_swaps: float = 0.1
+    move_share_beside: float = 0.1
     swap_share: float = 0.5
     step_s: float = 0.02
     repair_choice: int = 8
@@ -86,7 +85,7 @@ class SearchParameters:
                 kind = "a whole number" if isinstance(default, int) else "a number"
                 raise OptionError(f"parameters: {name}: {value!r} is not {kind}")
             least = 1 if name.endswith(("_every", "_turns")) else 0
-            most = 1.0 if isinstance(default, float) and name.endswith("share") else _MOST
+            most = 1.0 if isinstance(default, float) and "share" in name else _MOST
             if not least <= value <= most:
                 raise OptionError(f"parameters: {name}: {value!r:.40} is not from {least} to {most:g}")
 

@@ -23,9 +23,8 @@ from ...cluster.schedule import Status
 from ...cluster.tabular import Tabular
 from ..search.anytime import AnytimeSearch
 from ..search.compiled_search import load_within
-from ..search.operators import FEW_BIDS
+from ..search.operators import FEW_BIDS, greedy_award
 from ..search.packing import Packing
-from ..search.quick import solve_quick
 from ..search.reductions import reduced
 from ..search.search_limits import Found, SearchLimits, Stating
 from ..search.search_parameters import SearchParameters, parameters_of
@@ -37,8 +36,6 @@ from .portfolio import search_side_by_side
 
 #: Seconds where neither a time nor a work limit is given.
 TIME_LIMIT_S = 3.0
-#: Fixed orders of the groups that ``greedy`` tries.
-_ORDERS = 3
 _HALF = 0.5
 #: Seconds that a pair of bids takes reductions, and the share of the time that these may have.
 _PAIR_S, _FOR_REDUCTIONS = 3e-8, 0.06
@@ -283,8 +280,7 @@ def determine(
     weights, unit = integer_weights(values)
     most = largest_sum(weights, packing.job)
     if strategy == "greedy":
-        award = solve_quick(packing, weights, second, start, _ORDERS, limits.seed)
-        found = _unproved(award, packing)
+        found = _unproved(greedy_award(packing, weights, second, start), packing)
     elif strategy == "exact":
         found = _solve_exact(packing, weights, second, start, limits)
     elif state is None:
