@@ -84,18 +84,9 @@ class MachinePolicy(Generic[Seen, Start]):
         return None
 
 
-class Changes(NamedTuple):
-    """What has changed on a machine that counts processors, in seconds after the first submission.
-
-    Attributes:
-        ended: the jobs that ended now; their processors are free.
-        arrived: the jobs submitted now, by rising number.
-    """
-
-    ended: Sequence[int] = ()
-    arrived: Sequence[int] = ()
-
-
+#: What a machine that counts processors shows: the jobs that ended now, whose processors are free, and those
+#: submitted now, by rising number. Times are seconds after the first submission.
+Changes: TypeAlias = tuple[Sequence[int], Sequence[int]]
 CountPolicy: TypeAlias = MachinePolicy[Changes, int]
 
 
@@ -164,5 +155,5 @@ class Renumbered(PolicyWrapper):
         """Translate the events into places and the places that start into jobs."""
         place, job_at = self._place, self.job_at
         ended, arrived = ([place[job] for job in jobs] for jobs in seen)
-        started = self._policy.step(now, Changes(ended, sorted(arrived)))
+        started = self._policy.step(now, (ended, sorted(arrived)))
         return [job_at[number] for number in started]

@@ -82,7 +82,7 @@ class Adaptive(CountPolicy):
             if best != self._name:
                 self._name, self._policy = best, self._taking_over(best)
                 ended, arrived = (), sorted(self._waiting)
-        started = self._policy.step(now, Changes(ended, arrived))
+        started = self._policy.step(now, (ended, arrived))
         self._waiting.difference_update(started)
         self._start_of.update(dict.fromkeys(started, now))
         return started
@@ -91,7 +91,7 @@ class Adaptive(CountPolicy):
         """Return a new policy that knows the running jobs: alone, each starts when it is submitted."""
         policy = self._candidates[name](self._requests, self._resort)
         for job, start in self._start_of.items():
-            policy.step(start, Changes(arrived=(job,)))
+            policy.step(start, ((), (job,)))
         return policy
 
     def _best(self) -> str:

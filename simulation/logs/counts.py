@@ -100,7 +100,7 @@ def simulate_plain(  # noqa: C901 - one loop: a call an event costs as much as t
             if progress and arrivals >= report_at:
                 progress(arrivals)
                 report_at = arrivals + REPORT_EVERY
-        started = step(now, Changes(ended, range(first, arrivals)))
+        started = step(now, (ended, range(first, arrivals)))
         if stops:
             _take_off(policy.stopped or (), now, ends, starts, stopped)
         for job in started:

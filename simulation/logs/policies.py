@@ -246,7 +246,7 @@ class _Prioritised(PolicyWrapper):
 
     def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Charge users for what ended, let the policy choose, charge for what starts."""
-        self._priorities.changed(now, seen.ended, -1)
+        self._priorities.changed(now, seen[0], -1)
         started = self._policy.step(now, seen)
         self._priorities.changed(now, self.stopped or (), -1)
         self._priorities.changed(now, started, +1)

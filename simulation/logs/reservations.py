@@ -6,7 +6,7 @@ hold for one pass, as EASY's does.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -66,11 +66,13 @@ class Reservations(ProfiledPolicy):
         self._is_known = self._is_known and not ended and is_behind
         self._release(now, ended)
         self._sizes.add(arrived)
+        for job in arrived:
+            insort(queue, job)
         if self._sizes.least > self._running.free:
             self._is_known = self._is_known and not arrived
-            self._enqueue(arrived)
             return []
-        self._wait(now, arrived)
+        if self._resort:
+            self._resort(now, queue)
         started = self._pass(now, arrived)
         self._sizes.remove(started)
         return started
@@ -88,11 +90,12 @@ class Reservations(ProfiledPolicy):
 
     def _serve(self, now: float, jobs: Sequence[int]) -> list[int]:
         """Give reservations on the way through the jobs, and start what fits beside them."""
+        size, running = self._size, self._running
         started: list[int] = []
         for job in jobs:
-            if not self._left and self._sizes.least > self._running.free:
+            if not self._left and self._sizes.least > running.free:
                 break
-            if self._starts(job, now, self._profile):
+            if size[job] <= running.free and self._starts(job, now, self._profile):
                 started.append(job)
             elif self._left:
                 self._reserve(job, self._profile)

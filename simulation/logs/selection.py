@@ -57,13 +57,10 @@ class QueuePolicy(CountPolicy):
 
     def _wait(self, now: float, jobs: Iterable[int]) -> None:
         """Let jobs wait, and sort the queue."""
-        self._enqueue(jobs)
-        if self._resort:
-            self._resort(now, self._queue)
-
-    def _enqueue(self, jobs: Iterable[int]) -> None:
         for job in jobs:
             insort(self._queue, job)
+        if self._resort:
+            self._resort(now, self._queue)
 
     def _leave(self, jobs: list[int]) -> list[int]:
         """Take started jobs out of the queue."""

@@ -34,7 +34,8 @@ class Toy(CountPolicy):
 
     def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Return the next answer, nothing after the last."""
-        self.events.append((now, list(seen.ended), list(seen.arrived)))
+        ended, arrived = seen
+        self.events.append((now, list(ended), list(arrived)))
         return self._answers.pop(0) if self._answers else ()
 
 
@@ -51,7 +52,7 @@ class RejectAll(CountPolicy):
 
     def step(self, now: float, seen: Changes) -> Sequence[int]:  # noqa: ARG002
         """Start nothing."""
-        self.rejected += seen.arrived
+        self.rejected += seen[1]
         return ()
 
 
@@ -158,13 +159,13 @@ def test_events_that_break_a_rule_are_refused() -> None:
         return CheckedPolicy(Toy([0]), SIMULTANEOUS.requests)
 
     with pytest.raises(AwardError, match="job 2 arrives at 0, not at its submission"):
-        checked().step(0, Changes(arrived=[2]))
+        checked().step(0, ([], [2]))
     with pytest.raises(AwardError, match="job 0 becomes ended while unknown"):
-        checked().step(0, Changes(ended=[0]))
+        checked().step(0, ([0], []))
     late = checked()
-    late.step(0, Changes(arrived=[0]))
+    late.step(0, ([], [0]))
     with pytest.raises(AwardError, match="time 0 does not follow 0"):
-        late.step(0, Changes(arrived=[1]))
+        late.step(0, ([], [1]))
 
 
 def test_events_are_ordered_by_time_kind_and_sequence() -> None:

@@ -43,7 +43,7 @@ class Watched(CountPolicy):
         """Step, and compare what is promised with what was."""
         started = self.auction.step(now, seen)
         promises = self.auction.promises
-        for job in seen.arrived:
+        for job in seen[1]:
             self.first[job] = self.last[job] = promises[job]
         for job, before in self.last.items():
             assert promises[job] <= before
@@ -164,7 +164,7 @@ def test_the_copy_plays_easy_where_estimates_are_exact(case: tuple[list[J], int]
     workload = workload_of(exact, processors)
     policy = LogAuction(workload.requests, None, objective="response")
     starts = simulate_checked(workload, policy)
-    policy.step(10.0**9, Changes())
+    policy.step(10.0**9, ([], []))
     waits = [start - job.submit for start, job in zip(plain_easy(exact, processors), exact, strict=True)]
     assert policy.longest_wait_under_easy(10.0**9) == max(waits)
     assert len(starts) == len(exact)
