@@ -18,7 +18,6 @@ import numpy as np
 from ..cluster.errors import OptionError
 from ..cluster.keywords import checked, of_type, shown, with_keywords
 from ..cluster.option_fields import options_in
-from ..cluster.tabular import Tabular
 from ..cluster.tabular import chart as drawing
 from ..cluster.workload import ClusterWorkload
 from ..formats.native.workload_file import parse_workload
@@ -44,7 +43,7 @@ from ..simulation.nodes.node_result import NodeResult
 from ..simulation.own_policy import Factory, name_of
 from ..simulation.placement import place_on_nodes
 from ..simulation.policy_names import naming_as_typed, policy_with_parameters
-from ..simulation.report import job_columns, jobs_csv, to_document, to_json, to_text
+from ..simulation.report import RunReport, job_columns, to_document, to_text
 from ..simulation.result import BOUND_S, Result, metrics
 from ..simulation.simulate_options import (
     READ_ON_LOGS,
@@ -76,7 +75,7 @@ Source = SwfLog | ClusterWorkload | str | Path
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Simulation(Tabular):
+class Simulation(RunReport):
     r"""A finished simulation.
 
     Attributes:
@@ -130,11 +129,7 @@ class Simulation(Tabular):
     def jobs_csv(self) -> str:
         """Return the jobs as CSV (``columns``)."""
         result = self.result
-        return node_jobs_csv(result) if isinstance(result, NodeResult) else jobs_csv(result)
-
-    def to_json(self) -> str:
-        """Return the outcome's file as text: the same run gives the same bytes but for its wall time."""
-        return to_json(self.to_dict())
+        return node_jobs_csv(result) if isinstance(result, NodeResult) else super().jobs_csv()
 
     def summary(self) -> dict[str, Any]:
         """Return what a summary says: the first metrics."""

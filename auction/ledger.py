@@ -1,7 +1,7 @@
 """Free resources while bids are taken one after another, and those that an award leaves.
 
-Both count what is on nodes and the room beside reservations. First-fit's placements as compatible bids
-(``first_fit_table``) are the lower bound on every award of the auction.
+Both count what is on nodes and the room beside reservations. First-fit's placements as compatible
+bids (``first_fit_table``) are the lower bound on every award of the auction.
 """
 
 from __future__ import annotations

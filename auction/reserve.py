@@ -1,7 +1,7 @@
 """Reservations for the first blocked jobs, so that narrower jobs cannot starve a wide one.
 
-Plain backfilling (``backfilled``) starts jobs one after another, each on the first nodes that hold it,
-beside them.
+Plain backfilling (``backfilled``) starts jobs one after another, each on the first nodes that hold
+it, beside them.
 """
 
 from __future__ import annotations

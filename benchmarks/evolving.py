@@ -14,9 +14,8 @@ from statistics import mean, stdev
 from typing import NamedTuple
 
 from aucsched.negotiation.evolving.fairness import Fairness, same_for_every_user
-from aucsched.simulation.evolving.evolving_loop import Setting
+from aucsched.simulation.evolving.evolving_options import EvolvingOptions
 from aucsched.simulation.evolving.evolving_report import (
-    EvolvingOptions,
     dynamic_figures,
     evolving_metrics,
     simulate_evolving,
@@ -48,19 +47,17 @@ class Config(NamedTuple):
         if self.target is not None:
             fairness = same_for_every_user(self.target, decay=self.decay)
         return EvolvingOptions(
-            serve_by=self.serve_by,
-            partition=self.partition,
+            serve_by=self.serve_by,  # type: ignore[arg-type]
+            dynamic_partition=self.partition,
             strategy=self.strategy,  # type: ignore[arg-type]
-            fairness=fairness,
-            setting=Setting(
-                serves=self.serves,
-                by_table=self.by_table,
-                interval_s=60.0 if emulated else None,
-                overhead_s=20.0 if emulated else 0.0,
-                keeps=self.keeps,
-                preemptible=frozenset(self.preemptible),
-                malleable=frozenset(self.malleable),
-            ),
+            limits=fairness,
+            requests="serve" if self.serves else "refuse",
+            det="table" if self.by_table else "remaining",
+            interval_s=60.0 if emulated else None,
+            job_overhead_s=20.0 if emulated else 0.0,
+            keep_requests=self.keeps,
+            preemptible=",".join(self.preemptible) or None,
+            shrinkable=",".join(self.malleable) or None,
         )
 
 
@@ -226,7 +223,7 @@ def quadflow_table(seeds: range) -> str:
         ("served, 1 h a user", True, 3600),
     ):
         fairness = Fairness() if target is None else same_for_every_user(target, interval_s=86_400)
-        options = EvolvingOptions(fairness=fairness, setting=Setting(serves=serves))
+        options = EvolvingOptions(limits=fairness, requests="serve" if serves else "refuse")
         spans, granted, asked, asking, rigid = [], 0, 0, [], []
         for seed in seeds:
             run = simulate_evolving(quadflow(seed), options).run

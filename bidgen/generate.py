@@ -224,7 +224,8 @@ def place_alone(
 ) -> Allocation | None:
     """Return where a job could start on what is free if nothing else did, None when it fits nowhere.
 
-    It delays no guarded reservation. Once ``is_over`` says that there is no more time, only first-fit looks.
+    It delays no guarded reservation. Once ``is_over`` says that there is no more time, only
+    first-fit looks.
     """
     if not GuardedViews(columns, columns.free, guards).of(demand).could_hold(demand):
         return None

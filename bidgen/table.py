@@ -1,7 +1,7 @@
 """Bids as columns: who bids, on which nodes, how much on each.
 
-How an amount is put on the nodes of a bid is found for many bids at once: bid ``i`` holds the entries
-``indptr[i]:indptr[i + 1]``; ``units`` is what each entry's node could give.
+How an amount is put on the nodes of a bid is found for many bids at once: bid ``i`` holds the
+entries ``indptr[i]:indptr[i + 1]``; ``units`` is what each entry's node could give.
 """
 
 from __future__ import annotations

@@ -9,14 +9,9 @@ import click
 
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_fields import taken_from
+from ..simulation.evolving.evolving_options import DepthOptions
 from .auction_options import output_options, snapshot_argument, write_json
-from .evolving_options import (
-    DepthOptions,
-    depth_options,
-    fairness_options,
-    note_if_any,
-    read_fairness,
-)
+from .evolving_options import depth_options, fairness_options, note_if_any, read_fairness
 from .outputs import OUTPUT
 
 if TYPE_CHECKING:

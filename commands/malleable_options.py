@@ -10,7 +10,7 @@ import click
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import Option, flag_of, options_in
 from .built_options import click_option, in_order
-from .outputs import read_jobs, read_log, shown
+from .outputs import read_jobs, read_log, shown, write_report
 
 if TYPE_CHECKING:
     from ..negotiation.malleable.malleable_policies import IschedulerPolicy
@@ -151,10 +151,8 @@ def policy_of(options: dict[str, Any]) -> IschedulerPolicy:
 
 def simulate_malleable_log(path: str, options: dict[str, Any], processors: int | None) -> None:
     """Play a log under a policy of applications, write what the options name, and print the metrics."""
-    from ..formats.native.write import write_text
-    from ..simulation.malleable.malleable_report import malleable_document, malleable_jobs_csv, malleable_text
+    from ..simulation.malleable.malleable_report import MalleableReport
     from ..simulation.malleable.malleable_run import simulate_malleable, trace_of
-    from ..simulation.report import to_json
 
     policy, settings = policy_of(options), _settings(options)
     log = read_log(path)
@@ -167,13 +165,7 @@ def simulate_malleable_log(path: str, options: dict[str, Any], processors: int |
         min_of_ideal=settings.get("min_of_ideal", 1.0),
         keep_sizes=True,
     )
-    if options["jobs_out"] is not None:
-        write_text(options["jobs_out"], malleable_jobs_csv(found, jobs))
-    if options["form"] == "json":
-        text = to_json(malleable_document(found, jobs, settings))
-    else:
-        text = malleable_text(found, shown(path), settings)
-    write_text(options["output"], text)
+    write_report(MalleableReport(found=found, workload=jobs, settings=settings), shown(path), options)
 
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:

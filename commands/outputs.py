@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,7 @@ from ..cluster.text import one_line
 if TYPE_CHECKING:
     from ..formats.swf import SwfLog
     from ..simulation.log_columns import Workload
+    from ..simulation.report import RunReport
 
 OUTPUT = click.Path(dir_okay=False, path_type=Path)
 
@@ -59,6 +60,15 @@ def read_jobs(path: str, log: SwfLog, processors: int | None, queue_weights: str
     if any(jobs.dropped.values()):
         say(f"aucsched: {shown(path)}: {describe_dropped(jobs.dropped, jobs.rows)}")
     return jobs
+
+
+def write_report(run: RunReport, name: str, options: Mapping[str, Any]) -> None:
+    """Write a row for each job where ``--jobs-out`` asks for it, then the document or the table."""
+    from ..formats.native.write import write_text
+
+    if options["jobs_out"] is not None:
+        write_text(options["jobs_out"], run.jobs_csv())
+    write_text(options["output"], run.to_json() if options["form"] == "json" else run.to_text(name))
 
 
 def say(text: str) -> None:

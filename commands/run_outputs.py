@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..cluster.option_fields import Option
-from .outputs import file_name, shown
+from .outputs import file_name, shown, write_report
 
 if TYPE_CHECKING:
     from ..api.simulations import Simulation
@@ -53,11 +53,9 @@ def write_run(
     """
     from ..formats.native.write import write_text
     from ..formats.swf import write_swf
-    from ..simulation.report import batsim_csv, simulated_log, to_json
+    from ..simulation.report import batsim_csv, simulated_log
 
     name = run.name or file_name(path)
-    if options["jobs_out"] is not None:
-        write_text(options["jobs_out"], run.jobs_csv())
     if log is not None:
         name = file_name(path)
         if options["batsim_out"] is not None:
@@ -73,9 +71,5 @@ def write_run(
         from ..reports.run_pages import simulation_page
 
         write_text(options["html"], simulation_page([run], name))
-    if options["form"] == "json":
-        settings = {**run.settings, **(named or {})}
-        text = to_json(replace(run, settings=settings).to_dict())
-    else:
-        text = run.to_text(run.name or shown(path))
-    write_text(options["output"], text)
+    told = replace(run, settings={**run.settings, **(named or {})})
+    write_report(told, run.name or shown(path), options)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
 from typing import Any
 
 import numpy as np
 
+from ..cluster.tabular import Tabular
 from ..cluster.text import plural
 from ..formats.native.write import csv_field
 from ..formats.swf import SwfField, SwfLog, number_text
@@ -18,13 +19,28 @@ from .stepping import NEVER
 
 FORMAT = "aucsched-simulation/1"
 
-JOB_COLUMNS = "id,submit_s,start_s,end_s,cores,nodes,wait_s,run_s,estimate_s,user"
 #: The columns of Batsim 4's ``…_jobs.csv``.
 BATSIM_COLUMNS = (
     "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,success,"
     "final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,"
     "allocated_resources,consumed_energy,metadata"
 )
+
+
+class RunReport(Tabular):
+    """What came of a run: a document, a table for people, and a row for each job."""
+
+    def to_text(self, name: str) -> str:
+        """Return the outcome as a table for people, under a name of the input."""
+        raise NotImplementedError
+
+    def jobs_csv(self) -> str:
+        """Return the jobs as CSV (``columns``)."""
+        return csv_of(self.columns)
+
+    def to_json(self) -> str:
+        """Return the outcome's file as text: the same run gives the same bytes but for its wall time."""
+        return to_json(self.to_dict())
 
 
 def to_document(result: Result, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,30 +184,21 @@ def job_columns(result: Result) -> dict[str, list[Any]]:
     }
 
 
-def jobs_csv(result: Result) -> str:
-    """Return the jobs as CSV (``job_columns``)."""
-    return csv_of(JOB_COLUMNS, zip(*job_columns(result).values(), strict=True))
-
-
-def csv_of(head: str, rows: Iterable[Sequence[Any]], *, quoted: int | None = None) -> str:
-    """Return rows as CSV: floats as short as they read back exactly, nothing for None.
+def csv_of(columns: Mapping[str, Sequence[Any]], *, quoted: str = "") -> str:
+    """Return columns as CSV: floats as short as they read back exactly, nothing for None.
 
     Args:
-        head: the columns' names, joined by commas.
-        rows: a value for each column.
-        quoted: the place of a column whose texts are always in quotes.
+        columns: a value for each row, by name.
+        quoted: a column whose texts are always in quotes.
 
-    Examples:
-        >>> csv_of("job,start_s,wait_s", [("a,b", 1234567.0, None), ("c", 0.1, 2.5)]).splitlines()
-        ['job,start_s,wait_s', '"a,b",1234567,', 'c,0.1,2.5']
+    Examples: >>> csv_of({"job": ["a,b", "c"], "start_s": [1234567.0, 0.1], "wait_s": [None,
+        2.5]}).splitlines() ['job,start_s,wait_s', '"a,b",1234567,', 'c,0.1,2.5']
     """
-    lines = [head]
-    for row in rows:
-        cells = list(map(_cell, row))
-        if quoted is not None and row[quoted] is not None:
-            cells[quoted] = f'"{row[quoted]}"'
-        lines.append(",".join(cells))
-    return "\n".join(lines) + "\n"
+    cells = {
+        name: [_cell(one) if one is None or name != quoted else f'"{one}"' for one in values]
+        for name, values in columns.items()
+    }
+    return "\n".join([",".join(columns), *map(",".join, zip(*cells.values(), strict=True))]) + "\n"
 
 
 def _cell(value: Any) -> str:

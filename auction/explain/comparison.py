@@ -35,8 +35,8 @@ def first_fit_by_priority(snapshot: Snapshot, window: int, reserve: int = 0) -> 
     Args:
         snapshot: the cluster and its queue.
         window: jobs of highest priority that are looked at.
-        reserve: this many of the first blocked jobs get a reservation, which later jobs do not delay, as in
-            plain backfill.
+        reserve: this many of the first blocked jobs get a reservation, which later jobs do not
+            delay, as in plain backfill.
     """
     state = state_of(snapshot)
     queue = queue_of(snapshot, state.reader, StepOptions(window=window))

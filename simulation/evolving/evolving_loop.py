@@ -12,6 +12,7 @@ from ...negotiation.evolving.count_board import CountJob, CountRequest, CountRun
 from ...negotiation.evolving.fairness import Delay
 from ..events import Event, EventKind, EventQueue, run_events
 from ..workloads.evolving import EvolvingJob, EvolvingWorkload
+from .evolving_options import EvolvingOptions
 from .providers import Granted, Held, Iteration, NodeCores, ProviderView
 
 
@@ -78,37 +79,14 @@ class EvolvingRun:
     lost_core_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """How a workload is played.
-
-    Attributes:
-        serves: requests are heard at all; else the paper's Static.
-        by_table: a job that grew takes the table's time, else what is left is scaled.
-        interval_s: jobs start at multiples of it only, requests are served at once; None: after every event.
-        keeps: a request that was not granted stands until its job's last ask; None: as the provider has it.
-        overhead_s: seconds that every job holds its cores for after its end.
-        preemptible: types of jobs that may be stopped for a request, and begin anew.
-        malleable: types of jobs that may shrink to half of their cores for a request.
-    """
-
-    serves: bool = True
-    by_table: bool = True
-    interval_s: float | None = None
-    keeps: bool | None = None
-    overhead_s: float = 0.0
-    preemptible: frozenset[str] = frozenset()
-    malleable: frozenset[str] = frozenset()
-
-
-def play_evolving(workload: EvolvingWorkload, provider: Iteration, setting: Setting) -> EvolvingRun:
+def play_evolving(workload: EvolvingWorkload, provider: Iteration, options: EvolvingOptions) -> EvolvingRun:
     """Play a workload to its end.
 
     Raises:
         AwardError: a core would be held twice, or a job is lost.
     """
     queue = EventQueue()
-    system = _System(workload, provider, setting, queue)
+    system = _System(workload, provider, options, queue)
     for number, job in enumerate(workload.jobs):
         queue.push(job.arrival_s, EventKind.ARRIVAL, number)
     run_events(queue, system)
@@ -119,10 +97,14 @@ class _System:
     """The machine (see ``events.System``)."""
 
     def __init__(
-        self, workload: EvolvingWorkload, provider: Iteration, setting: Setting, queue: EventQueue
+        self, workload: EvolvingWorkload, provider: Iteration, options: EvolvingOptions, queue: EventQueue
     ) -> None:
         self.run = EvolvingRun(workload=workload)
-        self._jobs, self._provider, self._setting, self._events = workload.jobs, provider, setting, queue
+        self._jobs, self._provider, self._options, self._events = workload.jobs, provider, options, queue
+        self._overhead_s = float(options.job_overhead_s)
+        #: Types of jobs that may be stopped for a request, and of those that may shrink for one.
+        self._preemptible = (options.preemptible or "").split(",")
+        self._shrinkable = (options.shrinkable or "").split(",")
         self._number = {job.id: number for number, job in enumerate(workload.jobs)}
         self._cores = NodeCores(workload.nodes, workload.cores_per_node)
         # Waiting jobs with what orders them: those that drain first, then by time.
@@ -154,7 +136,7 @@ class _System:
         asked = CountJob(
             id=job.id,
             cores=self._provider.cores_of(job),
-            walltime_s=job.static_s + self._setting.overhead_s,
+            walltime_s=job.static_s + self._overhead_s,
             owner=Credentials(user=job.user),
             drains=job.drains,
         )
@@ -181,7 +163,7 @@ class _System:
             return
         played.asked += 1
         self.run.requests += 1
-        if not self._setting.serves:
+        if self._options.requests == "refuse":
             return
         owner, cores = Credentials(user=played.job.user), played.job.more_cores
         if not self._provider.queues_requests:
@@ -198,7 +180,7 @@ class _System:
 
     def schedule(self, now: float, queue: EventQueue) -> None:
         """Serve and start, or only serve between two polls."""
-        interval = self._setting.interval_s
+        interval = self._options.interval_s
         starts = interval is None or self._is_pass
         if starts or self._asking:
             self._pass(now, starts=starts)
@@ -236,7 +218,7 @@ class _System:
     def _stands(self, request: CountRequest, now: float) -> bool:
         """Return whether a request that was not granted is asked again in the next pass."""
         played = self._running[request.job]
-        kept = self._setting.keeps
+        kept = self._options.keep_requests
         return (
             self._provider.keeps_requests if kept is None else kept
         ) and now < played.start_s + played.job.asks_s[-1]
@@ -257,8 +239,8 @@ class _System:
             end_s=played.walltime_end_s,
             owner=Credentials(user=played.job.user),
             rank=played.place,
-            preemptible=played.job.kind in self._setting.preemptible,
-            least=-(-played.static_cores // 2) if played.job.kind in self._setting.malleable else None,
+            preemptible=played.job.kind in self._preemptible,
+            least=-(-played.static_cores // 2) if played.job.kind in self._shrinkable else None,
         )
 
     def _begin(self, job: CountJob, held: Held | None, now: float) -> None:
@@ -271,7 +253,7 @@ class _System:
         if job.id in self.run.played:
             raise AwardError(f"job {job.id} starts twice, again at {now:g}")
         number = self._number[job.id]
-        evolving, overhead = self._jobs[number], self._setting.overhead_s
+        evolving, overhead = self._jobs[number], self._overhead_s
         if held is None:
             held = self._cores.take(job.cores)
         else:
@@ -307,8 +289,8 @@ class _System:
         played.grown_s = now
         for node, count in held.items():
             played.held[node] = played.held.get(node, 0) + count
-        run = played.job.run_s(now - played.start_s, by_table=self._setting.by_table)
-        self._ends_at(played, min(played.end_s, played.start_s + run + self._setting.overhead_s))
+        run = played.job.run_s(now - played.start_s, by_table=self._options.det == "table")
+        self._ends_at(played, min(played.end_s, played.start_s + run + self._overhead_s))
         self.run.grants.append(Granting(time_s=now, job=name, cores=request.cores, delays=granted.delays))
 
     def _account(self, played: Playing, now: float) -> None:

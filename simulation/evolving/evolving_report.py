@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import fsum, inf
 from typing import Any
 
-from ...cluster.errors import OptionError
-from ...cluster.option_table import StrategyName
 from ...negotiation.evolving.count_board import Credentials
 from ...negotiation.evolving.fairness import Fairness, at_start, delays_document
-from ...negotiation.evolving.iteration import Depths, default_depths
-from ..report import FORMAT, count_lines, csv_of, shown
+from ..report import FORMAT, RunReport, count_lines, shown
 from ..result import mean_of
 from ..workloads.evolving import EvolvingWorkload, dynamic_esp, quadflow
-from .evolving_loop import EvolvingRun, Playing, Setting, play_evolving
+from .evolving_loop import EvolvingRun, Playing, play_evolving
+from .evolving_options import EvolvingOptions
 from .providers import Iteration, Merged, Preallocated, RequestAuction, Reserved
 
 _HOUR_S = 3600.0
 #: Significant digits of the figures of a job.
 _DIGITS = 10
-JOB_COLUMNS = "id,type,user,submit_s,start_s,end_s,cores,cores_at_end,wait_s,asked,granted_s"
 
 
 def evolving_metrics(run: EvolvingRun) -> dict[str, float | None]:
@@ -87,117 +84,86 @@ def waits_by_type(run: EvolvingRun) -> dict[str, dict[str, float | int | None]]:
     }
 
 
-def evolving_document(played: Played, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the outcome as plain values."""
-    run = played.run
-    return {
-        "format": FORMAT,
-        "policy": "evolving",
-        "workload": run.workload.name,
-        **settings,
-        "processors": run.workload.cores,
-        "jobs": len(run.workload.jobs),
-        "passes": run.passes,
-        "seconds": round(played.seconds, 6),
-        "metrics": evolving_metrics(run),
-        "dynamic": dynamic_figures(run),
-        "wait_by_type": waits_by_type(run),
-        "grants": [
-            {
-                "time_s": grant.time_s,
-                "job": grant.job,
-                "cores": grant.cores,
-                "delays": delays_document(grant.delays, Credentials(user=run.played[grant.job].job.user)),
-            }
-            for grant in run.grants
-        ],
-    }
-
-
-def evolving_text(played: Played, settings: Mapping[str, Any]) -> str:
-    """Return the outcome as a table for people."""
-    run = played.run
-    text = ", ".join(f"{name} {value}" for name, value in settings.items() if value is not None)
-    lines = [
-        f"{run.workload.name}: evolving, {text}, {len(run.workload.jobs)} jobs on {run.workload.cores} cores",
-        "",
-    ]
-    values: dict[str, Any] = {**evolving_metrics(run), **dynamic_figures(run)}
-    lines += count_lines(values, width=26)
-    lines += ["", f"{'type':<12}{'jobs':>8}{'mean wait (s)':>18}{'longest (s)':>16}"]
-    for kind, waits in waits_by_type(run).items():
-        mean, longest = shown(waits["wait_mean_s"]), shown(waits["wait_max_s"])
-        lines.append(f"{kind:<12}{waits['jobs']:>8}{mean:>18}{longest:>16}")
-    return "\n".join(lines) + "\n"
-
-
-def evolving_jobs_csv(run: EvolvingRun) -> str:
-    """Return one row for each job in order of submission."""
-    return csv_of(JOB_COLUMNS, (_job_row(run.played[job.id]) for job in run.workload.jobs))
-
-
-def _job_row(played: Playing) -> tuple[Any, ...]:
-    job = played.job
-    times = (job.arrival_s, played.start_s, played.end_s)
-    figures = (*times, played.static_cores, played.cores, _wait(played))
-    granted = None if played.grown_s is None else _short(played.grown_s)
-    return (job.id, job.kind, job.user, *map(_short, figures), played.asked, granted)
-
-
 def _short(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Played(RunReport):
+    """A finished run, its options and the seed of its workload, and its wall time."""
+
+    run: EvolvingRun
+    options: EvolvingOptions
+    seconds: float
+    seed: int = 0
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for each job in order of submission."""
+        played = [self.run.played[job.id] for job in self.run.workload.jobs]
+        figures: dict[str, list[float]] = {
+            "submit_s": [one.job.arrival_s for one in played],
+            "start_s": [one.start_s for one in played],
+            "end_s": [one.end_s for one in played],
+            "cores": [one.static_cores for one in played],
+            "cores_at_end": [one.cores for one in played],
+            "wait_s": list(map(_wait, played)),
+        }
+        return {
+            "id": [one.job.id for one in played],
+            "type": [one.job.kind for one in played],
+            "user": [one.job.user for one in played],
+            **{name: list(map(_short, values)) for name, values in figures.items()},
+            "asked": [one.asked for one in played],
+            "granted_s": [None if one.grown_s is None else _short(one.grown_s) for one in played],
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome as plain values."""
+        run = self.run
+        return {
+            "format": FORMAT,
+            "policy": "evolving",
+            "workload": run.workload.name,
+            "seed": self.seed,
+            **self.options.settings(),
+            "processors": run.workload.cores,
+            "jobs": len(run.workload.jobs),
+            "passes": run.passes,
+            "seconds": round(self.seconds, 6),
+            "metrics": evolving_metrics(run),
+            "dynamic": dynamic_figures(run),
+            "wait_by_type": waits_by_type(run),
+            "grants": [
+                {
+                    "time_s": grant.time_s,
+                    "job": grant.job,
+                    "cores": grant.cores,
+                    "delays": delays_document(grant.delays, Credentials(user=run.played[grant.job].job.user)),
+                }
+                for grant in run.grants
+            ],
+        }
+
+    def to_text(self, name: str) -> str:
+        """Return the outcome as a table for people."""
+        run, settings = self.run, {"seed": self.seed, **self.options.settings()}
+        text = ", ".join(f"{key} {value}" for key, value in settings.items() if value is not None)
+        machine = f"{len(run.workload.jobs)} jobs on {run.workload.cores} cores"
+        lines = [f"{name}: evolving, {text}, {machine}", ""]
+        values: dict[str, Any] = {**evolving_metrics(run), **dynamic_figures(run)}
+        lines += count_lines(values, width=26)
+        lines += ["", f"{'type':<12}{'jobs':>8}{'mean wait (s)':>18}{'longest (s)':>16}"]
+        for kind, waits in waits_by_type(run).items():
+            mean, longest = shown(waits["wait_mean_s"]), shown(waits["wait_max_s"])
+            lines.append(f"{kind:<12}{waits['jobs']:>8}{mean:>18}{longest:>16}")
+        return "\n".join(lines) + "\n"
 
 
 #: Workloads by name, of a seed.
 WORKLOADS: dict[str, Callable[[int], EvolvingWorkload]] = {"dynamic-esp": dynamic_esp, "quadflow": quadflow}
 #: Default size, in cores, of the partition kept for requests: a node.
 PARTITION = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvolvingOptions:
-    """How to play.
-
-    Attributes:
-        serve_by: a name of PROVIDERS.
-        partition: cores kept for requests, of ``partition`` only.
-        strategy: of the engine, of ``auction`` only.
-        fairness, setting: see each.
-        depths: None: the paper's five and five; of an auction's reservations one, as in other
-            simulations.
-    """
-
-    serve_by: str = "iteration"
-    partition: int | None = None
-    strategy: StrategyName | None = None
-    fairness: Fairness = field(default_factory=Fairness)
-    depths: Depths | None = None
-    setting: Setting = field(default_factory=Setting)
-
-    def __post_init__(self) -> None:
-        if self.serve_by not in PROVIDERS:
-            raise OptionError(f"serve_by: {self.serve_by!r} is not one of {', '.join(PROVIDERS)}")
-        if self.partition is not None and self.serve_by != "partition":
-            raise OptionError(f"--dynamic-partition needs --serve-by partition, not {self.serve_by}")
-        if self.strategy is not None and self.serve_by != "auction":
-            raise OptionError(f"--strategy needs --serve-by auction, not {self.serve_by}")
-
-    @property
-    def chosen_depths(self) -> Depths:
-        """The depths, the default resolved."""
-        return self.depths or default_depths(self.serve_by)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Played:
-    """A finished run, its options, the delays that were charged, and its wall time."""
-
-    run: EvolvingRun
-    options: EvolvingOptions
-    provider: Iteration
-    seconds: float
-
-
 #: Who serves requests, by name.
 PROVIDERS: dict[str, type[Iteration]] = {
     "iteration": Iteration,
@@ -209,23 +175,23 @@ PROVIDERS: dict[str, type[Iteration]] = {
 
 
 def _provider(workload: EvolvingWorkload, options: EvolvingOptions) -> Iteration:
-    accounts = at_start(options.fairness, 0.0)
-    given = (workload, options.chosen_depths, options.fairness, accounts)
+    limits = options.limits or Fairness()
+    given = (workload, options.depths, limits, at_start(limits, 0.0))
     kind = PROVIDERS[options.serve_by]
     if kind is Reserved:
-        return Reserved(*given, partition=PARTITION if options.partition is None else options.partition)
+        return Reserved(*given, partition=options.dynamic_partition or PARTITION)
     if kind is RequestAuction:
         return RequestAuction(*given, strategy=options.strategy)
     return kind(*given)
 
 
-def simulate_evolving(workload: EvolvingWorkload, options: EvolvingOptions) -> Played:
-    """Play a workload.
+def simulate_evolving(workload: EvolvingWorkload, options: EvolvingOptions, *, seed: int = 0) -> Played:
+    """Play a workload; ``seed`` is what it was drawn by.
 
     Raises:
         OptionError: the options do not fit the machine.
     """
     provider = _provider(workload, options)
     began = time.perf_counter()
-    run = play_evolving(workload, provider, options.setting)
-    return Played(run=run, options=options, provider=provider, seconds=time.perf_counter() - began)
+    run = play_evolving(workload, provider, options)
+    return Played(run=run, options=options, seed=seed, seconds=time.perf_counter() - began)

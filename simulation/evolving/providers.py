@@ -35,6 +35,7 @@ from ...negotiation.evolving.fairness import Accounts, Delay, Fairness
 from ...negotiation.evolving.iteration import Depths, budgets_of, serve, started
 from ...topology.tree import topology_of
 from ..workloads.evolving import EvolvingJob, EvolvingWorkload
+from .evolving_options import STRATEGY
 
 #: Cores by node.
 Held = dict[int, int]
@@ -245,8 +246,6 @@ class Merged(Iteration):
 
 #: Jobs of the queue that are looked at, bids of each (cores are all alike), and steps of search in a pass.
 _WINDOW, _BIDS, _SEARCH_STEPS = 200, 3, 2
-#: The default strategy for awards: every pass makes one, and a run makes thousands of passes.
-STRATEGY: StrategyName = "anytime"
 #: Priority of the first queued job; each later one has one less, requests have more.
 _FIRST = 2**32
 #: A request bids on the nearest nodes that have this many times its cores free.

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...cluster.text import plural
 from ..log_columns import Workload
-from ..report import FORMAT, csv_of, metric_lines, speed_line
+from ..report import FORMAT, RunReport, metric_lines, speed_line
 from .malleable_run import Outcome
 
-JOB_COLUMNS = "id,submit_s,start_s,end_s,ideal,wait_s,run_s,total_s,harvests"
 _HOUR_S = 3600.0
 _DIGITS = 6
 _TIMES = ("wait", "execution", "total")
@@ -54,40 +54,64 @@ def processor_s(found: Outcome) -> float:
     return float(held[rows[:, 2] > 0].sum())
 
 
-def malleable_document(found: Outcome, workload: Workload, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the outcome as plain values."""
-    return {
-        "format": FORMAT,
-        **settings,
-        "processors": found.trace.processors,
-        "jobs": len(found.trace),
-        "rows": workload.rows,
-        "dropped": {reason.value: count for reason, count in workload.dropped.items()},
-        "seconds": round(found.seconds, 6),
-        "metrics": malleable_metrics(found),
-    }
+@dataclass(frozen=True, kw_only=True, repr=False)
+class MalleableReport(RunReport):
+    """What came of a trace under a policy.
 
+    Attributes:
+        found: the outcome; it kept its changes of size.
+        workload: the log's jobs.
+        settings: the policy and what it reads.
+    """
 
-def malleable_text(found: Outcome, name: str, settings: Mapping[str, Any]) -> str:
-    """Return the outcome as a table for people."""
-    values = malleable_metrics(found)
-    policy = ", ".join(
-        f"{key.replace('_', ' ')} {value}" for key, value in settings.items() if key != "policy"
-    )
-    machine = plural(found.trace.processors, "processor")
-    lines = [
-        f"{name}: {settings['policy']}, {plural(len(found.trace), 'job')} on {machine}",
-        *([policy] if policy else []),
-        *metric_lines(values, {kind: (kind, "_s") for kind in _TIMES}, _ROWS),
-        speed_line(len(found.trace), found.seconds),
-    ]
-    return "\n".join(lines) + "\n"
+    found: Outcome
+    workload: Workload
+    settings: Mapping[str, Any]
 
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for each job in order of submission."""
+        found, trace = self.found, self.found.trace
+        columns = {
+            "submit_s": trace.submit,
+            "start_s": found.start,
+            "end_s": found.end,
+            "ideal": trace.ideal,
+            "wait_s": found.wait,
+            "run_s": found.execution,
+            "total_s": found.total,
+            "harvests": found.harvests,
+        }
+        figures = {
+            name: [round(value, _DIGITS) for value in column.tolist()] for name, column in columns.items()
+        }
+        return {"id": list(self.workload.ids), **figures}
 
-def malleable_jobs_csv(found: Outcome, workload: Workload) -> str:
-    """Return one row for each job in order of submission."""
-    trace = found.trace
-    columns = (trace.submit, found.start, found.end, trace.ideal, found.wait, found.execution, found.total)
-    figures = zip(*(column.tolist() for column in (*columns, found.harvests)), strict=True)
-    rows = zip(workload.ids, figures, strict=True)
-    return csv_of(JOB_COLUMNS, ((job, *(round(value, _DIGITS) for value in row)) for job, row in rows))
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome as plain values."""
+        found, workload = self.found, self.workload
+        return {
+            "format": FORMAT,
+            **self.settings,
+            "processors": found.trace.processors,
+            "jobs": len(found.trace),
+            "rows": workload.rows,
+            "dropped": {reason.value: count for reason, count in workload.dropped.items()},
+            "seconds": round(found.seconds, 6),
+            "metrics": malleable_metrics(found),
+        }
+
+    def to_text(self, name: str) -> str:
+        """Return the outcome as a table for people."""
+        found, settings = self.found, self.settings
+        policy = ", ".join(
+            f"{key.replace('_', ' ')} {value}" for key, value in settings.items() if key != "policy"
+        )
+        machine = plural(found.trace.processors, "processor")
+        lines = [
+            f"{name}: {settings['policy']}, {plural(len(found.trace), 'job')} on {machine}",
+            *([policy] if policy else []),
+            *metric_lines(malleable_metrics(found), {kind: (kind, "_s") for kind in _TIMES}, _ROWS),
+            speed_line(len(found.trace), found.seconds),
+        ]
+        return "\n".join(lines) + "\n"

@@ -164,12 +164,18 @@ def _shown(value: float | None, form: str, unit: float) -> str:
 
 def jobs_csv(play: Play, finished: Mapping[str, JobReport]) -> str:
     """Return a row a job, in order of arrival: what it asked for, when it ran, what it held."""
-    head = "job,type,min_nodes,max_nodes,arrival_s,start_s,end_s,wait_s,run_time_s,node_s"
-    pairs = ((arrival, finished[arrival.job.job]) for arrival in play.arrivals)
-    return csv_of(head, (_job_row(arrival.time_s, arrival.job, done) for arrival, done in pairs))
-
-
-def _job_row(arrival_s: float, entry: MapEntry, done: JobReport) -> tuple[Any, ...]:
-    size = (entry.type.value, entry.min_nodes, entry.max_nodes)
-    times = (arrival_s, done.start_s, done.end_s, done.start_s - arrival_s, done.run_time_s)
-    return (entry.job, *size, *times, done.node_s)
+    jobs = [(arrival.time_s, arrival.job, finished[arrival.job.job]) for arrival in play.arrivals]
+    return csv_of(
+        {
+            "job": [entry.job for _, entry, _ in jobs],
+            "type": [entry.type.value for _, entry, _ in jobs],
+            "min_nodes": [entry.min_nodes for _, entry, _ in jobs],
+            "max_nodes": [entry.max_nodes for _, entry, _ in jobs],
+            "arrival_s": [time_s for time_s, _, _ in jobs],
+            "start_s": [done.start_s for _, _, done in jobs],
+            "end_s": [done.end_s for _, _, done in jobs],
+            "wait_s": [done.start_s - time_s for time_s, _, done in jobs],
+            "run_time_s": [done.run_time_s for _, _, done in jobs],
+            "node_s": [done.node_s for _, _, done in jobs],
+        }
+    )

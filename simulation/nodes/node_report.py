@@ -15,7 +15,7 @@ from ...cluster.resources.capacity import Capacity, IntArray
 from ...cluster.resources.demand import Demand
 from ...cluster.workload import ArrivingJob
 from ...formats.hostlist import fold
-from ..report import COLUMNS, JOB_COLUMNS, ROWS, count_lines, csv_of, document_of, text_of
+from ..report import COLUMNS, ROWS, count_lines, csv_of, document_of, text_of
 from ..result import mean_and_std, metrics
 from .node_queue import cores_asked
 from .node_result import NodeResult
@@ -185,8 +185,7 @@ def node_jobs_csv(result: NodeResult) -> str:
     if result.nodes_fail:
         stops = Counter(one.job for one in result.record.stopped)
         columns["stops"] = [stops[number] for number in range(len(result.cluster.jobs))]
-    head = f"{JOB_COLUMNS},gpus,level,span,fragmentation{',stops' if result.nodes_fail else ''}"
-    return csv_of(head, zip(*columns.values(), strict=True), quoted=head.split(",").index("nodes"))
+    return csv_of(columns, quoted="nodes")
 
 
 def node_metrics(result: NodeResult) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from aucsched.formats.swf import SwfField, read_swf, swf_text
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import make_policy
-from aucsched.simulation.report import batsim_csv, jobs_csv, simulated_log, to_document, to_text
+from aucsched.simulation.report import batsim_csv, csv_of, job_columns, simulated_log, to_document, to_text
 from aucsched.simulation.result import Result, metrics
 from aucsched.simulation.stepping import NEVER
 from aucsched.simulation.workloads.describe import describe
@@ -82,7 +82,7 @@ def test_what_a_counts_only_machine_cannot_have_is_null(small: Result) -> None:
 def test_a_run_that_started_nothing_has_no_metrics(small: Result) -> None:
     nothing = Result(workload=small.workload, policy="easy", order="fcfs", starts=(NEVER,) * 5, seconds=0.0)
     assert set(metrics(nothing).values()) == {None}
-    assert jobs_csv(nothing).splitlines()[1] == "1,0,,,2,,,10,20,1"
+    assert csv_of(job_columns(nothing)).splitlines()[1] == "1,0,,,2,,,10,20,1"
     assert len(batsim_csv(nothing).splitlines()) == 1
     assert "-" in to_text(nothing, "x")
 
@@ -98,7 +98,7 @@ def test_document_has_the_promised_members(small: Result) -> None:
 
 
 def test_jobs_rows_are_in_order_of_submission(small: Result) -> None:
-    rows = list(csv.DictReader(io.StringIO(jobs_csv(small))))
+    rows = list(csv.DictReader(io.StringIO(csv_of(job_columns(small)))))
     assert list(rows[0])[:6] == ["id", "submit_s", "start_s", "end_s", "cores", "nodes"]
     assert [row["id"] for row in rows] == ["1", "2", "3", "4", "5"]
     assert [row["start_s"] for row in rows] == ["0", "10", "2", "40", "3"]

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from aucsched.negotiation.evolving.fairness import DelayLimits, DelayPolicy, Fairness
 from aucsched.simulation.events import EventKind, EventQueue
-from aucsched.simulation.evolving.evolving_loop import EvolvingRun, Setting
-from aucsched.simulation.evolving.evolving_report import PROVIDERS, EvolvingOptions, simulate_evolving
+from aucsched.simulation.evolving.evolving_loop import EvolvingRun
+from aucsched.simulation.evolving.evolving_options import EvolvingOptions
+from aucsched.simulation.evolving.evolving_report import PROVIDERS, simulate_evolving
 from aucsched.simulation.workloads.evolving import EvolvingJob, EvolvingWorkload
 
 QUICK = [name for name in PROVIDERS if name != "auction"]
@@ -119,15 +120,13 @@ def test_any_workload_is_played_to_its_end(
     workload = _workload(drawn)
     alone = serve_by == "iteration"
     options = EvolvingOptions(
-        serve_by=serve_by,
-        partition=4 if serve_by == "partition" else None,
-        fairness=fairness,
-        setting=Setting(
-            interval_s=interval,
-            overhead_s=overhead,
-            preemptible=frozenset(preemptible if alone else ""),
-            malleable=frozenset(malleable if alone else ""),
-        ),
+        serve_by=serve_by,  # type: ignore[arg-type]
+        dynamic_partition=4 if serve_by == "partition" else None,
+        limits=fairness,
+        interval_s=interval,
+        job_overhead_s=overhead,
+        preemptible=",".join(preemptible) if alone else None,
+        shrinkable=",".join(malleable) if alone else None,
     )
     run = simulate_evolving(workload, options).run
     assert len(run.played) == len(workload.jobs)
@@ -143,7 +142,7 @@ def test_an_auction_exceeds_no_limit(
     drawn: list[tuple[int, int, int, int, bool]], fairness: Fairness, strategy: str
 ) -> None:
     workload = _workload(drawn)
-    options = EvolvingOptions(serve_by="auction", fairness=fairness, strategy=strategy)  # type: ignore[arg-type]
+    options = EvolvingOptions(serve_by="auction", limits=fairness, strategy=strategy)  # type: ignore[arg-type]
     run = simulate_evolving(workload, options).run
     assert len(run.played) == len(workload.jobs)
     _check_cores(run)
@@ -162,7 +161,7 @@ def test_jobs_that_may_stop_each_other_do_not_for_ever(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(EventQueue, "push", counted)
     workload = _workload([(4, 50, 0, 3, False), (4, 50, 1, 3, False)])
-    options = EvolvingOptions(serve_by="iteration", setting=Setting(preemptible=frozenset("JK")))
+    options = EvolvingOptions(serve_by="iteration", preemptible="J,K")
     run = simulate_evolving(workload, options).run
     assert run.played["J0"].grown_s is not None
     assert not run.preemptions

@@ -8,11 +8,11 @@ import pytest
 
 from aucsched.cluster.errors import OptionError
 from aucsched.negotiation.evolving.fairness import same_for_every_user
-from aucsched.simulation.evolving.evolving_loop import EvolvingRun, Setting
+from aucsched.simulation.evolving.evolving_loop import EvolvingRun
+from aucsched.simulation.evolving.evolving_options import EvolvingOptions
 from aucsched.simulation.evolving.evolving_report import (
     PROVIDERS,
     WORKLOADS,
-    EvolvingOptions,
     dynamic_figures,
     evolving_metrics,
     simulate_evolving,
@@ -28,7 +28,7 @@ from aucsched.simulation.workloads.evolving import (
     quadflow_phases,
 )
 
-STATIC = EvolvingOptions(setting=Setting(serves=False))
+STATIC = EvolvingOptions(requests="refuse")
 QUICK = [name for name in PROVIDERS if name != "auction"]
 
 
@@ -77,7 +77,7 @@ def test_table_2_over_a_few_orders() -> None:
     seeds = range(8)
     static = [_run(seed, STATIC) for seed in seeds]
     served = [_run(seed, EvolvingOptions()) for seed in seeds]
-    limited = [_run(seed, EvolvingOptions(fairness=same_for_every_user(500))) for seed in seeds]
+    limited = [_run(seed, EvolvingOptions(limits=same_for_every_user(500))) for seed in seeds]
 
     def minutes(runs: list[EvolvingRun]) -> float:
         return mean((evolving_metrics(run)["makespan_s"] or 0.0) / 60 for run in runs)
@@ -103,7 +103,7 @@ def test_nothing_starts_while_a_whole_machine_job_waits() -> None:
 
 @pytest.mark.parametrize("table", [True, False])
 def test_run_times_after_a_grant(table: bool) -> None:
-    run = _run(5, EvolvingOptions(setting=Setting(by_table=table, overhead_s=20.0)))
+    run = _run(5, EvolvingOptions(det="table" if table else "remaining", job_overhead_s=20.0))
     assert run.grants
     for grant in run.grants:
         played = run.played[grant.job]
@@ -137,9 +137,7 @@ def _largest_delay(run: EvolvingRun, interval_s: float, decay: float) -> float:
 @pytest.mark.parametrize("limit", [60, 500])
 def test_no_user_is_delayed_by_more_than_the_limit(limit: float, decay: float) -> None:
     fairness = same_for_every_user(limit, decay=decay)
-    largest = [
-        _largest_delay(_run(seed, EvolvingOptions(fairness=fairness)), 3600, decay) for seed in range(4)
-    ]
+    largest = [_largest_delay(_run(seed, EvolvingOptions(limits=fairness)), 3600, decay) for seed in range(4)]
     assert all(value <= limit * (1 + 1e-9) for value in largest)
     unlimited = [_largest_delay(_run(seed, EvolvingOptions()), 3600, decay) for seed in range(4)]
     assert max(unlimited) > limit
@@ -151,7 +149,7 @@ def test_preallocated_jobs_always_get_their_cores() -> None:
 
 
 def test_a_partition_is_never_held_by_static_jobs() -> None:
-    run = _run(0, EvolvingOptions(serve_by="partition", partition=12))
+    run = _run(0, EvolvingOptions(serve_by="partition", dynamic_partition=12))
     assert max(played.static_cores for played in run.played.values()) == 108
     changes = sorted(
         change
@@ -200,13 +198,13 @@ def test_an_auction_of_requests_and_queue() -> None:
     assert free.grants
     for limit in (1, 25):
         fairness = same_for_every_user(limit, interval_s=1000)
-        run = simulate_evolving(workload, EvolvingOptions(serve_by="auction", fairness=fairness)).run
+        run = simulate_evolving(workload, EvolvingOptions(serve_by="auction", limits=fairness)).run
         _check(run)
         assert _largest_delay(run, 1000, 0.0) <= limit
 
 
 def test_preemptible_jobs_begin_anew() -> None:
-    options = EvolvingOptions(setting=Setting(preemptible=frozenset("A")))
+    options = EvolvingOptions(preemptible="A")
     run = simulate_evolving(dynamic_esp(1), options).run
     _check(run)
     assert run.preemptions
@@ -221,7 +219,7 @@ def test_preemptible_jobs_begin_anew() -> None:
 
 
 def test_shrinkable_jobs_take_longer_and_hold_less() -> None:
-    options = EvolvingOptions(setting=Setting(malleable=frozenset("LM")))
+    options = EvolvingOptions(shrinkable="L,M")
     run = simulate_evolving(dynamic_esp(1), options).run
     assert run.shrinks
     assert len(run.grants) > len(_run(1, EvolvingOptions()).grants)
@@ -253,7 +251,7 @@ def test_quadflow_runs_ask_only_above_their_threshold() -> None:
     runs = [job for job in workload.jobs if job.user == "quadflow"]
     assert {bool(job.asks_s) for job in runs} == {True, False}
     served, refused = (
-        simulate_evolving(workload, EvolvingOptions(setting=Setting(serves=serves))).run
+        simulate_evolving(workload, EvolvingOptions(requests="serve" if serves else "refuse")).run
         for serves in (True, False)
     )
     assert served.grants
@@ -266,8 +264,10 @@ def test_quadflow_runs_ask_only_above_their_threshold() -> None:
 
 def test_options_that_do_not_fit_are_refused() -> None:
     with pytest.raises(OptionError, match="partition"):
-        EvolvingOptions(partition=4)
+        EvolvingOptions(dynamic_partition=4)
     with pytest.raises(OptionError, match="nobody"):
-        EvolvingOptions(serve_by="nobody")
+        EvolvingOptions(serve_by="nobody")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="120 is not from 1 to 119"):
-        simulate_evolving(WORKLOADS["dynamic-esp"](0), EvolvingOptions(serve_by="partition", partition=120))
+        simulate_evolving(
+            WORKLOADS["dynamic-esp"](0), EvolvingOptions(serve_by="partition", dynamic_partition=120)
+        )
