@@ -98,7 +98,8 @@ class EvolvingOptions(EvolvingRecord):
     Attributes:
         limits: what ``fairness`` names; None: nothing limits delays.
         strategy: of the engine, of ``auction`` only.
-        interval_s: jobs start at multiples of it only, requests are served at once; None: after every event.
+        interval_s: jobs start at multiples of it only, requests are served at once; None: after
+            every event.
     """
 
     limits: Fairness | None = None

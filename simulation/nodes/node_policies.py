@@ -5,15 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, isfinite
+from math import inf
 from typing import Any
 
 from ...auction.options import MODELS, MODELS_BY_NAME, StepOptions, options_with_preset
-from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import AwardError, OptionError
 from ...cluster.failures import Outage
 from ...cluster.nodes import Resources
-from ...cluster.option_fields import given_in, options_in
+from ...cluster.option_fields import flag_of, given_in, options_in
 from ...cluster.option_table import AuctionOptions, PresetOption
 from ...cluster.promises import BACKFILL, NONE
 from ...cluster.resources.allocation import Allocation, StartingJob, allocation_of_resources
@@ -21,7 +20,7 @@ from ...cluster.resources.demand import Demand
 from ...cluster.text import did_you_mean
 from ...cluster.workload import ClusterWorkload
 from ..own_policy import ActiveJob, QueuedJob, StepView, is_own, own_policy, stepped
-from ..simulate_options import NodeKeywords
+from ..simulate_options import NodeKeywords, NodeRecord
 from .auction import NodeAuction
 from .backfill import Backfill, BackfillPass, PlannedBackfill
 from .kernel import simulate_nodes
@@ -63,18 +62,18 @@ class NodeOptions(NodeKeywords):
         for name in given_in(self):
             policies = READ_BY.get(name, (self.policy,))
             if self.policy not in policies:
-                raise OptionError(f"{_flag(name)} needs --policy {' or '.join(policies)}, not {self.policy}")
+                raise OptionError(
+                    f"{flag_of(name)} needs --policy {' or '.join(policies)}, not {self.policy}"
+                )
         self._check_values()
         self._check_failures()
         self._check_preemption()
 
     def _check_values(self) -> None:
         """Refuse numbers that mean nothing here; a step checks its own."""
-        for name, above in (("interval_s", True), ("backfill_interval_s", False)):
-            value = getattr(self, name)
-            if value is not None and not (isfinite(value) and (value > 0 if above else value >= 0)):
-                least = "above 0" if above else "from 0 on"
-                raise OptionError(f"{_flag(name)}: {value!r} is not a number of seconds {least}")
+        for name, one in options_in(NodeRecord).items():
+            if (value := getattr(self, name)) is not None:
+                one.refuse_beyond(value)
         if self.window < 1:
             raise OptionError(f"--window: {self.window} is below 1")
         if self.policy == "reservations" and self.reserve is not None and self.reserve < 1:
@@ -93,11 +92,8 @@ class NodeOptions(NodeKeywords):
 
     def _check_preemption(self) -> None:
         """Refuse credits that nobody could spend, and promises that a stop would break."""
-        if self.credits is not None:
-            if not self.preempt:
-                raise OptionError("--credits needs --preempt")
-            if not (isfinite(self.credits) and self.credits >= 0):
-                raise OptionError(f"--credits: {self.credits!r} is no number from 0 on")
+        if self.credits is not None and not self.preempt:
+            raise OptionError("--credits needs --preempt")
         if self.preempt and self.promise not in (None, NONE):
             raise OptionError("--preempt stops jobs that were promised to run: it needs --promise none")
 
@@ -107,18 +103,12 @@ class NodeOptions(NodeKeywords):
             raise OptionError("--failures and --mtbf both say when nodes fail")
         for name, other in (("mtbf_s", "mttr_s"), ("mttr_s", "mtbf_s"), ("failure_seed", "mtbf_s")):
             if getattr(self, name) is not None and getattr(self, other) is None:
-                raise OptionError(f"{_flag(name)} needs {_flag(other)}")
-        for name in ("mtbf_s", "mttr_s"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value <= LARGEST_COUNT:
-                raise OptionError(f"{_flag(name)}: {value!r} is not a number of seconds above 0")
+                raise OptionError(f"{flag_of(name)} needs {flag_of(other)}")
         for name in ("on_failure", "max_requeues"):
             if getattr(self, name) is not None and not self.nodes_fail:
-                raise OptionError(f"{_flag(name)} needs --failures or --mtbf")
-        if self.on_failure not in (None, "requeue", "lost"):
-            raise OptionError(f"--on-failure: {self.on_failure!r} is neither requeue nor lost")
-        if self.max_requeues is not None and (self.on_failure == "lost" or self.max_requeues < 0):
-            raise OptionError(f"--max-requeues {self.max_requeues} needs --on-failure requeue and 0 or more")
+                raise OptionError(f"{flag_of(name)} needs --failures or --mtbf")
+        if self.max_requeues is not None and self.on_failure == "lost":
+            raise OptionError(f"--max-requeues {self.max_requeues} needs --on-failure requeue")
 
     @property
     def nodes_fail(self) -> bool:
@@ -134,10 +124,6 @@ class NodeOptions(NodeKeywords):
         return NodeOptions(
             policy=self.policy, order=self.order, **{**given_in(self), "failures": tuple(failures)}
         )
-
-
-def _flag(name: str) -> str:
-    return f"--{name.removesuffix('_s').replace('_', '-')}"
 
 
 #: Option -> the policies that read it, where not all do.
