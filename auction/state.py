@@ -5,15 +5,15 @@ A snapshot becomes a state, and so does a simulated machine, whose columns stay:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
 import numpy as np
 
-from ..bidgen.families.registry import columns_of
+from ..bidgen.families.registry import columns_of, pools_of
 from ..cluster.jobs import Job, RunningJob
-from ..cluster.nodes import NodeState
+from ..cluster.nodes import Node, NodeState
 from ..cluster.resources.allocation import Allocation, allocation_of_resources
 from ..cluster.resources.capacity import BoolArray, Capacity, FloatArray, IntArray
 from ..cluster.resources.columns import Columns
@@ -122,30 +122,71 @@ class StepState:
 class SnapshotState(StepState):
     """The state of a snapshot; ``reader`` reads what its jobs ask for."""
 
+    snapshot: Snapshot
     reader: DemandReader
 
+    def after(self, snapshot: Snapshot) -> tuple[Columns, Topology, DemandReader] | None:
+        """Return a later snapshot's columns, distances and reader by what has changed; None: too much has."""
+        before = self.snapshot
+        if len(before.nodes) != len(snapshot.nodes) or not _is_same_site(before, snapshot):
+            return None
+        pairs = enumerate(zip(before.nodes, snapshot.nodes, strict=True))
+        changed = [place for place, (old, new) in pairs if new is not old]
+        if not all(_is_same_node(before.nodes[place], snapshot.nodes[place]) for place in changed):
+            return None
+        columns = self.columns.renewed(snapshot.nodes, changed, pools_of(snapshot))
+        return columns, self.topology, self.reader.after(snapshot, columns)
 
-def state_of(snapshot: Snapshot) -> SnapshotState:
-    """Return a snapshot's cluster as a state."""
-    columns = columns_of(snapshot)
-    reader = DemandReader(snapshot, columns)
+
+def _is_same_site(before: Snapshot, after: Snapshot) -> bool:
+    """Return whether nothing has changed but nodes, jobs, the time, free licences and reservations."""
+    members = ("switches", "network", "partitions", "limits")
+    totals = ({name: entry.total for name, entry in one.licenses.items()} for one in (before, after))
+    return all(getattr(before, name) == getattr(after, name) for name in members) and next(totals) == next(
+        totals
+    )
+
+
+def _is_same_node(before: Node, after: Node) -> bool:
+    members = ("name", "total", "features", "partitions")
+    return all(getattr(before, name) == getattr(after, name) for name in members)
+
+
+def state_of(snapshot: Snapshot, last: SnapshotState | None = None) -> SnapshotState:
+    """Return a snapshot's cluster as a state.
+
+    ``last``: that of an earlier snapshot, from which is taken what has not changed. The state is the same
+    without it.
+    """
+    kept = None if last is None else last.after(snapshot)
+    if kept is None:
+        columns = columns_of(snapshot)
+        kept = columns, topology_of(snapshot), DemandReader(snapshot, columns)
+        last = None
+    columns, topology, reader = kept
+    ran = () if last is None else zip(last.snapshot.running, last.holds, strict=True)
+    known = {job.id: (job, hold) for job, hold in ran}
 
     def reread(job: Job, later: Columns, time: float | None, honour: bool) -> Demand | None:
         return reader.at(later, time, honour_reservations=honour).demand(job)
 
     return SnapshotState(
         columns=columns,
-        topology=topology_of(snapshot),
+        topology=topology,
         now=snapshot.time or 0.0,
         is_timed=snapshot.time is not None,
-        holds=Holds(_hold(running, columns) for running in snapshot.running),
+        holds=Holds(_hold(running, columns, known) for running in snapshot.running),
         comes_back=np.array([node.state in _COMES_BACK for node in snapshot.nodes], np.bool_),
         changes=tuple(entry.end for entry in snapshot.reservations),
         reread=reread,
+        snapshot=snapshot,
         reader=reader,
     )
 
 
-def _hold(running: RunningJob, columns: Columns) -> Hold:
+def _hold(running: RunningJob, columns: Columns, known: Mapping[str, tuple[RunningJob, Hold]]) -> Hold:
+    same, hold = known.get(running.id, (None, None))
+    if same is running and hold is not None:
+        return hold
     end = inf if running.end_time is None else running.end_time
     return Hold(end=end, allocation=allocation_of_resources(running.nodes, columns))

@@ -117,11 +117,13 @@ class Step:
         queue: all pending jobs, in order.
         decision: who starts, the attempts, the reservations.
         schedule: the same as a file holds it.
+        state: the cluster.
     """
 
     queue: Queue
     decision: Decision
     schedule: Schedule
+    state: SnapshotState
 
     @property
     def cluster(self) -> Cluster:
@@ -148,10 +150,16 @@ def _start_time(snapshot: Snapshot, options: StepOptions) -> float:
     return began
 
 
-def take_step(snapshot: Snapshot, options: StepOptions, window: int | None = None) -> Step:
+def take_step(
+    snapshot: Snapshot,
+    options: StepOptions,
+    window: int | None = None,
+    last: SnapshotState | None = None,
+) -> Step:
     """Run one auction and keep its bids, for those who ask why.
 
     A job that makes bidding or checking fail is set aside with a reason, and the others are decided again.
+    ``last``: the state of an earlier snapshot, of which what has not changed is not read anew.
     """
     if options.promise not in {None, PLAN, NONE, BACKFILL}:
         raise OptionError(
@@ -161,7 +169,7 @@ def take_step(snapshot: Snapshot, options: StepOptions, window: int | None = Non
     options = replace(options, began=began)
     size = options.window if window is None else min(window, options.window)
     looked_at = replace(options, window=size)
-    state = state_of(snapshot)
+    state = state_of(snapshot, last)
     aside: dict[str, Refusal] = {}
     while True:
         queue = queue_of(snapshot, state.reader, looked_at, aside)
@@ -177,7 +185,7 @@ def take_step(snapshot: Snapshot, options: StepOptions, window: int | None = Non
                 raise
             aside[refusal.job] = refusal
         else:
-            return Step(queue=queue, decision=decision, schedule=result)
+            return Step(queue=queue, decision=decision, schedule=result, state=state)
 
 
 def _schedule(

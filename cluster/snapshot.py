@@ -117,12 +117,7 @@ class Snapshot:
                 raise InputError(f"{job.id!r} is running too", path=f"jobs[{index}].id")
 
     def _check_names(self, names: Mapping[str, int]) -> None:
-        for index, job in enumerate(self.jobs):
-            for which in ("required_nodes", "excluded_nodes"):
-                for name in getattr(job.request, which):
-                    known(name, names, "node", f"jobs[{index}].{which}")
-            for name in job.request.licenses:
-                known(name, self.licenses, "licence", f"jobs[{index}].licenses.{name}")
+        check_job_names(self.jobs, names, self.licenses, "jobs")
         for index, partition in enumerate(self.partitions):
             for name in partition.nodes:
                 known(name, names, "node", f"partitions[{index}].nodes")
@@ -139,6 +134,18 @@ class Snapshot:
                 _fits(held[name], self.nodes[names[name]].total, path)
         for name, use in held.items():
             check_free(self.nodes[names[name]], use, f"nodes[{names[name]}].")
+
+
+def check_job_names(
+    jobs: Iterable[Job], nodes: Collection[str], licenses: Collection[str], path: str
+) -> None:
+    """Raise InputError where a job names a node or a licence that there is not."""
+    for index, job in enumerate(jobs):
+        for which in ("required_nodes", "excluded_nodes"):
+            for name in getattr(job.request, which):
+                known(name, nodes, "node", f"{path}[{index}].{which}")
+        for name in job.request.licenses:
+            known(name, licenses, "licence", f"{path}[{index}].licenses.{name}")
 
 
 def held_resources(running: Iterable[RunningJob]) -> dict[str, Resources]:

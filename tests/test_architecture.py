@@ -33,6 +33,7 @@ def test_public_names_are_what_all_says() -> None:
     assert set(aucsched.__all__) == {
         "ActiveJob",
         "ArrivingJob",
+        "Auction",
         "AucschedError",
         "Award",
         "AwardError",

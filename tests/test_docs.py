@@ -63,7 +63,7 @@ def test_a_stranger_s_script_is_short_and_runs(script: Path, place: Path) -> Non
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("page", ["python.md", "solver-users.md"])
+@pytest.mark.parametrize("page", ["python.md", "continual.md", "solver-users.md"])
 def test_a_page_s_python_runs(page: str, place: Path) -> None:
     blocks = (DOCS / page).read_text().split("```python\n")[1:]
     (place / "page.py").write_text("\n".join(block.split("```")[0] for block in blocks))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -64,6 +64,23 @@ class Columns(NodeColumns):
             gres_max=_gres_max(total),
             pools=pools,
         )
+
+    def renewed(self, nodes: Sequence[Node], places: Sequence[int], pools: Pools) -> Columns:
+        """Return the columns with some nodes as they are now; their totals are the same.
+
+        Args:
+            nodes: all of them.
+            places: of those that may have changed.
+            pools: what is left of what stands on no node.
+        """
+        free, some = self.free.copy(), np.array(places, np.int64)
+        now = capacity_of([nodes[place].free for place in places], free.gres, UNLIMITED_MIB)
+        for resource in free.resources():
+            free.amounts(resource)[some] = now.amounts(resource)
+        takes, empty = self.takes_jobs.copy(), self.is_empty.copy()
+        takes[some] = [nodes[place].state.takes_jobs for place in places]
+        empty[some] = nothing_held(self.total.at(some), now)
+        return replace(self, free=free, takes_jobs=takes, is_empty=empty, pools=pools)
 
 
 def _gres_max(total: Capacity) -> dict[str, int]:

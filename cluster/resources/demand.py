@@ -102,6 +102,10 @@ class Demand:
         return self.memory_per_node + self.memory_per_core * cores
 
 
+#: A reader forgets the jobs that it has read when they are so many times those that wait, at least so many.
+_MOST_READ, _FEW_JOBS = 4, 1000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ineligible:
     """A job that no node of the cluster could take as things are set up, and why."""
@@ -131,12 +135,30 @@ class DemandReader:
         later._look(columns, time, honours=honour_reservations)  # noqa: SLF001 - its own class
         return later
 
+    def after(self, snapshot: Snapshot, columns: Columns) -> DemandReader:
+        """Return a reader of a later snapshot of the same nodes, partitions, network, limits and licences.
+
+        What was read of jobs is kept where it holds: no node takes jobs that did not, and reservations
+        stand between the same times and now.
+        """
+        later = copy(self)
+        later._all_reservations = snapshot.reservations  # noqa: SLF001 - its own class
+        is_same = np.array_equal(self._columns.takes_jobs, columns.takes_jobs)
+        is_same &= self._all_reservations == snapshot.reservations
+        is_same &= not snapshot.reservations or self._time == snapshot.time
+        if is_same and len(self._read) <= _MOST_READ * max(len(snapshot.jobs), _FEW_JOBS):
+            later._columns, later._time = columns, snapshot.time  # noqa: SLF001 - the same
+        else:
+            later._look(columns, snapshot.time, honours=True)  # noqa: SLF001 - the same
+        return later
+
     def _look(self, columns: Columns, time: float | None, *, honours: bool) -> None:
         """Read from now on what is asked of these columns at a time."""
         self._columns, self._time = columns, time
         self._reservations = self._all_reservations if honours else ()
         self._known: dict[object, tuple[Variant, ...] | str] = {}
         self._kinds_met: dict[object, int] = {}
+        self._read: dict[str, tuple[Job, Demand | Ineligible]] = {}
 
     def _members(self, nodes: Iterable[Node]) -> dict[str, BoolArray]:
         members: dict[str, BoolArray] = {}
@@ -150,7 +172,16 @@ class DemandReader:
         return members
 
     def read(self, job: Job, index: int) -> Demand | Ineligible:
-        """Return the job's demand, or why no node could ever take it."""
+        """Return the job's demand, or why no node could ever take it; the same object is read once."""
+        known, found = self._read.get(job.id, (None, None))
+        if known is not job or found is None:
+            found = self._made(job, index)
+            self._read[job.id] = job, found
+        if isinstance(found, Ineligible) or found.index == index:
+            return found
+        return replace(found, index=index)
+
+    def _made(self, job: Job, index: int) -> Demand | Ineligible:
         found = self._shared(job)
         if isinstance(found, str):
             return Ineligible(reason=Reason.INELIGIBLE, detail=found)

@@ -114,13 +114,12 @@ def _taking(files: Any, options: dict[str, Any]) -> Callable[[], LivePass]:
     from ...slurm.live.passes import take_look, take_pass
 
     checked, known = step_options(options), Known()
-    window = checked.window
+    last: LivePass | None = None
 
     def taken() -> LivePass:
-        nonlocal window
-        found = take_pass(take_look(files, known=known, at_once=AT_ONCE), checked, window=window)
-        window = found.schedule.next_window
-        return found
+        nonlocal last
+        last = take_pass(take_look(files, known=known, at_once=AT_ONCE), checked, last=last)
+        return last
 
     return taken
 

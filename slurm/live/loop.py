@@ -161,7 +161,7 @@ class Loop:
         self._seen: set[str] = set()
         self._spent: deque[tuple[float, int]] = deque()
         self._passes = 0
-        self._window = options.window
+        self._last: LivePass | None = None
         self._held = 0
         self._known = Known()
         self._preemption: SlurmPreemption | None = None
@@ -218,8 +218,8 @@ class Loop:
         deciding = self._clock()
         made = self._promises.made(snapshot, queue)
         seen = replace(look, snapshot=with_promises(snapshot, made))
-        taken = take_pass(seen, self._options, self._clock, window=self._window)
-        self._window = taken.schedule.next_window
+        taken = take_pass(seen, self._options, self._clock, last=self._last)
+        self._last = taken
         report.decide_s, report.gap = self._clock() - deciding, taken.schedule.objective.gap
         started = {award.job for award in taken.started}
         actions = [

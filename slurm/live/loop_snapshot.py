@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from math import ceil, floor, inf
 
-from ...auction.state import StepState, state_of
+from ...auction.state import SnapshotState, StepState, state_of
 from ...cluster.jobs import Job, RunningJob
 from ...cluster.nodes import Node, NodeState, Resources
 from ...cluster.promises import NONE
@@ -125,7 +125,8 @@ class _Cluster:
     arrivals: dict[str, float] = field(default_factory=dict)
     numbers: dict[str, int] = field(default_factory=dict)
     unused: Iterator[int] = field(default_factory=count)
-    seen: StepState | None = None
+    seen: SnapshotState | None = None
+    before: SnapshotState | None = None
 
     @property
     def running(self) -> Collection[int]:
@@ -135,12 +136,12 @@ class _Cluster:
     def state(self, now: float) -> StepState:  # noqa: ARG002 - a live cluster has one time
         """Return the last look, pinned jobs as running ones."""
         if self.seen is None:
-            self.seen = state_of(self.snapshot)
+            self.seen = state_of(self.snapshot, self.before)
         return self.seen
 
     def look(self, snapshot: Snapshot) -> None:
         """Take a new look; jobs that are gone are forgotten."""
-        self.snapshot, self.seen = snapshot, None
+        self.snapshot, self.seen, self.before = snapshot, None, self.seen or self.before
         known = {job.id for job in snapshot.jobs} | {job.id for job in snapshot.running}
         self.numbers = {name: number for name, number in self.numbers.items() if name in known}
         self.arrivals = {name: time for name, time in self.arrivals.items() if name in known}

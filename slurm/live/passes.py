@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...auction.options import StepOptions
-from ...auction.step import run_step
+from ...auction.state import SnapshotState
+from ...auction.step import run_step, take_step
 from ...cluster.errors import InputError
 from ...cluster.holds import may_start
 from ...cluster.jobs import Job, Request
@@ -65,11 +66,13 @@ class LivePass:
         look: the cluster.
         schedule: who would start where, and why the others wait.
         decide_s: seconds that the auction took.
+        state: the cluster as the auction saw it.
     """
 
     look: Look
     schedule: Schedule
     decide_s: float
+    state: SnapshotState
 
     @property
     def started(self) -> tuple[Award, ...]:
@@ -132,19 +135,21 @@ def take_pass(
     options: StepOptions,
     clock: Callable[[], float] = time.perf_counter,
     *,
-    window: int | None = None,
+    last: LivePass | None = None,
 ) -> LivePass:
     """Run the auction that ``aucsched schedule`` runs on what a look found.
 
-    ``window``: jobs that are looked at, as the pass before said; None: as many as the options say.
+    ``last``: the pass before: as many jobs are looked at as it says, and what has not changed is not read
+    anew.
 
     Raises:
         OptionError: an option's value cannot be used.
         InputError: the snapshot's promises or weights cannot be used.
     """
     began = clock()
-    schedule = run_step(look.snapshot, options, window)
-    return LivePass(look=look, schedule=schedule, decide_s=clock() - began)
+    window, before = (None, None) if last is None else (last.schedule.next_window, last.state)
+    step = take_step(look.snapshot, options, window, before)
+    return LivePass(look=look, schedule=step.schedule, decide_s=clock() - began, state=step.state)
 
 
 #: Slurm's estimates move a little with every cycle: smaller changes are not written again.

@@ -1,0 +1,299 @@
+"""An auction that goes on: a cluster whose changes it is told, and the award on it as it is now.
+
+What a pass reads of nodes, jobs and running jobs is kept for the next one, which reads what has changed.
+Nothing that is kept decides anything: a pass without it makes the same award.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
+from math import isfinite
+from pathlib import Path
+from typing import Any, TypedDict, TypeVar, Unpack
+
+from ..cluster.checks import known
+from ..cluster.errors import InputError, OptionError
+from ..cluster.jobs import Job, RunningJob
+from ..cluster.keywords import checked, shown
+from ..cluster.nodes import License, Node, NodeState, Reservation, Resources
+from ..cluster.option_table import StepKeywords
+from ..cluster.schedule import Award, Schedule
+from ..cluster.snapshot import Snapshot, check_job_names
+from ..cluster.text import did_you_mean
+from ..formats.native.read import snapshot_of
+from .options import options_with_preset
+from .state import SnapshotState
+from .step import take_step
+
+_Entry = TypeVar("_Entry", Job, RunningJob)
+
+
+class ClusterChanges(TypedDict, total=False):
+    """What ``Auction.update`` is told."""
+
+    time: float | None
+    arrived: Iterable[Job]
+    cancelled: Iterable[str]
+    started: Iterable[Award | RunningJob]
+    ended: Iterable[str]
+    failed: Iterable[str]
+    drained: Iterable[str]
+    returned: Iterable[str]
+    priorities: Mapping[str, Any]
+    reservations: Collection[Reservation] | None
+
+
+class Auction:
+    """A cluster and its queue that change, and the award on them as they are now.
+
+    ``update`` says what has changed, ``award`` runs one auction. It starts no job by itself: which of its
+    awards have started is an update too. Times are seconds since the epoch.
+
+    Args:
+        cluster: the cluster and its queue, or a snapshot file.
+        options: as ``schedule`` takes them.
+
+    Attributes:
+        cluster: the snapshot as it is now.
+
+    Raises:
+        OptionError: there is no such option, or its value cannot be used.
+        InputError: the file cannot be read.
+
+    Examples:
+        >>> import aucsched
+        >>> nodes = [aucsched.Node(name="n1", cores=8), aucsched.Node(name="n2", cores=8)]
+        >>> auction = aucsched.Auction(aucsched.Snapshot(nodes=nodes, time=0))
+        >>> jobs = [
+        ...     aucsched.Job(id=name, priority=1, request=aucsched.Request(cores=cores), time_limit_s=60)
+        ...     for name, cores in (("a", 8), ("b", 8), ("c", 4))
+        ... ]
+        >>> auction.update(arrived=jobs)
+        >>> found = auction.award()
+        >>> [award.job for award in found.started]
+        ['a', 'b']
+        >>> auction.update(time=10, started=found.started)
+        >>> auction.award().started
+        ()
+        >>> auction.update(time=30, ended=["a"])
+        >>> [award.job for award in auction.award().started]
+        ['c']
+    """
+
+    def __init__(self, cluster: Snapshot | str | Path, **options: Any) -> None:
+        self._options = options_with_preset(checked(options, StepKeywords, "Auction"))
+        self.cluster = snapshot_of(cluster)
+        self._places = {node.name: place for place, node in enumerate(self.cluster.nodes)}
+        self._waiting = {job.id: job for job in self.cluster.jobs}
+        self._running = {job.id: job for job in self.cluster.running}
+        #: The jobs that started here: a failed one waits again, its licences come back.
+        self._started: dict[str, Job] = {}
+        self._window: int | None = None
+        self._state: SnapshotState | None = None
+        self._found: Schedule | None = None
+
+    def update(self, **changes: Unpack[ClusterChanges]) -> None:
+        """Say what has changed; nothing is changed where any of it cannot be.
+
+        It counts in the order ended, failed, cancelled, arrived, priorities, started, nodes, reservations.
+
+        Args:
+            changes: ``time``, now, which never goes back; ``arrived``, jobs that wait from now on;
+                ``cancelled``, ids of those that wait no more; ``started``, awards of waiting jobs, or what
+                they hold (an award ends at its time limit); ``ended``, ids of jobs that hold nothing any
+                more; ``failed``, ids of jobs that started here, hold nothing and wait again as they were;
+                ``drained``, names of nodes on which nothing starts from now on; ``returned``, those that
+                take jobs again; ``priorities``, new ones by id; ``reservations``, all that there are now.
+
+        Raises:
+            InputError: there is no such job or node, a job does not fit, or the time goes back.
+        """
+        for name in changes:
+            if name not in ClusterChanges.__annotations__:
+                meant = did_you_mean(name, ClusterChanges.__annotations__)
+                raise OptionError(f"{name}: update has no such change{meant}")
+        draft = _Draft(self.cluster, self._places)
+        draft.waiting, draft.running = dict(self._waiting), dict(self._running)
+        draft.started = dict(self._started)
+        draft.move_to(changes.get("time"))
+        draft.end(changes.get("ended", ()), changes.get("failed", ()))
+        draft.queue(changes.get("arrived", ()), changes.get("cancelled", ()), changes.get("priorities", {}))
+        draft.start(changes.get("started", ()))
+        draft.set_state(changes.get("drained", ()), "drained", lambda _: NodeState.DRAINED)
+        draft.set_state(changes.get("returned", ()), "returned", _state_in_use)
+        changed = draft.snapshot(changes.get("reservations"))
+        self._waiting, self._running, self._started = draft.waiting, draft.running, draft.started
+        self.cluster, self._found = changed, None
+
+    def award(self) -> Schedule:
+        """Run one auction on the cluster as it is now.
+
+        Returns:
+            Which jobs start where, and which wait and why. Between two updates it is the same answer.
+
+        Raises:
+            InputError: the weights are too large to be summed exactly.
+            SolverError: HiGHS failed.
+        """
+        if self._found is None:
+            step = take_step(self.cluster, self._options, self._window, self._state)
+            self._state, self._window = step.state, step.schedule.next_window
+            self._found = step.schedule
+        return self._found
+
+    def forget(self) -> None:
+        """Drop what is kept for the next award: it reads the whole cluster anew."""
+        self._state = self._found = None
+
+
+class _Draft:
+    """A cluster with the changes made so far, of which an error leaves nothing."""
+
+    waiting: dict[str, Job]
+    running: dict[str, RunningJob]
+    started: dict[str, Job]
+
+    def __init__(self, before: Snapshot, places: Mapping[str, int]) -> None:
+        self._before = before
+        self._places = places
+        self._time = before.time
+        self._nodes = list(before.nodes)
+        self._licenses = dict(before.licenses)
+
+    def move_to(self, time: float | None) -> None:
+        """Let it be a time."""
+        if time is None:
+            return
+        if isinstance(time, bool) or not isinstance(time, (int, float)) or not isfinite(time):
+            raise InputError(f"{shown(time)} is no time in seconds", path="update.time")
+        self._time = float(time)
+        if self._before.time is not None and self._time < self._before.time:
+            raise InputError(f"{self._time:.12g} is before {self._before.time:.12g}", path="update.time")
+
+    def end(self, ended: Iterable[str], failed: Iterable[str]) -> None:
+        """Let running jobs hold nothing any more; those that failed wait again."""
+        for what, ids in (("ended", ended), ("failed", failed)):
+            for place, name in enumerate(ids):
+                path = f"update.{what}[{place}]"
+                job = self.started.pop(name, None)
+                if what == "failed" and job is None:
+                    raise InputError(f"{name!r} did not start here: end it and let it arrive", path=path)
+                held = _taken(self.running, name, "runs", path)
+                for node, use in held.nodes.items():
+                    self._hold(node, use, -1, path)
+                if job is None:
+                    continue
+                self._license(job, -1, path)
+                if what == "failed":
+                    self.waiting[name] = job
+
+    def queue(self, arrived: Iterable[Job], cancelled: Iterable[str], priorities: Mapping[str, Any]) -> None:
+        """Let jobs wait, wait no more, or with another priority."""
+        for place, name in enumerate(cancelled):
+            _taken(self.waiting, name, "waits", f"update.cancelled[{place}]")
+        new = tuple(arrived)
+        for place, job in enumerate(new):
+            _check_type(job, (Job,), f"update.arrived[{place}]")
+            if job.id in self.waiting or job.id in self.running:
+                raise InputError(f"{job.id!r} is known already", path=f"update.arrived[{place}].id")
+            self.waiting[job.id] = job
+        check_job_names(new, self._places, self._licenses, "update.arrived")
+        for name, priority in priorities.items():
+            path = f"update.priorities.{name}"
+            if name not in self.waiting:
+                raise InputError(f"no job {name!r} waits", path=path)
+            try:
+                self.waiting[name] = replace(self.waiting[name], priority=priority)
+            except InputError as error:
+                raise InputError(error.message, path=path) from None
+
+    def start(self, started: Iterable[Award | RunningJob]) -> None:
+        """Let waiting jobs hold what they were awarded."""
+        for place, one in enumerate(started):
+            path = f"update.started[{place}]"
+            _check_type(one, (Award, RunningJob), path)
+            name = one.job if isinstance(one, Award) else one.id
+            job = _taken(self.waiting, name, "waits", path)
+            held = self._running_job(job, one) if isinstance(one, Award) else one
+            for node, use in held.nodes.items():
+                self._hold(node, use, 1, f"{path}.nodes.{node}")
+            self._license(job, 1, path)
+            self.running[name], self.started[name] = held, job
+
+    def _running_job(self, job: Job, award: Award) -> RunningJob:
+        limit = job.limit_on_s(len(award.nodes))
+        return RunningJob(
+            id=job.id,
+            nodes=award.nodes,
+            end_time=None if limit is None or self._time is None else self._time + limit,
+            **{member: getattr(job, member) for member in ("user", "group", "account", "qos", "partition")},
+        )
+
+    def set_state(self, names: Iterable[str], what: str, state_of_node: Callable[[Node], NodeState]) -> None:
+        """Let nodes be in another state."""
+        for number, name in enumerate(names):
+            place = self._place(name, f"update.{what}[{number}]")
+            self._nodes[place] = replace(self._nodes[place], state=state_of_node(self._nodes[place]))
+
+    def snapshot(self, reservations: Collection[Reservation] | None) -> Snapshot:
+        """Return the cluster with all changes."""
+        return replace(
+            self._before,
+            time=self._time,
+            nodes=tuple(self._nodes),
+            jobs=tuple(self.waiting.values()),
+            running=tuple(self.running.values()),
+            licenses=self._licenses,
+            reservations=self._before.reservations if reservations is None else tuple(reservations),
+        )
+
+    def _hold(self, name: str, use: Resources, sign: int, path: str) -> None:
+        """Take (1) or give back (−1) what a job holds on a node."""
+        place = self._place(name, path)
+        node = self._nodes[place]
+        free = _with(node.free, use, -sign, path)
+        made = replace(node, free=free)
+        self._nodes[place] = replace(made, state=_state_in_use(made)) if node.state.is_working else made
+
+    def _license(self, job: Job, sign: int, path: str) -> None:
+        """Take (1) or give back (−1) a job's licences."""
+        for name, count in job.request.licenses.items():
+            entry = self._licenses[name]
+            if sign * count > entry.free:
+                raise InputError(f"it takes {count} {name} licences, {entry.free} are free", path=path)
+            self._licenses[name] = License(total=entry.total, free=entry.free - sign * count)
+
+    def _place(self, name: str, path: str) -> int:
+        known(name, self._places, "node", path)
+        return self._places[name]
+
+
+def _check_type(value: object, kinds: tuple[type, ...], path: str) -> None:
+    if not isinstance(value, kinds):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise InputError(f"{shown(value)} is not of type {names}", path=path)
+
+
+def _taken(known_jobs: dict[str, _Entry], name: str, does: str, path: str) -> _Entry:
+    """Take a job out of those that wait or run."""
+    if name not in known_jobs:
+        raise InputError(f"no job {name!r} {does}", path=path)
+    return known_jobs.pop(name)
+
+
+def _with(free: Resources, use: Resources, sign: int, path: str) -> Resources:
+    """Return free resources with (1) or without (−1) what a job holds."""
+    memory = None if free.memory_mib is None else free.memory_mib + sign * (use.memory_mib or 0)
+    gres = dict(free.gres)
+    for kind, count in use.gres.items():
+        gres[kind] = gres.get(kind, 0) + sign * count
+    amounts = {"cores": free.cores + sign * use.cores, "memory_mib": memory, **gres}
+    for what, left in amounts.items():
+        if left is not None and left < 0:
+            raise InputError(f"it holds {-left} more than is free", path=f"{path}.{what}")
+    return Resources(cores=free.cores + sign * use.cores, memory_mib=memory, gres=gres)
+
+
+def _state_in_use(node: Node) -> NodeState:
+    return NodeState.IDLE if node.free == node.total else NodeState.MIXED

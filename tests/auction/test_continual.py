@@ -1,0 +1,290 @@
+"""An auction that is told what changes: kept state is as made anew, and an error changes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import fields, replace
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from support.build import snapshot
+
+import aucsched
+from aucsched import Auction, InputError, Job, Request, Reservation, Snapshot
+from aucsched.auction.options import StepOptions
+from aucsched.auction.state import SnapshotState, state_of
+from aucsched.auction.step import take_step
+from aucsched.cluster.resources.demand import Demand, DemandReader
+
+#: Random sequences of changes that are played; 10 000 take about half an hour.
+SEQUENCES = int(os.environ.get("AUCSCHED_SEQUENCES", "60"))
+CHOICES: list[dict[str, Any]] = [
+    {"work_limit": 1},
+    {"work_limit": 1, "promise": "none", "reserve": 0, "model": "aucsched2"},
+    {"strategy": "greedy", "promise": "none", "reserve": 1},
+    {"work_limit": 1, "window": 3},
+]
+TIME = 1_000.0
+
+
+def cluster(draw: Random) -> Snapshot:
+    nodes = [
+        {
+            "name": f"n{place}",
+            "cores": draw.choice([2, 4]),
+            **({"gres": {"gpu": 2}} if draw.random() < 0.4 else {}),
+            **({"memory_mib": 4000} if draw.random() < 0.4 else {}),
+            "partitions": ["batch"] if draw.random() < 0.8 else ["debug"],
+        }
+        for place in range(draw.randint(2, 6))
+    ]
+    limits = [{"name": "few", "jobs": {"user": "ann"}, "max": {"cores": 5, "jobs": 2}}]
+    found = snapshot(
+        nodes,
+        [],
+        licenses={"matlab": {"total": 2}},
+        limits=limits if draw.random() < 0.4 else [],
+        partitions=[{"name": "batch"}, {"name": "debug"}],
+    )
+    return replace(found, time=TIME)
+
+
+def job(draw: Random, name: str) -> Job:
+    gpus: dict[str, Any] = {"gres_per_node": {"gpu": 1}} if draw.random() < 0.2 else {}
+    request: dict[str, Any] = (
+        {"cores": draw.randint(1, 6)}
+        if draw.random() < 0.6
+        else {"nodes": draw.randint(1, 2), "cores_per_node": draw.randint(1, 2)}
+    )
+    if draw.random() < 0.2:
+        request["licenses"] = {"matlab": 1}
+    if draw.random() < 0.3:
+        request["memory_mib_per_core"] = 900
+    return Job(
+        id=name,
+        priority=draw.randint(1, 9),
+        user=draw.choice(["ann", "bob"]),
+        partition=draw.choice(["", "batch", "batch,debug"]),
+        time_limit_s=draw.choice([60, 600]),
+        request=Request(**request, **gpus),
+    )
+
+
+def change(draw: Random, auction: Auction, number: int) -> dict[str, Any]:
+    """Return a random change of some kinds that the cluster allows."""
+    now, waiting = auction.cluster, [one.id for one in auction.cluster.jobs]
+    running = [one.id for one in now.running]
+    names = [node.name for node in now.nodes]
+    chosen: dict[str, Any] = {}
+    if draw.random() < 0.7:
+        chosen["time"] = now.time + draw.choice([0, 1, 50])  # type: ignore[operator]
+    if draw.random() < 0.6:
+        chosen["arrived"] = [job(draw, f"J{number}-{place}") for place in range(draw.randint(1, 4))]
+    if waiting and draw.random() < 0.2:
+        chosen["cancelled"] = [waiting.pop(draw.randrange(len(waiting)))]
+    if waiting and draw.random() < 0.3:
+        chosen["priorities"] = {draw.choice(waiting): draw.randint(1, 9)}
+    gone = draw.sample(running, min(len(running), draw.randint(0, 2)))
+    if gone:
+        chosen["failed" if draw.random() < 0.3 else "ended"] = gone
+    if draw.random() < 0.2:
+        chosen["drained"] = [draw.choice(names)]
+    if draw.random() < 0.3:
+        chosen["returned"] = [draw.choice(names)]
+    if draw.random() < 0.15:
+        kept = Reservation(name="r", nodes=(draw.choice(names),), start=TIME, end=TIME + 5000, users=["bob"])
+        chosen["reservations"] = [kept] if draw.random() < 0.6 else []
+    return chosen
+
+
+def content(demand: Demand) -> dict[str, Any]:
+    """Return all that a demand says but the numbers of its kind."""
+    found = {one.name: getattr(demand, one.name) for one in fields(demand)}
+    found |= {"kind": None, "form": None, "required": demand.required.tolist()}
+    found["variants"] = [
+        (one.eligible.tolist(), one.gres, one.gres_total, one.max_nodes) for one in demand.variants
+    ]
+    return found
+
+
+def assert_same(kept: SnapshotState, anew: SnapshotState, jobs: tuple[Job, ...]) -> None:
+    assert kept.columns.names == anew.columns.names
+    for one, other in ((kept.columns.free, anew.columns.free), (kept.columns.total, anew.columns.total)):
+        assert list(one.resources()) == list(other.resources())
+        assert all((one.amounts(what) == other.amounts(what)).all() for what in other.resources())
+    assert (kept.columns.takes_jobs == anew.columns.takes_jobs).all()
+    assert (kept.columns.is_empty == anew.columns.is_empty).all()
+    assert [hold.end for hold in kept.holds] == [hold.end for hold in anew.holds]
+    for mine, made in zip(kept.holds, anew.holds, strict=True):
+        assert mine.allocation.nodes.tolist() == made.allocation.nodes.tolist()
+        assert mine.allocation.held.cores.tolist() == made.allocation.held.cores.tolist()
+    assert (kept.now, kept.is_timed, kept.changes) == (anew.now, anew.is_timed, anew.changes)
+    assert kept.comes_back is not None
+    assert anew.comes_back is not None
+    assert (kept.comes_back == anew.comes_back).all()
+    numbers: dict[str, set[tuple[int, int]]] = {"kind": set(), "form": set()}
+    for job_read in jobs:
+        asked, again = kept.reader.read(job_read, 0), anew.reader.read(job_read, 0)
+        if isinstance(asked, Demand) and isinstance(again, Demand):
+            assert content(asked) == content(again)
+            for what, pairs in numbers.items():
+                pairs.add((getattr(asked, what), getattr(again, what)))
+        else:
+            assert asked == again
+    for pairs in numbers.values():
+        assert len(pairs) == len({first for first, _ in pairs}) == len({second for _, second in pairs})
+
+
+def free_by_hand(now: Snapshot, total: Snapshot) -> dict[str, tuple[int, int, int]]:
+    held: Counter[tuple[str, str]] = Counter()
+    for running in now.running:
+        for name, use in running.nodes.items():
+            held[name, "cores"] += use.cores
+            held[name, "memory"] += use.memory_mib or 0
+            held[name, "gpu"] += use.gres.get("gpu", 0)
+    return {
+        node.name: (
+            node.total.cores - held[node.name, "cores"],
+            0 if node.total.memory_mib is None else node.total.memory_mib - held[node.name, "memory"],
+            node.total.gres.get("gpu", 0) - held[node.name, "gpu"],
+        )
+        for node in total.nodes
+    }
+
+
+@pytest.mark.parametrize("part", range(6))
+def test_kept_state_is_as_made_anew_and_awards_the_same(part: int) -> None:
+    for seed in range(part, SEQUENCES, 6):
+        draw = Random(seed)
+        begun = cluster(draw)
+        options = CHOICES[seed % len(CHOICES)]
+        auction = Auction(begun, **options)
+        other = Auction(begun, **options)
+        for number in range(5):
+            told = change(draw, auction, number)
+            auction.update(**told)
+            other.update(**told)
+            other.forget()
+            assert auction.cluster == other.cluster
+            by_hand = free_by_hand(auction.cluster, begun)
+            for node in auction.cluster.nodes:
+                free = node.free
+                assert by_hand[node.name] == (free.cores, free.memory_mib or 0, free.gres.get("gpu", 0))
+            found, anew = auction.award(), other.award()
+            assert found.started == anew.started
+            assert found.pending == anew.pending
+            assert found.objective == anew.objective
+            assert found.next_window == anew.next_window
+            assert auction._state is not None  # noqa: SLF001 - what is kept
+            assert_same(auction._state, state_of(auction.cluster), auction.cluster.jobs)  # noqa: SLF001
+            taken = [one for one in found.started if draw.random() < 0.8]
+            auction.update(started=taken)
+            other.update(started=taken)
+
+
+def test_nothing_is_decided_anew_where_nothing_has_changed() -> None:
+    auction = Auction(cluster(Random(1)), work_limit=1)
+    auction.update(arrived=[job(Random(2), "a")])
+    found = auction.award()
+    assert auction.award() is found
+    auction.update(time=TIME + 1)
+    assert auction.award() is not found
+
+
+def test_what_has_not_changed_is_not_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [aucsched.Node(name=f"n{place}", cores=4) for place in range(6)]
+    jobs = [Job(id=f"{place}", priority=1, request=Request(cores=3), time_limit_s=9) for place in range(9)]
+    auction = Auction(Snapshot(nodes=nodes, jobs=jobs, time=0), work_limit=1, promise="none", reserve=0)
+    found = auction.award()
+    last = found.pending[-1].job
+    read: list[str] = []
+    made = DemandReader._made  # noqa: SLF001 - where a job is read
+
+    def noted(self: Any, one: Job, index: int) -> Any:
+        read.append(one.id)
+        return made(self, one, index)
+
+    monkeypatch.setattr("aucsched.cluster.resources.demand.DemandReader._made", noted)
+    monkeypatch.setattr("aucsched.auction.state.topology_of", None)
+    auction.update(time=5, started=found.started, priorities={last: 2})
+    auction.award()
+    assert read == [last]
+    auction.update(drained=["n1"])
+    auction.award()
+    # Which nodes take jobs is part of what a job may use.
+    assert len(read) > len(auction.cluster.jobs)
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"time": 999.0}, "update.time: 999 is before 1000"),
+        ({"time": "now"}, "update.time: 'now' is no time in seconds"),
+        ({"ended": ["J"]}, "update.ended[0]: no job 'J' runs"),
+        ({"failed": ["J"]}, "update.failed[0]: 'J' did not start here: end it and let it arrive"),
+        ({"cancelled": ["w", "J"]}, "update.cancelled[1]: no job 'J' waits"),
+        ({"priorities": {"J": 3}}, "update.priorities.J: no job 'J' waits"),
+        ({"priorities": {"w": "high"}}, "update.priorities.w: 'high' is not a number"),
+        ({"drained": ["n0", "n9"]}, "update.drained[1]: 'n9' is not a node of this snapshot"),
+        (
+            {"arrived": [Job(id="w", priority=1, request=Request(cores=1))]},
+            "update.arrived[0].id: 'w' is known already",
+        ),
+        ({"arrived": ["w"]}, "update.arrived[0]: 'w' is not of type Job"),
+        (
+            {"arrived": [Job(id="x", priority=1, request=Request(cores=1, licenses={"nag": 1}))]},
+            "update.arrived[0].licenses.nag: 'nag' is not a licence of this snapshot",
+        ),
+        (
+            {"started": [aucsched.RunningJob(id="w", nodes={"n0": aucsched.Resources(cores=3)})]},
+            "update.started[0].nodes.n0.cores: it holds 1 more than is free",
+        ),
+        (
+            {"reservations": [Reservation(name="r", nodes=["n7"], start=0, end=1)]},
+            "reservations[0].nodes: 'n7' is not a node of this snapshot",
+        ),
+    ],
+)
+def test_an_error_names_the_change_and_changes_nothing(told: dict[str, Any], message: str) -> None:
+    nodes = [aucsched.Node(name="n0", cores=2)]
+    waits = Job(id="w", priority=1, request=Request(cores=2))
+    auction = Auction(Snapshot(nodes=nodes, jobs=[waits], time=TIME), work_limit=1)
+    before = auction.cluster
+    with pytest.raises(InputError) as error:
+        auction.update(**{"arrived": [replace(waits, id="new")], **told})
+    assert str(error.value) == message
+    assert auction.cluster is before
+    assert [award.job for award in auction.award().started] == ["w"]
+
+
+def test_a_change_that_there_is_not_is_refused() -> None:
+    auction = Auction(cluster(Random(1)))
+    with pytest.raises(aucsched.OptionError, match="endd: update has no such change"):
+        auction.update(endd=["1"])  # type: ignore[call-arg, unused-ignore]
+    with pytest.raises(aucsched.OptionError, match="windw: Auction has no such option"):
+        Auction(cluster(Random(1)), windw=3)
+
+
+def test_licences_of_jobs_that_started_here_come_back() -> None:
+    held = Job(id="a", priority=2, request=Request(cores=1, licenses={"matlab": 1}), time_limit_s=60)
+    nodes = [aucsched.Node(name="n", cores=4)]
+    licenses = {"matlab": aucsched.License(total=1)}
+    auction = Auction(Snapshot(nodes=nodes, jobs=[held], licenses=licenses, time=0), work_limit=1)
+    auction.update(started=auction.award().started, arrived=[replace(held, id="b")])
+    assert auction.cluster.running[0].end_time == 60
+    assert not auction.award().started
+    auction.update(time=9, failed=["a"])
+    assert {award.job for award in auction.award().started} < {"a", "b"}
+    assert np.array_equal([one.id for one in auction.cluster.jobs], ["b", "a"])
+
+
+def test_the_state_is_that_of_a_step() -> None:
+    now = cluster(Random(4))
+    step = take_step(now, StepOptions())
+    later = replace(now, time=TIME + 5)
+    assert state_of(later, step.state).columns.index is step.state.columns.index
+    fewer = replace(now, nodes=now.nodes[1:])
+    assert_same(state_of(fewer, step.state), state_of(fewer), ())
