@@ -13,6 +13,7 @@ from .api.imports import (
     workload_from_swf as workload_from_swf,
 )
 from .api.simulations import Simulation as Simulation, simulate as simulate
+from .auction.continual import Auction as Auction
 from .auction.explain.comparison import Comparison as Comparison
 from .auction.explain.explanation import Explanation as Explanation
 from .auction.explain.overview import Overview as Overview
