@@ -83,11 +83,6 @@ class ResourcePool(Protocol):
         """Whether policies that keep the order of the queue wait for a job that lacks some, or reserve."""
         ...
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether it has no cell, so that nobody takes of it."""
-        ...
-
     def held(self, job: RunningJob, use: Use, now: float | None) -> Iterable[tuple[Cell, int]]:
         """Yield what a job takes that runs in a snapshot, beyond what ``capacity`` leaves out already."""
         del job, use, now
@@ -147,7 +142,8 @@ class Pools:
         running: Mapping[Cell, list[str]] | None = None,
     ) -> None:
         self._pools = pools
-        self._asked = tuple(pool for pool in pools if not pool.is_empty)
+        #: Those of which somebody may take something; a pool need not say that it has no cell.
+        self._asked = tuple(pool for pool in pools if not getattr(pool, "is_empty", False))
         self._taken: dict[Cell, int] = dict(taken or {})
         self._running: Mapping[Cell, list[str]] = running or {}
 
