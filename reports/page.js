@@ -44,7 +44,7 @@ const isShare = (name) => /utili[sz]ation$|_shares?$|\(share\)|^loss_of_capacity
 const isMoment = (column) => column.every((v) => v === null || (typeof v === "number" && v > 1e9 && v < 1e10)) && column.some((v) => v !== null);
 const moment = (v) => new Date(v * 1000).toISOString().slice(0, 16).replace("T", " ");
 function words(name) {
-  const plain = name.replace(/_s\b/g, "").replace(/ \((s|share)\)/, "").replace(/_/g, " ");
+  const plain = name.replace(/_s\b/g, "").replace(/ \((s|share)\)/, "").replace(/[_.]/g, " ");
   const found = /^(.+) (mean|std|max)$/.exec(plain);
   if (!found) return plain;
   return { mean: `mean ${found[1]}`, std: `${found[1]}, standard deviation`, max: `${isTime(name) ? "longest" : "largest"} ${found[1]}` }[found[2]];
@@ -69,7 +69,7 @@ function rootTicks(pen, most, x, y) {
   for (const value of [0, ...LENGTHS.filter((n) => n >= 60 && n <= most)]) {
     const text = span(value), place = x(value);
     if (place - last < pen.measureText(text).width + 16) continue;
-    pen.fillText(text, place, y); last = place;
+    below(pen, text, place, Infinity, y); last = place;
   }
 }
 function legendIn(box, entries) {
@@ -127,7 +127,7 @@ function table(section, box) {
   const filter = make("input", bar); filter.placeholder = "filter: words, or column:word"; filter.size = 34;
   const state = make("span", bar, "", "soft");
   const before = make("button", bar, "‹"), after = make("button", bar, "›");
-  const wide = make("div", box, undefined, "wide"), element = make("table", wide);
+  const wide = make("div", box, undefined, names.length > 16 ? "wide many" : "wide"), element = make("table", wide);
   const head = make("tr", make("thead", element)), body = make("tbody", element);
   names.forEach((name, place) => {
     const cell = make("th", head, words(name), isNumber[place] ? "number" : "");
@@ -266,7 +266,7 @@ function gantt(section, box) {
       if (h > 11 && w > 8 * String(jobs[job]).length) { pen.fillStyle = dark(job) ? "#fff" : "#10151b"; pen.fillText(jobs[job], x + 3, y + Math.min(h - 2, 11)); }
     }
     pen.restore(); pen.fillStyle = soft;
-    for (const t of ticks(view.t0, view.t1, true)) { const text = span(t); pen.fillText(text, Math.min(tx(t), width - pen.measureText(text).width), height - 6); }
+    for (const t of ticks(view.t0, view.t1, true)) below(pen, span(t), tx(t), width, height - 6);
     const step = Math.max(1, Math.ceil((view.r1 - view.r0) / ((height - foot) / 16)));
     for (let r = Math.ceil(view.r0); r < view.r1; r++) if (r % step === 0) pen.fillText(names ? names[r] : r, 2, ry(r) + 11);
   }
@@ -302,11 +302,13 @@ function gantt(section, box) {
   canvas.view = () => ({ ...view });
 }
 
+// A text centred at a place, within the picture.
+const below = (pen, text, place, width, y) => { const size = pen.measureText(text).width; pen.fillText(text, Math.max(0, Math.min(place - size / 2, width - size)), y); };
 function axes(pen, width, height, left, bottom, xs, ys, xText, yText, time, timeUp) {
   pen.strokeStyle = line; pen.fillStyle = soft;
   pen.beginPath(); pen.moveTo(left, 4); pen.lineTo(left, height - bottom); pen.lineTo(width - 4, height - bottom); pen.stroke();
   for (const x of ticks(...xs, time)) {
-    const text = xText(x); pen.fillText(text, Math.min(left + (width - left - 8) * (x - xs[0]) / (xs[1] - xs[0] || 1), width - pen.measureText(text).width), height - bottom + 14);
+    below(pen, xText(x), left + (width - left - 8) * (x - xs[0]) / (xs[1] - xs[0] || 1), width, height - bottom + 14);
   }
   for (const y of ticks(...ys, timeUp)) {
     const place = height - bottom - (height - bottom - 12) * (y - ys[0]) / (ys[1] - ys[0] || 1);
@@ -388,7 +390,12 @@ function scatter(section, box) {
     for (const name of options) make("option", select, words(name)).value = name;
     select.value = start; chosen[axis] = select; select.onchange = () => draw();
   }
-  const { canvas, pen, width, height } = canvasIn(box, 340), legend = make("div", box, undefined, "legend"); let dots = [];
+  // Repetitions of one point of the grid: a line joins the least and the greatest, a bar marks the mean.
+  const apart = section.labels.filter((name) => name !== "seed" && name !== section.y), points = new Map();
+  for (let i = 0; i < section.columns[section.x].length; i++) {
+    const key = apart.map((name) => section.columns[name][i]).join("\n"); points.set(key, [...(points.get(key) || []), i]);
+  }
+  const { canvas, pen, width, height } = canvasIn(box, 340), legend = make("div", box); let dots = [];
   function draw() {
     pen.clearRect(0, 0, width, height); legend.replaceChildren(); dots = [];
     const xs = section.columns[chosen.across.value], ys = section.columns[chosen.up.value], by = section.columns[chosen.colour.value] || [];
@@ -396,18 +403,29 @@ function scatter(section, box) {
     const values = xs.map((v) => isNumber ? v : words.indexOf(v)), ok = ys.map((v, i) => i).filter((i) => typeof ys[i] === "number" && values[i] !== null);
     if (!ok.length) return;
     const lowX = Math.min(...ok.map((i) => values[i])), highX = Math.max(...ok.map((i) => values[i])), highY = Math.max(...ok.map((i) => ys[i])), lowY = Math.min(0, ...ok.map((i) => ys[i]));
-    const left = 70, bottom = 24, x = (v) => left + 14 + (v - lowX) / (highX - lowX || 1) * (width - left - 60), y = (v) => height - bottom - (v - lowY) / (highY - lowY || 1) * (height - bottom - 14);
+    // The same scales as the axes', with room at both ends.
+    const room = (highX - lowX || 1) * (isNumber ? 0.04 : 0.2), [x0, x1] = [lowX - room, highX + room];
+    const left = 70, bottom = 24, x = (v) => left + (v - x0) / (x1 - x0) * (width - left - 8), y = (v) => height - bottom - (v - lowY) / (highY - lowY || 1) * (height - bottom - 12);
     const told = (axis) => (v) => cellText(+v.toPrecision(3), chosen[axis].value);
-    axes(pen, width, height, left, bottom, [lowX, highX], [lowY, highY], isNumber ? told("across") : () => "", told("up"), isNumber && isTime(chosen.across.value), isTime(chosen.up.value));
-    if (!isNumber) words.forEach((word, place) => { pen.fillStyle = soft; const text = shown(word).slice(0, 18); pen.fillText(text, Math.min(x(place) - 10, width - pen.measureText(text).width), height - bottom + 14); });
+    axes(pen, width, height, left, bottom, [x0, x1], [lowY, highY], isNumber ? told("across") : () => "", told("up"), isNumber && isTime(chosen.across.value), isTime(chosen.up.value));
+    if (!isNumber) words.forEach((word, place) => { pen.fillStyle = soft; below(pen, shown(word).slice(0, 18), x(place), width, height - bottom + 14); });
     for (const i of ok) {
       const group = groups.indexOf(by[i]); pen.fillStyle = shades(Math.max(0, group)); pen.beginPath(); pen.arc(x(values[i]), y(ys[i]), 4.5, 0, 7); pen.fill(); dots.push([x(values[i]), y(ys[i]), i]);
     }
-    groups.forEach((group, place) => { const entry = make("span", legend); make("i", entry).style.background = shades(place); entry.append(shown(group)); });
+    for (const repeated of points.values()) {
+      const told = repeated.filter((i) => ok.includes(i)), heights = told.map((i) => ys[i]);
+      if (told.length < 2) continue;
+      const at = x(values[told[0]]), mean = heights.reduce((sum, v) => sum + v, 0) / told.length;
+      pen.strokeStyle = shades(Math.max(0, groups.indexOf(by[told[0]]))); pen.lineWidth = 2; pen.beginPath();
+      for (const [v, wide] of [[Math.min(...heights), 5], [mean, 9], [Math.max(...heights), 5]]) { pen.moveTo(at - wide, y(v)); pen.lineTo(at + wide, y(v)); }
+      pen.moveTo(at, y(Math.min(...heights))); pen.lineTo(at, y(Math.max(...heights))); pen.stroke(); pen.lineWidth = 1;
+      for (const dot of dots) if (told.includes(dot[2])) dot[3] = `\nof ${told.length} repetitions: ${["mean", "from", "to"].map((word, n) => `${word} ${cellText([mean, Math.min(...heights), Math.max(...heights)][n], chosen.up.value)}`).join(" ")}`;
+    }
+    legendIn(legend, groups.map((group, place) => [shades(place), shown(group)]));
   }
   canvas.onmousemove = (event) => {
     const [x, y] = at(event, canvas), hit = dots.find(([a, b]) => Math.hypot(a - x, b - y) < 7);
-    point(event, hit ? section.labels.map((name) => `${words(name)}: ${cellText(section.columns[name][hit[2]], name)}`).join("\n") : "");
+    point(event, hit ? section.labels.map((name) => `${words(name)}: ${cellText(section.columns[name][hit[2]], name)}`).join("\n") + (hit[3] || "") : "");
   };
   canvas.onmouseleave = (event) => point(event, "");
   draw();

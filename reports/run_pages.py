@@ -227,6 +227,7 @@ def sweep_page(columns: Mapping[str, Sequence[Any]], axes: Sequence[str], name: 
     scatter = {
         "kind": "scatter",
         "title": "Any column over any other",
+        "note": "a dot is a run; a line joins repetitions, with a bar at their mean",
         "columns": {one: list(values) for one, values in columns.items()},
         "x": varied[0],
         "y": up,
