@@ -30,7 +30,7 @@ def prepare_streams() -> None:
     if sys.stdin is None:
         sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(_STDIN, "r", closefd=False)))
     sys.stdout = _writer(sys.stdout, _Output(_STDOUT, "w", closefd=False))
-    sys.stderr = _writer(sys.stderr, _RateLimitedLog(_STDERR, "w", closefd=False))
+    sys.stderr = _writer(sys.stderr, _ErrorStream(_STDERR, "w", closefd=False))
 
 
 def finish_output() -> None:
@@ -81,7 +81,7 @@ class _Output(io.FileIO):
             raise OutputLostError(error.strerror) from error
 
 
-class _RateLimitedLog(io.FileIO):
+class _ErrorStream(io.FileIO):
     """Standard error: what cannot be written there is dropped, for there is nowhere else to report it."""
 
     def write(self, content: Any) -> int:

@@ -17,16 +17,16 @@ milliseconds; it ends with its parent, when its input ends.
 
 from __future__ import annotations
 
-import json
-import pickle
-import select
-import subprocess
-import sys
+import signal
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from math import isfinite
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import msgspec
 
@@ -290,53 +290,48 @@ class CheckpointReader:
     """
 
     def __init__(self, codec: Any, memory: Callable[[], Any] | None) -> None:
-        self._reads = pickle.dumps((codec, memory))
-        self._process: subprocess.Popen[bytes] | None = None
+        self._reads = codec, memory
+        self._process: BaseProcess | None = None
 
     def fault_in(self, path: Path) -> str:
         """Return why a restart could not continue from a journal's checkpoint, empty when it could."""
+        why = "the process that reads it back has given no answer"
         try:
             if self._process is None:
-                self._process = _started(self._reads)
-            answer = _asked(self._process, path)
+                self._start()
+            self._pipe.send(path)
+            if self._pipe.poll(_LIMIT_S):
+                return str(self._pipe.recv())
+        except EOFError:
+            pass
         except OSError as error:
-            answer = None
             why = error.strerror or str(error)
-        else:
-            why = "the process that reads it back has given no answer"
-        if answer is None:
-            self.close()
-            return why
-        return answer
+        self.close()
+        return why
+
+    def _start(self) -> None:
+        context = get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs, *self._reads), daemon=True)
+        process.start()
+        self._process = process
+        theirs.close()
 
     def close(self) -> None:
         """End the process."""
         if self._process is not None:
             self._process.kill()
-            self._process.communicate()
+            self._process.join()
+            self._pipe.close()
             self._process = None
 
 
-def _started(reads: bytes) -> subprocess.Popen[bytes]:
-    # -P: the folder that the party was started in is no place for modules.
-    process = subprocess.Popen(  # noqa: S603 - this interpreter and this module
-        [sys.executable, "-P", "-m", __name__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    cast("IO[bytes]", process.stdin).write(reads)
-    return process
-
-
-def _asked(process: subprocess.Popen[bytes], path: Path) -> str | None:
-    """Return what the process says of a file, None when it says nothing."""
-    asks, answers = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
-    asks.write(json.dumps(str(path)).encode() + b"\n")
-    asks.flush()
-    readable, _, _ = select.select([answers], [], [], _LIMIT_S)
-    line = answers.readline() if readable else b""
-    return str(json.loads(line)) if line.endswith(b"\n") else None
+def _serve(pipe: Connection, codec: Any, memory: Callable[[], Any] | None) -> None:
+    """Answer each path with what is wrong with it, until the parent goes away."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    with suppress(EOFError, OSError):
+        while True:
+            pipe.send(fault_of(pipe.recv(), codec, memory))
 
 
 def fault_of(path: Path, codec: Any, memory: Callable[[], Any] | None) -> str:
@@ -356,15 +351,3 @@ def fault_of(path: Path, codec: Any, memory: Callable[[], Any] | None) -> str:
     except Exception as error:  # noqa: BLE001 - whatever it is, a restart would meet it too
         return one_line(f"{type(error).__name__}: {error}")
     return ""
-
-
-def main() -> None:
-    """Answer one path a line with what is wrong with it."""
-    codec, memory = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the process that started this one
-    for line in sys.stdin.buffer:
-        sys.stdout.write(json.dumps(fault_of(Path(json.loads(line)), codec, memory)) + "\n")
-        sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

@@ -200,7 +200,7 @@ def test_a_checkpoint_is_read_back_by_another_process(tmp_path: Path) -> None:
         process = reader._process  # noqa: SLF001 - which process it is
         assert process is not None
         process.kill()
-        process.wait()
+        process.join()
         path.write_bytes(content)
         assert reader.fault_in(path) != ""
         assert reader.fault_in(path) == ""
