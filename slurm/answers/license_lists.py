@@ -8,8 +8,8 @@ or nodes with a count (``name(n[1,3]):2``), inside which nothing separates items
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from typing import TypeAlias
 
 from ...cluster.checks import plain
 from ...cluster.nodes import License
@@ -78,22 +78,8 @@ def plain_licenses(text: str, known: Collection[str]) -> tuple[dict[str, int], s
     return counts, ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
-    """A line of ``scontrol show licenses``: a licence, or one layer of it.
-
-    Attributes:
-        nodes: those of the layer, as written; empty where none are told.
-        mode: how its layers count: 1 one is enough, 2 all, 3 by node; empty where it is not told.
-    """
-
-    name: str
-    total: int
-    free: int
-    reserved: int
-    nodes: str
-    mode: str
-    path: str
+#: A line of ``scontrol show licenses``: a licence, or one layer of it.
+_Row: TypeAlias = Paragraph | KeyedRecord
 
 
 def read_licenses(content: bytes, notes: Notes) -> dict[str, License]:
@@ -107,23 +93,25 @@ def read_licenses(content: bytes, notes: Notes) -> dict[str, License]:
         InputError: the answer is malformed or of an unknown shape.
     """
     rows: dict[str, list[_Row]] = {}
+    for row in answer_entries(content, "LicenseName", "licenses", _keys):
+        name = row.verbatim("LicenseName")
+        plain(name, row.path)
+        rows.setdefault(name, []).append(row)
     release = release_of(read_document(content)) if is_json(content) else None
     mode = "1" if release is not None and release < _BY_NODE else ""
-    for entry in answer_entries(content, "LicenseName", "licenses", _keys):
-        row = _row(entry, mode)
-        plain(row.name, row.path)
-        rows.setdefault(row.name, []).append(row)
-    found = ((name, _license(layers, notes)) for name, layers in rows.items())
+    found = ((name, _license(name, layers, mode, notes)) for name, layers in rows.items())
     return {name: entry for name, entry in found if entry is not None}
 
 
-def _license(layers: list[_Row], notes: Notes) -> License | None:
-    name, modes = layers[0].name, {row.mode for row in layers}
-    for row in layers:
-        if row.reserved:
-            text = f"licence {name}: {row.reserved} of {row.total} are reserved, so not free"
-            notes.add("licences", text)
-    if len(layers) > 1 or layers[0].nodes:
+def _license(name: str, layers: Sequence[_Row], mode: str, notes: Notes) -> License | None:
+    """Return a licence; ``mode``: how its layers count (1 one is enough, 2 all, 3 by node), if none tells."""
+    totals = [_count(row, "Total") for row in layers]
+    reserved = [row.count("Reserved") or 0 for row in layers]
+    for total, kept in zip(totals, reserved, strict=True):
+        if kept:
+            notes.add("licences", f"licence {name}: {kept} of {total} are reserved, so not free")
+    if len(layers) > 1 or layers[0].text("Nodes"):
+        modes = {row.text("Mode") or mode for row in layers}
         if not modes <= {"1", "2"}:
             why = "it counts by node" if "3" in modes else "how its layers count is not told"
             text = f"licence {name}: {why}: jobs that ask for it are not expressible"
@@ -131,9 +119,9 @@ def _license(layers: list[_Row], notes: Notes) -> License | None:
             return None
         text = f"licence {name}: the smallest of its {len(layers)} layers counts for all nodes"
         notes.unread("licences", f"{text}; which nodes have it is not looked at")
+    left = [max(0, _count(row, "Free") - kept) for row, kept in zip(layers, reserved, strict=True)]
     # A remote licence's total may shrink below what is in use.
-    free = min(min(row.total, max(0, row.free - row.reserved)) for row in layers)
-    return License(total=min(row.total for row in layers), free=free)
+    return License(total=min(totals), free=min(map(min, totals, left)))
 
 
 def _keys(record: Record) -> Mapping[str, str]:
@@ -141,19 +129,7 @@ def _keys(record: Record) -> Mapping[str, str]:
     return _MEMBERS
 
 
-def _row(entry: Paragraph | KeyedRecord, mode: str) -> _Row:
-    return _Row(
-        name=entry.verbatim("LicenseName"),
-        total=_count(entry, "Total"),
-        free=_count(entry, "Free"),
-        reserved=entry.count("Reserved") or 0,
-        nodes=entry.text("Nodes"),
-        mode=entry.text("Mode") or mode,
-        path=entry.path,
-    )
-
-
-def _count(entry: Paragraph | KeyedRecord, key: str) -> int:
+def _count(entry: _Row, key: str) -> int:
     count = entry.count(key)
     if count is not None:
         return count

@@ -7,7 +7,7 @@ starts on a weaker request.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -386,30 +386,37 @@ def _switches(job: _Reading) -> int | None:
 
 
 def _features(job: _Reading) -> frozenset[str]:
-    text = job.record.text("features")
-    features = plain_features(text)
-    if features is None:
-        job.unsupported.append(f"the constraint {text}")
-        return frozenset()
+    features = wanted_features(job.record.text("features"), job.unsupported)
     for name in sorted(features & job.site.inactive):
         job.unsupported.append(f"the feature {name}, which Slurm gives nodes by a reboot")
     return features
 
 
-def plain_features(text: str) -> frozenset[str] | None:
-    """Return the features that ``--constraint`` asks for together, None where it is more than that."""
+def wanted_features(text: str, unsupported: list[str]) -> frozenset[str]:
+    """Return the features that ``--constraint`` asks for together; more than that is not expressible."""
     if text and not _FEATURES.fullmatch(text):
-        return None
+        unsupported.append(f"the constraint {text}")
+        return frozenset()
     return frozenset(filter(None, text.split("&")))
 
 
+def wanted_nodes(names: Sequence[str], known: Collection[str], unsupported: list[str]) -> tuple[str, ...]:
+    """Return the required nodes that the cluster has; one that it has not is not expressible."""
+    missing = [name for name in names if name not in known]
+    unsupported += [f"the required node {name}, which the cluster does not have" for name in missing[:1]]
+    return tuple(name for name in names if name in known)
+
+
+def wanted_licenses(text: str, known: Collection[str], unsupported: list[str]) -> dict[str, int]:
+    """Return the counts by name that ``--licenses`` asks for; other terms are not expressible."""
+    counts, reason = plain_licenses(text, known)
+    if reason:
+        unsupported.append(f"the licences {text}, {reason}")
+    return counts
+
+
 def _required_nodes(job: _Reading) -> tuple[str, ...]:
-    names = _names(job, "required_nodes")
-    known = tuple(name for name in names if name in job.site.nodes)
-    if len(known) < len(names):
-        missing = next(name for name in names if name not in job.site.nodes)
-        job.unsupported.append(f"the required node {missing}, which the cluster does not have")
-    return known
+    return wanted_nodes(_names(job, "required_nodes"), job.site.nodes, job.unsupported)
 
 
 def _excluded_nodes(job: _Reading) -> frozenset[str]:
@@ -428,7 +435,4 @@ def _names(job: _Reading, member: str) -> tuple[str, ...]:
 
 def _licenses(job: _Reading) -> dict[str, int]:
     text = without_gate(job.record.text("licenses"), job.site.gate)
-    counts, reason = plain_licenses(text, job.site.licenses)
-    if reason:
-        job.unsupported.append(f"the licences {text}, {reason}")
-    return counts
+    return wanted_licenses(text, job.site.licenses, job.unsupported)

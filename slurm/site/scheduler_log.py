@@ -24,8 +24,7 @@ from ...formats.notes import Notes
 from ...formats.reading import numbered_lines, read_document, text_of
 from ..answers.answer_text import duration_s, memory_mib
 from ..answers.gres_text import parse_gres
-from ..answers.license_lists import plain_licenses
-from ..answers.request import plain_features
+from ..answers.request import wanted_features, wanted_licenses, wanted_nodes
 from ..answers.topology_conf import parse_topology
 from .conf import Defaults, SlurmConf, fit_gres, parse_slurm_conf
 from .sbatch import HARMLESS, PREFERENCES, READ, parse_sbatch, words_of
@@ -259,6 +258,7 @@ class _Submission:
         return defaults.get(partition.partition(",")[0], defaults[""])
 
     def _request(self, partition: str) -> Request:
+        licenses = self.options.get("licenses", "")
         members = {
             **self._size(),
             **self._gres(),
@@ -266,9 +266,9 @@ class _Submission:
             **self._segments(),
             "contiguous": "contiguous" in self.options,
             "max_switches": self._switches(),
-            "features": self._features(),
+            "features": wanted_features(self.options.get("constraint", ""), self.unsupported),
             **self._node_lists(),
-            "licenses": self._licenses(),
+            "licenses": wanted_licenses(licenses, self.reader.conf.licenses, self.unsupported),
         }
         self._join(members)
         members |= self._memory(self._defaults(partition), members)
@@ -372,37 +372,18 @@ class _Submission:
             self._remark("the time that --switches waits at most is not looked at")
         return int(count)
 
-    def _features(self) -> frozenset[str]:
-        text = self.options.get("constraint", "")
-        features = plain_features(text)
-        if features is None:
-            self.unsupported.append(f"the constraint {text}")
-            return frozenset()
-        return features
-
     def _node_lists(self) -> dict[str, Any]:
-        required = self._names("nodelist")
-        excluded = self._names("exclude")
-        for name in required:
-            if name not in self.reader.names:
-                self.unsupported.append(f"the required node {name}, which the cluster does not have")
-        if any(name not in self.reader.names for name in excluded):
+        names, excluded = self.reader.names, self._names("exclude")
+        if any(name not in names for name in excluded):
             self._remark("excluded nodes that the cluster does not have are dropped")
         return {
-            "required_nodes": tuple(name for name in required if name in self.reader.names),
-            "excluded_nodes": frozenset(excluded) & self.reader.names,
+            "required_nodes": wanted_nodes(self._names("nodelist"), names, self.unsupported),
+            "excluded_nodes": frozenset(excluded) & names,
         }
 
     def _names(self, option: str) -> tuple[str, ...]:
         text = self.options.get(option)
         return expand(text, f"{self.path} --{option}") if text else ()
-
-    def _licenses(self) -> dict[str, int]:
-        text = self.options.get("licenses", "")
-        counts, reason = plain_licenses(text, self.reader.conf.licenses)
-        if reason:
-            self.unsupported.append(f"the licences {text}, {reason}")
-        return counts
 
     def _memory(self, defaults: Defaults, members: Mapping[str, Any]) -> dict[str, Any]:
         """Return the memory members, by default the partition's; none where jobs use no memory up."""
