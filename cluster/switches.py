@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from .checks import known
 from .errors import InputError
@@ -27,7 +27,8 @@ def check_switches(switches: Sequence[Switch], nodes: Collection[str]) -> None:
             raise InputError(message, path=f"topology.switches[{index}].name")
         places[switch.name] = index
     parents = _parents(switches, places)
-    _check_loops(switches, parents)
+    paths = {switch.name: f"topology.switches[{index}]" for index, switch in enumerate(switches)}
+    check_loops(paths, parents, MOST_DEPTH)
     _check_leaves(switches, nodes)
 
 
@@ -43,13 +44,18 @@ def _parents(switches: Sequence[Switch], places: Collection[str]) -> dict[str, s
     return parents
 
 
-def _check_loops(switches: Sequence[Switch], parents: dict[str, str]) -> None:
-    """Refuse a loop, and more than MOST_DEPTH switches one above another."""
+def check_loops(paths: Mapping[str, str], parents: Mapping[str, str], deepest: int | None = None) -> None:
+    """Refuse a loop, and more than ``deepest`` switches one above another.
+
+    Args:
+        paths: the place of each switch, by name.
+        parents: the switch above each that has one.
+        deepest: None: any number.
+    """
     depth: dict[str, int] = {}
-    for index, switch in enumerate(switches):
-        path = f"topology.switches[{index}]"
+    for switch, path in paths.items():
         trail: dict[str, None] = {}
-        name: str | None = switch.name
+        name: str | None = switch
         while name is not None and name not in depth:
             if name in trail:
                 loop = [*list(trail)[list(trail).index(name) :], name]
@@ -58,8 +64,8 @@ def _check_loops(switches: Sequence[Switch], parents: dict[str, str]) -> None:
             trail[name] = None
             name = parents.get(name)
         above = 0 if name is None else depth[name]
-        if above + len(trail) > MOST_DEPTH:
-            message = f"{above + len(trail)} switches stand one above another, more than {MOST_DEPTH}"
+        if deepest is not None and above + len(trail) > deepest:
+            message = f"{above + len(trail)} switches stand one above another, more than {deepest}"
             raise InputError(message, path=path)
         depth |= {below: above + place for place, below in enumerate(reversed(trail), start=1)}
 

@@ -10,6 +10,7 @@ from ..cluster.checks import plain
 from ..cluster.errors import InputError
 from ..cluster.network import Network, PlacementSize, Unit
 from ..cluster.nodes import Switch
+from ..cluster.switches import check_loops
 from ..topology.units import blocks, default_sizes, rings, toruses
 from .native.topology_wire import Laid
 from .notes import Notes
@@ -132,29 +133,7 @@ def _check_repeats(lines: Sequence[TopologyEntry], title: str) -> None:
         for child in line.switches:
             if (first := parents.setdefault(child, line.name)) != line.name:
                 raise InputError(f"switch {child!r} is below {first!r} already", path=line.path)
-    _check_loops(lines, parents)
-
-
-def _check_loops(lines: Sequence[TopologyEntry], parents: dict[str, str]) -> None:
-    """Refuse a loop at the first of its lines; a way upwards that was gone once is not gone again."""
-    safe: set[str] = set()
-    looping: set[str] = set()
-    for line in lines:
-        trail: dict[str, None] = {}
-        name: str | None = line.name
-        while name is not None and name not in safe and name not in trail:
-            trail[name] = None
-            name = parents.get(name)
-        if name is not None and name in trail:
-            way = list(trail)
-            looping.update(way[way.index(name) :])
-        safe.update(trail)
-    for line in lines:
-        if line.name in looping:
-            loop = [line.name]
-            while (above := parents[loop[-1]]) != line.name:
-                loop.append(above)
-            raise InputError(f"the switches form a loop: {' below '.join([*loop, above])}", path=line.path)
+    check_loops({line.name: line.path for line in lines}, parents)
 
 
 def _with_known_nodes(line: TopologyEntry, nodes: Collection[str], title: str, notes: Notes) -> TopologyEntry:

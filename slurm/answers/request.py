@@ -22,7 +22,7 @@ from .detail import JobDetail
 from .gres_text import parse_request
 from .license_lists import plain_licenses, without_gate
 from .node_records import NodeFigures
-from .partitions import DefaultMemory
+from .partitions import DefaultMemory, PartitionFigures
 from .size import SlurmSize, node_range, read_size, with_cpus_per_gres
 from .states import is_expedited
 from .versions import note_unknown
@@ -143,7 +143,7 @@ class Site:
     Attributes:
         inactive: features that no node has now and that Slurm could give some.
         gate: a licence that keeps jobs waiting and is no part of what they ask for; empty for none.
-        exclusive_partitions, topo_partitions: partitions whose jobs get whole nodes, and whole blocks.
+        partitions: by name.
         elsewhere: partitions on another topology than the snapshot's, with its name.
         memory_of: what a job of these partitions gets that asks for no memory.
         tells_shared: the jobs' JSON tells which of them ask for whole nodes.
@@ -155,8 +155,7 @@ class Site:
     licenses: Mapping[str, License]
     inactive: frozenset[str] = frozenset()
     gate: str = ""
-    exclusive_partitions: frozenset[str] = frozenset()
-    topo_partitions: frozenset[str] = frozenset()
+    partitions: Mapping[str, PartitionFigures] = field(default_factory=dict)
     elsewhere: Mapping[str, str] = field(default_factory=dict)
     memory_of: Callable[[str], DefaultMemory] = lambda _: DefaultMemory()
     counts_memory: bool = False
@@ -345,11 +344,11 @@ def _memory_by_default(job: _Reading) -> dict[str, Any]:
 
 def _exclusive(job: _Reading) -> tuple[bool, bool]:
     """Return whether a job gets whole nodes, and whether it gets whole blocks."""
-    partitions = set(filter(None, job.record.text("partition").split(",")))
-    exclusive = partitions & job.site.exclusive_partitions
-    if exclusive and exclusive != partitions:
+    named = [job.site.partitions.get(name) for name in job.record.text("partition").split(",") if name]
+    exclusive = [one is not None and one.exclusive for one in named]
+    if any(exclusive) and not all(exclusive):
         job.note("sizes", "gets whole nodes in each of its partitions, as one of them gives no others")
-    whole, topo = bool(exclusive), bool(partitions & job.site.topo_partitions)
+    whole, topo = any(exclusive), any(one is not None and one.exclusive_topo for one in named)
     # 24.05 and later say it in a member of its own as well.
     words = job.record.words("shared") | job.record.words("exclusive")
     for word in sorted(words if job.site.tells_shared else words | _sharing(job)):

@@ -173,12 +173,7 @@ class _Cluster:
             threads=any(node.threads > 1 for node in self.nodes.values()),
             licenses=self.licenses,
             gate=self.gate,
-            exclusive_partitions=frozenset(
-                figures.partition.name for figures in self.partitions if figures.exclusive
-            ),
-            topo_partitions=frozenset(
-                figures.partition.name for figures in self.partitions if figures.exclusive_topo
-            ),
+            partitions=self.policy.partitions,
             elsewhere=_elsewhere(self.partitions, self.topology),
             memory_of=self.policy.memory_of,
             counts_memory=bool(self.config.counts_memory),

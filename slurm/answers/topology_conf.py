@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -351,17 +352,19 @@ def _of_regions(regions: Sequence[_Members], dims: tuple[int, ...], path: str) -
         anchor, size, nodes = region.box("anchor", 0) or (0, 0, 0), region.box("dims"), region.hosts("nodes")
         if prod(size) != len(nodes):
             raise InputError(f"{prod(size)} places for {len(nodes)} nodes", path=region.path)
-        for place, name in enumerate(nodes):
-            steps = place % size[0], place // size[0] % size[1], place // size[0] // size[1]
+        for steps, name in zip(_places(size), nodes, strict=True):
             spot = tuple((one + step) % length for one, step, length in zip(anchor, steps, dims, strict=True))
             if at.setdefault(spot, name) != name:
                 raise InputError(f"{at[spot]!r} and {name!r} have the same place", path=region.path)
-    for z in range(dims[2]):
-        for y in range(dims[1]):
-            for x in range(dims[0]):
-                if (x, y, z) not in at:
-                    raise InputError(f"no region has the place {x},{y},{z}", path=path)
-                yield at[x, y, z]
+    for spot in _places(dims):
+        if spot not in at:
+            raise InputError(f"no region has the place {','.join(map(str, spot))}", path=path)
+        yield at[spot]
+
+
+def _places(dims: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Yield the places of a box, x fastest."""
+    return (spot[::-1] for spot in product(*map(range, reversed(dims))))
 
 
 def names(text: str, path: str) -> tuple[str, ...]:

@@ -187,14 +187,9 @@ class SubmissionReader:
     remarks: Counter[str] = field(default_factory=Counter)
     first: dict[str, str] = field(default_factory=dict)
     names: frozenset[str] = frozenset()
-    exclusive: frozenset[str] = frozenset()
-    topo: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.names = frozenset(node.name for node in self.conf.nodes)
-        partitions = self.conf.partitions
-        self.exclusive = frozenset(one.partition.name for one in partitions if one.exclusive)
-        self.topo = frozenset(one.partition.name for one in partitions if one.exclusive_topo)
 
     def read(self, options: Mapping[str, str], job_id: str, priority: int, path: str) -> Job:
         """Return the job; what has no native member goes to its ``unsupported``.
@@ -348,14 +343,16 @@ class _Submission:
 
     def _sharing(self, partition: str) -> dict[str, bool]:
         """Return whether the job has its nodes, and their blocks, for itself."""
-        names, within = set(partition.split(",")), self.options.get("exclusive")
-        whole = bool(names & self.reader.exclusive) or within not in (None, "topo")
-        if within and within != "topo" and not names & self.reader.exclusive:
+        named = [one for one in self.reader.conf.partitions if one.partition.name in partition.split(",")]
+        within, is_whole = self.options.get("exclusive"), any(one.exclusive for one in named)
+        whole = is_whole or within not in (None, "topo")
+        if within and within != "topo" and not is_whole:
             self._remark(f"--exclusive={within} is taken as --exclusive, which is stricter")
         elif not whole and self.options.get("mem") == "0":
             self._remark("--mem=0, all the memory of each node, is taken as --exclusive")
             whole = True
-        return {"exclusive": whole, "exclusive_topo": within == "topo" or bool(names & self.reader.topo)}
+        topo = within == "topo" or any(one.exclusive_topo for one in named)
+        return {"exclusive": whole, "exclusive_topo": topo}
 
     def _segments(self) -> dict[str, Any]:
         ways = {f"{way}_segments": f"{way}-segments" in self.options for way in ("spread", "consolidate")}
