@@ -45,7 +45,7 @@ class TopologyFile:
         kind: ``tree``, ``block``, ``flat``, ``ring`` or ``torus3d``.
         name: its own, where the file has several; else empty.
         sizes, sizes_path: of blocks, and where they stand; none: Slurm's default.
-        strange: topologies of the file that are not read and have rules for which nodes a job may get.
+        strange: topologies that are not read and have rules for which nodes a job may get.
     """
 
     kind: str
@@ -63,15 +63,16 @@ class TopologyFile:
     def fitted(self, nodes: Collection[str], notes: Notes) -> Laid:
         """Return the topology of a cluster's nodes; neither switches nor a network is linear.
 
-        Names of nodes that the cluster does not have are dropped, then switches left empty; nodes on no leaf
-        get a leaf of their own. Each goes to ``notes``.
+        Names of nodes that the cluster does not have are dropped, then switches left empty; nodes on
+        no leaf get a leaf of their own. Each goes to ``notes``.
 
         Raises:
-            InputError: an entry or a node stands twice, or a ring or torus has not all of its nodes.
+            InputError: an entry or a node stands twice, or a ring or torus lacks a node.
         """
         if not self.entries:
             if self.kind != "flat":
-                notes.add("topology", f"the topology names no {PLURALS[self.kind]}: taken as linear")
+                what = PLURALS[self.kind]
+                notes.add("topology", f"the topology names no {what}: taken as linear")
             return Laid()
         title = TITLES[self.kind]
         _check_repeats(self.entries, title)
@@ -122,7 +123,7 @@ def _free_name(entries: Sequence[TopologyEntry]) -> str:
 
 
 def _check_repeats(lines: Sequence[TopologyEntry], title: str) -> None:
-    """Refuse what no name may hold, an entry or a node that stands twice and a loop, by its line."""
+    """Refuse what no name may hold, what stands twice, and a loop, by its line."""
     seen: dict[str, str] = {}
     parents: dict[str, str] = {}
     for line in lines:
@@ -141,15 +142,15 @@ def _with_known_nodes(line: TopologyEntry, nodes: Collection[str], title: str, n
     if dropped := len(line.nodes) - len(known):
         first = next(name for name in line.nodes if name not in nodes)
         if title in ("ring", "torus") and known:
-            message = f"{title} {line.name}: node {first!r} is not of the cluster, so places are not known"
-            raise InputError(message, path=line.path)
-        text = f"{title} {line.name}: nodes not of the cluster are dropped: {dropped}, the first {first}"
-        notes.add("topology", text)
+            message = f"node {first!r} is not of the cluster, so places are not known"
+            raise InputError(f"{title} {line.name}: {message}", path=line.path)
+        text = f"nodes not of the cluster are dropped: {dropped}, the first {first}"
+        notes.add("topology", f"{title} {line.name}: {text}")
     return replace(line, nodes=known)
 
 
 def _without_empty(lines: Sequence[TopologyEntry], notes: Notes) -> list[Switch]:
-    """Drop switches with nothing below them, from the leaves upwards, and names of switches unknown."""
+    """Drop switches with nothing below them, from the leaves up, and unknown switches."""
     left = {line.name: line for line in lines}
     order = {line.name: place for place, line in enumerate(lines)}
     below = {line.name: sum(name in left for name in line.switches) for line in lines}

@@ -268,7 +268,7 @@ def check_errors(document: Record) -> Record:
 def answer_entries(
     content: bytes, first: str, member: str, keys_of: Callable[[Record], Mapping[str, str]]
 ) -> Iterator[Paragraph | KeyedRecord]:
-    """Yield what an answer says of each thing: scontrol's paragraphs, or the objects of JSON's list.
+    """Yield what an answer says of each thing: scontrol's paragraphs, or objects of JSON's list.
 
     Args:
         content: the answer.

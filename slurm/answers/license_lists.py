@@ -104,7 +104,7 @@ def read_licenses(content: bytes, notes: Notes) -> dict[str, License]:
 
 
 def _license(name: str, layers: Sequence[_Row], mode: str, notes: Notes) -> License | None:
-    """Return a licence; ``mode``: how its layers count (1 one is enough, 2 all, 3 by node), if none tells."""
+    """Return a licence; ``mode``: how layers count that do not tell (1 any, 2 all, 3 by node)."""
     totals = [_count(row, "Total") for row in layers]
     reserved = [row.count("Reserved") or 0 for row in layers]
     for total, kept in zip(totals, reserved, strict=True):

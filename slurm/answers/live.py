@@ -41,8 +41,8 @@ EACH_NODE: Question = _shown("nodes")
 #: Asks for nodes in JSON: 22.05's scontrol writes none.
 NODES: Question = (("scontrol", "show", "nodes", _JSON), ("sinfo", _JSON))
 
-#: By the names of the files that could be given instead. From 23.02 ``sinfo --json`` groups nodes; of a
-#: Slurm without accounting assoc_mgr says nothing. Of licences only text tells how layers count.
+#: By the names of the files that could be given instead. From 23.02 ``sinfo --json`` groups nodes; of
+#: a Slurm without accounting assoc_mgr says nothing. Of licences only text tells how layers count.
 _QUESTIONS: dict[str, Question] = {
     "jobs": (JOBS,),
     "nodes": NODES,

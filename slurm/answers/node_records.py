@@ -124,8 +124,8 @@ def read_nodes(document: Record, notes: Notes) -> tuple[NodeFigures, ...]:
 
 def asleep_cores(document: Record) -> dict[str, int]:
     """Return the cores of nodes that Slurm would wake for a job, by name."""
-    nodes = read_nodes(document, Notes())
-    return {one.name: one.free.cores for one in nodes if one.is_asleep and one.state is NodeState.UNKNOWN}
+    asleep = (one for one in read_nodes(document, Notes()) if one.is_asleep)
+    return {one.name: one.free.cores for one in asleep if one.state is NodeState.UNKNOWN}
 
 
 def empty_nodes(content: bytes, notes: Notes) -> tuple[Node, ...]:

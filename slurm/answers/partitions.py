@@ -152,7 +152,7 @@ class PartitionFigures:
     Attributes:
         partition: its limits; ``nodes`` are of the cluster.
         exclusive: its jobs get whole nodes (``OverSubscribe=EXCLUSIVE``, 26.05: ``Exclusive=NODE``).
-        exclusive_topo: its jobs get whole blocks (``ExclusiveTopo=YES``, 26.05: ``Exclusive=TOPO``).
+        exclusive_topo: its jobs get whole blocks (``ExclusiveTopo=YES``, ``Exclusive=TOPO``).
         topology: the name of its topology, where the cluster has several; else empty.
         tier: Slurm starts jobs of a higher tier first, whatever their priority.
         rules: whose jobs it takes and what they get.
@@ -273,7 +273,7 @@ def _ignored_limits(entry: PartitionEntry) -> Iterator[str]:
 
 
 def _sharing(entry: PartitionEntry) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return 26.05's words for what a partition's jobs have for themselves, and what is not looked at."""
+    """Return what a partition's jobs have for themselves (26.05's words), and what is not read."""
     if isinstance(entry, Paragraph):
         return _sharing_of_text(entry)
     limits = entry.record.child("maximums")

@@ -217,7 +217,8 @@ def _members(job: _Reading) -> dict[str, Any]:
     fixed = size.cores_per_node is not None
     exclusive, exclusive_topo = _exclusive(job)
     _check_topologies(job)
-    flags = job.record.words("flags") | (job.detail.segments if job.detail else frozenset())
+    detail = job.detail
+    flags = job.record.words("flags") | (detail.segments if detail else frozenset())
     return {
         "cores": None if fixed else size.cores,
         "nodes": size.nodes,
@@ -227,7 +228,7 @@ def _members(job: _Reading) -> dict[str, Any]:
         "gres_per_node": {name: Span.exactly(count) for name, count in per_node.items()},
         "gres_total": {name: Span.exactly(count) for name, count in total.items()},
         "exclusive": exclusive,
-        "segment": _count(job.record, "segment_size") or (job.detail.segment if job.detail else None),
+        "segment": _count(job.record, "segment_size") or (detail.segment if detail else None),
         "spread_segments": "SPREAD_SEGMENTS" in flags,
         "consolidate_segments": "CONSOLIDATE_SEGMENTS" in flags,
         "exclusive_topo": exclusive_topo,
@@ -344,7 +345,8 @@ def _memory_by_default(job: _Reading) -> dict[str, Any]:
 
 def _exclusive(job: _Reading) -> tuple[bool, bool]:
     """Return whether a job gets whole nodes, and whether it gets whole blocks."""
-    named = [job.site.partitions.get(name) for name in job.record.text("partition").split(",") if name]
+    names = filter(None, job.record.text("partition").split(","))
+    named = [job.site.partitions.get(name) for name in names]
     exclusive = [one is not None and one.exclusive for one in named]
     if any(exclusive) and not all(exclusive):
         job.note("sizes", "gets whole nodes in each of its partitions, as one of them gives no others")
@@ -367,7 +369,8 @@ def _check_topologies(job: _Reading) -> None:
     """Keep a job from nodes under the rules of a topology that is not the snapshot's."""
     for name in filter(None, job.record.text("partition").split(",")):
         if topology := job.site.elsewhere.get(name):
-            job.unsupported.append(f"partition {name} is on the topology {topology}, which is not read")
+            where = f"partition {name} is on the topology {topology}"
+            job.unsupported.append(f"{where}, which is not read")
 
 
 def _sharing(job: _Reading) -> frozenset[str]:
@@ -392,7 +395,7 @@ def _features(job: _Reading) -> frozenset[str]:
 
 
 def wanted_features(text: str, unsupported: list[str]) -> frozenset[str]:
-    """Return the features that ``--constraint`` asks for together; more than that is not expressible."""
+    """Return the features that ``--constraint`` asks for; more than all of some is not expressible."""
     if text and not _FEATURES.fullmatch(text):
         unsupported.append(f"the constraint {text}")
         return frozenset()
@@ -401,8 +404,9 @@ def wanted_features(text: str, unsupported: list[str]) -> frozenset[str]:
 
 def wanted_nodes(names: Sequence[str], known: Collection[str], unsupported: list[str]) -> tuple[str, ...]:
     """Return the required nodes that the cluster has; one that it has not is not expressible."""
-    missing = [name for name in names if name not in known]
-    unsupported += [f"the required node {name}, which the cluster does not have" for name in missing[:1]]
+    missing = next((name for name in names if name not in known), None)
+    if missing is not None:
+        unsupported.append(f"the required node {missing}, which the cluster does not have")
     return tuple(name for name in names if name in known)
 
 

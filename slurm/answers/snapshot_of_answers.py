@@ -287,7 +287,7 @@ def _note_release(document: Record, records: Iterable[Record], notes: Notes) -> 
 
 
 def _note_segments(document: Record, records: Iterable[Record], cluster: _Cluster, notes: Notes) -> None:
-    """Say so when nothing tells ``--segment`` on nodes whose rules depend on it: 24.05 and 24.11 do not."""
+    """Say so when nothing tells ``--segment`` where rules depend on it, as before 25.05."""
     network, release = cluster.topology.laid.network, release_of(document)
     in_detail = bool(cluster.details) and release is not None and release >= SEGMENTS_SHOWN
     if network is None or not network.units or in_detail:
@@ -325,7 +325,7 @@ def _topology(
     partitions: Sequence[PartitionFigures],
     notes: Notes,
 ) -> Named:
-    """Return the topology: of several the one that all partitions are on, else the cluster's default."""
+    """Return the topology: of several the one that all partitions are on, else the default."""
     names = tuple(nodes)
     if source is None:
         return Named(names=names, laid=Laid())
@@ -334,16 +334,16 @@ def _topology(
     found = _read(source, lambda content: parse_any_topology(content, names, notes, wanted))
     for figures in partitions:
         if asked and figures.topology not in ("", found.name or "default"):
-            text = f"partition {figures.partition.name}: Topology={figures.topology} is not looked at"
-            notes.unread("partitions", text)
+            text = f"Topology={figures.topology} is not looked at"
+            notes.unread("partitions", f"partition {figures.partition.name}: {text}")
     return found
 
 
 def _elsewhere(partitions: Sequence[PartitionFigures], topology: Named) -> dict[str, str]:
     """Return the partitions on another topology that has rules for which nodes a job may get.
 
-    Where nothing names the topology that was read, it may be the one of any of them: only topology.conf's
-    has a name that is known.
+    Where nothing names the topology that was read, it may be the one of any of them: only
+    topology.conf's has a name that is known.
     """
     named = {figures.partition.name: figures.topology for figures in partitions if figures.topology}
     if topology.name:

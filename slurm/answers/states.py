@@ -84,7 +84,7 @@ def hold_of(record: Record, priority: int, now: float | None) -> str | None:
         if word in _HELD_STATES:
             return _HELD_STATES[word]
     if is_expedited(record):
-        # Slurm keeps nodes for it: whatever it waits for, it is Slurm's to start (request.py says so).
+        # Whatever it waits for, it is Slurm's to start (request.py says so).
         return None
     if _has_open_dependency(record.text("dependency")):
         return "Dependency"
@@ -99,7 +99,7 @@ def hold_of(record: Record, priority: int, now: float | None) -> str | None:
 
 
 def is_expedited(record: Record) -> bool:
-    """Whether a job was requeued with ``--requeue=expedite`` (25.11): it starts before all others."""
+    """Whether a job of ``--requeue=expedite`` (25.11) was requeued: it starts before others."""
     return "EXPEDITING" in record.texts("job_state")
 
 

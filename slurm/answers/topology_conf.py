@@ -1,7 +1,7 @@
 """Slurm's topologies: topology.conf, topology.yaml, ``scontrol show topology``.
 
-A tree of switches, blocks of nodes, rings, or three-dimensional tori. Of topology.yaml's several topologies
-(25.05 and later) one is read: the one that is asked for, else the cluster's default.
+A tree of switches, blocks of nodes, rings, or three-dimensional tori. Of topology.yaml's several
+topologies (25.05 and later) one is read: the one that is asked for, else the cluster's default.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _BOX = re.compile(r"(\d{1,9})x(\d{1,9})x(\d{1,9})(?:\(\d+\))?", re.ASCII)
 
 
 def parse_topology(text: str, notes: Notes, wanted: str = "") -> TopologyFile:
-    """Return the topology that a text describes; of several the one named ``wanted``, else the default.
+    """Return a text's topology; of several the one named ``wanted``, else the default.
 
     Raises:
         InputError: a line is no switch, block, ring or torus, or a hostlist is wrong.
@@ -74,12 +74,13 @@ class _Line:
 
 
 def _of_lines(text: str, notes: Notes) -> TopologyFile:
-    """Return the topology of lines; comments are dropped, a backslash at a line's end joins the next one."""
+    """Return the topology of lines; a backslash at a line's end joins the next one."""
     lines: dict[str, list[_Line]] = {}
     for number, content in joined_lines(text, _COMMENT):
         if content.lower().startswith("no topology"):
             continue
-        line = _Line({key.lower(): value for key, value in _PAIR.findall(content)}, f"line {number}")
+        pairs = {key.lower(): value for key, value in _PAIR.findall(content)}
+        line = _Line(pairs, f"line {number}")
         kind = _KIND_OF.get(next(iter(line.pairs), ""))
         if content.count("[") != content.count("]"):
             raise InputError(f"{content[-40:]!r} is cut off: unset SLURM_TOPO_LEN", path=line.path)
@@ -90,8 +91,8 @@ def _of_lines(text: str, notes: Notes) -> TopologyFile:
             notes.add("topology", f"{line.path}: {key!r} is not read")
         lines.setdefault(kind, []).append(line)
     if len(lines) > 1:
-        first, second = (f"{PLURALS[kind]} at {found[0].path}" for kind, found in list(lines.items())[:2])
-        raise InputError(f"{first} and {second} are two topologies", path="")
+        where = [f"{PLURALS[kind]} at {found[0].path}" for kind, found in lines.items()]
+        raise InputError(f"{where[0]} and {where[1]} are two topologies", path="")
     for kind, found in lines.items():
         return _READERS[kind](found, notes)
     return TopologyFile(kind="tree")
@@ -115,7 +116,7 @@ def _unit(line: _Line, name: str) -> TopologyEntry:
 
 
 def _blocks(lines: Sequence[_Line], notes: Notes) -> TopologyFile:
-    """Return blocks with their sizes: topology.conf's, or those that scontrol shows at each block (24.11)."""
+    """Return blocks with sizes: topology.conf's, or what scontrol shows at each (24.11)."""
     shown = [line for line in lines if "blockname" in line.pairs]
     # Slurm counts blocks by their index; it lists them so, as far as is known.
     shown.sort(key=lambda line: line.numbers("blockindex", 0))
@@ -134,10 +135,8 @@ def _blocks(lines: Sequence[_Line], notes: Notes) -> TopologyFile:
             base = next((len(entry.nodes) for entry in entries if entry.nodes), 1)
             sizes, where = [base << level for level in _levels(line)], line.path
     if not sizes and any("blockindex" in line.pairs for line in shown):
-        text = (
-            "scontrol tells no block sizes before 24.11: Slurm's default is taken, groups of 1 to 16 blocks"
-        )
-        notes.unread("topology", f"{text} (give topology.conf)")
+        default = "Slurm's default is taken, groups of 1 to 16 blocks (give topology.conf)"
+        notes.unread("topology", f"scontrol tells no block sizes before 24.11: {default}")
     return TopologyFile(kind="block", entries=entries, sizes=tuple(sizes), sizes_path=where)
 
 
@@ -160,7 +159,7 @@ def _rings(lines: Sequence[_Line], _: Notes) -> TopologyFile:
 
 
 def _toruses(lines: Sequence[_Line], notes: Notes) -> TopologyFile:
-    """Return tori with their sizes of jobs; scontrol tells how many anchors a size has, not which."""
+    """Return tori with sizes of jobs; scontrol tells how many anchors one has, not which."""
     entries: dict[str, TopologyEntry] = {}
     for line in lines:
         name = line.pairs["torusname"]
@@ -174,8 +173,9 @@ def _toruses(lines: Sequence[_Line], notes: Notes) -> TopologyFile:
             if told != (prod(length // one for length, one in zip(dims, size.dims, strict=True)),):
                 message = "scontrol does not tell which anchors these are: give topology.yaml"
                 raise InputError(message, path=f"{line.path} anchors")
-            text = f"torus {name}: anchors of {line.pairs['placementdims']} are taken as Slurm's default"
-            notes.unread("topology", f"{text}: scontrol does not tell them (give topology.yaml)")
+            text = f"anchors of {line.pairs['placementdims']} are taken as Slurm's default"
+            why = "scontrol does not tell them (give topology.yaml)"
+            notes.unread("topology", f"torus {name}: {text}: {why}")
             entries[name] = replace(entries[name], placements=(*entries[name].placements, size))
         else:
             raise InputError("the torus has no Dims= before", path=line.path)
@@ -349,11 +349,13 @@ def _of_regions(regions: Sequence[_Members], dims: tuple[int, ...], path: str) -
         raise InputError(f"{prod(dims)} places are above {MAX_NODES}", path=path)
     at: dict[tuple[int, ...], str] = {}
     for region in regions:
-        anchor, size, nodes = region.box("anchor", 0) or (0, 0, 0), region.box("dims"), region.hosts("nodes")
+        anchor, size = region.box("anchor", 0) or (0, 0, 0), region.box("dims")
+        nodes = region.hosts("nodes")
         if prod(size) != len(nodes):
             raise InputError(f"{prod(size)} places for {len(nodes)} nodes", path=region.path)
         for steps, name in zip(_places(size), nodes, strict=True):
-            spot = tuple((one + step) % length for one, step, length in zip(anchor, steps, dims, strict=True))
+            corner = zip(anchor, steps, dims, strict=True)
+            spot = tuple((one + step) % length for one, step, length in corner)
             if at.setdefault(spot, name) != name:
                 raise InputError(f"{at[spot]!r} and {name!r} have the same place", path=region.path)
     for spot in _places(dims):

@@ -91,7 +91,8 @@ def note_unknown(words: Iterable[str], kind: str, notes: Notes) -> None:
     """Note members of a later Slurm, or flags of its jobs: what they ask for is not looked at."""
     if unknown := sorted(set(words) - _known(kind)):
         what = "flags of jobs" if kind == "flags" else f"members of {kind}"
-        notes.unread("version", f"{what} that are not known here are not read: {', '.join(unknown)}")
+        names = ", ".join(unknown)
+        notes.unread("version", f"{what} that are not known here are not read: {names}")
 
 
 def _below(document: Record, *names: str) -> Record | None:

@@ -154,7 +154,7 @@ def unpin(job: LiveJob, mark: Mark, licence: str, why: str, *, behind: bool = Tr
     left = Mark(tries=mark.tries + 1, comment=mark.comment, promised=mark.promised)
     kept = write_mark(left) if behind else ""
     words.append(f"{job.carrier.word}={kept or _comment(mark.comment)}")
-    # Without its pin it can be placed again: scontrol computes the priority anew that Slurm took away.
+    # Without its pin it can be placed again: Slurm took its priority away.
     after: list[Words] = [("release", job.id)] if job.breaks_rules else []
     if job.reservation.startswith(OWN):
         after.append(("delete", f"ReservationName={job.reservation}"))

@@ -136,11 +136,12 @@ def _settings(patient: Patient) -> tuple[Severity, str]:
         if value if not word else word.lower() in re.split("[,=]", value):
             found.append(f"{word or key}: {text}")
     is_late = any(": noted" in text for text in found)
-    return Severity.WARN if is_late else Severity.OK, "; ".join(found) or "none that bears on the loop"
+    level = Severity.WARN if is_late else Severity.OK
+    return level, "; ".join(found) or "none that bears on the loop"
 
 
 def _nodes(patient: Patient) -> tuple[Severity, str]:
-    """Say which nodes Slurm alone could use: those that sleep, and those whose features take a reboot."""
+    """Say which nodes Slurm alone could use: asleep, or with features that take a reboot."""
     figures = read_nodes(read_document(first_answer(NODES, patient.ask).content), Notes())
     if asleep := sum(node.is_asleep for node in figures):
         text = "asleep: the loop wakes none, jobs that fit no others are handed over"
@@ -160,7 +161,8 @@ def _licences(patient: Patient) -> tuple[Severity, str]:
     said = [text for text in notes.texts() if "layer" in text or "not expressible" in text]
     if remote:
         said.append(f"remote, honoured as counted now: {', '.join(remote)}")
-    return Severity.WARN if notes.policies else Severity.OK, "; ".join(said) or "none is remote or has layers"
+    level = Severity.WARN if notes.policies else Severity.OK
+    return level, "; ".join(said) or "none is remote or has layers"
 
 
 def _clock(patient: Patient) -> tuple[Severity, str]:
@@ -219,8 +221,8 @@ _BLOCKS = (
 )
 #: Open in all releases since 25.05 that are known.
 _REPEATED = (
-    "never update a node's Topology= to the block that it is in: the rules may be off then (Slurm's pull "
-    "request 225)"
+    "never update a node's Topology= to the block that it is in: the rules may be off then "
+    "(Slurm's pull request 225)"
 )
 
 
@@ -241,10 +243,9 @@ def _topology(patient: Patient) -> tuple[Severity, str]:
     said, is_amiss = [f"{what}: the rules are honoured", *notes.policies], bool(notes.policies)
     release = parse_release(patient.settings.get("SLURM_VERSION", ""))
     if release is not None and read.kind == "block":
-        facts = [(is_bad, fact) for since, until, is_bad, fact in _BLOCKS if since <= release < until]
-        facts += [(False, _REPEATED)] if release >= SEGMENTS_SHOWN else []
-        said += [fact for _, fact in facts]
-        is_amiss |= any(is_bad for is_bad, _ in facts)
+        facts = [row for row in _BLOCKS if row[0] <= release < row[1]]
+        said += [fact for *_, fact in facts] + [_REPEATED] * (release >= SEGMENTS_SHOWN)
+        is_amiss |= any(is_bad for _, _, is_bad, _ in facts)
     names = {entry.topology for entry in read_partitions(patient.ask(PARTITIONS), (), Notes())}
     if len(names) > 1:
         named = ", ".join(sorted(names - {"", "default"}))

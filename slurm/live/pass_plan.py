@@ -185,7 +185,7 @@ def _check_units(look: Look, award: Award) -> None:
     """Refuse a pin that Slurm would take the job's priority for (BadConstraints).
 
     Raises:
-        CannotPlaceError: its nodes break a rule of topology units, or Slurm takes no named nodes for it.
+        CannotPlaceError: its nodes break a rule, or Slurm takes no named nodes for it.
     """
     network = look.snapshot.network
     if network is None or not network.units:
@@ -198,7 +198,7 @@ def _check_units(look: Look, award: Award) -> None:
 
 
 def _names_segments(look: Look) -> bool:
-    """Whether this Slurm takes named nodes for jobs of segments; one of an unknown version does not."""
+    """Whether this Slurm takes named nodes for jobs of segments; not if its version is unknown."""
     if look.sources.config is None:
         return False
     release = parse_release(config_of(text_of(look.sources.config.content)).text("SLURM_VERSION"))
@@ -206,7 +206,7 @@ def _names_segments(look: Look) -> bool:
 
 
 def left_to_slurm(jobs: Iterable[LiveJob], rules: PutBackRules, *, wakes: bool) -> list[Action]:
-    """Return what hands over the jobs for which Slurm would stop others, or wake nodes where it may."""
+    """Return what hands over the jobs for which Slurm would stop others or wake nodes."""
     why = "Slurm may stop running jobs for it, the auction stops none"
     if wakes:
         why = "Slurm may wake nodes or stop running jobs for it, the auction does neither"

@@ -1,9 +1,9 @@
 """Jobs that Slurm would start by stopping others or by waking nodes: they are handed over.
 
-The auction stops nobody and wakes no node. A job behind the gate that found no place, and for which Slurm's
-own rules would stop running jobs of a lower tier or of a QOS that its own may stop, or which would fit with
-nodes that are powered down, is Slurm's from then on. Whom Slurm really stops, and how (requeued, cancelled,
-suspended), it decides itself; what it requeues comes back behind the gate.
+The auction stops nobody and wakes no node. A job behind the gate that found no place, and for which
+Slurm's own rules would stop running jobs of a lower tier or of a QOS that its own may stop, or which
+would fit with nodes that are powered down, is Slurm's from then on. Whom Slurm really stops, and how
+(requeued, cancelled, suspended), it decides itself; what it requeues comes back behind the gate.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _runs(job: LiveJob | None) -> bool:
 
 
 class _Room:
-    """Cores by node: what the pass leaves free, what running jobs hold that may be stopped, what sleeps."""
+    """Cores by node: what the pass leaves free, what jobs hold that may be stopped, what sleeps."""
 
     def __init__(
         self,
@@ -173,7 +173,8 @@ class _Room:
         places = {
             name: free
             for name, free in self._free.items()
-            if (not own or own & self._partitions[name]) and job.request.features <= self._features[name]
+            if not own or own & self._partitions[name]
+            if job.request.features <= self._features[name]
         }
         stopped = [other for other in self._running.values() if stops(job, other)]
         held = {name: self._asleep.get(name, 0) for name in places}
@@ -189,7 +190,7 @@ class _Room:
         return True
 
     def _take(self, job: Job, cores: Mapping[str, int], stopped: Iterable[RunningJob]) -> None:
-        """Count nodes as the job's, the roomiest first, until it has enough, without who runs there."""
+        """Count the roomiest nodes as the job's until it has enough; whoever runs there goes."""
         used: set[str] = set()
         left = job.request.fewest_cores
         for name in sorted(cores, key=lambda name: (-cores[name], name)):

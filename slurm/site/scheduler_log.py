@@ -78,12 +78,17 @@ def import_events(events: str | Path, conf: Path) -> tuple[ClusterWorkload, Note
 
 def _topology(conf: Path, site: SlurmConf, notes: Notes) -> Laid:
     # Slurm reads topology.conf only where there is no topology.yaml.
-    path = next((path for name in ("topology.yaml", "topology.conf") if (path := conf / name).exists()), None)
+    paths = [conf / name for name in ("topology.yaml", "topology.conf")]
+    path = next((one for one in paths if one.exists()), None)
     if path is None:
         notes.add("topology", "there is no topology.conf: the topology is linear")
         return Laid()
     names = [node.name for node in site.nodes]
-    return read_document(path, lambda content: parse_topology(text_of(content), notes).fitted(names, notes))
+
+    def laid(content: bytes) -> Laid:
+        return parse_topology(text_of(content), notes).fitted(names, notes)
+
+    return read_document(path, laid)
 
 
 def _jobs(text: str, site: SlurmConf, notes: Notes) -> tuple[ArrivingJob, ...]:

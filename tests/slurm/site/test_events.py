@@ -354,6 +354,9 @@ def test_segments_and_whole_blocks_as_sbatch_asks_for_them(tmp_path: Path) -> No
     assert fourth.unsupported == ("--resources=power:3", "--tres-per-task=gres/gpu:1")
     assert workload.network is not None
     assert workload.network.units[0].nodes == ("n01",)
+    twice = topology.replace("}]}", "}, {block: b1, nodes: n02}]}")
+    with pytest.raises(InputError, match=r"topology\.yaml: \[0\]\.block\.blocks\[1\]: block 'b1' stands at"):
+        made(tmp_path, "-N 1", **{"topology.yaml": twice})
 
 
 BAD_EVENTS = [
