@@ -117,9 +117,9 @@ class Ineligible:
 class DemandReader:
     """Turns jobs into demands; node masks that jobs have in common are computed once."""
 
-    def __init__(self, snapshot: Snapshot, columns: Columns, *, honour_reservations: bool = True) -> None:
+    def __init__(self, snapshot: Snapshot, columns: Columns) -> None:
         self._all_reservations = snapshot.reservations
-        self._look(columns, snapshot.time, honours=honour_reservations)
+        self._look(columns, snapshot.time, honours=True)
         self._partitions = {partition.name: partition for partition in snapshot.partitions}
         self._masks: dict[frozenset[str], BoolArray] = {}
         self._features = [node.features for node in snapshot.nodes]

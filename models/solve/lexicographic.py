@@ -85,39 +85,48 @@ def solve_lexicographic(
         start: a solution, shape (columns,).
         settings: limits, over all stages together.
     """
-    deadline = settings.clock() + settings.time_limit_s
     smaller = ReducedProgram(
         program, group, [np.array([float(weight != 0) for weight in weights]), preference]
     )
-    solution = _in_stages(
-        smaller,
-        group[smaller.kept],
-        smaller.folded_exactly(weights),
-        smaller.folded(preference),
-        start[smaller.kept],
-        settings,
-        deadline,
+    task = _Task(
+        smaller=smaller,
+        group=group[smaller.kept],
+        weights=smaller.folded_exactly(weights),
+        preference=smaller.folded(preference),
+        settings=settings,
+        deadline=settings.clock() + settings.time_limit_s,
     )
+    solution = _in_stages(task, start[smaller.kept])
     return replace(solution, values=whole_values(smaller, solution.values, start))
 
 
-def _in_stages(
-    smaller: ReducedProgram,
-    group: IntArray,
-    weights: list[int],
-    preference: FloatArray,
-    start: FloatArray,
-    settings: SolveSettings,
-    deadline: float,
-) -> WindowSolution:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Task:
+    """What is maximised over the columns that are left: the weights exactly, then the preference."""
+
+    smaller: ReducedProgram
+    group: IntArray
+    weights: list[int]
+    preference: FloatArray
+    settings: SolveSettings
+    deadline: float
+
+    def solve(
+        self, program: IntegerProgram, objective: FloatArray, gap: float, best: FloatArray
+    ) -> SolveReport:
+        """Maximise an objective over a program of these columns, the best solution its start."""
+        options = partial(_options, self.settings, self.deadline, gap)
+        return self.smaller.solve(program.maximising(objective), options, best)
+
+
+def _in_stages(task: _Task, best: FloatArray) -> WindowSolution:
     """Maximise the weights stage by stage, then preference, over the columns that are left."""
-    stages = exact_stages(group, weights)
+    stages = exact_stages(task.group, task.weights)
     if stages is None:
-        return _by_cuts(smaller, group, weights, preference, start, settings, deadline)
-    best, current, reached = start, smaller.program, 0
+        return _by_cuts(task, best)
+    current, reached = task.smaller.program, 0
     for stage in stages:
-        options = partial(_options, settings, deadline, _LESS_THAN_ONE)
-        report = smaller.solve(current.maximising(stage.values), options, best)
+        report = task.solve(current, stage.values, _LESS_THAN_ONE, best)
         best = _better(report, stage.values, best)
         if report.status is not SolverStatus.OPTIMAL:
             bound = _bound(report, reached, stage)
@@ -125,38 +134,30 @@ def _in_stages(
         value = round(float(stage.values @ best))
         reached += stage.worth(value)
         current = current.with_row(stage.values, value - 0.5)
-    if exact_sum(weights, best) != reached:
+    if exact_sum(task.weights, best) != reached:
         # The stages did not add up within the solver's tolerances: an award, but no proof.
         return _solution(SolverStatus.FEASIBLE_AT_LIMIT, best, None, proved=False)
+    preference = task.preference
     if not preference.any():
         return _solution(SolverStatus.OPTIMAL, best, reached, proved=True)
-    options = partial(_options, settings, deadline, _PREFERENCE_GAP)
-    report = smaller.solve(current.maximising(preference), options, best)
+    report = task.solve(current, preference, _PREFERENCE_GAP, best)
     return _solution(report.status, _better(report, preference, best), reached, proved=True)
 
 
-def _by_cuts(
-    smaller: ReducedProgram,
-    group: IntArray,
-    weights: list[int],
-    preference: FloatArray,
-    best: FloatArray,
-    settings: SolveSettings,
-    deadline: float,
-) -> WindowSolution:
+def _by_cuts(task: _Task, best: FloatArray) -> WindowSolution:
     """Maximise weights that no base splits, then preference, by rows of small coefficients alone.
 
     Each look is for an award whose weights sum to more than the best one's: that sum is a row in rounded
     units, and an award that keeps the row and sums to less is cut off by what it lacks. Once there is none,
     the best sum is proved; then the most preferred award of that sum is looked for in the same way.
     """
-    program, rounded = smaller.program, _in_units(weights)
+    group, weights = task.group, task.weights
+    program, rounded = task.smaller.program, _in_units(weights)
     for _ in range(_MOST_CUTS):
         more = exact_sum(weights, best) + 1
-        asked = _with_sum(program, group, weights, more).maximising(rounded)
-        report = smaller.solve(asked, partial(_options, settings, deadline, _LESS_THAN_ONE), best)
+        report = task.solve(_with_sum(program, group, weights, more), rounded, _LESS_THAN_ONE, best)
         if report.status is SolverStatus.INFEASIBLE:
-            return _most_preferred(smaller, group, weights, preference, best, settings, deadline)
+            return _most_preferred(task, best)
         if report.values is not None and exact_sum(weights, report.values) >= more:
             best = report.values
         elif report.values is not None:
@@ -169,23 +170,15 @@ def _by_cuts(
     return _solution(SolverStatus.FEASIBLE_AT_LIMIT, best, bound, proved=False)
 
 
-def _most_preferred(
-    smaller: ReducedProgram,
-    group: IntArray,
-    weights: list[int],
-    preference: FloatArray,
-    best: FloatArray,
-    settings: SolveSettings,
-    deadline: float,
-) -> WindowSolution:
+def _most_preferred(task: _Task, best: FloatArray) -> WindowSolution:
     """Maximise preference among the awards whose weights sum to ``best``'s, the greatest sum there is."""
+    group, weights, preference = task.group, task.weights, task.preference
     reached = exact_sum(weights, best)
     if not preference.any():
         return _solution(SolverStatus.OPTIMAL, best, reached, proved=True)
-    program = _with_sum(smaller.program, group, weights, reached).maximising(preference)
-    options = partial(_options, settings, deadline, _PREFERENCE_GAP)
+    program = _with_sum(task.smaller.program, group, weights, reached)
     for _ in range(_MOST_CUTS):
-        report = smaller.solve(program, options, best)
+        report = task.solve(program, preference, _PREFERENCE_GAP, best)
         if report.values is None:
             break
         if exact_sum(weights, report.values) == reached:
