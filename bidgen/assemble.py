@@ -19,6 +19,15 @@ from .windows import Field, WindowArrays, Windows
 EXACT, PACK, EVEN, WHOLE = 0, 1, 2, 3
 
 
+def mode_of(demand: Demand) -> int:
+    """Return how a job's cores are put on the fewest nodes, or on the nodes it asked for."""
+    if demand.exclusive:
+        return WHOLE
+    if demand.units_per_node is not None:
+        return EXACT
+    return PACK if demand.node_counts is None else EVEN
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caps:
     """How many bids there may be: MAXBIDS in all, MAXBIDSPERJOB of one job (figure 4.5).

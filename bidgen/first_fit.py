@@ -19,7 +19,7 @@ from ..cluster.resources.demand import Demand, Variant
 from ..cluster.resources.job_reservations import Guard, HeldBack, capped_by
 from ..cluster.resources.pools import Use, use_of
 from ..topology.tree import Topology
-from .assemble import EVEN, EXACT, PACK, WHOLE
+from .assemble import EXACT, PACK, WHOLE, mode_of
 from .candidates import (
     CandidateCache,
     GresChoice,
@@ -214,6 +214,16 @@ def _is_simple(demand: Demand, choice: GresChoice) -> bool:
     return not demand.is_tied and not choice.total
 
 
+def is_settled(demand: Demand) -> bool:
+    """Return whether what first-fit does not place fits nowhere: it has looked at every node set."""
+    if demand.job.limits_by_nodes_s or any(variant.gres_total for variant in demand.variants):
+        return False
+    if demand.contiguous:
+        return demand.max_switches is None
+    is_plain = demand.max_switches is None and not len(demand.required)
+    return is_plain and demand.units_per_node is not None
+
+
 def _are_enough(demand: Demand, variant: Variant, units: IntArray) -> bool:
     """Return whether nodes that give so many units could hold a simple job, wherever they stand."""
     counts = demand.node_counts
@@ -258,15 +268,6 @@ def bids_at(placements: Sequence[Placement | None], table: BidTable, most: int) 
                 found.append(bid)
                 break
     return np.array(found, np.int64)
-
-
-def mode_of(demand: Demand) -> int:
-    """Return how a job's cores are put on the fewest nodes, or on the nodes it asked for."""
-    if demand.exclusive:
-        return WHOLE
-    if demand.units_per_node is not None:
-        return EXACT
-    return PACK if demand.node_counts is None else EVEN
 
 
 def placement_on(

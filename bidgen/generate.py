@@ -21,20 +21,15 @@ from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from ..topology.tree import Topology
-from .assemble import Assembler, Caps, ChosenWindows, NodesetArena
+from .assemble import Assembler, Caps, ChosenWindows, NodesetArena, mode_of
 from .candidates import GuardedViews, Reading, readings_of, totals_of, units_of, usable
-from .choose import spread
 from .families.registry import ROOM, within_pools
-from .first_fit import Cluster, FirstFitPlacer, Placement, Placer, bids_at, mode_of
-from .job_windows import BidPhase, JobWindows, by_figure, count_of, in_turn, interleaved
+from .first_fit import Cluster, FirstFitPlacer, Placement, Placer, bids_at, is_settled
+from .job_windows import BidPhase, JobWindows, by_figure, count_of, in_turn, interleaved, spread
 from .nodesets import general_nodesets
 from .scattered_sets import exhaustive_bids, legal_sets, required_sets
 from .table import BidTable, allocation_of_bid
-from .windows import (
-    Field,
-    WindowRules,
-    field_of,
-)
+from .windows import Field, WindowRules, field_of
 
 #: How the caps are dealt and the classes ordered.
 BID_ORDERS = ("spec", "figure-4.5")
@@ -232,22 +227,12 @@ def place_alone(
     placement = FirstFitPlacer(columns, topology, guards).place(demand)
     if placement is not None:
         return placement.allocation()
-    if _is_settled(demand):
+    if is_settled(demand):
         return None
     # The auction also bids on nodes that first-fit does not look at together.
     options, alone = BidOptions(max_bids=1, max_bids_per_job=1), (replace(demand, index=0),)
     table = generate_bids(alone, Cluster(columns, topology, guards), options, is_over).table
     return allocation_of_bid(table, 0) if len(table) else None
-
-
-def _is_settled(demand: Demand) -> bool:
-    """Return whether what first-fit does not place fits nowhere: it has looked at every node set."""
-    if demand.job.limits_by_nodes_s or any(variant.gres_total for variant in demand.variants):
-        return False
-    if demand.contiguous:
-        return demand.max_switches is None
-    is_plain = demand.max_switches is None and not len(demand.required)
-    return is_plain and demand.units_per_node is not None
 
 
 class _Generator:

@@ -16,7 +16,7 @@ from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.demand import Demand, Variant
 from ..topology.tree import Topology
 from .candidates import Reading
-from .choose import spread
+from .job_windows import spread
 from .windows import Field, WindowRules, node_counts
 
 #: Random weights tried beside each need alone, and groups of leaf switches tried.

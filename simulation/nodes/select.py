@@ -12,8 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...bidgen.assemble import mode_of
 from ...bidgen.candidates import Candidates, FreeView, most_by_units, totals_of
-from ...bidgen.first_fit import mode_of, placement_on
+from ...bidgen.first_fit import placement_on
 from ...bidgen.generate import place_alone
 from ...bidgen.scattered_sets import legal_sets, required_sets
 from ...bidgen.windows import (

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from ...bidgen.assemble import EVEN, PACK
+from ...bidgen.assemble import EVEN, PACK, mode_of
 from ...bidgen.candidates import Candidates, FreeView, most_by_units
-from ...bidgen.first_fit import mode_of
 from ...bidgen.windows import Field, Windows
 from ...cluster.resources.capacity import BoolArray, IntArray
 from ...cluster.resources.columns import Columns

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aucsched.bidgen.choose import _ranked, _wanted
+from aucsched.bidgen.job_windows import _ranked, _wanted
 from aucsched.bidgen.windows import Windows, field_of
 
 

@@ -16,8 +16,7 @@ from random_snapshots import random_snapshot
 from support.build import document, snapshot
 from support.plain import J, earliest
 
-from aucsched.auction.planning.plan import OVERDUE_S, Plan, make_plan
-from aucsched.auction.planning.timeline import ClusterTimeline
+from aucsched.auction.planning.plan import OVERDUE_S, ClusterTimeline, Plan, make_plan
 from aucsched.cli import run
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.resources.pools import Pools
