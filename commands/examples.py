@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from ..cluster.errors import OptionError, system_errors
-from .bundled import bundled
-from .instances import KINDS, snapshot_bytes
+from .instances import KINDS, bundled, snapshot_bytes
 from .outputs import OUTPUT
 
 #: File below examples/ -> what it is.

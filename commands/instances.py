@@ -10,11 +10,18 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .bundled import bundled
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+
+def bundled(name: str) -> Traversable:
+    """Return the file of that name, with slashes, below the package's examples/."""
+    return files("aucsched").joinpath("examples", *name.split("/"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

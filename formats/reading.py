@@ -14,9 +14,9 @@ import re
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, AnyStr, Protocol, TypeVar
 
 from ..cluster.errors import InputError, OptionError, errors_in, shown_name, system_errors
 from .hostlist import one_file
@@ -34,8 +34,11 @@ _MOST_RATIO = 100
 _ALWAYS_UNPACKED = 2**26
 _CHUNK = 2**20
 _LARGEST_LIMIT_MIB = 2**30
-_LINE = re.compile(r"\S[^\n]*+")
-_LINE_OF_BYTES = re.compile(rb"\S[^\n]*+")
+#: How lines end, in texts and in bytes, and what a line is that is not blank.
+_ENDS: Mapping[type, Any] = {
+    str: ("\r\n", "\r", "\n", re.compile(r"\S[^\n]*+")),
+    bytes: (b"\r\n", b"\r", b"\n", re.compile(rb"\S[^\n]*+")),
+}
 
 #: SHA-256 of each file that this process has read, by the name that messages call it: reports state it.
 READ: dict[str, str] = {}
@@ -174,24 +177,15 @@ def text_of(content: bytes) -> str:
         raise InputError(f"not UTF-8 text: {error.reason} at byte {error.start}") from error
 
 
-def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not blank, without blanks before them, and their numbers from 1.
+def numbered_lines(text: AnyStr) -> Iterator[tuple[int, AnyStr]]:
+    """Yield the lines of a text or of bytes that are not blank, without blanks before them, numbered from 1.
 
     Lines end as the format's own tools have them end: LF, CRLF or CR. Blank ones cost next to nothing.
     """
-    plain = text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    crlf, cr, lf, line = _ENDS[type(text)]
+    plain = text.replace(crlf, lf).replace(cr, lf) if cr in text else text
     number, counted = 1, 0
-    for match in _LINE.finditer(plain):
-        number += plain.count("\n", counted, match.start())
-        counted = match.start()
-        yield number, match[0]
-
-
-def numbered_lines_of_bytes(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of bytes that are not blank, as ``numbered_lines`` does."""
-    plain = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in content else content
-    number, counted = 1, 0
-    for match in _LINE_OF_BYTES.finditer(plain):
-        number += plain.count(b"\n", counted, match.start())
+    for match in line.finditer(plain):
+        number += plain.count(lf, counted, match.start())
         counted = match.start()
         yield number, match[0]

@@ -22,7 +22,7 @@ from ..cluster.errors import InputError
 from ..cluster.text import escaped
 from .binary import write_bytes
 from .file_kinds import LOG, instead
-from .reading import numbered_lines_of_bytes, read_document, unpacked
+from .reading import numbered_lines, read_document, unpacked
 
 #: Fields of a row.
 WIDTH = 18
@@ -141,7 +141,7 @@ def parse_swf(content: bytes) -> SwfLog:
     comments: list[str] = []
     values = array("d")
     width = 0
-    for number, line in numbered_lines_of_bytes(content):
+    for number, line in numbered_lines(content):
         fields = line.split()
         if fields[0].startswith(b";"):
             comments.append(line.strip().decode("utf-8", "replace").removeprefix(";"))

@@ -35,11 +35,11 @@ def new_figure(
     return figure, figure.subplots(rows, columns, **layout)
 
 
-def styled() -> Any:
-    """Return a context in which figures are drawn in the project's style."""
+def styled(**more: Any) -> Any:
+    """Return a context in which figures are drawn in the project's style, and ``more`` of matplotlib's."""
     from matplotlib import rc_context  # noqa: PLC0415 - the extra may be absent
 
-    return rc_context(_STYLE)
+    return rc_context(_STYLE | more)
 
 
 def write_title(axes: Axes, text: str) -> None:

@@ -17,6 +17,7 @@ from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import plural
 from ..formats.drawing import literal, save_figure
+from .canvas import styled
 from .machine_layout import (
     LABEL_SIZE,
     LARGEST_LABEL_PT,
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Suffix -> what savefig takes so that equal pictures are equal bytes.
-_STYLE = {"font.size": 8, "hatch.linewidth": 0.35, "hatch.color": "#8a8f98", "svg.hashsalt": "aucsched"}
+_HATCHES = {"hatch.linewidth": 0.35, "hatch.color": "#8a8f98"}
 _DPI, _POINTS = 300, 72
 #: Page: as wide as a text's column, or a landscape page for a machine of more nodes than that (inches).
 _PAGE_IN, _WIDE_PAGE_IN, _WIDE_FROM = (7.0, 6.0), (11.0, 6.6), 3000
@@ -66,14 +66,12 @@ def draw_machine(snapshot: Snapshot, schedule: Schedule, path: Path | None) -> F
     Raises:
         InputError: the file cannot be written.
     """
-    from matplotlib import rc_context  # noqa: PLC0415 - the extra may be absent
-
     whole, snapshot = snapshot, changed_part(snapshot, schedule)
     page = _WIDE_PAGE_IN if len(snapshot.nodes) > _WIDE_FROM else _PAGE_IN
     layout = layout_of(snapshot, page[0] - 2 * _MARGIN_IN, page[1])
     boxes = boxes_of(snapshot, schedule.started, layout)
     colors = _colors(schedule.started)
-    with rc_context(_STYLE):
+    with styled(**_HATCHES):
         entries = list(_legend_entries(boxes, schedule.started, colors))
         figure, axes = _new_figure(layout, page[0], len(entries))
         _write_labels(axes, layout, snapshot)

@@ -20,11 +20,11 @@ from ..formats.drawing import save_figure
 from ..topology.distances import hop_table, numbered_links
 from ..topology.hilbert import grid
 from ..topology.tree import topology_of
+from .canvas import styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_STYLE = {"font.size": 8, "svg.hashsalt": "aucsched"}
 _MOST_DRAWN, _MOST_LINKS = 4_096, 200_000
 _SIDE_IN, _DPI = 7.0, 200
 _LINK, _WAY, _SWITCH = "#c9ccd1", "#20242a", "#8a8f98"
@@ -41,14 +41,13 @@ def draw_network(report: NetworkReport, path: Path) -> None:
         OptionError: it has more than 4 096 nodes, or more than 200 000 links.
         InputError: the file cannot be written.
     """
-    from matplotlib import rc_context  # noqa: PLC0415 - the extra may be absent
-    from matplotlib.figure import Figure  # noqa: PLC0415 - the same
+    from matplotlib.figure import Figure  # noqa: PLC0415 - the extra may be absent
 
     if report.nodes > _MOST_DRAWN:
         raise OptionError(f"--plot: {report.nodes} nodes are above the {_MOST_DRAWN} that a picture holds")
     if report.links > _MOST_LINKS:
         raise OptionError(f"--plot: {report.links} links are above the {_MOST_LINKS} that a picture holds")
-    with rc_context(_STYLE):
+    with styled():
         figure = Figure(figsize=(_SIDE_IN, _SIDE_IN), dpi=_DPI)
         axes = figure.add_axes((0.02, 0.02, 0.96, 0.92))
         axes.set_axis_off()

@@ -150,15 +150,11 @@ def _values(name: str, given: Any) -> tuple[Value, ...]:
 
 def _value(name: str, one: Any) -> Value:
     if name == "policy":
-        return name_of(_policy(one))
+        policy: str | Factory = one
+        return name_of(policy)
     if isinstance(one, bool):
         return "on" if one else "off"
     return AXES[name].values(str(one))[0]
-
-
-def _policy(one: Any) -> str | Factory:
-    policy: str | Factory = one
-    return policy
 
 
 def _subject(source: Snapshot | ClusterWorkload | SwfLog) -> Subject:
