@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -23,7 +23,7 @@ from .answer_record import Record, is_json, read_document
 from .associations import READ_REASONS
 from .detail import JobDetail
 from .license_lists import asks_for
-from .policy import SitePolicy, by_tier
+from .policy import by_tier
 from .request import Site, note_preferences, read_request
 from .states import JobPhase, hold_of, phase_of
 
@@ -135,7 +135,6 @@ class PendingReader:
         now: the snapshot's time, seconds since the epoch, None when not known.
         schedule_held: jobs held by hand are to be scheduled.
         has_limits: limits of QOS and associations are read.
-        policy: the site's rules.
         priorities: by job id, in the place of the queue's own; None: the queue's own.
         against: what a request is read against; jobs of a known text and an equal one are not read anew.
     """
@@ -145,7 +144,6 @@ class PendingReader:
     now: float | None
     schedule_held: bool
     has_limits: bool = False
-    policy: SitePolicy = field(default_factory=SitePolicy)
     priorities: Priorities | None = None
     against: object = None
 
@@ -166,7 +164,8 @@ def read_jobs(records: Sequence[Record], queue: PendingReader, notes: Notes) -> 
         jobs = _lifted(jobs, notes)
     elif held := sum(job.hold in BY_HAND for job in jobs):
         notes.add("held", f"held by hand, so not started: {held} (--held schedule starts them)")
-    return by_tier([queue.policy.admitted(job, notes) for job in jobs], queue.policy.partitions, notes)
+    policy = queue.site.policy
+    return by_tier([policy.admitted(job, notes) for job in jobs], policy.partitions, notes)
 
 
 def job_id(record: Record) -> str:

@@ -7,7 +7,7 @@ starts on a weaker request.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,7 +22,8 @@ from .detail import JobDetail
 from .gres_text import parse_request
 from .license_lists import plain_licenses, without_gate
 from .node_records import NodeFigures
-from .partitions import DefaultMemory, PartitionFigures
+from .partitions import DefaultMemory
+from .policy import SitePolicy
 from .size import SlurmSize, node_range, read_size, with_cpus_per_gres
 from .states import is_expedited
 from .versions import note_unknown
@@ -143,11 +144,10 @@ class Site:
     Attributes:
         inactive: features that no node has now and that Slurm could give some.
         gate: a licence that keeps jobs waiting and is no part of what they ask for; empty for none.
-        partitions: by name.
+        policy: the site's rules. Where jobs use memory up, one that asks for none gets all of it, unless
+            a default says how much.
         elsewhere: partitions on another topology than the snapshot's, with its name.
-        memory_of: what a job of these partitions gets that asks for no memory.
         tells_shared: the jobs' JSON tells which of them ask for whole nodes.
-        counts_memory: jobs use memory up; then one that asks for none, where nothing is said, gets all of it.
     """
 
     nodes: Mapping[str, NodeFigures]
@@ -155,10 +155,8 @@ class Site:
     licenses: Mapping[str, License]
     inactive: frozenset[str] = frozenset()
     gate: str = ""
-    partitions: Mapping[str, PartitionFigures] = field(default_factory=dict)
+    policy: SitePolicy = field(default_factory=SitePolicy)
     elsewhere: Mapping[str, str] = field(default_factory=dict)
-    memory_of: Callable[[str], DefaultMemory] = lambda _: DefaultMemory()
-    counts_memory: bool = False
     tells_shared: bool = True
 
 
@@ -324,12 +322,12 @@ def _memory_by_default(job: _Reading) -> dict[str, Any]:
     All of it where nodes differ: empty nodes, as no other job with memory fits beside it.
     """
     asked_for_all = bool(_MEMORY_SET & job.record.words("flags"))
-    given = DefaultMemory() if asked_for_all else job.site.memory_of(job.record.text("partition"))
+    given = DefaultMemory() if asked_for_all else job.site.policy.memory_of(job.record.text("partition"))
     if given.per_cpu:
         return {"memory_mib_per_core": given.per_cpu}
     if given.per_node:
         return {"memory_mib_per_node": given.per_node}
-    if not job.site.counts_memory:
+    if not job.site.policy.counts_memory:
         if asked_for_all:
             job.unsupported.append("all the memory of each node (--mem=0)")
         return {}
@@ -346,7 +344,7 @@ def _memory_by_default(job: _Reading) -> dict[str, Any]:
 def _exclusive(job: _Reading) -> tuple[bool, bool]:
     """Return whether a job gets whole nodes, and whether it gets whole blocks."""
     names = filter(None, job.record.text("partition").split(","))
-    named = [job.site.partitions.get(name) for name in names]
+    named = [job.site.policy.partitions.get(name) for name in names]
     exclusive = [one is not None and one.exclusive for one in named]
     if any(exclusive) and not all(exclusive):
         job.note("sizes", "gets whole nodes in each of its partitions, as one of them gives no others")

@@ -142,14 +142,12 @@ class _Cluster:
     gate: str
     known: Known | None
 
-    @property
-    def against(self) -> object:
-        """All that a job is read against beside its own text, for jobs that are not read anew."""
+    def against(self, site: Site) -> object:
+        """Return all that a job is read against beside its own text, for jobs that are not read anew."""
         if self.known is None:
             return None
         nodes = {name: (node.total, node.threads, node.partitions) for name, node in self.nodes.items()}
         rules = (self.partitions, self.config, self.limits, frozenset(self.licenses), self.gate)
-        site = self.site
         return self.known.site((nodes, site.inactive, site.elsewhere, *rules))
 
     @property
@@ -173,34 +171,32 @@ class _Cluster:
             threads=any(node.threads > 1 for node in self.nodes.values()),
             licenses=self.licenses,
             gate=self.gate,
-            partitions=self.policy.partitions,
+            policy=self.policy,
             elsewhere=_elsewhere(self.partitions, self.topology),
-            memory_of=self.policy.memory_of,
-            counts_memory=bool(self.config.counts_memory),
         )
 
 
 def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, *, held: bool) -> Snapshot:
     """Read the jobs and join everything."""
     document = _document(text, "jobs", cluster.known)
-    records, against = _records(document), cluster.against
+    records, site = _records(document), cluster.site
+    against = cluster.against(site)
     _note_release(document, records, notes)
     _note_segments(document, records, cluster, notes)
     now = _time(document, records, notes) if time is None else time
     _note_detail(records, cluster.details, notes)
     running = read_running(records, cluster.details or {}, cluster.nodes, notes, against)
     queue = PendingReader(
-        site=replace(cluster.site, tells_shared=tells_shared(document)),
+        site=replace(site, tells_shared=tells_shared(document)),
         details=cluster.details or {},
         now=now,
         schedule_held=held,
         has_limits=bool(cluster.limits.limits),
-        policy=cluster.policy,
         priorities=cluster.priorities,
         against=against,
     )
     jobs = read_jobs(records, queue, notes)
-    running = tuple(queue.policy.with_counts(job) for job in running)
+    running = tuple(site.policy.with_counts(job) for job in running)
     nodes = _nodes(cluster.nodes.values(), held_resources(running), notes)
     if cluster.config.counts_memory is None:
         _note_memory(nodes, notes)
