@@ -14,6 +14,7 @@ from ...formats.hostlist import expand
 from ...formats.notes import Notes
 from .answer_record import KeyedRecord, Record, answer_entries
 from .answer_text import Paragraph
+from .versions import note_unknown
 
 _ALL = "ALL"
 #: Words for nothing; of 26.05 for a partition that has no mode of its own to stop jobs.
@@ -174,7 +175,7 @@ def read_partitions(content: bytes, nodes: Collection[str], notes: Notes) -> tup
     Raises:
         InputError: the answer is malformed or of an unknown shape, or a partition stands twice.
     """
-    entries = answer_entries(content, "PartitionName", "partitions", _keys)
+    entries = answer_entries(content, "PartitionName", "partitions", lambda one: _keys(one, notes))
     return settle_partitions(((partition_of(entry), entry.path) for entry in entries), nodes, notes)
 
 
@@ -208,8 +209,9 @@ def _known(partition: Partition, nodes: Collection[str], notes: Notes) -> Partit
     return replace(partition, nodes=known)
 
 
-def _keys(record: Record) -> Mapping[str, str]:
+def _keys(record: Record, notes: Notes) -> Mapping[str, str]:
     record.require("name")
+    note_unknown(record.members, "partitions", notes)
     return _GROUPED if _is_grouped(record) else _FLAT
 
 

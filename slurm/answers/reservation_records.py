@@ -47,6 +47,8 @@ _HARMLESS = {
     "PART_NODES",
     "PURGE",
     "PURGE_COMP",
+    # Beside DAILY and the like.
+    "REOCCURRING",
     "SPEC_NODES",
     "STATIC",
     "STATIC_ALLOC",

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
-from ...cluster.nodes import License, Node, Resources
+from ...cluster.nodes import License, Node, NodeState, Resources
 from ...cluster.snapshot import Snapshot, free_resources, held_resources
 from ...formats.hostlist import one_file
 from ...formats.native.topology_wire import Laid
@@ -197,7 +197,8 @@ def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, 
     )
     jobs = read_jobs(records, queue, notes)
     running = tuple(site.policy.with_counts(job) for job in running)
-    nodes = _nodes(cluster.nodes.values(), held_resources(running), notes)
+    closed = _closed(records, cluster, running)
+    nodes = _nodes(cluster.nodes.values(), held_resources(running), closed, notes)
     if cluster.config.counts_memory is None:
         _note_memory(nodes, notes)
     _note_partition_qos(cluster, notes)
@@ -374,18 +375,40 @@ def _time(document: Record, records: Iterable[Record], notes: Notes) -> float | 
     return newest or None
 
 
-def _nodes(figures: Iterable[NodeFigures], held: Mapping[str, Resources], notes: Notes) -> tuple[Node, ...]:
+def _closed(records: Iterable[Record], cluster: _Cluster, running: Iterable[RunningJob]) -> set[str]:
+    """Return the nodes whose block a job has for itself: JSON before v0.0.44 shows them idle."""
+    network = cluster.topology.laid.network
+    if network is None or not network.units:
+        return set()
+    partitions = {one.partition.name for one in cluster.partitions if one.exclusive_topo}
+    owners = {
+        job_id(record)
+        for record in records
+        if "topo" in record.words("shared") | record.words("exclusive")
+        or record.text("partition") in partitions
+    }
+    held = {name for job in running if job.id in owners for name in job.nodes}
+    return {name for unit in network.units if held & {*unit.nodes} for name in unit.nodes} - held
+
+
+def _nodes(
+    figures: Iterable[NodeFigures], held: Mapping[str, Resources], closed: set[str], notes: Notes
+) -> tuple[Node, ...]:
     """Return the nodes; free is the less of the node's own figure and what its jobs leave."""
     nodes: list[Node] = []
     for node in figures:
         left = free_resources(node.total, held.get(node.name))
         _note_disagreement(node, left, notes)
+        state = node.state
+        if node.name in closed and state.takes_jobs:
+            state = NodeState.UNKNOWN
+            notes.add("node states", f"node {node.name}: a job has its block for itself: not available")
         nodes.append(
             Node(
                 name=node.name,
                 total=node.total,
                 free=_less(node.free, left),
-                state=node.state,
+                state=state,
                 features=node.features,
                 partitions=node.partitions,
             )

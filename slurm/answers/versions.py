@@ -89,7 +89,8 @@ def _known(kind: str) -> frozenset[str]:
 
 def note_unknown(words: Iterable[str], kind: str, notes: Notes) -> None:
     """Note members of a later Slurm, or flags of its jobs: what they ask for is not looked at."""
-    if unknown := sorted(set(words) - _known(kind)):
+    # 22.05 writes "min nodes per job".
+    if unknown := sorted({word.replace(" ", "_") for word in words} - _known(kind)):
         what = "flags of jobs" if kind == "flags" else f"members of {kind}"
         names = ", ".join(unknown)
         notes.unread("version", f"{what} that are not known here are not read: {names}")

@@ -199,6 +199,7 @@ def test_samples_arrive_whole(version: str, jobs: str, tmp_path: Path) -> None:
     states = [record["job_state"] for record in records]
     assert len(snapshot.jobs) == states.count(["PENDING"])
     assert not any(job.unsupported for job in snapshot.jobs)
+    assert not any("not known here" in note for note in snapshot.notes)
     names = {node.name for node in snapshot.nodes}
     for record in records:
         if record["job_state"] == ["RUNNING"]:
@@ -250,3 +251,11 @@ def test_a_sample_of_21_08() -> None:
     assert snapshot.licenses["AscentLintBase"].total == 420
     assert snapshot.licenses["AscentLintBase"].free == 0, "357 are reserved, 205 free"
     assert "job 26515966 runs on node cs75, which is not of the cluster: dropped" in snapshot.notes
+
+
+@pytest.mark.skipif(not (SHARED / "emulated-1408").is_dir(), reason="the samples are not here")
+def test_a_sample_of_22_05_has_no_member_that_nobody_knows() -> None:
+    folder = SHARED / "emulated-1408"
+    names = {"jobs": "squeue", "nodes": "sinfo", "partitions": "rest_partitions"}
+    sources = SlurmSources(**{name: text(folder / f"{file}.json") for name, file in names.items()})
+    assert not any("not known here" in note for note in import_slurm(sources)[0].notes)

@@ -120,6 +120,22 @@ def test_segments_spread_and_consolidated(form: str) -> None:
     assert (request.segment, request.spread_segments, request.consolidate_segments) == (2, True, True)
 
 
+@pytest.mark.parametrize("release", ["24.05", "25.05", "25.11"])
+def test_a_block_that_a_running_job_has_for_itself(release: str) -> None:
+    """JSON before v0.0.44 shows its other nodes as idle."""
+
+    def edit(jobs: Any, _: Any) -> None:
+        cores = [{"index": 0, "status": ["ALLOCATED"]}]
+        node = {"index": 0, "name": "n1", "sockets": [{"index": 0, "cores": cores}]}
+        held = {"nodes": {"count": 1, "list": "n1", "allocation": [node]}}
+        jobs["jobs"][0] |= {"job_state": ["RUNNING"], "shared": ["topo"], "job_resources": held}
+
+    snapshot = edited(release, edit)
+    assert [node.state.takes_jobs for node in snapshot.nodes][:3] == [True, False, True]
+    assert "node n2: a job has its block for itself: not available" in snapshot.notes
+    assert all(node.state.takes_jobs for node in read(release).nodes[:3])
+
+
 PARTITIONS = (
     "PartitionName=p Nodes=n[1-4] State=UP OverSubscribe=NO Topology={0}\n"
     "PartitionName=whole Nodes=n[1-4] State=UP OverSubscribe=NO ExclusiveTopo=YES Topology={1}\n"
