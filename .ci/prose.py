@@ -13,11 +13,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from proselint.checks import __register__
-from proselint.registry import CheckRegistry
-from proselint.registry.checks import Check, types
-from proselint.tools import LintFile
-
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 WORDS = DOCS / "style-words.txt"
@@ -34,13 +29,10 @@ NO_SOURCE = {"benchmarks", "docs", "examples", "packaging", "src", "tests"}
 ERRORS = {"AwardError", "InputError", "OptionError", "PolicyError", "SolverError"}
 
 
-def own_checks() -> tuple[Check, ...]:
-    """Return a check for each word of the list."""
+def avoided_words() -> dict[str, str]:
+    """Return the list: a pattern, and what to write instead."""
     lines = (line.split("\t") for line in WORDS.read_text("utf-8").splitlines() if line[0] != "#")
-    return tuple(
-        Check(types.ExistenceSimple(pattern), path="aucsched.words", message=f"'{{}}': write {better}")
-        for pattern, better in lines
-    )
+    return {one[0]: one[1] for one in lines}
 
 
 def prose(markdown: str) -> str:
@@ -100,8 +92,20 @@ def messages() -> Iterator[tuple[str, str]]:
                 yield f"{relative}:{node.lineno}", " X ".join(part for part in parts if isinstance(part, str))
 
 
+def avoided(text: str) -> list[str]:
+    """Return the words of the list in a text, each with its neighbours and what to write."""
+    text = " ".join(text.split())
+    return [
+        f"{text[max(0, found.start() - 30) : found.end() + 30]!r}: write {better}"
+        for pattern, better in avoided_words().items()
+        for found in re.finditer(pattern, text, re.IGNORECASE)
+    ]
+
+
 def linted(place: str, text: str, enabled: dict[str, bool]) -> Iterator[tuple[int, str]]:
     """Yield the line and the message of what proselint finds; a number or a heading may be repeated."""
+    from proselint.tools import LintFile  # noqa: PLC0415 - the tests read texts without it
+
     for found in LintFile(place, text or " ").lint({"max_errors": 1000, "checks": enabled}):
         check, message, (start, end), _ = found.check_result
         words = text[start - 1 : end - 1]
@@ -120,7 +124,8 @@ def long_sentences(text: str) -> Iterator[tuple[int, str]]:
         if begins.match(line):
             blocks.append((number, "" if line[:1] in {"|", "#"} or line[:4] == " " * 4 else line))
         else:
-            blocks[-1] = (blocks[-1][0] or number, f"{blocks[-1][1]} {line.strip()}")
+            first, begun = blocks[-1]
+            blocks[-1] = (first if begun else number, f"{begun} {line.strip()}")
     for number, block in blocks:
         for sentence in re.split(r"(?<=[;:])\s+|(?<=[.!?*])\s+(?=[A-Z`*\[(\"]|aucsched|python)", block):
             if len(sentence.split()) > MOST_WORDS and "\\(" not in sentence:
@@ -129,8 +134,16 @@ def long_sentences(text: str) -> Iterator[tuple[int, str]]:
 
 def main() -> int:
     """Print what is found, by place."""
+    from proselint.checks import __register__  # noqa: PLC0415
+    from proselint.registry import CheckRegistry  # noqa: PLC0415
+    from proselint.registry.checks import Check, types  # noqa: PLC0415
+
     registry = CheckRegistry()
-    registry.register_many((*__register__, *own_checks()))
+    own = (
+        Check(types.ExistenceSimple(pattern), path="aucsched.words", message=f"'{{}}': write {better}")
+        for pattern, better in avoided_words().items()
+    )
+    registry.register_many((*__register__, *own))
     roots = {check.path.split(".")[0]: True for check in registry.checks}
     count = places = 0
     for source in (pages, helps, docstrings, messages):

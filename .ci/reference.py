@@ -60,8 +60,10 @@ def reasons_page() -> str:
     front = _FRONT.format("everyone", "the meaning of each reason and each status")
     head = f"{front}# Reasons\n\nMade from cluster/schedule.py {_BY}.\n{about}\n\n"
     words = "".join(f"| `{status.value}` | {text} |\n" for status, text in STATUS_MEANINGS.items())
-    solved = f"\n## Status of an award\n\n| status | meaning |\n|---|---|\n{words}"
-    return f"{head}| reason | meaning |\n|---|---|\n{rows}{solved}"
+    title = "\n## Status of an award\n\n*How far an award is proved.*\n\n"
+    solved = f"{title}| status | meaning |\n|---|---|\n{words}"
+    caption = "*Why a job waits, by the word in the member `reason`.*\n\n"
+    return f"{head}{caption}| reason | meaning |\n|---|---|\n{rows}{solved}"
 
 
 def files_page() -> str:
@@ -76,7 +78,8 @@ def files_page() -> str:
             f"| `{member}` | {'yes' if member in needed else ''} | {_kind(entry)} |\n"
             for member, entry in body.get("properties", {}).items()
         )
-        parts.append(f"\n## {name}\n\n| member | required | what |\n|---|---|---|\n{rows}")
+        title = f"\n## {name}\n\n*The members of `aucsched-{name}/1`.*\n\n"
+        parts.append(f"{title}| member | required | what |\n|---|---|---|\n{rows}")
     return "".join(parts)
 
 
@@ -100,7 +103,8 @@ def equations_page() -> str:
     about = "Numbers are Soner's (2016); this page lists each docstring that cites one."
     front = _FRONT.format("researchers", "the method that states each equation")
     head = f"{front}# Equations\n\nMade from the docstrings {_BY}. {about}\n\n"
-    return f"{head}| equations | file | name | what |\n|---|---|---|---|\n{''.join(rows)}"
+    caption = "*Where each equation is stated.*\n\n"
+    return f"{head}{caption}| equations | file | name | what |\n|---|---|---|---|\n{''.join(rows)}"
 
 
 def _documented(module: ast.Module) -> Iterator[tuple[str, str]]:
@@ -197,7 +201,10 @@ _GROUPS = (
         ("round",),
     ),
 )
-_TABLE_HEAD = "| option | values | default | read by |\n|---|---|---|---|\n"
+_TABLE_HEAD = (
+    "*Values, default and commands of each option.*\n\n"
+    "| option | values | default | read by |\n|---|---|---|---|\n"
+)
 
 
 def options_page() -> str:

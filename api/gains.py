@@ -48,7 +48,7 @@ class Gain(Tabular):
     """A history as it was, and as simulations of it under backfilling and under auctions are.
 
     Figures are over the jobs whose own start is known and that every simulation starts. Differences
-    are paired: the same jobs, drawn anew by days or weeks (``Resampling``).
+    are paired: the same jobs, drawn again by days or weeks (``Resampling``).
 
     Attributes:
         workload: the history.

@@ -143,7 +143,7 @@ class Auction:
         return self._found
 
     def forget(self) -> None:
-        """Drop what is kept for the next award: it reads the whole cluster anew."""
+        """Drop what is kept for the next award: it reads the whole cluster again."""
         self._state = self._found = None
 
 

@@ -118,7 +118,7 @@ class StepOptions(StepRecord):
         if self.award_alone:
             raise OptionError("promise: backfill starts jobs next to the award, award_alone starts none")
         if self.balance:
-            raise OptionError("promise: backfill starts jobs by priority, a balance by their shapes")
+            raise OptionError("promise: backfill starts jobs by priority, a balance by their classes")
         if self.weights == "paper":
             raise OptionError("promise: backfill has lexicographic weights only")
         if self.bid_order != "spec":

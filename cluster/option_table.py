@@ -128,7 +128,7 @@ class BiddingOptions:
     #: Shares of shapes and kept cores are rows of the program, each job counts how hard it is to place, and
     #: first bids are made shape by shape (docs/decisions/0038). A greedy award is these first bids.
     balance: Option[bool] = _option(
-        "Keep the shapes of running jobs in the proportions of the waiting ones. The window is then "
+        "Keep the classes of running jobs in the proportions of the waiting ones. The window is then "
         "400; the default strategy is then greedy, which gives a job the fewest gres of a range.",
         default=False,
         policies=_BIDDING,

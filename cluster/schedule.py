@@ -58,7 +58,7 @@ MEANINGS = {
     "reservation",
     Reason.SET_ASIDE: "it made the step fail; the other jobs were decided without it",
     Reason.LIMIT: "a limit over a set of jobs is used up; the sentence names it",
-    Reason.SHARE: "jobs of its shape already hold their share of what runs (--balance)",
+    Reason.SHARE: "jobs of its class already hold their share of the machine (--balance)",
 }
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import prose
 import pytest
 import yaml
 from reference import pages
 
-import aucsched
 from aucsched.cli import cli
-from aucsched.commands.man import walked
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -93,38 +92,21 @@ def test_a_result_is_a_claim_a_picture_a_short_table_a_command_and_its_limits(pa
     assert "## What this does not show" in text
 
 
-WORDS = {
-    re.compile(pattern, re.IGNORECASE): better
-    for pattern, better in (
-        line.split("\t") for line in (DOCS / "style-words.txt").read_text().splitlines() if line[0] != "#"
-    )
-}
+def found_in(texts: Iterator[tuple[str, str]]) -> dict[str, list[str]]:
+    return {place: words for place, text in texts if (words := prose.avoided(text))}
 
 
-def avoided(text: str) -> list[str]:
-    """Return the words of docs/style-words.txt in a text, each with its neighbours and what to write."""
-    text = " ".join(text.split())
-    return [
-        f"{text[max(0, found.start() - 30) : found.end() + 30]!r}: write {better}"
-        for pattern, better in WORDS.items()
-        for found in pattern.finditer(text)
-    ]
+@pytest.mark.parametrize("source", [prose.pages, prose.helps, prose.docstrings, prose.messages])
+def test_texts_are_in_plain_english(source: Callable[[], Iterator[tuple[str, str]]]) -> None:
+    assert len(list(source())) > 40
+    assert found_in(source()) == {}
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.name)
-def test_pages_are_in_plain_english(page: Path) -> None:
-    assert avoided(page.read_text()) == []
+def test_a_sentence_has_thirty_words_at_most() -> None:
+    texts = ((place, text) for place, text in prose.pages() if place not in prose.LISTS)
+    assert [(place, *one) for place, text in texts for one in prose.long_sentences(text)] == []
 
 
-def test_help_is_in_plain_english() -> None:
-    found = {context.command_path: avoided(context.get_help()) for context in walked(cli, "aucsched")}
-    assert {path: words for path, words in found.items() if words} == {}
-
-
-def test_public_docstrings_are_in_plain_english() -> None:
-    objects = {name: getattr(aucsched, name) for name in aucsched.__all__}
-    for name, item in list(objects.items()):
-        if inspect.isclass(item):
-            objects |= {f"{name}.{own}": one for own, one in vars(item).items() if own[0] != "_"}
-    found = {name: avoided(inspect.getdoc(item) or "") for name, item in objects.items()}
-    assert {name: words for name, words in found.items() if words} == {}
+def test_the_words_are_found_where_they_stand() -> None:
+    assert prose.avoided("Jobs of which two\nwait") == ["'Jobs of which two wait': write two sentences"]
+    assert next(prose.long_sentences("a\n\n" + "word " * 31))[0] == 3
