@@ -13,7 +13,6 @@ from .outputs import progress_over
 
 if TYPE_CHECKING:
     from ..formats.swf import SwfLog
-    from ..simulation.nodes.node_result import NodeResult
     from ..simulation.result import Result
 
 #: When forecasts are asked where nothing is said.
@@ -54,42 +53,28 @@ def asked_at(options: dict[str, Any]) -> tuple[float, ...]:
 
 
 def write_forecasts(
-    path: Path, result: Result, log: SwfLog, options: dict[str, Any], rank: tuple[float, ...] | None
+    path: Path,
+    result: Result,
+    options: dict[str, Any],
+    log: SwfLog | None = None,
+    rank: tuple[float, ...] | None = None,
 ) -> None:
-    """Write a log's forecasts."""
+    """Write the forecasts of a run: of a log, whose queue's order ``rank`` has, or on nodes."""
     from ..formats.native.write import write_text
     from ..simulation.forecast.logged import forecasts_csv, forecasts_of
-
-    with progress_over(len(result.workload), "jobs forecast") as progress:
-        found = forecasts_of(
-            result,
-            log,
-            asked_at=asked_at(options),
-            rank=rank,
-            by_worth=_is_by_worth(options),
-            progress=progress,
-        )
-        write_text(path, forecasts_csv(result, found))
-
-
-def write_node_forecasts(path: Path, result: NodeResult, options: dict[str, Any]) -> None:
-    """Write the forecasts of a run on nodes."""
-    from ..formats.native.write import write_text
-    from ..simulation.forecast.logged import forecasts_csv
     from ..simulation.nodes.node_forecasts import node_forecasts_of
     from ..simulation.nodes.node_policies import SLURM_DEPTH
+    from ..simulation.nodes.node_result import NodeResult
 
     depth = options["window"]
     if depth is None and options["policy"].startswith("backfill-"):
         depth = SLURM_DEPTH
     with progress_over(len(result.workload), "jobs forecast") as progress:
-        found = node_forecasts_of(
-            result,
-            asked_at=asked_at(options),
-            by_worth=_is_by_worth(options),
-            depth=depth,
-            progress=progress,
-        )
+        asked: dict[str, Any] = {"asked_at": asked_at(options), "by_worth": _is_by_worth(options)}
+        if isinstance(result, NodeResult):
+            found = node_forecasts_of(result, depth=depth, progress=progress, **asked)
+        else:
+            found = forecasts_of(result, log, rank=rank, progress=progress, **asked)
         write_text(path, forecasts_csv(result, found))
 
 

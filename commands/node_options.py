@@ -13,12 +13,13 @@ from ..cluster.option_fields import flag_of, options_in
 from ..cluster.option_table import SIMULATE, ValueOptions
 from ..simulation.simulate_options import NODE_ONLY_POLICIES, PROMISED, NodeKeywords
 from .built_options import click_option, in_order, record_options
-from .forecast_options import asked_at, write_node_forecasts
+from .forecast_options import asked_at, write_forecasts
 from .outputs import progress_over, shown
 from .run_outputs import check_charts, write_run
 from .topology_override import TopologyOption, note_unread, with_topology
 
 if TYPE_CHECKING:
+    from ..api.simulations import Simulation
     from ..cluster.workload import ClusterWorkload
     from ..simulation.nodes.node_policies import NodeOptions
 
@@ -94,9 +95,7 @@ def check_log_options(options: dict[str, Any]) -> None:
 
 def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
     """Play a native workload, write the files that the options name, and print the metrics."""
-    from ..api.simulations import Simulation
     from ..formats.native.workload_file import load_workload
-    from ..simulation.nodes.node_policies import play
 
     chosen = chosen_options(options)
     if path == "-" == options["failures"]:
@@ -105,13 +104,23 @@ def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
     workload = with_topology(load_workload(path), options["topology"])
     note_unread(workload)
     chosen = with_failures(chosen, workload, options["failures"])
-    with progress_over(len(workload.jobs)) as progress:
-        result = play(workload, chosen, progress)
-    run = Simulation(result=result, settings=chosen.settings(), name=workload.name)
+    run = run_on_nodes(workload, chosen, workload.name)
     named = {name: shown(options[name]) for name in ("failures", "topology") if options[name] is not None}
     if options["forecasts"] is not None:
-        write_node_forecasts(options["forecasts"], result, options)
+        write_forecasts(options["forecasts"], run.result, options)
     write_run(run, path, options, named=named)
+
+
+def run_on_nodes(
+    workload: ClusterWorkload, chosen: NodeOptions, name: str, label: str = "jobs"
+) -> Simulation:
+    """Play a workload of nodes under one policy; ``label`` is of the bar on a terminal."""
+    from ..api.simulations import Simulation
+    from ..simulation.nodes.node_policies import play
+
+    with progress_over(len(workload.jobs), label) as progress:
+        result = play(workload, chosen, progress)
+    return Simulation(result=result, settings=chosen.settings(), name=name)
 
 
 def chosen_options(options: dict[str, Any]) -> NodeOptions:

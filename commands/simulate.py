@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -24,7 +24,6 @@ from .outputs import (
     format_option,
     output_option,
     processors_option,
-    progress_over,
     read_jobs,
     read_log,
     shown,
@@ -39,11 +38,6 @@ from .policy_options import (
     with_parameters,
 )
 from .run_outputs import RunFiles, check_charts, write_run
-
-if TYPE_CHECKING:
-    from ..simulation.log_columns import Workload
-    from ..simulation.result import Result
-    from ..simulation.simulate_options import PolicyOptions
 
 #: What options are where nothing is said, if not None.
 _DEFAULTS: dict[str, Any] = {"check": False, "form": "text", "output": "-"}
@@ -115,16 +109,16 @@ def _simulate_one(workload: str, policy: str, options: dict[str, Any]) -> None:
 
 
 def _simulate_log(path: str, options: dict[str, Any]) -> None:
-    from ..api.simulations import Simulation
     from ..simulation.logs.policies import queue_rank
+    from .simulate_several import run_on_log
 
     log = read_log(path)
     jobs = read_jobs(path, log, _processors(options), options["queue_weights"])
     choice, settings = chosen_policy(options)
-    run = Simulation(result=_run(jobs, options, choice), settings=settings, name=shown(path))
+    run = run_on_log(jobs, options, choice, settings, shown(path))
     if options["forecasts"] is not None:
         rank = queue_rank(jobs.requests, options["order"], choice.flexible)
-        write_forecasts(options["forecasts"], run.result, log, options, rank)
+        write_forecasts(options["forecasts"], run.result, options, log, rank)
     write_run(run, path, options, log=log)
 
 
@@ -161,17 +155,3 @@ def _processors(options: dict[str, Any]) -> int | None:
     from ..formats.native.read import load_snapshot
 
     return sum(node.total.cores for node in load_snapshot(options["cluster"]).nodes)
-
-
-def _run(jobs: Workload, options: dict[str, Any], choice: PolicyOptions) -> Result:
-    from ..simulation.logs.policies import play_log
-
-    with progress_over(len(jobs)) as progress:
-        return play_log(
-            jobs,
-            options["policy"],
-            order=options["order"],
-            options=choice,
-            checked=options["check"],
-            progress=progress,
-        )

@@ -11,13 +11,15 @@ from ..cluster.text import plural
 from ..simulation.policy_names import naming_as_typed
 from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, READ_ON_LOGS, current_name, is_read
 from .malleable_options import refuse_malleable
-from .node_options import check_log_options, chosen_options, is_native, with_failures
+from .node_options import check_log_options, chosen_options, is_native, run_on_nodes, with_failures
 from .outputs import progress_over, read_jobs, read_log, shown
 from .policy_options import check_policy_options, chosen_policy, with_parameters
 from .topology_override import note_unread, with_topology
 
 if TYPE_CHECKING:
     from ..api.simulations import Simulation
+    from ..simulation.log_columns import Workload
+    from ..simulation.simulate_options import PolicyOptions
 
 FORMAT = "aucsched-simulations/1"
 #: Files that hold one run.
@@ -49,9 +51,6 @@ def simulate_several(
 def _on_log(
     workload: str, policies: Sequence[str], options: dict[str, Any], processors: int | None
 ) -> list[Simulation]:
-    from ..api.simulations import Simulation
-    from ..simulation.logs.policies import play_log
-
     candidates = tuple((options["candidates"] or "").split(","))
     narrowed = _narrowed(
         options,
@@ -70,23 +69,43 @@ def _on_log(
     jobs = read_jobs(workload, read_log(workload), processors, options["queue_weights"])
     runs: list[Simulation] = []
     for name, one, (choice, settings) in zip(policies, narrowed, settled, strict=True):
-        with progress_over(len(jobs), one["policy"]) as progress, naming_as_typed(name):
-            result = play_log(
-                jobs,
-                one["policy"],
-                order=one["order"],
-                options=choice,
-                checked=one["check"],
-                progress=progress,
-            )
-        runs.append(Simulation(result=result, settings=settings, name=shown(workload)))
+        with naming_as_typed(name):
+            runs.append(run_on_log(jobs, one, choice, settings, shown(workload), one["policy"]))
     return runs
 
 
-def _on_nodes(workload: str, policies: Sequence[str], options: dict[str, Any]) -> list[Simulation]:
+def run_on_log(
+    jobs: Workload,
+    options: dict[str, Any],
+    choice: PolicyOptions,
+    settings: dict[str, Any],
+    name: str,
+    label: str = "jobs",
+) -> Simulation:
+    """Play a log's jobs under one policy.
+
+    Args:
+        jobs: what ``read_jobs`` returns.
+        options: the command's.
+        choice: what the policy may read,
+        settings: and what it does read.
+        name: of the log.
+        label: of the bar on a terminal.
+    """
     from ..api.simulations import Simulation
+    from ..simulation.logs.policies import play_log
+
+    policy, order = options["policy"], options["order"]
+    with progress_over(len(jobs), label) as progress:
+        result = play_log(
+            jobs, policy, order=order, options=choice, checked=options["check"], progress=progress
+        )
+    return Simulation(result=result, settings=settings, name=name)
+
+
+def _on_nodes(workload: str, policies: Sequence[str], options: dict[str, Any]) -> list[Simulation]:
     from ..formats.native.workload_file import load_workload
-    from ..simulation.nodes.node_policies import READ_BY, play
+    from ..simulation.nodes.node_policies import READ_BY
 
     readers = {**READ_BY, "reservations": ("reservations",)}
     narrowed = _narrowed(
@@ -98,12 +117,7 @@ def _on_nodes(workload: str, policies: Sequence[str], options: dict[str, Any]) -
     loaded = with_topology(load_workload(workload), options["topology"])
     note_unread(loaded)
     chosen = [with_failures(one, loaded, options["failures"]) for one in chosen]
-    runs = []
-    for one in chosen:
-        with progress_over(len(loaded.jobs), one.policy) as progress:
-            result = play(loaded, one, progress)
-        runs.append(Simulation(result=result, settings=one.settings(), name=loaded.name or shown(workload)))
-    return runs
+    return [run_on_nodes(loaded, one, loaded.name or shown(workload), one.policy) for one in chosen]
 
 
 def _narrowed(

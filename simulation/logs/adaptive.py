@@ -20,6 +20,7 @@ from math import fsum
 from ...cluster.errors import OptionError
 from ..log_columns import SHORTEST_S, Requests, Workload
 from ..result import BOUND_S
+from ..simulate_options import PolicyOptions
 from ..stepping import Changes, CountPolicy, Renumbered, Resort
 from .counts import simulate_counts
 
@@ -36,9 +37,8 @@ class Adaptive(CountPolicy):
     Args:
         requests: the jobs.
         resort: sorts the queue before each pass.
+        options: submissions between two comparisons, and how many of the last are simulated.
         candidates: factories by name; the first serves until the first comparison.
-        every: submissions between two comparisons.
-        window: how many of the last submitted jobs are simulated.
 
     """
 
@@ -46,21 +46,19 @@ class Adaptive(CountPolicy):
         self,
         requests: Requests,
         resort: Resort | None,
+        options: PolicyOptions,
         candidates: Mapping[str, Factory],
-        *,
-        every: int,
-        window: int,
     ) -> None:
         if not candidates:
             raise OptionError("--candidates names no policy")
         self._requests = requests
         self._resort = resort
         self._candidates = candidates
-        self._every = every
+        self._every = options.adapt_every
         self._new = 0
         self._name = next(iter(candidates))
         self._policy = candidates[self._name](requests, resort)
-        self._recent: deque[int] = deque(maxlen=window)
+        self._recent: deque[int] = deque(maxlen=options.adapt_window)
         self._run_of: dict[int, float] = {}
         # Running jobs by start, in the order in which they were chosen; and those that wait.
         self._start_of: dict[int, float] = {}

@@ -30,6 +30,7 @@ from math import gcd
 from typing import NamedTuple
 
 from ..log_columns import Requests
+from ..simulate_options import PolicyOptions
 from ..stepping import Resort
 from .selection import FrontFirst
 
@@ -145,17 +146,14 @@ class Lookahead(FrontFirst):
     Args:
         requests: the jobs.
         resort: sorts the queue before each pass.
-        depth: how many jobs after the head are looked at; None: all.
-        ties: ``first`` or ``last``.
+        options: how many jobs after the head are looked at, and which of equal selections is taken.
 
     """
 
-    def __init__(
-        self, requests: Requests, resort: Resort | None, *, depth: int | None = None, ties: str = "first"
-    ) -> None:
+    def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
         super().__init__(requests, resort)
-        self._depth = depth
-        self._last = ties == "last"
+        self._depth = options.lookahead_depth
+        self._last = options.lookahead_ties == "last"
 
     def backfill(self, now: float) -> list[int]:
         """Start the fullest selection beside the head's reservation."""

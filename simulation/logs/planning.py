@@ -25,9 +25,10 @@ from math import inf
 
 from ..backfilling.conservative import WAITING, Conservative, first_start, hold, reserve
 from ..log_columns import Requests
+from ..simulate_options import PolicyOptions
 from ..stepping import Changes, Resort
 from .advance import Advance, check_advance
-from .start_rules import StartRule, StartRules
+from .start_rules import StartRules
 
 
 class Planning(Conservative):
@@ -36,29 +37,19 @@ class Planning(Conservative):
     Args:
         requests: the jobs.
         resort: sorts jobs before they are planned.
-        advance: fixed-time requests; those accepted beforehand are refused where they need more than the
-            machine.
-        replan: ``keep`` or ``rebuild``.
-        release_s: seconds after its start when an unused reservation is released.
-        rules: when jobs may start.
+        options: fixed-time requests, of which those accepted beforehand are refused where they need
+            more than the machine; how plans are made anew, when an unused reservation is released,
+            and when jobs may start.
 
     """
 
-    def __init__(
-        self,
-        requests: Requests,
-        resort: Resort | None,
-        advance: Sequence[Advance],
-        replan: str,
-        *,
-        release_s: float = inf,
-        rules: Sequence[StartRule] = (),
-    ) -> None:
+    def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
+        advance, rules = options.advance, options.start_rule
         known = [one for one in advance if one.submit_s is None]
         check_advance(known, requests.processors)
         super().__init__(requests, resort, StartRules(rules, requests) if rules else None)
-        self._rebuilds = replan == "rebuild"
-        self._release_s = release_s
+        self._rebuilds = options.replan == "rebuild"
+        self._release_s = inf if options.release_unused_s is None else options.release_unused_s
         self._has_alarms = bool(advance or rules)
         # Unused reservations by the time of their release; requests to come by their submission.
         self._unused: list[tuple[float, Advance]] = []

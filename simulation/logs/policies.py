@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import inf
+from typing import TypeAlias
 
 from ...cluster.errors import AwardError, OptionError
 from ...cluster.nodes import Resources
@@ -36,44 +36,35 @@ from .reservations import Partitioned, Reservations, Selective, Slack
 from .selection import BestFit, Fcfs, FirstFit, NextFit, QueuePolicy
 from .speculative import Speculative, TestRuns
 
+#: Makes a policy over jobs numbered in queue order; ``resort`` orders a queue that changes with time.
+Made: TypeAlias = Callable[[Requests, Resort | None, PolicyOptions], CountPolicy]
+
+
+def _without_options(kind: Callable[[Requests, Resort | None], CountPolicy]) -> Made:
+    return lambda requests, resort, _: kind(requests, resort)
+
 
 def _speculative(requests: Requests, resort: Resort | None, options: PolicyOptions) -> Speculative:
-    if options.test_run_s is not None:
-        return TestRuns(requests, resort, seconds=options.test_run_s, stops=options.stops)
-    return Speculative(requests, resort, share=options.speculation, stops=options.stops)
+    return (Speculative if options.test_run_s is None else TestRuns)(requests, resort, options)
 
 
-#: Policy name -> factory over jobs numbered in queue order; ``resort`` orders a queue that changes with time.
-POLICIES: dict[str, Callable[[Requests, Resort | None, PolicyOptions], CountPolicy]] = {
-    "fcfs": lambda requests, resort, _: Fcfs(requests, resort),
-    "first-fit": lambda requests, resort, _: FirstFit(requests, resort),
-    "best-fit": lambda requests, resort, _: BestFit(requests, resort),
-    "next-fit": lambda requests, resort, _: NextFit(requests, resort),
-    "queues": lambda requests, resort, options: Queues(requests, resort, options.queue, options.heads),
-    "easy": lambda requests, resort, _: Easy(requests, resort),
-    "predicted": lambda requests, resort, options: Predicted(requests, resort, options.predictor),
-    "conservative": lambda requests, resort, _: Conservative(requests, resort),
-    "reservations": lambda requests, resort, options: Reservations(requests, resort, options.reservations),
-    "lookahead": lambda requests, resort, options: Lookahead(
-        requests, resort, depth=options.lookahead_depth, ties=options.lookahead_ties
-    ),
-    "slack": lambda requests, resort, options: Slack(requests, resort, options.slack),
-    "selective": lambda requests, resort, options: Selective(requests, resort, options.expansion_factor),
-    "partitioned": lambda requests, resort, options: Partitioned(
-        requests, resort, tuple(options.class_limits_s)
-    ),
-    "adaptive": lambda requests, resort, options: Adaptive(
-        requests, resort, _candidates(options), every=options.adapt_every, window=options.adapt_window
-    ),
+POLICIES: dict[str, Made] = {
+    "fcfs": _without_options(Fcfs),
+    "first-fit": _without_options(FirstFit),
+    "best-fit": _without_options(BestFit),
+    "next-fit": _without_options(NextFit),
+    "queues": Queues,
+    "easy": _without_options(Easy),
+    "predicted": Predicted,
+    "conservative": _without_options(Conservative),
+    "reservations": Reservations,
+    "lookahead": Lookahead,
+    "slack": Slack,
+    "selective": Selective,
+    "partitioned": Partitioned,
+    "adaptive": lambda requests, resort, options: Adaptive(requests, resort, options, _candidates(options)),
     "speculative": _speculative,
-    "planning": lambda requests, resort, options: Planning(
-        requests,
-        resort,
-        options.advance,
-        options.replan,
-        release_s=inf if options.release_unused_s is None else options.release_unused_s,
-        rules=options.start_rule,
-    ),
+    "planning": Planning,
     "promised": lambda requests, resort, options: LogAuction(
         requests, resort, objective=options.objective, promise=options.promise
     ),
@@ -123,7 +114,7 @@ def make_policy(
     return Renumbered(factory(requests.taken(job_at), None, options), job_at)
 
 
-def _factory(name: str) -> Callable[[Requests, Resort | None, PolicyOptions], CountPolicy]:
+def _factory(name: str) -> Made:
     if name in POLICIES:
         return POLICIES[name]
     if is_own(name):

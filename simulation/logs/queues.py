@@ -16,6 +16,7 @@ from math import inf
 
 from ...cluster.errors import OptionError
 from ..log_columns import Requests
+from ..simulate_options import PolicyOptions
 from ..stepping import Changes, CountPolicy, Resort
 from .hours import WEEK, Hours
 
@@ -88,22 +89,20 @@ class Queues(CountPolicy):
     Args:
         requests: the jobs.
         resort: sorts each queue before each pass.
-        queues: in the order in which they are offered a job; none: one that takes all.
-        heads: ``priority`` or ``best-fit``.
+        options: the queues in the order in which they are offered a job, none for one that takes
+            all; and which of their heads starts.
 
     """
 
-    def __init__(
-        self, requests: Requests, resort: Resort | None, queues: Sequence[QueueLimits], heads: str
-    ) -> None:
-        self._limits = tuple(queues) or (QueueLimits(name="all"),)
+    def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
+        self._limits = tuple(options.queue) or (QueueLimits(name="all"),)
         names = [one.name for one in self._limits]
         if len(set(names)) < len(names):
             raise OptionError(f"--queue: one of {', '.join(names)} is named twice")
         self._size = requests.size
         self._queue_of = [self._taken_by(requests, job) for job in range(len(requests))]
         self._resort = resort
-        self._best_fit = heads == "best-fit"
+        self._best_fit = options.heads == "best-fit"
         self._free = requests.processors
         self._queues: list[list[int]] = [[] for _ in self._limits]
         self._now: float = 0

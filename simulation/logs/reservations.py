@@ -14,6 +14,7 @@ from ...cluster.errors import OptionError
 from ...cluster.timeline.count_profile import CountProfile
 from ..backfilling.easy import WaitingSizes
 from ..log_columns import Requests
+from ..simulate_options import PolicyOptions
 from ..stepping import Changes, Resort
 from .selection import FrontFirst
 
@@ -49,13 +50,12 @@ class Reservations(ProfiledPolicy):
     matters.
     """
 
-    def __init__(self, requests: Requests, resort: Resort | None, reservations: int) -> None:
+    def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
         super().__init__(requests, resort)
-        self._reservations = reservations
+        self._reservations = self._left = options.reservations
         self._sizes = WaitingSizes(requests.size)
         # What the last pass left of the profile and of the reservations, and whether it still holds.
         self._profile = CountProfile.flat(0, requests.processors)
-        self._left = reservations
         self._is_known = False
 
     def step(self, now: float, seen: Changes) -> Sequence[int]:
@@ -114,17 +114,12 @@ class Selective(ProfiledPolicy):
     one in every later pass, for the expansion factor of a waiting job only grows. A threshold of 1
     gives every job one, as ``reservations`` does with K as large as the queue; a huge one gives
     none: first fit.
-
-    Args:
-        requests: the jobs.
-        resort: sorts the queue before each pass.
-        threshold: the expansion factor from which on a job has a reservation, at or above 1.
     """
 
-    def __init__(self, requests: Requests, resort: Resort | None, threshold: float) -> None:
+    def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
         super().__init__(requests, resort)
         self._submit = requests.submit
-        self._threshold = threshold
+        self._threshold = options.expansion_factor
 
     def _from_front(self, now: float) -> list[int]:  # noqa: ARG002 - a later job's reservation may come first
         return []
@@ -161,16 +156,11 @@ class Slack(FrontFirst):
     F beyond what was promised. Then once
     over the rest in queue order: a job that fits starts if, by estimates, the head can still start
     by its latest start. F = 0 is EASY exactly.
-
-    Args:
-        requests: the jobs.
-        resort: sorts the queue before each pass.
-        factor: F, the slack as a multiple of the head's estimate, at or above 0.
     """
 
-    def __init__(self, requests: Requests, resort: Resort | None, factor: float) -> None:
+    def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
         super().__init__(requests, resort)
-        self._factor = factor
+        self._factor = options.slack
         # By job that was the head: the earliest shadow time it had.
         self._promise: dict[int, float] = {}
 
@@ -235,15 +225,10 @@ class Partitioned(ProfiledPolicy):
     A short job waits for the heads of the other classes, but never behind their queues. The first
     job of the whole queue has the first reservation, as in EASY; with one class the policy is EASY
     exactly.
-
-    Args:
-        requests: the jobs.
-        resort: sorts the queue before each pass.
-        limits_s: the longest estimate of each class but the last, rising; none: one class.
-
     """
 
-    def __init__(self, requests: Requests, resort: Resort | None, limits_s: tuple[float, ...]) -> None:
+    def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
+        limits_s = tuple(options.class_limits_s)
         _check_limits(limits_s, ",".join(f"{limit:g}" for limit in limits_s))
         super().__init__(requests, resort)
         self._classes = len(limits_s) + 1

@@ -20,31 +20,20 @@ from collections.abc import Iterable, Sequence
 from math import inf
 
 from ..log_columns import Requests
+from ..simulate_options import PolicyOptions
 from ..stepping import Changes, Resort
 from .selection import FrontFirst
 
 
 class Speculative(FrontFirst):
-    """Speculative backfilling over a queue sorted by job number, or by ``resort`` before each pass.
-
-    Args:
-        requests: the jobs.
-        resort: sorts the queue before each pass.
-        share: F, above 0 and at most 1.
-        stops: how often a job may be stopped, at least 1.
-
-    Attributes:
-        stopped: the jobs that the last step stopped.
-
-    """
+    """Speculative backfilling over a queue sorted by job number, or by ``resort`` before each pass."""
 
     stopped: Sequence[int] = ()
 
-    def __init__(self, requests: Requests, resort: Resort | None, *, share: float, stops: int) -> None:
+    def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
         # All running jobs but the bets are in ``_running``; its free processors count those of bets.
         super().__init__(requests, resort)
-        self._share = share
-        self._stops = stops
+        self._share, self._stops = options.speculation, options.stops
         # Bets by job: when each started, in the order in which they were made.
         self._bets: dict[int, float] = {}
         self._in_bets = 0
@@ -159,20 +148,13 @@ class TestRuns(Speculative):
     A bet is a test of so many seconds, begun only if it is over by the shadow time. A job that has not ended
     then is stopped and waits again. What the test taught tightens its estimate from below: it runs longer
     than that, so its next test is twice as long. While nobody waits tests are jobs like all others.
-
-    Args:
-        requests: the jobs.
-        resort: sorts the queue before each pass.
-        seconds: of a job's first test.
-        stops: how often a job may be stopped, at least 1.
-
     """
 
     __test__ = False
 
-    def __init__(self, requests: Requests, resort: Resort | None, *, seconds: float, stops: int) -> None:
-        super().__init__(requests, resort, share=1, stops=stops)
-        self._seconds = seconds
+    def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
+        super().__init__(requests, resort, options)
+        self._seconds = options.test_run_s or inf
         # Tests that are over in this step.
         self._over: list[int] = []
 

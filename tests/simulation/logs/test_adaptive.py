@@ -110,7 +110,8 @@ def test_taking_over_loses_nothing(case: Case, every: int) -> None:
         name: lambda requests, resort, name=name: POLICIES[name](requests, resort, same)
         for name in ("easy", "reservations", "slack", "partitioned")
     }
-    policy = Turning(workload.requests, None, candidates, every=every, window=1)
+    options = PolicyOptions(adapt_every=every, adapt_window=1)
+    policy = Turning(workload.requests, None, options, candidates)
     assert simulate_checked(workload, policy) == plain_easy(jobs, processors)
 
 
