@@ -18,7 +18,7 @@ from ...cluster.kernels.harness import Floats, Ints
 from ..run_times import FADING, RunTimes
 from .calibration import LEVELS, LOWER, MIDDLE, SHORTEST_S, UPPER, Calibrator, Features
 from .futures import Moment, starts_of
-from .futures_kernel import Past
+from .futures_kernel import FutureJobs, FutureRules, Past
 
 #: Futures of a forecast.
 FUTURES = 200
@@ -310,27 +310,35 @@ class Forecaster:
             length = jobs.limit[numbers] * np.array(
                 [self.run_times.mean_share(jobs.requests[number].user) for number in numbers.tolist()]
             )
+        submit = jobs.submit[numbers]
+        chance = [self._chance(jobs.requests[number]) for number in numbers.tolist()]
         return Moment(
-            now=now,
             free=self._free,
-            size=jobs.size[numbers],
-            limit=jobs.limit[numbers],
-            submit=jobs.submit[numbers],
-            start=jobs.start[numbers],
-            length=length,
-            pools=jobs.pools[numbers],
-            rank=jobs.rank[numbers],
-            held=jobs.held[numbers],
-            rows=jobs.rows[numbers],
-            chance=np.array([self._chance(jobs.requests[number]) for number in numbers.tolist()]).reshape(
-                len(numbers), self._futures
+            jobs=FutureJobs(
+                size=jobs.size[numbers],
+                limit=jobs.limit[numbers],
+                submit=submit,
+                start=jobs.start[numbers],
+                run=np.zeros(len(numbers)),
+                length=length,
+                pools=jobs.pools[numbers],
+                rank=jobs.rank[numbers],
+                held=jobs.held[numbers],
+                rows=jobs.rows[numbers],
+                chance=np.array(chance).reshape(len(numbers), self._futures),
+                drawn=np.zeros((0, 0)),
+            ),
+            rules=FutureRules(
+                now=float(now),
+                live=len(numbers),
+                arrivals=_ARRIVALS if len(past.submit) else 0,
+                depth=self._depth,
+                by_worth=int(self._by_worth),
+                begins=int(bool((submit > now).any())),
+                longest=max(self._longest, float(waited.max(initial=0.0))),
+                cores=float(self._pools.sum()),
             ),
             past=past,
-            cores=int(self._pools.sum()),
-            depth=self._depth,
-            by_worth=self._by_worth,
-            longest=max(self._longest, float(waited.max(initial=0.0))),
-            arrivals=_ARRIVALS if len(past.submit) else 0,
         )
 
     def _chance(self, job: QueuedRequest) -> Floats:
