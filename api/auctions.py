@@ -21,7 +21,7 @@ from ..cluster.option_table import StepKeywords
 from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
 from ..formats.native.read import snapshot_of
-from ..formats.native.read_schedule import load_schedule
+from ..formats.native.schedule_file import load_schedule
 
 _Keywords = ParamSpec("_Keywords")
 _Source = Snapshot | str | Path

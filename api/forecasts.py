@@ -20,7 +20,6 @@ from ..formats.delimited import read_table
 from ..formats.native.read import snapshot_of
 from ..formats.reading import read_document
 from ..simulation.forecast.forecaster import FUTURES, StartForecast
-from ..simulation.forecast.metrics import scores
 from ..simulation.forecast.record import (
     calibrator_of,
     columns_of_record,
@@ -28,6 +27,7 @@ from ..simulation.forecast.record import (
     recorded,
     save_forecasts,
     save_starts,
+    scores,
 )
 from ..simulation.forecast.snapshot_queue import SnapshotForecaster
 from ..simulation.workloads.from_table import logged_jobs

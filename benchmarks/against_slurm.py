@@ -35,7 +35,7 @@ from aucsched.formats.hostlist import expand
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.workloads.drafts import make_workload, stream, theoretical_s, uniform_arrivals
 from aucsched.simulation.workloads.named_clusters import EvenCluster
-from aucsched.simulation.workloads.thesis_tables import (
+from aucsched.simulation.workloads.soner import (
     ALL_KINDS,
     TABLES,
     TableOptions,

@@ -21,7 +21,7 @@ from marked_part import page_of, replace_part
 
 from aucsched.formats.swf import read_swf
 from aucsched.simulation.forecast.logged import forecasts_of
-from aucsched.simulation.forecast.metrics import NO_WAIT_S, ForecastColumns, columns_of, scores
+from aucsched.simulation.forecast.record import NO_WAIT_S, ForecastColumns, columns_of, scores
 from aucsched.simulation.log_columns import workload_from_swf
 from aucsched.simulation.logs.policies import play_log
 from aucsched.simulation.simulate_options import PolicyOptions

@@ -45,7 +45,7 @@ from aucsched import ClusterWorkload
 from aucsched.formats.hostlist import expand
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.workloads.named_clusters import EvenCluster
-from aucsched.simulation.workloads.thesis_tables import TABLES
+from aucsched.simulation.workloads.soner import TABLES
 
 _LICENCES = "Licenses=auction:1000000\n"
 #: How jobs end; the last two only where a controller is killed as it starts a job or hears of its end.

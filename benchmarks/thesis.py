@@ -176,8 +176,7 @@ def make(table: str, row: Row, seed: int, nodes: int | None = None) -> ClusterWo
     """Return a row's workload; ``nodes`` is for tables that name no cluster."""
     from aucsched.simulation.workloads.esp import esp_workload
     from aucsched.simulation.workloads.named_clusters import TSUBAME
-    from aucsched.simulation.workloads.soner import SonerOptions, soner_workload
-    from aucsched.simulation.workloads.thesis_tables import TableOptions, table_workload
+    from aucsched.simulation.workloads.soner import SonerOptions, TableOptions, soner_workload, table_workload
 
     cluster = TSUBAME if nodes is None else replace(TSUBAME, nodes=nodes)
     if table == "A.1":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
@@ -221,33 +221,23 @@ class Schedule(Tabular):
             "format": FORMAT,
             "model": self.model,
             "status": self.status.value,
-            "objective": {
-                "priority": float(self.objective.priority),
-                "preference": self.objective.preference,
-                "bound": self.objective.bound,
-                "gap": self.objective.gap,
-                "bound_over_placements": self.objective.bound_over_placements,
-            },
-            "started": [_started(award) for award in self.started],
-            "pending": [
-                {"job": refusal.job, "reason": refusal.reason.value, "detail": refusal.detail}
-                for refusal in self.pending
+            "objective": document_of(self.objective),
+            "started": [
+                {
+                    "job": award.job,
+                    "nodes": document_of(award.nodes),
+                    "bid": {"class": award.bid.bid_class.value, **document_of(award.bid)},
+                }
+                for award in self.started
             ],
+            "pending": document_of(self.pending),
             "window": {
                 "size": self.window,
                 "next": self.next_window,
-                "attempts": [
-                    {
-                        "size": attempt.size,
-                        "status": attempt.status,
-                        "priority": float(attempt.priority),
-                        "seconds": round(attempt.seconds, 6),
-                    }
-                    for attempt in self.attempts
-                ],
+                "attempts": document_of(self.attempts),
             },
-            "sizes": {name: getattr(self.sizes, name) for name in Sizes.__slots__},
-            "seconds": {name: round(getattr(self.seconds, name), 6) for name in Seconds.__slots__},
+            "sizes": document_of(self.sizes),
+            "seconds": document_of(self.seconds),
         }
 
     @property
@@ -319,13 +309,24 @@ def _lines(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _started(award: Award) -> dict[str, Any]:
-    bid = award.bid
-    return {
-        "job": award.job,
-        "nodes": {name: amount_document(use) for name, use in award.nodes.items()},
-        "bid": {"class": bid.bid_class.value, "level": bid.level, "preference": bid.preference},
-    }
+def document_of(value: Any) -> Any:
+    """Return a part of a schedule or plan as a file has it; what a file names otherwise is left out."""
+    if isinstance(value, Resources):
+        return amount_document(value)
+    if isinstance(value, Mapping):
+        return {name: document_of(one) for name, one in value.items()}
+    if isinstance(value, tuple):
+        return [document_of(one) for one in value]
+    if isinstance(value, StrEnum):
+        return value.value
+    if not is_dataclass(value):
+        return value
+    found = {one.name: document_of(getattr(value, one.name)) for one in fields(value)}
+    found.pop("bid_class", None)
+    if "priority" in found:
+        found["priority"] = float(found["priority"])
+    is_time = value.__class__ is Seconds
+    return {n: round(one, 6) if is_time or n == "seconds" else one for n, one in found.items()}
 
 
 def amount_document(use: Resources) -> dict[str, Any]:

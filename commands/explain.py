@@ -70,7 +70,7 @@ def explain(
     it. It gives the latest start if running jobs end as estimated. Prices are in units of priority.
     """
     from ..formats.native.read import load_snapshot
-    from ..formats.native.read_schedule import load_schedule
+    from ..formats.native.schedule_file import load_schedule
     from ..formats.native.write import write_text
 
     checked = step_options(options)

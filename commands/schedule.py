@@ -43,7 +43,7 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
 
 def _window_of(last: str | None, snapshot: str) -> int | None:
     """Return how many jobs the schedule file of the pass before says that this one looks at."""
-    from ..formats.native.read_schedule import load_schedule
+    from ..formats.native.schedule_file import load_schedule
 
     if last == snapshot == "-":
         raise OptionError("--window-from - and SNAPSHOT would both read standard input")

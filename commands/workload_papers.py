@@ -205,7 +205,7 @@ GENERATORS = (esp, esp_gpu, soner, table_8_4, table_8_5, table_8_6)
 
 
 def _write_table(table: str, output: Path, options: dict[str, Any]) -> None:
-    from ..simulation.workloads.thesis_tables import TableOptions, table_workload
+    from ..simulation.workloads.soner import TableOptions, table_workload
 
     given = taken_from(TableRecord, options)
     chosen = TableOptions(

@@ -27,7 +27,7 @@ from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, In
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.resources.pools import use_of
-from ...cluster.schedule import Reason, Refusal, amount_document, document_text
+from ...cluster.schedule import Reason, Refusal, document_of, document_text
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular, chart
 from ...cluster.text import plural
@@ -87,20 +87,10 @@ class Plan(Tabular):
         return {
             "format": FORMAT,
             "time": self.time,
-            "planned": [
-                {
-                    "job": one.job,
-                    "start": one.start,
-                    "end": one.end,
-                    "nodes": {name: amount_document(use) for name, use in one.nodes.items()},
-                }
-                for one in self.planned
-            ],
-            "unplanned": [
-                {"job": one.job, "reason": one.reason.value, "detail": one.detail} for one in self.unplanned
-            ],
-            "overdue": list(self.overdue),
-            "endless": list(self.endless),
+            **{
+                name: document_of(getattr(self, name))
+                for name in ("planned", "unplanned", "overdue", "endless")
+            },
         }
 
     @property

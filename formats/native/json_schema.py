@@ -14,7 +14,7 @@ import msgspec
 from ..file_kinds import SNAPSHOT, WORKLOAD
 from .cluster_file import FORMATS, SNAPSHOT_FILE, WORKLOAD_FILE
 from .file_objects import FileForm
-from .schedule_wire import PlanWire, ScheduleWire
+from .schedule_file import PlanWire, ScheduleWire
 from .topology_wire import MEMBERS, OPTIONAL
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"

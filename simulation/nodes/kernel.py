@@ -21,8 +21,7 @@ from ...cluster.resources.allocation import Allocation, StartingJob, resources_o
 from ...cluster.resources.demand import Demand
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ..events import Event, EventKind, EventQueue, run_events, turn_of
-from .node_failures import Failures
-from .node_machine import Machine, Remaining, why_never
+from .node_machine import Failures, Machine, Remaining, why_never
 from .node_queue import NodePolicy, NodeQueue
 from .node_result import NodeOutage, NodeRun, PlayedJob, Preempted, StoppedAttempt
 from .preemption import Preemption, Preemptor

@@ -24,8 +24,7 @@ from ..simulate_options import NodeKeywords, NodeRecord
 from .auction import NodeAuction
 from .backfill import Backfill, BackfillPass, PlannedBackfill
 from .kernel import simulate_nodes
-from .node_failures import MAX_REQUEUES, Failures, drawn_times, known_times
-from .node_machine import Machine
+from .node_machine import MAX_REQUEUES, Failures, Machine, drawn_times, known_times
 from .node_queue import MultifactorQueue, NodePolicy, NodeQueue, ResponseQueue, cores_asked
 from .node_result import NodeResult, node_result
 from .preemption import Preemptor

@@ -57,7 +57,7 @@ from .cluster.schedule import (
 from .cluster.snapshot import Snapshot as Snapshot
 from .cluster.workload import ArrivingJob as ArrivingJob, ClusterWorkload as ClusterWorkload
 from .formats.native.read import load_snapshot as load_snapshot, parse_snapshot as parse_snapshot
-from .formats.native.read_schedule import load_schedule as load_schedule
+from .formats.native.schedule_file import load_schedule as load_schedule
 from .formats.native.workload_file import (
     load_workload as load_workload,
     parse_workload as parse_workload,

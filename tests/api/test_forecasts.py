@@ -16,8 +16,7 @@ from aucsched.api.forecasts import changed_job, forecast, read_history
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.commands.forecast import moment_by
 from aucsched.simulation.forecast.calibration import LEVELS
-from aucsched.simulation.forecast.metrics import crps
-from aucsched.simulation.forecast.record import calibrator_of, load_record
+from aucsched.simulation.forecast.record import calibrator_of, crps, load_record
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FULL = EXAMPLES / "emulated-1408-full.json"

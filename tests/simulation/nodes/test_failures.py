@@ -26,8 +26,7 @@ from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.simulation.nodes import node_machine
 from aucsched.simulation.nodes.kernel import simulate_nodes
-from aucsched.simulation.nodes.node_failures import Failures, drawn_times
-from aucsched.simulation.nodes.node_machine import Machine
+from aucsched.simulation.nodes.node_machine import Failures, Machine, drawn_times
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
 from aucsched.simulation.nodes.node_queue import NodePolicy, NodeQueue
 from aucsched.simulation.nodes.node_report import node_jobs_csv, to_node_document, to_node_text

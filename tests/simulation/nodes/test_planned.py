@@ -18,7 +18,7 @@ from aucsched.simulation.nodes.node_queue import NodePolicy, NodeQueue
 from aucsched.simulation.nodes.slurm_select import SwitchFit
 from aucsched.simulation.workloads.drafts import make_workload, stream, uniform_arrivals
 from aucsched.simulation.workloads.named_clusters import EvenCluster
-from aucsched.simulation.workloads.thesis_tables import ALL_KINDS, WorkloadMix, draw_jobs
+from aucsched.simulation.workloads.soner import ALL_KINDS, WorkloadMix, draw_jobs
 
 
 def job(name: str, cores: int, limit_s: int, *, at_s: float = 0, run_s: float | None = None) -> ArrivingJob:

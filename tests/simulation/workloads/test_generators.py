@@ -18,8 +18,13 @@ from aucsched import ArrivingJob, ClusterWorkload, Span, load_workload
 from aucsched.formats.native.workload_file import workload_to_json
 from aucsched.simulation.workloads.esp import ESP_TYPES, esp_workload, machine_seconds
 from aucsched.simulation.workloads.named_clusters import EvenCluster
-from aucsched.simulation.workloads.soner import SonerOptions, soner_workload
-from aucsched.simulation.workloads.thesis_tables import TABLES, TableOptions, table_workload
+from aucsched.simulation.workloads.soner import (
+    TABLES,
+    SonerOptions,
+    TableOptions,
+    soner_workload,
+    table_workload,
+)
 
 #: Theoretical run times as tables 8.4 and 8.6 print them, hours.
 HOURS = {
