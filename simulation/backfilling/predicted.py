@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from ..log_columns import Requests
 from ..run_times import RunTimes
-from ..simulate_options import PolicyOptions
 from ..stepping import Changes, CountPolicy, Resort
 from .easy import FREE, QUEUED, STARTED, WaitingSizes, easy_columns, make_pass, release, start
 
@@ -239,12 +238,12 @@ class Predicted(CountPolicy):
     Args:
         requests: the jobs.
         resort: sorts the queue.
-        options: what predicts, a name in ``PREDICTORS``.
+        by: a name in ``PREDICTORS``.
     """
 
-    def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
+    def __init__(self, requests: Requests, resort: Resort | None, by: str) -> None:
         self._asked, self._resort = requests, resort
-        self._predictor = PREDICTORS[options.predictor](requests)
+        self._predictor = PREDICTORS[by](requests)
         self._state = easy_columns(
             requests.processors, requests.size, list(requests.estimate), is_compiled=False
         )

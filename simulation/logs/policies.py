@@ -55,7 +55,7 @@ POLICIES: dict[str, Made] = {
     "next-fit": _without_options(NextFit),
     "queues": Queues,
     "easy": _without_options(Easy),
-    "predicted": Predicted,
+    "predicted": lambda requests, resort, options: Predicted(requests, resort, options.predictor),
     "conservative": _without_options(Conservative),
     "reservations": Reservations,
     "lookahead": Lookahead,
