@@ -39,7 +39,8 @@ def command_pages(root: click.Command) -> dict[str, str]:
             rows.append(f"| [`{name}`](commands/{name}.md) | {short} |\n")
         helps.setdefault(name, []).append(_help(context))
     front = _FRONT.format("everyone", "the command for a task, and its page")
-    head = f"{front}# Commands\n\nMade from the commands {_BY}.\n\n| command | what it does |\n|---|---|\n"
+    about = f"Made from the commands {_BY}.\n\n*Each command in one line.*"
+    head = f"{front}# Commands\n\n{about}\n\n| command | what it does |\n|---|---|\n"
     made = {"commands.md": f"{head}{''.join(rows)}{_help(whole)}"}
     for name, texts in helps.items():
         front = _FRONT.format("everyone", f"each option of aucsched {name}")

@@ -121,6 +121,25 @@ def test_a_tutorial_shows_what_its_code_prints(
         assert capsys.readouterr().out == shown
 
 
+def test_the_tutorial_of_a_history_shows_what_its_commands_print(place: Path) -> None:
+    text = (DOCS / "tutorial-history.md").read_text()
+    blocks = re.findall(r"```sh\n(.*?)```\n\n```text\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 3
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    for commands, shown in blocks:
+        done = subprocess.run(
+            ["bash", "-c", commands],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=place,
+            env=os.environ | {"PATH": path, "COLUMNS": "100"},
+        )
+        lines = iter(done.stdout.splitlines())
+        for line in shown.splitlines():
+            assert line == "..." or line in lines, line
+
+
 def test_the_citation_and_the_recipe_can_be_read() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["cff-version"] == "1.2.0"

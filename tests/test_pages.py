@@ -69,6 +69,14 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
             assert anchor[1:] in slugs, (target, anchor)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_a_table_has_a_caption(page: Path) -> None:
+    text = page.read_text()
+    for table in re.finditer(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        before = text[: table.start()].rstrip().splitlines()[-1]
+        assert before.startswith("*") or before.endswith("*"), table[0]
+
+
 def rows(page: str) -> int:
     """Return the length of the longest table of a page."""
     tables = re.findall(r"(?:^\|.*\n)+", (DOCS / page).read_text(), re.MULTILINE)
