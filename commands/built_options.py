@@ -113,6 +113,19 @@ def record_options(*records: type, reader: str = "", **given: Any) -> Decorator:
     return in_order(click_option(option, reader, **given) for option in options_in(*records).values())
 
 
+def filled_options(*records: type, **more: dict[str, Any]) -> Decorator:
+    """Return a decorator that adds every option of records, which has its default where it is not given.
+
+    ``more`` has further arguments of ``click_option``, by option.
+    """
+
+    def filled(one: Option[Any]) -> dict[str, Any]:
+        is_shown = not (one.is_switch or one.default is None)
+        return {"default": one.default, "help": one.help, "show_default": is_shown} | more.get(one.name, {})
+
+    return in_order(click_option(one, **filled(one)) for one in options_in(*records).values())
+
+
 def _type(option: Option[Any], *, ranges: bool) -> Any:
     if option.is_text:
         return None

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from ..cluster.errors import InputError, OptionError
+from ..cluster.errors import InputError, OptionError, errors_in
+from ..cluster.option_fields import Option
 from .auction_options import output_options, snapshot_argument, top_option, write_found
+from .built_options import filled_options
 from .gain import ask_sacct
-from .outputs import OUTPUT, file_name, html_option, say
+from .outputs import file_name, html_option, say
 
 if TYPE_CHECKING:
     from ..cluster.snapshot import Snapshot
@@ -23,47 +26,39 @@ _DAYS = 14
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
+@dataclass(kw_only=True)
+class ForecastRecord:
+    """What is asked of the pending jobs' starts, and what is known of the past."""
+
+    history: Option[str | None] = Option(
+        "Output of sacct: run times are learnt from it. Of slurm, the default asks sacct for 14 days.",
+        unit="FILE",
+    )
+    record: Option[Path | None] = Option(
+        "SQLite file of past forecasts. It calibrates these forecasts, which are added to it."
+    )
+    by: Option[str | None] = Option(
+        'Print the probability that a job has started by this time: "friday 9:00", 17:30 or +2h.', unit="WHEN"
+    )
+    changes: Option[tuple[str, ...]] = Option(
+        "Forecast the one JOB with another request, such as time=2h or cores=8; any tries some. The best "
+        "three come first.",
+        default=(),
+        is_multiple=True,
+        spelling="if",
+        unit="CHANGE",
+    )
+    objective: Option[Literal["priority", "response"]] = Option(
+        "The scheduler's objective, as for aucsched schedule.", default="priority"
+    )
+    futures: Option[int] = Option("How many futures are played.", default=200, low=2, high=10_000)
+    seed: Option[int] = Option("Seed of the futures.", default=0, low=0)
+
+
 @click.command()
 @snapshot_argument
 @click.argument("jobs", metavar="[JOB]...", nargs=-1)
-@click.option(
-    "--history",
-    metavar="FILE",
-    help="Output of sacct: run times are learnt from it. Of slurm, the default asks sacct for 14 days.",
-)
-@click.option(
-    "--record",
-    type=OUTPUT,
-    help="SQLite file of past forecasts. It calibrates these forecasts, which are added to it.",
-)
-@click.option(
-    "--by",
-    metavar="WHEN",
-    help='Print the probability that a job has started by this time: "friday 9:00", 17:30 or +2h.',
-)
-@click.option(
-    "--if",
-    "changes",
-    metavar="CHANGE",
-    multiple=True,
-    help="Forecast the one JOB with another request, such as time=2h or cores=8; any tries some."
-    " The best three come first.",
-)
-@click.option(
-    "--objective",
-    type=click.Choice(["priority", "response"]),
-    default="priority",
-    show_default=True,
-    help="The scheduler's objective, as for aucsched schedule.",
-)
-@click.option(
-    "--futures",
-    type=click.IntRange(2, 10_000),
-    default=200,
-    show_default=True,
-    help="How many futures are played.",
-)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the futures.")
+@filled_options(ForecastRecord)
 @html_option
 @top_option
 @output_options
@@ -83,20 +78,11 @@ def forecast(snapshot: str, jobs: tuple[str, ...], **options: Any) -> None:
         raise OptionError("--by needs the snapshot's time, which it does not have")
     now = loaded.time or 0.0
     by = None if options["by"] is None else moment_by(options["by"], now) - now
-    try:
+    same = ("record", "changes", "objective", "futures", "seed")
+    with errors_in(snapshot):
         found = forecasts_of(
-            loaded,
-            list(jobs) or None,
-            history=history,
-            record=options["record"],
-            by_s=by,
-            changes=options["changes"],
-            objective=options["objective"],
-            futures=options["futures"],
-            seed=options["seed"],
+            loaded, list(jobs) or None, history=history, by_s=by, **{name: options[name] for name in same}
         )
-    except InputError as error:
-        raise (error if error.file else error.in_file(snapshot)) from error
     if options["html"] is not None:
         write_text(options["html"], forecast_page(found, file_name(snapshot)))
     write_found(

@@ -3,44 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..cluster.errors import OptionError, errors_in
+from ..cluster.option_fields import Option
+from .built_options import filled_options
 from .outputs import output_option, read_log, shown, workload_argument
 
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
     from ..formats.notes import Notes
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 _MOST_NODES = 100_000
 
 
-def machine_options(command: F) -> F:
-    """Add the options that say on which machine the jobs are put."""
-    for option in (
-        click.option(
-            "--switch",
-            metavar="NODES[,LEAVES]",
-            help="Nodes per leaf switch, and leaf switches per upper switch; default: no switches.",
-        ),
-        click.option(
-            "--gpus", type=click.IntRange(0, 1000), default=0, show_default=True, help="Number on each node."
-        ),
-        click.option("--cores", type=click.IntRange(1, 10**6), help="Number on each node."),
-        click.option(
-            "--nodes",
-            metavar="NUMBER|FILE",
-            help="Equal nodes; or a file with the output of scontrol show nodes, plain or "
-            "--json, or of sinfo --json of Slurm 22.05.",
-        ),
-    ):
-        command = option(command)
-    return command
+@dataclass(kw_only=True)
+class MachineRecord:
+    """On which machine the jobs are put."""
+
+    nodes: Option[str | None] = Option(
+        "Equal nodes; or a file with the output of scontrol show nodes, plain or --json, or of sinfo --json "
+        "of Slurm 22.05.",
+        unit="NUMBER|FILE",
+    )
+    cores: Option[int | None] = Option("Number on each node.", low=1, high=10**6)
+    gpus: Option[int] = Option("Number on each node.", default=0, low=0, high=1000)
+    switch: Option[str | None] = Option(
+        "Nodes per leaf switch, and leaf switches per upper switch; default: no switches.",
+        unit="NODES[,LEAVES]",
+    )
+
+
+machine_options = filled_options(MachineRecord)
 
 
 @click.command("from-swf")

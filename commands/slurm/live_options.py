@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from ...cluster.errors import OptionError
+from ...cluster.option_fields import Option
 
 licence_option = click.option(
     "--license",
@@ -18,25 +20,27 @@ licence_option = click.option(
     help="The licence that keeps jobs behind the gate.",
 )
 
-interval_option = click.option(
-    "--interval",
-    type=click.FloatRange(min=0.1, max=86400),
-    default=30,
-    show_default=True,
-    metavar="SECONDS",
-    help="From the beginning of one pass to that of the next.",
-)
-forecasts_option = click.option(
-    "--forecasts",
-    is_flag=True,
-    default=False,
-    help="Forecast each new job's start: P10, P50 and P90 in the log, how good they were in the metrics.",
-)
-metrics_option = click.option(
-    "--metrics",
-    metavar="ADDRESS:PORT",
-    help="Answer Prometheus there, on a loopback address: 127.0.0.1:9123.",
-)
+
+@dataclass(kw_only=True)
+class LoopOptions:
+    """How often a loop looks, and what it keeps of that."""
+
+    passes: Option[int | None] = Option("Stop after so many passes  [default: go on]", low=1)
+    once: Option[bool] = Option("Make one pass; a failure is the command's.", default=False)
+    rotate_mib: Option[float] = Option(
+        "Put a log of this size aside as LOG.1, an older one as LOG.2, and so on.",
+        default=64,
+        low=0.001,
+        includes_low=True,
+    )
+    keep: Option[int] = Option("Logs put aside that are kept.", default=14, low=0)
+    metrics: Option[str | None] = Option(
+        "Answer Prometheus there, on a loopback address: 127.0.0.1:9123.", unit="ADDRESS:PORT"
+    )
+    forecasts: Option[bool] = Option(
+        "Forecast each new job's start: P10, P50 and P90 in the log, how good they were in the metrics.",
+        default=False,
+    )
 
 
 def _removed(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
@@ -61,47 +65,3 @@ def say_unknown_release() -> None:
     release = release_here()
     if release is not None and release.is_newer:
         note(release.warning)
-
-
-_PASSES = (
-    click.option("--passes", type=click.IntRange(1), help="Stop after so many passes  [default: go on]"),
-    click.option("--once", is_flag=True, help="Make one pass; a failure is the command's."),
-)
-
-
-def passes_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--passes`` and ``--once``."""
-    for option in reversed(_PASSES):
-        command = option(command)
-    return command
-
-
-_LOG = (
-    click.option(
-        "--rotate-mib",
-        type=click.FloatRange(min=0.001),
-        default=64,
-        show_default=True,
-        help="Put a log of this size aside as LOG.1, an older one as LOG.2, and so on.",
-    ),
-    click.option(
-        "--keep", type=click.IntRange(0), default=14, show_default=True, help="Logs put aside that are kept."
-    ),
-)
-
-
-def log_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--rotate-mib`` and ``--keep``."""
-    for option in reversed(_LOG):
-        command = option(command)
-    return command
-
-
-gate_for_option = click.option(
-    "--gate-for",
-    metavar="SECONDS",
-    type=click.IntRange(10),
-    default=120,
-    show_default=True,
-    help="The gate ends so long after the last pass: Slurm starts the jobs itself.",
-)

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from ...cluster.errors import OptionError
+from ...cluster.option_fields import Option, options_in
 from ...cluster.promises import AUTO, BACKFILL, NONE, PLAN, check_promise
 from ..auction_options import auction_options, step_options
-from ..built_options import SectionCommand
-from ..outputs import OUTPUT, note, say
-from .live_options import (
-    forecasts_option,
-    gate_for_option,
-    licence_option,
-    log_options,
-    metrics_option,
-    no_rest_options,
-    passes_options,
-    say_unknown_release,
-)
+from ..built_options import SectionCommand, filled_options
+from ..outputs import note, say
+from .live_options import LoopOptions, licence_option, no_rest_options, say_unknown_release
 
 if TYPE_CHECKING:
     from ...slurm.live.loop import PassReport, Settings
@@ -32,55 +25,71 @@ _MIB = 2**20
 RESPONSE_PROMISE = "15m"
 
 
+@dataclass(kw_only=True)
+class GatedLoopOptions(LoopOptions):
+    """How a loop runs, and how far it may go in a pass and in a minute."""
+
+    interval: Option[float] = Option(
+        "From the beginning of one pass to that of the next.",
+        default=10.0,
+        low=0.1,
+        includes_low=True,
+        unit="SECONDS",
+    )
+    gate_for: Option[int] = Option(
+        "The gate ends so long after the last pass: Slurm starts the jobs itself.",
+        default=120,
+        low=10,
+        unit="SECONDS",
+    )
+    pin_for: Option[float] = Option(
+        "A pinned job that has not started by then goes back behind the gate.",
+        default=60.0,
+        low=1,
+        includes_low=True,
+        unit="SECONDS",
+    )
+    tries: Option[int] = Option("A job that went back so often is handed over to Slurm.", default=3, low=1)
+    mark: Option[Literal["admin-comment", "comment"]] = Option(
+        "Comment that says where a job is pinned; an operator may write the second.", default="admin-comment"
+    )
+    plan_age: Option[float] = Option(
+        "A plan that is older is not carried out.", default=30.0, low=0.1, includes_low=True, unit="SECONDS"
+    )
+    changes: Option[int] = Option("Commands of one pass at most.", default=500, low=1, unit="N")
+    changes_a_minute: Option[int] = Option("Commands of a minute at most.", default=2000, low=1, unit="N")
+    log: Option[Path] = Option(
+        "JSON Lines: each action before and after it, each pass.", default=Path("aucsched-run.jsonl")
+    )
+    lock: Option[Path | None] = Option(
+        "File whose lock keeps a second loop out.  [default: one for the cluster]"
+    )
+    dry_run: Option[bool] = Option("Print the commands of one pass; change nothing.", default=False)
+
+
 @click.command(cls=SectionCommand)
 @licence_option
-@click.option("--interval", metavar="SECONDS", type=click.FloatRange(0.1), default=10.0, show_default=True,
-              help="From the beginning of one pass to that of the next.")  # fmt: skip
-@passes_options
-@gate_for_option
-@click.option("--pin-for", metavar="SECONDS", type=click.FloatRange(1), default=60.0, show_default=True,
-              help="A pinned job that has not started by then goes back behind the gate.")  # fmt: skip
-@click.option("--tries", type=click.IntRange(1), default=3, show_default=True,
-              help="A job that went back so often is handed over to Slurm.")  # fmt: skip
-@click.option("--mark", type=click.Choice(["admin-comment", "comment"]), default="admin-comment",
-              show_default=True,
-              help="Comment that says where a job is pinned; an operator may write the second.")  # fmt: skip
-@click.option("--plan-age", metavar="SECONDS", type=click.FloatRange(0.1), default=30.0, show_default=True,
-              help="A plan that is older is not carried out.")  # fmt: skip
-@click.option("--changes", metavar="N", type=click.IntRange(1), default=500, show_default=True,
-              help="Commands of one pass at most.")  # fmt: skip
-@click.option("--changes-a-minute", metavar="N", type=click.IntRange(1), default=2000, show_default=True,
-              help="Commands of a minute at most.")  # fmt: skip
-@click.option("-o", "--log", type=OUTPUT, default="aucsched-run.jsonl", show_default=True,
-              help="JSON Lines: each action before and after it, each pass.")  # fmt: skip
-@log_options
-@click.option("--lock", type=OUTPUT,
-              help="File whose lock keeps a second loop out.  [default: one for the cluster]")  # fmt: skip
+@filled_options(GatedLoopOptions, log={"also": "-o"})
 @no_rest_options
-@metrics_option
-@forecasts_option
-@click.option("--dry-run", is_flag=True, help="Print the commands of one pass; change nothing.")
 @auction_options
-def run(*, licence: str, dry_run: bool, **options: Any) -> int:
+def run(*, licence: str, **options: Any) -> int:
     """Start the jobs behind the gate where the auction puts them, pass after pass.
 
     The command needs the rights of a Slurm administrator, or with --mark comment of an operator; it does not
     need root. The gate ends --gate-for seconds after the last pass, however the command ends: Slurm then
     starts the jobs itself. SIGTERM lets the command finish its pass and end.
     """
-    from dataclasses import replace
-
     from ...slurm.live.license_gate import check_licence
 
     check_licence(licence)
-    own = {name: options.pop(name) for name in _OWN}
+    own = {name: options.pop(name) for name in options_in(GatedLoopOptions)}
     promise, options = promised_options(options)
     if promise != NONE and own["mark"] != "admin-comment":
         raise OptionError(f"--promise {promise} needs --mark admin-comment: owners may write a Comment")
-    settings = replace(_settings(licence, own, is_dry=dry_run), promise=promise)
+    settings = replace(_settings(licence, own), promise=promise)
     checked = step_options(options)
     say_unknown_release()
-    return _shown(settings, checked) if dry_run else _until_told(settings, checked, own)
+    return _shown(settings, checked) if settings.is_dry else _until_told(settings, checked, own)
 
 
 def promised_options(options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -104,14 +113,7 @@ def promised_options(options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return promise, {**options, "promise": PLAN, "reserve": reserve}
 
 
-#: The options that are not the auction's.
-_OWN = (
-    *("interval", "passes", "once", "gate_for", "pin_for", "tries", "mark", "plan_age", "changes"),
-    *("changes_a_minute", "log", "rotate_mib", "keep", "lock", "metrics", "forecasts"),
-)
-
-
-def _settings(licence: str, own: dict[str, Any], *, is_dry: bool) -> Settings:
+def _settings(licence: str, own: dict[str, Any]) -> Settings:
     import getpass
     import socket
 
@@ -130,7 +132,7 @@ def _settings(licence: str, own: dict[str, Any], *, is_dry: bool) -> Settings:
         age_s=own["plan_age"],
         most_changes=own["changes"],
         most_a_minute=own["changes_a_minute"],
-        is_dry=is_dry,
+        is_dry=own["dry_run"],
         at_once=AT_ONCE,
     )
 

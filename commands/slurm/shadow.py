@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...cluster.option_fields import Option
 from ..auction_options import auction_options, step_options
-from ..built_options import SectionCommand
+from ..built_options import SectionCommand, filled_options
 from ..snapshot import answer_options
-from .live_options import (
-    forecasts_option,
-    interval_option,
-    log_options,
-    metrics_option,
-    passes_options,
-    say_unknown_release,
-)
+from .live_options import LoopOptions, say_unknown_release
 
 if TYPE_CHECKING:
     from ...cluster.errors import InputError
@@ -27,6 +22,20 @@ if TYPE_CHECKING:
     from ...slurm.live.shadow_log import ShadowPass
 
 _MIB = 2**20
+
+
+@dataclass(kw_only=True)
+class ShadowOptions(LoopOptions):
+    """How the shadow looks."""
+
+    interval: Option[float] = Option(
+        "From the beginning of one pass to that of the next.",
+        default=30,
+        low=0.1,
+        high=86400,
+        includes_low=True,
+        unit="SECONDS",
+    )
 
 
 @click.command(cls=SectionCommand)
@@ -38,11 +47,7 @@ _MIB = 2**20
     show_default=True,
     help="The log, a line of JSON for each pass; - prints it.",
 )
-@interval_option
-@passes_options
-@log_options
-@metrics_option
-@forecasts_option
+@filled_options(ShadowOptions)
 @answer_options
 @auction_options
 def shadow(
