@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...formats.notes import Notes
 from .answer_record import Record
@@ -65,18 +65,13 @@ def parse_release(text: str) -> SlurmRelease | None:
 
 def release_of(document: Record) -> SlurmRelease | None:
     """Return the release that wrote a JSON answer, None where it does not say."""
-    for name in ("slurm", "Slurm"):
-        told = _below(document, "meta", name)
-        if told is not None and isinstance(release := told.members.get("release"), str):
-            return parse_release(release)
-    return None
+    told = _meta(document, "slurm", "release") or _meta(document, "Slurm", "release")
+    return parse_release(told)
 
 
 def tells_shared(document: Record) -> bool:
     """Whether the jobs of a JSON answer tell which of them asked for whole nodes."""
-    plugin = _below(document, "meta", "plugin")
-    name = None if plugin is None else plugin.members.get("data_parser")
-    match = _PARSER.search(name) if isinstance(name, str) else None
+    match = _PARSER.search(_meta(document, "plugin", "data_parser"))
     return match is None or int(match[1]) < _WITHOUT_SHARED
 
 
@@ -96,12 +91,12 @@ def note_unknown(words: Iterable[str], kind: str, notes: Notes) -> None:
         notes.unread("version", f"{what} that are not known here are not read: {names}")
 
 
-def _below(document: Record, *names: str) -> Record | None:
-    found: Record | None = document
-    for name in names:
-        value = None if found is None else found.members.get(name)
-        found = Record(value, name) if isinstance(value, dict) else None
-    return found
+def _meta(document: Record, *names: str) -> str:
+    """Return a text below ``meta``; empty where there is none."""
+    value: Any = document.members
+    for name in ("meta", *names):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else ""
 
 
 def json_option(release: SlurmRelease | None) -> str:
