@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -271,6 +272,36 @@ def test_blocks_in_every_form(text: str, sizes: tuple[int, ...], said: tuple[str
     assert units(made) == {"b1": B8[:4], "b2": B8[4:]}
     assert (made.sizes, notes) == (sizes, said)
     assert made.nodes == B8
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> tuple[list[list[str]], list[int]]:
+    """Blocks of a machine, some with fewer nodes or more than their size, or with none; and block sizes."""
+    base = draw(st.integers(1, 4))
+    counts = draw(st.lists(st.integers(0, base + 1), min_size=1, max_size=9).filter(any))
+    names = iter(draw(st.permutations([f"n{number}" for number in range(sum(counts))])))
+    doublings = draw(st.sets(st.integers(1, 5), max_size=3))
+    return [[next(names) for _ in range(count)] for count in counts], [
+        base << one for one in sorted({0, *doublings})
+    ]
+
+
+@given(machines(), st.randoms(use_true_random=False))
+def test_blocks_say_the_same_in_all_three_forms(
+    machine: tuple[list[list[str]], list[int]], random: Random
+) -> None:
+    parts, sizes = machine
+    conf = [f"BlockName=b{at}" + f" Nodes={','.join(nodes)}" * bool(nodes) for at, nodes in enumerate(parts)]
+    shown = [f"{line} BlockIndex={at} BlockSize={sizes[0]}" for at, line in enumerate(conf)]
+    shown += [f"AggregatedBlock=b[0-9] BlockIndex=99 BlockSize={size}" for size in sizes[1:]]
+    random.shuffle(shown)
+    listed = ", ".join(f"{{block: b{at}, nodes: '{','.join(nodes)}'}}" for at, nodes in enumerate(parts))
+    yaml = f"- topology: t\n  block: {{block_sizes: {sizes}, blocks: [{listed}]}}\n"
+    names = tuple(sorted(name for nodes in parts for name in nodes))
+    made, notes = network("\n".join([*conf, f"BlockSizes={','.join(map(str, sizes))}"]), names)
+    assert (made, notes) == network("\n".join(shown), names) == network(yaml, names)
+    assert units(made) == {f"b{at}": tuple(nodes) for at, nodes in enumerate(parts)}
+    assert list(made.sizes) == sizes
 
 
 def test_blocks_of_missing_unknown_and_no_nodes() -> None:
