@@ -7,6 +7,7 @@ line that names the option.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from textwrap import wrap
@@ -19,6 +20,13 @@ from .text import did_you_mean, not_one_of
 from .value_types import as_int
 
 _WIDTH = 100
+_INDENTED: Any = {"initial_indent": " " * 4, "subsequent_indent": " " * 8, "break_on_hyphens": False}
+#: An option as the command line spells it.
+_OPTION = re.compile(r"--([a-z][a-z-]*)")
+
+
+def _as_keyword(option: re.Match[str]) -> str:
+    return option[1].replace("-", "_")
 
 
 def with_keywords(keywords: Callable[..., object]) -> Callable[[Callable[..., Any]], Any]:
@@ -37,9 +45,10 @@ def with_names(texts: Mapping[str, str]) -> Callable[[Callable[..., Any]], Any]:
         told = [
             part
             for name, text in texts.items()
-            for part in wrap(f"{name}: {text}", _WIDTH, subsequent_indent="    ", break_on_hyphens=False)
+            for part in wrap(f"{name}: {_OPTION.sub(_as_keyword, text)}", _WIDTH, **_INDENTED)
         ]
-        call.__doc__ = "\n    ".join([inspect.cleandoc(call.__doc__ or ""), "", "Options:", *told])
+        before, mark, examples = inspect.cleandoc(call.__doc__ or "").partition("Examples:\n")
+        call.__doc__ = "\n".join([before.rstrip(), "", "Options:", *told, "", mark + examples])
         return call
 
     return named

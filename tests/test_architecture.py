@@ -197,9 +197,8 @@ def test_the_wheel_holds_every_room(tmp_path: Path) -> None:
     for room in ROOMS:
         modules = {f"aucsched/{path.relative_to(ROOT)}" for path in (ROOT / room).rglob("*.py")}
         assert modules <= set(names)
-    assert {"aucsched/__init__.py", "aucsched/__main__.py", "aucsched/cli.py", "aucsched/py.typed"} <= set(
-        names
-    )
+    top = ("__init__.py", "__init__.pyi", "__main__.py", "cli.py", "py.typed")
+    assert {f"aucsched/{name}" for name in top} <= set(names)
     assert not [name for name in names if not name.startswith("aucsched")]
 
 

@@ -42,3 +42,14 @@ def test_a_public_name_says_what_it_is_by_an_example_that_runs(
 def test_a_function_says_what_it_takes_and_raises(name: str) -> None:
     text = inspect.getdoc(getattr(aucsched, name)) or ""
     assert "Raises:" in text, name
+
+
+@pytest.mark.parametrize("name", ["schedule", "explain", "compare", "simulate", "sweep"])
+def test_help_lists_options_before_the_examples_as_python_spells_them(name: str) -> None:
+    text = inspect.getdoc(getattr(aucsched, name)) or ""
+    before, options = text.split("\nOptions:\n")
+    told, _, examples = options.partition("\nExamples:\n")
+    assert "Args:" in before
+    assert "work_limit:" in told
+    assert "--" not in told
+    assert ">>> " in examples
