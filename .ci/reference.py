@@ -169,7 +169,7 @@ _GROUPS = (
         "What the auction maximises",
         "These options say what a started job is worth, and which model is solved.",
         "aucsched schedule examples/emulated-1408-full.json --objective priority_cores",
-        ("objective", "weights", "model", "preset", "preference_table", "balance"),
+        ("objective", "weights", "model", "preset", "preference_table", "keep_whole", "balance"),
     ),
     (
         "What waiting jobs are promised",

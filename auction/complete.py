@@ -24,7 +24,7 @@ from ..models.solve.solver import SolverStatus
 from .attempt import AttemptResult, other_award
 from .ledger import FreeState, what_is_left
 from .options import StepOptions
-from .strategies import bid_options, shown_preference, worth_of
+from .strategies import bid_options, keeps_whole, shown_preference, worth_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,15 +57,14 @@ def completed(
     base = _nothing(len(window)) if best is None else best
     if not base.earlier and base.first is None and not any(True for _ in waiting(_winners(base))):
         return best, ()
-    tried: list[tuple[AttemptResult, list[_Found]]] = []
+    tried: list[tuple[AttemptResult, list[_Found], float]] = []
     for award in _awards(base, cluster, options):
-        found = _Leftover(what_is_left(award.table, award.chosen, cluster), options).start(
-            waiting(_winners(award)), is_over
-        )
-        tried.append((award, found))
+        leftover = _Leftover(what_is_left(award.table, award.chosen, cluster), options)
+        found = leftover.start(waiting(_winners(award)), is_over)
+        tried.append((award, found, leftover.whole()))
         if is_over():
             break
-    award, found = max(tried, key=lambda one: _worth(one[0], one[1], cluster, options))
+    award, found, _ = max(tried, key=lambda one: _worth(one[0], one[1], one[2], cluster, options))
     if not found:
         return best if award is base else award, ()
     joined = _joined(award, found, cluster, options)
@@ -94,13 +93,13 @@ def _awards(base: AttemptResult, cluster: Cluster, options: StepOptions) -> Iter
 
 
 def _worth(
-    award: AttemptResult, found: list[_Found], cluster: Cluster, options: StepOptions
-) -> tuple[Fraction | int, float]:
-    """Return what an award counts with the jobs that start beside it, then its preference with theirs."""
+    award: AttemptResult, found: list[_Found], whole: float, cluster: Cluster, options: StepOptions
+) -> tuple[Fraction | int, float, float]:
+    """Return what an award counts with the jobs that start beside it, what stays whole, its preference."""
     more = sum((worth_of(one.bid, np.zeros(1, np.int64), options) for one in found), start=Fraction(0))
     liked = [shown for one in found if (shown := shown_preference(one.bid, cluster, options)) is not None]
     # Sums in different orders differ in their last digits.
-    return award.value[0] + more, round(award.value[1] + sum(float(shown[0]) for shown in liked), 9)
+    return award.value[0] + more, whole, round(award.value[1] + sum(float(shown[0]) for shown in liked), 9)
 
 
 class _Leftover:
@@ -109,6 +108,7 @@ class _Leftover:
     def __init__(self, cluster: Cluster, options: StepOptions) -> None:
         self._cluster = cluster
         self._made = bid_options(options)
+        self._keeps_whole = keeps_whole(cluster, options)
         self._reserved = {guard.job.id for guard in cluster.guards}
         self._views = self._seen()
         #: Kinds of jobs of which none could start: less is left with every job that does.
@@ -143,6 +143,14 @@ class _Leftover:
     def _kind(self, demand: Demand) -> int:
         """Return a number of what jobs have in common that can take each other's place."""
         return demand.form if self._is_for_any_time else demand.kind
+
+    def whole(self) -> float:
+        """Return what is wholly free of blocks, switches and their groups; 0 where that does not count."""
+        if not self._keeps_whole:
+            return 0.0
+        columns = self._cluster.columns
+        shares = self._cluster.topology.whole_shares(columns.is_empty & columns.takes_jobs)
+        return round(float(shares.sum()), 9)
 
     def _ordered(self, waiting: Iterable[Demand]) -> Iterable[Demand]:
         placer = self._cluster.placer

@@ -295,6 +295,11 @@ def _sizes(bids: Bids, columns: int, rows: int, nonzeros: int) -> Sizes:
     )
 
 
+def keeps_whole(cluster: Cluster, options: StepOptions) -> bool:
+    """Return whether awards of equal value are to leave what is wholly free: by default on blocks."""
+    return cluster.topology.units is not None if options.keep_whole is None else options.keep_whole
+
+
 def model_input(table: BidTable, cluster: Cluster, options: StepOptions) -> ModelInput:
     """Return what the options' model is stated from over some bids."""
     return ModelInput(
@@ -304,6 +309,7 @@ def model_input(table: BidTable, cluster: Cluster, options: StepOptions) -> Mode
         guards=cluster.guards,
         objective=options.objective,
         preference_table=options.preference_table,
+        keeps_whole=keeps_whole(cluster, options),
     )
 
 

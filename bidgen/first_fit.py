@@ -192,7 +192,8 @@ class FirstFitPlacer:
             if chosen is not None:
                 return chosen
         field = field_of(*found, totals_of(asked.choice, self._free, found.nodes))
-        if asked.demand.in_units:
+        units = self._topology.units
+        if units is not None and asked.demand.node_counts is not None and units.has(found.nodes):
             nodes = next(legal_sets(field, asked, self._topology), None)
             return None if nodes is None else found.only(nodes)
         rules = WindowRules(topology=self._topology, use_switches=False)

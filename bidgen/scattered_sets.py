@@ -56,10 +56,11 @@ def legal_sets(field: Field, asked: Reading, topology: Topology) -> Iterator[Int
     each, needs = _needs(field, asked)
     amount = np.zeros((len(needs), len(topology.rank)))
     amount[:, field.nodes] = each
-    # Nodes that give most first where those in order do not hold it.
-    orders = (field.nodes, field.nodes[np.argsort(-field.units, kind="stable")])
+    # Of each block the first nodes, or the last, so that two jobs may be on one; else those that give most.
+    orders = [field.nodes, field.nodes[::-1]]
+    orders += [field.nodes[np.argsort(-field.units, kind="stable")]] if needs.any() else []
     for count in node_counts(asked, len(field)):
-        found = (units.sets(demand, nodes, count) for nodes in (orders if needs.any() else orders[:1]))
+        found = (units.sets(demand, nodes, count) for nodes in orders)
         for nodes in chain.from_iterable(found):
             if (amount[:, nodes].sum(axis=1) >= needs).all():
                 yield nodes

@@ -212,6 +212,12 @@ class StepRecord(AuctionOptions, ModelOption):
         default="corrected",
         readers=(STEP, SWEEP),
     )
+    keep_whole: Option[bool | None] = _option(
+        "Of awards of equal value prefer one that leaves blocks, switches and groups of them wholly free for "
+        "what waits.",
+        default="on with blocks, rings and three-dimensional tori, off elsewhere",
+        readers=(STEP, SWEEP),
+    )
     search_parameters: Option[str | None] = _option(
         "Numbers that steer the search of strategy anytime: moves=50, or several with colons between "
         "(moves=50:near=0.02).",

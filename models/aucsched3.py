@@ -33,14 +33,17 @@ class Aucsched3(AuctionModel):
 
     @classmethod
     def cost(cls, given: ModelInput) -> FloatArray:
-        """K of each bid (6.5)."""
-        return cost_k(given.table, given.nodes, given.topology.max_level)
+        """K of each bid (6.5), and what it breaks of what is wholly free."""
+        return cost_k(given.table, given.nodes, given.topology.max_level) + given.broken()
 
     @classmethod
     def preferences(cls, given: ModelInput) -> tuple[FloatArray, FloatArray]:
-        """3 − K and −K of each bid: as every bid costs, −ΣK would prefer fewer jobs at an equal sum."""
+        """3 − K and −K of each bid: as every bid costs, −ΣK would prefer fewer jobs at an equal sum.
+
+        Where what is wholly free counts, K is at most 4.
+        """
         cost = cls.cost(given)
-        return 3.0 - cost, -cost
+        return 3.0 + given.keeps_whole - cost, -cost
 
     def paper_weights(self, priorities: FloatArray) -> FloatArray:
         """P_j − β·K_ji with β = P_min_diff / 3 (6.1), (6.6), (6.7); P/3 when the window is one job."""

@@ -138,8 +138,8 @@ class LinearAuction(AuctionModel):
     @classmethod
     def preferences(cls, given: ModelInput) -> tuple[FloatArray, FloatArray]:
         """F of each bid (4.12), (5.7), twice: positive, so that a further job never costs preference."""
-        f = preference_f(given.table, given.nodes, cls.constants[given.preference_table])
-        return f, f
+        f = preference_f(given.table, given.nodes, cls.constants[given.preference_table]) - given.broken()
+        return f + given.keeps_whole, f
 
     def paper_weights(self, priorities: FloatArray) -> FloatArray:
         """P_j + α·F_i with α = P_min / (|B| + 1): equations (4.1), (4.10), (5.1), (5.6)."""

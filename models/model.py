@@ -58,6 +58,7 @@ class ModelInput:
         columns, topology, guards: the cluster and the reservations on it.
         objective: ``priority``, or ``priority_cores``: each priority times the job's cores.
         preference_table: name in PREFERENCE_TABLES, for the models that read table 5.2.
+        keeps_whole: what is wholly free is to stay so, where bids are alike in what they are worth.
     """
 
     table: BidTable
@@ -66,6 +67,19 @@ class ModelInput:
     guards: tuple[Guard, ...] = ()
     objective: str = "priority"
     preference_table: str = "corrected"
+    keeps_whole: bool = False
+
+    def broken(self) -> FloatArray:
+        """Return what each bid breaks of what is wholly free, from 0 to 1; 0 where that does not count.
+
+        The share of all switches, or blocks and groups of them, that are wholly free and lose a node to the
+        bid (``Topology.whole_shares``).
+        """
+        if not self.keeps_whole or not len(self.table):
+            return np.zeros(len(self.table))
+        return self.topology.broken_shares(
+            self.table.indptr, self.table.node, self.columns.is_empty & self.columns.takes_jobs
+        )
 
     @property
     def nodes(self) -> int:

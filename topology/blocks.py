@@ -7,7 +7,7 @@ nominally. Down, busy or missing nodes only lower what is free.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations, islice
@@ -118,7 +118,7 @@ class Blocks:
         return next((one for one in found if one is not None), None)
 
     def choices(self, free: Counts, asked: BlockRequest) -> Iterator[list[int]]:
-        """Yield counts of nodes by block that a job may have, of the lowest groups first.
+        """Yield counts of nodes by block that a job may have, of the lowest groups first where those matter.
 
         In each group first what breaks the fewest blocks that are wholly free, then Slurm's choice.
         """
@@ -126,10 +126,13 @@ class Blocks:
             chosen = self.choice(free, asked)
             yield from [] if chosen is None else [chosen]
             return
+        if self.choice(free, asked) is None:
+            return
         yielded: set[tuple[int, ...]] = set()
-        for width in self.groups:
-            if width > self.width(asked):
-                return
+        widths = [width for width in self.groups if width <= self.width(asked)]
+        # Of segments that may be anywhere the common group says nothing: all blocks come first.
+        is_anywhere = asked.unit < asked.nodes and not asked.consolidated
+        for width in widths[::-1] if is_anywhere else widths:
             for group in self._tightest(free, width):
                 if sum(free[place] for place in group) < asked.nodes:
                     continue
@@ -158,16 +161,18 @@ class Blocks:
 
     def _placed(self, free: Counts, asked: BlockRequest, places: range) -> list[int] | None:
         """Return what Slurm would take of some blocks, unit after unit."""
-        left, taken = list(free), [0] * len(free)
         reach = self.reach(asked.unit)
+        if reach.group == 1 and asked.unit < asked.nodes:
+            # What is left of a block is the tightest fit for the next segment as long as it holds one.
+            return _in_slots(free, asked, sorted(places, key=lambda place: (free[place], -place)))
+        left, taken = list(free), [0] * len(free)
         for _ in range(asked.nodes // asked.unit):
             groups = self._cut(places, reach.group)
             groups.sort(key=lambda group: (sum(left[place] for place in group), -group.start))
             found = (_unit(left, asked, reach, group) for group in groups)
             unit = next((one for one in found if one is not None), None)
             if unit is None:
-                is_one = asked.unit in (asked.nodes, 1) or asked.unit <= self.sizes[0]
-                return None if is_one else self._searched(free, asked, places)
+                return None if asked.unit == asked.nodes else self._searched(free, asked, places)
             for place, count in unit.items():
                 taken[place] += count
                 left[place] = 0 if asked.spread else left[place] - count
@@ -192,14 +197,11 @@ class Blocks:
         if unit < asked.nodes and unit > self.sizes[0]:
             return None
         if unit < asked.nodes:
-            slots = [min(1, count // unit) if asked.spread else count // unit for count in free]
-            order = sorted(places, key=lambda place: (is_whole[place], -slots[place], -place))
-            taken, missing = [0] * len(free), asked.nodes // unit
-            for place in order:
-                count = min(missing, slots[place])
-                taken[place] = count * unit
-                missing -= count
-            return None if missing else taken
+            # The fullest of those that are broken, so that the others still hold larger segments.
+            order = sorted(
+                places, key=lambda one: (is_whole[one], -free[one] if is_whole[one] else free[one], -one)
+            )
+            return _in_slots(free, asked, order)
         reach = self.reach(unit)
         parts = [part for part in self._cut(places, reach.part) if any(free[place] for place in part)]
         needed = {place // reach.part for place, count in enumerate(asked.required) if count}
@@ -212,6 +214,17 @@ class Blocks:
                 broken = sum(whole and count > 0 for whole, count in zip(is_whole, filled, strict=True))
                 found.append((broken, filled))
         return min(found, key=lambda one: one[0])[1] if found else None
+
+
+def _in_slots(free: Counts, asked: BlockRequest, order: Iterable[int]) -> list[int] | None:
+    """Return segments of one block each, as many as a block holds, of one block after another."""
+    taken, missing = [0] * len(free), asked.nodes // asked.unit
+    for place in order:
+        slots = free[place] // asked.unit
+        count = min(missing, slots, 1) if asked.spread else min(missing, slots)
+        taken[place] = count * asked.unit
+        missing -= count
+    return None if missing else taken
 
 
 def _part_choices(parts: list[range], most: int, free: Counts) -> Iterator[tuple[range, ...]]:

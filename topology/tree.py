@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..cluster.nodes import Switch
-from ..cluster.resources.capacity import BoolArray, IntArray
+from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.snapshot import Snapshot
 from .distances import Hops, hops_of
 from .unit_sets import UnitSets
@@ -111,6 +111,28 @@ class Topology:
         pairs = np.unique(sets * len(self.level) + self.leaf[nodes])
         counts: IntArray = np.bincount(pairs // len(self.level), minlength=len(indptr) - 1)
         return counts
+
+    def whole_shares(self, is_empty: BoolArray) -> FloatArray:
+        """Return what each switch counts of all, shape (switches,); 0 unless all nodes below it are empty.
+
+        A switch counts a quarter of one a level below.
+        """
+        before = np.concatenate([[0], np.cumsum(is_empty[self.order])])
+        weight = 4.0 ** -self.level.astype(np.float64)
+        is_whole = before[self.high] - before[self.low] == self.high - self.low
+        shares: FloatArray = is_whole * weight / weight.sum()
+        return shares
+
+    def broken_shares(self, indptr: IntArray, nodes: IntArray, is_empty: BoolArray) -> FloatArray:
+        """Return what share of what is wholly free each of many node sets (sets as above) takes a node of."""
+        share = self.whole_shares(is_empty)
+        sets = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        above = self.path[nodes]
+        place, depth = np.nonzero(share[above])
+        pairs = np.unique(sets[place] * len(share) + above[place, depth])
+        cost: FloatArray = share[pairs % len(share)]
+        found: FloatArray = np.bincount(pairs // len(share), cost, len(indptr) - 1).astype(np.float64)
+        return found
 
     def hops(self, first: IntArray, last: IntArray) -> IntArray:
         """Return the links between node pairs, elementwise: up to the common switch and down again.

@@ -32,6 +32,10 @@ class UnitSets:
         self._first = np.cumsum([0, *sizes]).tolist()
         self.blocks = Blocks(sizes=network.sizes or (1,), nodes=tuple(sizes))
 
+    def has(self, nodes: IntArray) -> bool:
+        """Return whether some of the nodes are in units."""
+        return bool((self.unit[nodes] < len(self.names)).any())
+
     def free(self, nodes: IntArray) -> list[int]:
         """Return how many of some nodes each unit has."""
         counts: list[int] = np.bincount(self.unit[nodes], minlength=len(self.names) + 1)[:-1].tolist()
@@ -57,15 +61,8 @@ class UnitSets:
             count: how many it gets.
         """
         if self.kind is NetworkKind.BLOCKS:
-            is_required = np.isin(nodes, demand.required)
-            nodes = np.concatenate([nodes[is_required], nodes[~is_required]])
-            inside = nodes[np.argsort(self.unit[nodes], kind="stable")]
-            free = self.free(inside)
-            first = np.cumsum([0, *free])
-            for counts in self.blocks.choices(free, self.asked(demand, count)):
-                yield np.concatenate(
-                    [inside[first[unit] : first[unit] + held] for unit, held in enumerate(counts) if held]
-                )
+            choices = self.blocks.choices(self.free(nodes), self.asked(demand, count))
+            yield from self._of_blocks(demand, nodes, choices)
             return
         segment = min(demand.job.request.segment or count, count)
         places = list(self._places(set(nodes.tolist()), segment))
@@ -74,6 +71,26 @@ class UnitSets:
             chosen = self._disjoint(places[start:], count // segment)
             if chosen is not None and required <= set(chosen):
                 yield np.array(sorted(chosen), np.int64)
+
+    def chosen(self, demand: Demand, nodes: IntArray, count: int) -> IntArray | None:
+        """Return the nodes that Slurm would choose for a job of so many, as ``sets`` has them; None: none."""
+        if self.kind is not NetworkKind.BLOCKS:
+            return next(self.sets(demand, nodes, count), None)
+        choice = self.blocks.choice(self.free(nodes), self.asked(demand, count))
+        return None if choice is None else next(self._of_blocks(demand, nodes, [choice]))
+
+    def _of_blocks(
+        self, demand: Demand, nodes: IntArray, choices: Iterable[Sequence[int]]
+    ) -> Iterator[IntArray]:
+        """Yield the nodes of each choice of counts by block: required ones, then the first of each block."""
+        is_required = np.isin(nodes, demand.required)
+        nodes = np.concatenate([nodes[is_required], nodes[~is_required]])
+        inside = nodes[np.argsort(self.unit[nodes], kind="stable")]
+        first = np.cumsum([0, *self.free(inside)])
+        for counts in choices:
+            yield np.concatenate(
+                [inside[first[unit] : first[unit] + held] for unit, held in enumerate(counts) if held]
+            )
 
     def shortage(self, demand: Demand, nodes: IntArray, count: int) -> str:
         """Return why no set of some nodes is one of so many that a job may have; empty where one is.

@@ -93,6 +93,13 @@ class Demand:
         return self.contiguous or self.max_switches is not None or self.in_units or len(self.required) > 0
 
     @property
+    def is_anywhere(self) -> bool:
+        """Whether its nodes are segments that may be far from each other: their common level says nothing."""
+        request, span = self.job.request, self.node_counts
+        is_cut = request.segment is not None and span is not None and request.segment < span.minimum
+        return self.in_units and is_cut and not request.consolidate_segments
+
+    @property
     def counts_memory(self) -> bool:
         """Whether what the job holds includes memory."""
         return bool(self.memory_per_node or self.memory_per_core)

@@ -1,5 +1,7 @@
 """Slurm's choice of nodes: select/cons_tres with topology/tree, as Slurm 22.05's own log shows it.
 
+On blocks, rings and three-dimensional tori the choice is that of topology/unit_sets.py.
+
 Slurm counts nodes, not cores, where it compares switches: a job that asks for cores alone needs one node, so
 that the leaf with the fewest usable nodes is the tightest fit. Below a switch nodes are taken in order, and
 each gives all that it has free but one core for every node that is still to come.
@@ -46,6 +48,10 @@ class SwitchFit(Selector):
         return int(np.lexsort((run, windows.level))[0])
 
     def _nodes(self, demand: Demand, found: Candidates, view: FreeView) -> IntArray | None:
+        if self.topology.units is not None and demand.node_counts is not None:
+            nodes = self.topology.units.chosen(demand, found.nodes, demand.node_counts.minimum)
+            if nodes is not None and int(found.units[nodes].sum()) >= (demand.units or 0):
+                return nodes
         is_near = demand.max_switches is not None or demand.in_units
         if is_near or len(demand.required) or found.choice.total:
             return self._in_windows(demand, found, view)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from support.block_rule import legal_sets
 
@@ -14,8 +15,11 @@ from aucsched.auction.check import AwardChecker
 from aucsched.cluster.errors import AwardError
 from aucsched.cluster.jobs import Job, Request, RunningJob
 from aucsched.cluster.network import Network, PlacementSize, Unit
-from aucsched.cluster.nodes import Node, NodeState, Resources
+from aucsched.cluster.nodes import Node, NodeState, Resources, Switch
 from aucsched.cluster.snapshot import Snapshot
+from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
+from aucsched.topology.tree import topology_of
 from aucsched.topology.units import blocks, rings, toruses
 
 CORES = 4
@@ -197,3 +201,43 @@ def test_ipsched_refuses_more_nodes_than_a_block_has() -> None:
     found = schedule(machine(network, {"n00"}, jobs), model="ipsched")
     assert [award.job for award in found.started] == ["1"]
     assert "ipsched has no blocks" in found.pending[0].detail
+
+
+def test_what_is_wholly_free_stays_so_where_it_is_asked_for() -> None:
+    leaves = [Switch(name=f"s{n}", nodes=[f"n{n}{k}" for k in range(4)]) for n in range(2)]
+    nodes = [
+        Node(name=name, cores=CORES, state=NodeState.DOWN if name in {"n12", "n13"} else NodeState.IDLE)
+        for leaf in leaves
+        for name in leaf.nodes
+    ]
+    top = Switch(name="top", switches=["s0", "s1"])
+    snapshot = Snapshot(nodes=nodes, switches=[*leaves, top], jobs=[job("1", 2)])
+    plain, kept = schedule(snapshot), schedule(snapshot, keep_whole=True)
+    assert set(plain.started[0].nodes) == {"n00", "n01"}
+    assert set(kept.started[0].nodes) == {"n10", "n11"}
+
+
+def test_shares_of_what_is_broken_count_blocks_first() -> None:
+    network = blocks((2, 4), [Unit(name=f"b{n}", nodes=[f"n{n}{k}" for k in range(2)]) for n in range(4)])
+    topology = topology_of(machine(network, set(), []))
+    is_empty = np.array([True] * 7 + [False])
+    shares = topology.broken_shares(np.array([0, 1, 3, 4, 5]), np.array([0, 1, 2, 4, 6]), is_empty)
+    # Blocks 0 to 2 are wholly free, so is the first pair; the machine is not.
+    all_of_them = 4 + 2 / 4 + 1 / 16
+    assert shares * all_of_them == pytest.approx([1 + 1 / 4, 2 + 1 / 4, 1, 0])
+
+
+def test_slurms_stand_in_takes_the_blocks_that_slurm_would() -> None:
+    network = blocks((4, 8), [Unit(name=f"b{n}", nodes=[f"n{n}{k}" for k in range(4)]) for n in range(4)])
+    jobs = [
+        ArrivingJob(job=replace(job(f"{n}", n), priority=9 - n), arrival_s=n, run_time_s=100)
+        for n in (3, 4, 6)
+    ]
+    workload = ClusterWorkload(
+        nodes=[Node(name=name, cores=CORES) for name in network.members], network=network, jobs=jobs
+    )
+    found = play(workload, NodeOptions(policy="backfill-slurm", backfill_interval_s=0))
+    where = [
+        by_block(network, [network.members[n] for n in one.allocation.nodes.tolist()]) for one in found.played
+    ]
+    assert where == [(0, 0, 0, 3), (0, 0, 4, 0), (2, 4, 0, 0)]
