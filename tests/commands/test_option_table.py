@@ -37,7 +37,7 @@ from aucsched.sweeps.axes import AXES, axis_of
 #: The engine resolves these from others when they are asked for.
 RESOLVED = {
     *("max_bids", "max_bids_per_job", "work_limit", "time_limit_s", "part_nodes", "strategy", "promise"),
-    *("reserve", "on_timeout", "search_parameters"),
+    *("reserve", "on_timeout", "search_parameters", "keep_whole"),
 }
 
 
