@@ -135,10 +135,10 @@ class Policy(Protocol):
 
 Factory: TypeAlias = Callable[[], Policy]
 Asked = TypeVar("Asked")
-Begun = TypeVar("Begun")
+Started = TypeVar("Started")
 
 
-class StepView(Generic[Asked, Begun]):
+class StepView(Generic[Asked, Started]):
     """A machine as a user's own policy sees it during one step (MachineView), whatever the machine.
 
     Args:
@@ -153,7 +153,7 @@ class StepView(Generic[Asked, Begun]):
 
     def __init__(self, now: float, cores: int, left: dict[int, Asked], seen: dict[int, QueuedJob]) -> None:
         self.cores = cores
-        self.started: list[Begun] = []
+        self.started: list[Started] = []
         self._now, self._left, self._seen = now, left, seen
 
     @property
@@ -168,12 +168,12 @@ class StepView(Generic[Asked, Begun]):
         """Start a job now, where the machine can."""
         if job.number not in self._left:
             raise AwardError(f"job {job.number} does not wait at {self._now:g}")
-        begun = self._begun(self._left[job.number], nodes)
-        if begun is None:
+        start = self._try_start(self._left[job.number], nodes)
+        if start is None:
             return False
         del self._left[job.number]
         self._seen.pop(job.number, None)
-        self.started.append(begun)
+        self.started.append(start)
         return True
 
     def _has_changed(self, asked: Asked, seen: QueuedJob) -> bool:
@@ -185,7 +185,7 @@ class StepView(Generic[Asked, Begun]):
         """Return a waiting job as the policy sees it."""
         raise NotImplementedError
 
-    def _begun(self, asked: Asked, nodes: Mapping[str, Resources | int] | None) -> Begun | None:
+    def _try_start(self, asked: Asked, nodes: Mapping[str, Resources | int] | None) -> Started | None:
         """Let a job begin; None: it does not fit."""
         raise NotImplementedError
 

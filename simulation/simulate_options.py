@@ -18,8 +18,8 @@ from ..cluster.option_table import LARGEST, LARGEST_SEED, AuctionOptions, Preset
 if TYPE_CHECKING:
     from ..cluster.failures import Outage
     from .logs.advance import Advance
+    from .logs.hours import QueueLimits
     from .logs.orderings import FlexiblePriorities, MultifactorWeights
-    from .logs.queues import QueueLimits
     from .logs.start_rules import StartRule
 
 #: Policies that play logs, in the order of ``--help``; some play nodes, too.
@@ -209,7 +209,7 @@ class LogRecord:
         unit="NAME:LIMITS",
         is_text=True,
         is_multiple=True,
-        elsewhere="simulation.logs.queues",
+        elsewhere="simulation.logs.hours",
     )
     heads: Option[Literal["priority", "best-fit"]] = _of(
         "queues", "which of the heads that fit starts.", default="priority"

@@ -1,4 +1,4 @@
-"""Hours of the week: when queues are active and when jobs of a kind may start (Chapter 3)."""
+"""Hours of the week: when jobs of a kind may start, and queues with limits are active (Chapter 3)."""
 
 from __future__ import annotations
 
@@ -119,3 +119,66 @@ def _seconds(text: str, whole: str) -> int:
 
 def _refusal(text: str) -> OptionError:
     return OptionError(f"{text!r} is no hours such as mon-fri 18:00-08:00,sat,sun")
+
+
+_LIMITS = ("processors", "estimate", "priority")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueLimits:
+    """One queue.
+
+    Attributes:
+        name: of the queue.
+        processors: the most that a job of it may ask for.
+        estimate_s: the longest that a job of it may ask for.
+        priority: among the queues' heads; the highest first.
+        hours: when it is active.
+        text: as given.
+
+    """
+
+    name: str
+    processors: float = inf
+    estimate_s: float = inf
+    priority: float = 0
+    hours: Hours = WEEK
+    text: str = ""
+
+    @classmethod
+    def from_text(cls, text: str, offset_s: int = 0) -> QueueLimits:
+        """Return the queue that e.g. ``short: processors=64 estimate=3600 priority=2 hours=mon-fri`` names.
+
+        Hours come last.
+
+        Raises:
+            OptionError: it reads otherwise.
+
+        """
+        name, _, rest = text.partition(":")
+        limits, _, hours = rest.partition("hours=")
+        if not name.strip():
+            raise OptionError(f"--queue: {text!r} has no name before a colon")
+        values: dict[str, float] = {}
+        for part in limits.split():
+            key, _, value = part.partition("=")
+            if key not in _LIMITS:
+                raise OptionError(f"--queue: {key!r} is none of {', '.join(_LIMITS)}, hours")
+            try:
+                values[key] = float(value)
+            except ValueError:
+                raise OptionError(f"--queue: {part!r} is not {key}=NUMBER") from None
+            if not (values[key] > 0 or key == "priority") or values[key] != values[key]:
+                raise OptionError(f"--queue: {part!r} is not above 0")
+        try:
+            active = Hours.from_text(hours, offset_s) if hours else WEEK
+        except OptionError as error:
+            raise OptionError(f"--queue: {error}") from None
+        return cls(
+            name=name.strip(),
+            processors=values.get("processors", inf),
+            estimate_s=values.get("estimate", inf),
+            priority=values.get("priority", 0),
+            hours=active,
+            text=text.strip(),
+        )

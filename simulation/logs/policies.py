@@ -215,7 +215,7 @@ class CountView(StepView[int, int]):
             user=str(requests.user[asked]),
         )
 
-    def _begun(self, asked: int, nodes: Mapping[str, Resources | int] | None) -> int | None:
+    def _try_start(self, asked: int, nodes: Mapping[str, Resources | int] | None) -> int | None:
         if nodes is not None:
             raise AwardError(f"job {asked} is put on nodes, but a log's machine has none")
         # What the policy holds may have been changed: the size is the request's.

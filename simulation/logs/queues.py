@@ -11,76 +11,13 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import inf
 
 from ...cluster.errors import OptionError
 from ..log_columns import Requests
 from ..simulate_options import PolicyOptions
 from ..stepping import Changes, CountPolicy, Resort
-from .hours import WEEK, Hours
-
-_LIMITS = ("processors", "estimate", "priority")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueLimits:
-    """One queue.
-
-    Attributes:
-        name: of the queue.
-        processors: the most that a job of it may ask for.
-        estimate_s: the longest that a job of it may ask for.
-        priority: among the queues' heads; the highest first.
-        hours: when it is active.
-        text: as given.
-
-    """
-
-    name: str
-    processors: float = inf
-    estimate_s: float = inf
-    priority: float = 0
-    hours: Hours = WEEK
-    text: str = ""
-
-    @classmethod
-    def from_text(cls, text: str, offset_s: int = 0) -> QueueLimits:
-        """Return the queue that e.g. ``short: processors=64 estimate=3600 priority=2 hours=mon-fri`` names.
-
-        Hours come last.
-
-        Raises:
-            OptionError: it reads otherwise.
-
-        """
-        name, _, rest = text.partition(":")
-        limits, _, hours = rest.partition("hours=")
-        if not name.strip():
-            raise OptionError(f"--queue: {text!r} has no name before a colon")
-        values: dict[str, float] = {}
-        for part in limits.split():
-            key, _, value = part.partition("=")
-            if key not in _LIMITS:
-                raise OptionError(f"--queue: {key!r} is none of {', '.join(_LIMITS)}, hours")
-            try:
-                values[key] = float(value)
-            except ValueError:
-                raise OptionError(f"--queue: {part!r} is not {key}=NUMBER") from None
-            if not (values[key] > 0 or key == "priority") or values[key] != values[key]:
-                raise OptionError(f"--queue: {part!r} is not above 0")
-        try:
-            active = Hours.from_text(hours, offset_s) if hours else WEEK
-        except OptionError as error:
-            raise OptionError(f"--queue: {error}") from None
-        return cls(
-            name=name.strip(),
-            processors=values.get("processors", inf),
-            estimate_s=values.get("estimate", inf),
-            priority=values.get("priority", 0),
-            hours=active,
-            text=text.strip(),
-        )
+from .hours import QueueLimits
 
 
 class Queues(CountPolicy):

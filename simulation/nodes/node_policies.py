@@ -309,7 +309,7 @@ class NodesView(StepView[Demand, StartingJob]):
             job=asked.job,
         )
 
-    def _begun(self, asked: Demand, nodes: Mapping[str, Resources | int] | None) -> StartingJob | None:
+    def _try_start(self, asked: Demand, nodes: Mapping[str, Resources | int] | None) -> StartingJob | None:
         if self._pass.passes_over(asked):
             return None
         allocation = self._first(asked) if nodes is None else self._named(asked, nodes)

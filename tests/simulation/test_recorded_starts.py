@@ -22,8 +22,8 @@ from aucsched.cluster.nodes import Node, Resources
 from aucsched.simulation.log_columns import Requests, Workload
 from aucsched.simulation.logs.advance import Advance
 from aucsched.simulation.logs.counts import simulate_counts
+from aucsched.simulation.logs.hours import QueueLimits
 from aucsched.simulation.logs.policies import ORDERS, POLICIES, make_policy
-from aucsched.simulation.logs.queues import QueueLimits
 from aucsched.simulation.logs.start_rules import StartRule
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
 from aucsched.simulation.simulate_options import PolicyOptions

@@ -12,8 +12,8 @@ from support.plain import J, starts_of, workloads
 
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
+from aucsched.simulation.logs.hours import QueueLimits
 from aucsched.simulation.logs.policies import ORDERS
-from aucsched.simulation.logs.queues import QueueLimits
 from aucsched.simulation.simulate_options import PolicyOptions
 
 SMALL = str(Path(__file__).parents[2] / "fixtures" / "swf" / "small.swf")
