@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from ..cluster.errors import OptionError
-from ..cluster.option_fields import Option, flag_of, options_in
+from ..cluster.option_fields import Option, flag_of, options_in, taken_from
 from .built_options import click_option, in_order
 from .outputs import read_jobs, read_log, shown, write_report
 
@@ -36,13 +36,13 @@ class Admission(click.ParamType[str]):
 class DecidingOptions:
     """How policy ischeduler decides who gives processors and who gets them."""
 
-    admission: Option[str | None] = Option(
+    admission: Option[str] = Option(
         "Admit applications while fewer than M run; none: while one fits.", default=NO_LIMIT
     )
-    harvest: Option[Literal["never", "even", "fair", "long", "short", "low_impact", "priced"] | None] = (
-        Option("Which applications give processors.", default="low_impact")
+    harvest: Option[Literal["never", "even", "fair", "long", "short", "low_impact", "priced"]] = Option(
+        "Which applications give processors.", default="low_impact"
     )
-    distribute: Option[Literal["favor_running", "favor_queued", "queued_only", "trade"] | None] = Option(
+    distribute: Option[Literal["favor_running", "favor_queued", "queued_only", "trade"]] = Option(
         "Which applications get the processors of one that ended.", default="favor_running"
     )
     max_harvests: Option[int | None] = Option(
@@ -65,17 +65,17 @@ class DecidingOptions:
 class PlayingOptions:
     """How applications of a log run on fewer processors."""
 
-    min_of_ideal: Option[float | None] = Option(
+    min_of_ideal: Option[float] = Option(
         "For ischeduler and moldable: fewest processors, as a share of those requested.",
         default=0.3,
         low=0,
         high=1,
         unit="SHARE",
     )
-    model: Option[Literal["linear", "parabolic"] | None] = Option(
+    model: Option[Literal["linear", "parabolic"]] = Option(
         "For ischeduler and moldable: model of run times on fewer processors.", default="linear"
     )
-    adaptation: Option[Literal["free", "memory"] | None] = Option(
+    adaptation: Option[Literal["free", "memory"]] = Option(
         "For ischeduler: cost of growing and shrinking: none (free), or moving the used memory.",
         default="free",
     )
@@ -136,15 +136,15 @@ def policy_of(options: dict[str, Any]) -> IschedulerPolicy:
 
     if options["policy"] != ISCHEDULER:
         return BASELINES[options["policy"]]
-    admission = options["admission"] or NO_LIMIT
+    given = taken_from(DecidingOptions, options)
     return IschedulerPolicy(
-        admission=None if admission == NO_LIMIT else int(admission),
-        harvest=options["harvest"] or "low_impact",
-        distribution=options["distribute"] or "favor_running",
+        admission=None if given.admission == NO_LIMIT else int(given.admission),
+        harvest=given.harvest,
+        distribution=given.distribute,
         control=Control(
-            max_harvests=options["max_harvests"],
-            protected_s=options["protected_s"] or 0.0,
-            weighs=bool(options["weigh_harvests"]),
+            max_harvests=given.max_harvests,
+            protected_s=given.protected_s or 0.0,
+            weighs=bool(given.weigh_harvests),
         ),
     )
 
@@ -172,14 +172,9 @@ def _settings(options: dict[str, Any]) -> dict[str, Any]:
     settings: dict[str, Any] = {"policy": options["policy"]}
     if options["policy"] in {"ideal-only", "ideal-backfill"}:
         return settings
+    deciding, playing = taken_from(DecidingOptions, options), taken_from(PlayingOptions, options)
     if options["policy"] == ISCHEDULER:
-        settings["admission"] = options["admission"] or NO_LIMIT
-        settings["harvest"] = options["harvest"] or "low_impact"
-        settings["distribute"] = options["distribute"] or "favor_running"
-        for name in ("max_harvests", "protected_s", "weigh_harvests"):
-            if options[name] is not None:
-                settings[name] = options[name]
-        settings["adaptation"] = options["adaptation"] or "free"
-    settings["min_of_ideal"] = options["min_of_ideal"] if options["min_of_ideal"] is not None else 0.3
-    settings["model"] = options["model"] or "linear"
-    return settings
+        read = {name: getattr(deciding, name) for name in _DECIDING}
+        settings |= {name: value for name, value in read.items() if value is not None}
+        settings["adaptation"] = playing.adaptation
+    return settings | {"min_of_ideal": playing.min_of_ideal, "model": playing.model}
