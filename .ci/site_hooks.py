@@ -74,6 +74,8 @@ def _drawn() -> str:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:  # noqa: ARG001 - mkdocs' call
     """Point links that lead out of docs/ to where the files stand in the site, or leave their text alone."""
     up = "../" * page.file.src_uri.count("/")
+    if page.file.src_uri.startswith(("decisions/0", "benchmarks/")):
+        page.meta["search"] = {"boost": 0.2}  # a reader looks for the manual first
     known = {file.src_uri for file in files}
     markdown = _EXECUTED.get(page.file.src_uri, markdown).replace(_PICTURES, _drawn())
 

@@ -41,7 +41,8 @@ function span(seconds) {
 // Names of columns and figures say their unit: wait_mean_s, "mean wait (s)", seconds.run, cpu_utilization.
 const isTime = (name) => /_s($|[ .])|\(s\)|^seconds\b/.test(name);
 const isShare = (name) => /utili[sz]ation$|_shares?$|\(share\)|^loss_of_capacity$/.test(name);
-const isMoment = (column) => column.every((v) => v === null || (typeof v === "number" && v > 1e9 && v < 1e10)) && column.some((v) => v !== null);
+// Seconds since 1970, by their name: a priority may be as large.
+const isMoment = (name, column) => /^(slurm|submit|offered|planned|start|end)$/.test(name) && column.every((v) => v === null || (typeof v === "number" && v > 1e9 && v < 1e10)) && column.some((v) => v !== null);
 const moment = (v) => new Date(v * 1000).toISOString().slice(0, 16).replace("T", " ");
 function words(name) {
   const plain = name.replace(/_s\b/g, "").replace(/ \((s|share)\)/, "").replace(/[_.]/g, " ");
@@ -101,7 +102,7 @@ function table(section, box) {
   const names = Object.keys(section.columns), columns = Object.values(section.columns);
   const count = columns.length ? columns[0].length : 0, size = 100;
   const isNumber = columns.map((column) => column.every((v) => v === null || typeof v === "number"));
-  const times = names.map((name) => isTime(name) || (section.times || []).includes(name)), moments = columns.map(isMoment);
+  const times = names.map((name) => isTime(name) || (section.times || []).includes(name)), moments = names.map((name, place) => isMoment(name, columns[place]));
   // A figure in a row has its unit in the row's name, others in the column's.
   const figures = ["metric", "figure"].includes(names[0]);
   const text = columns.map((column, place) => column.map((value, row) => {

@@ -159,6 +159,20 @@ def test_durations_and_shares_are_written_as_people_do(pages: dict[str, Path]) -
     assert found["value"]["mean bounded slowdown"] == "15.133"
 
 
+@needs_chromium
+def test_moments_are_dates_and_large_priorities_numbers(tmp_path: Path) -> None:
+    page = tmp_path / "moments.html"
+    columns: dict[str, list[Any]] = {
+        "slurm": [1.7e9, None],
+        "priority": [4294901760, 4294901759],
+        "wait_s": [90000.0, 0.25],
+    }
+    page.write_text(page_of("title", "subtitle", [table("Jobs", columns)]))
+    found = opened(page, "[...document.querySelectorAll('td')].map((one) => one.textContent)")
+    assert found["error"] is None
+    assert found["value"] == ["2023-11-14 22:13", "4294901760", "1 d 1 h", "", "4294901759", "0.25 s"]
+
+
 HOSTILE = "</script><script>document.documentElement.dataset.hacked='1'</script><!--\u202e"
 
 
