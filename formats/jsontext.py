@@ -30,20 +30,28 @@ _GOT = re.compile(r"Expected `(?P<expected>[^`]+)`(?P<length> of length \d+)?(?:
 _STEP = re.compile(r"\[(\d+|\.\.\.)\]|\.?([^.\[\]]+)")
 
 
-def decode(text: bytes, as_type: type[T]) -> T:
+def decode(text: bytes, as_type: type[T], file_format: str = "") -> T:
     """Return ``text`` decoded as ``as_type``; untyped fractions become Decimal, exactly as written.
+
+    Args:
+        text: JSON.
+        as_type: what it holds.
+        file_format: what its member ``format`` must say; empty: it has none.
 
     Raises:
         InputError: it is no JSON, holds NaN or an infinity, names a member twice, or a member is
-            missing, unknown or of another type; the path says where.
+            missing, unknown or of another type; the path says where. Or it is of another format.
     """
     try:
         _refuse_repeats(text)
-        return msgspec.json.Decoder(as_type, float_hook=_decimal).decode(text)
+        found = msgspec.json.Decoder(as_type, float_hook=_decimal).decode(text)
     except msgspec.ValidationError as error:
         raise _refused(error, text) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _malformed(text, error) from error
+    if file_format and (said := getattr(found, "format", "")) != file_format:
+        raise InputError(f"{said!r} is not {file_format!r}", path="format")
+    return found
 
 
 def _decimal(text: str) -> Decimal:

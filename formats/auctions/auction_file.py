@@ -78,9 +78,7 @@ def _parsed(content: bytes, rounded: bool | None) -> AuctionFile:
 
 def parse_auction(content: bytes) -> AuctionFile:
     """Return the auction in a JSON file's text; bids are numbered from 0."""
-    document = decode(content, AuctionWire)
-    if document.format != AUCTION_FORMAT:
-        raise InputError(f"{document.format!r} is not {AUCTION_FORMAT!r}", path="format")
+    document = decode(content, AuctionWire, AUCTION_FORMAT)
     if document.groups not in {"xor", "or"}:
         raise InputError(f"{document.groups!r} is not one of xor, or", path="groups")
     all_plain(document.capacities, "capacities")

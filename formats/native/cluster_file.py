@@ -49,9 +49,7 @@ def decoded(text: bytes, form: FileForm[T], kind: str) -> Any:
         InputError: it is no such file.
     """
     try:
-        document: Any = decode(text, form.struct)
-        if document.format != FORMATS[kind]:
-            raise InputError(f"{document.format!r} is not {FORMATS[kind]!r}", path="format")  # noqa: TRY301
+        document: Any = decode(text, form.struct, FORMATS[kind])
     except InputError as error:
         raise instead(text, kind, error) from error
     return document

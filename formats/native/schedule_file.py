@@ -181,9 +181,7 @@ def load_schedule(path: str | Path) -> Schedule:
 def parse_schedule(text: bytes) -> Schedule:
     """Return the schedule in a file's text; errors name the path and the value."""
     try:
-        document = decode(text, ScheduleWire)
-        if document.format != FORMAT:
-            raise InputError(f"{document.format!r} is not {FORMAT!r}", path="format")  # noqa: TRY301
+        document = decode(text, ScheduleWire, FORMAT)
     except InputError as error:
         raise instead(text, SCHEDULE, error) from error
     window = document.window

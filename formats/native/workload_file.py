@@ -106,7 +106,5 @@ def load_failures(path: str | Path) -> tuple[Outage, ...]:
 
 def parse_failures(text: bytes) -> tuple[Outage, ...]:
     """Return the outages in a file's text; errors name the path and the value."""
-    document = decode(text, _FAILURES)
-    if document.format != FAILURES_FORMAT:
-        raise InputError(f"{document.format!r} is not {FAILURES_FORMAT!r}", path="format")
+    document = decode(text, _FAILURES, FAILURES_FORMAT)
     return each(document.failures, "failures", _OUTAGE.build)

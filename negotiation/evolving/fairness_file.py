@@ -267,9 +267,7 @@ def load_accounts(path: str | Path) -> Accounts | None:
 
 
 def _parsed(content: bytes) -> Accounts:
-    file = decode(content, _File)
-    if file.format != FORMAT:
-        raise InputError(f"{file.format!r} is not {FORMAT!r}", path="format")
+    file = decode(content, _File, FORMAT)
     body = file.delays
     if file.checksum != _checksum(body):
         raise InputError(f"{file.checksum!r} does not fit what the file holds", path="checksum")

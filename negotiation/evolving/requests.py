@@ -187,7 +187,5 @@ def load_requests(path: str | Path, snapshot: Snapshot) -> RequestBatch:
 
 def parse_requests(content: bytes) -> RequestBatch:
     """Return the requests in a file's text."""
-    document = decode(content, _FILE.struct)
-    if document.format != FORMAT:
-        raise InputError(f"{document.format!r} is not {FORMAT!r}", path="format")
+    document = decode(content, _FILE.struct, FORMAT)
     return _FILE.build(document)
