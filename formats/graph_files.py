@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
+import msgspec
+
 from ..cluster.errors import InputError
 from ..cluster.network import Network
 from ..topology.networks import linked
+from .jsontext import decode
 
 #: The attribute of a vertex that says what it is, and what it says of a node.
 _KIND, _NODE = "kind", "node"
@@ -64,41 +67,42 @@ def parse_graphml(text: str) -> Graph:
     return Graph(vertices=vertices, links=tuple((str(one), str(other)) for one, other in read.edges()))
 
 
-def graph_of_json(document: dict[str, Any]) -> Graph:
-    """Return the graph of decoded node-link JSON: ``nodes`` with an id, ``links`` or ``edges`` with ends.
+class _Vertex(msgspec.Struct):
+    id: str | int
+    kind: Any = None
+
+
+class _Edge(msgspec.Struct):
+    source: str | int
+    target: str | int
+
+
+class _NodeLink(msgspec.Struct):
+    nodes: list[_Vertex]
+    links: list[_Edge] | None = None
+    edges: list[_Edge] | None = None
+
+
+def parse_node_link(content: bytes) -> Graph:
+    """Return the graph of node-link JSON: ``nodes`` with an id, ``links`` or ``edges`` with ends.
 
     Raises:
         InputError: a member is missing or of another type; the path says where.
     """
-    listed = "links" if "links" in document else "edges"
+    document = decode(content, _NodeLink)
+    listed, entries = ("edges", document.edges) if document.links is None else ("links", document.links)
+    if entries is None:
+        raise InputError("neither links nor edges stand there")
     vertices: dict[str, str | None] = {}
-    for place, entry in enumerate(_list(document.get("nodes"), "nodes")):
-        name = _text(entry, "id", f"nodes[{place}]")
-        if name in vertices:
-            raise InputError(f"{name!r} stands twice", path=f"nodes[{place}].id")
-        kind = entry.get(_KIND)
-        vertices[name] = None if kind is None else str(kind)
-    links = []
-    for place, entry in enumerate(_list(document.get(listed), listed)):
-        ends = [_text(entry, end, f"{listed}[{place}]") for end in ("source", "target")]
-        for name in ends:
-            if name not in vertices:
-                raise InputError(f"{name!r} is no vertex", path=f"{listed}[{place}]")
-        links.append((ends[0], ends[1]))
-    return Graph(vertices=vertices, links=tuple(links))
-
-
-def _list(value: Any, path: str) -> Sequence[dict[str, Any]]:
-    if not isinstance(value, list):
-        raise InputError("the member is missing or no list", path=path)
-    for place, entry in enumerate(value):
-        if not isinstance(entry, dict):
-            raise InputError("it is no object", path=f"{path}[{place}]")
-    return value
-
-
-def _text(entry: dict[str, Any], member: str, path: str) -> str:
-    value = entry.get(member)
-    if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
-        raise InputError(f"the member {member!r} is missing or no name", path=path)
-    return str(value)
+    for place, vertex in enumerate(document.nodes):
+        name = str(vertex.id)
+        if name in vertices or not name:
+            raise InputError(
+                f"{name!r} {'stands twice' if name else 'is no name'}", path=f"nodes[{place}].id"
+            )
+        vertices[name] = None if vertex.kind is None else str(vertex.kind)
+    links = tuple((str(edge.source), str(edge.target)) for edge in entries)
+    for place, name in ((place, name) for place, ends in enumerate(links) for name in ends):
+        if name not in vertices:
+            raise InputError(f"{name!r} is no vertex", path=f"{listed}[{place}]")
+    return Graph(vertices=vertices, links=links)

@@ -13,7 +13,7 @@ from ...cluster.network import SIZES, Network, NetworkKind, Unit
 from ...cluster.snapshot import MAX_NODES, Snapshot
 from ...cluster.workload import ClusterWorkload
 from ...formats.file_kinds import SNAPSHOT, WORKLOAD, kind_of
-from ...formats.graph_files import graph_network, graph_of_json, parse_graphml
+from ...formats.graph_files import graph_network, parse_graphml, parse_node_link
 from ...formats.jsontext import decode
 from ...formats.native.read import parse_snapshot
 from ...formats.native.topology_wire import Laid, TopologyWire, build_topology
@@ -142,9 +142,8 @@ def _of_json(content: bytes, nodes: Sequence[str] | None) -> Named:
         if nodes is not None:
             _check_same(nodes, {node.name for node in made.nodes})
         return _named(Laid(switches=made.switches, network=made.network), [node.name for node in made.nodes])
-    document = _object(content)
-    if "kind" not in document:
-        network = graph_network(graph_of_json(document), nodes)
+    if "kind" not in decode(content, dict[str, Any]):
+        network = graph_network(parse_node_link(content), nodes)
         return _named(Laid(network=network), network.nodes)
     entry = decode(content, TopologyWire)
     names = () if nodes is None else tuple(nodes)
@@ -159,11 +158,6 @@ def _check_same(nodes: Sequence[str], others: Collection[str]) -> None:
     for name in nodes:
         if name not in others:
             raise InputError(f"node {name!r} is not there", path="nodes")
-
-
-def _object(content: bytes) -> dict[str, Any]:
-    """Return the members of an object; members that stand twice are refused."""
-    return dict(decode(content, dict[str, Any]))
 
 
 def _named(laid: Laid, names: Sequence[str]) -> Named:
