@@ -32,7 +32,8 @@ JOBS: Command = ("squeue", "-h", "-a", "-t", "all", "-o", "%i|%T|%N|%n|%W")
 NODES: Command = ("sinfo", "-h", "-a", "-N", "-o", "%N|%t|%C")
 _ARRAY = re.compile(r"(\d+)_\[(.*?)(?:%\d+)?\]")
 _NOTHING = {"", "(null)", "N/A"}
-#: States in which a node takes jobs; a mark behind one, as of idle*, says that it does not.
+#: States in which a node takes jobs; a mark behind one, as of idle*, says that it does not, but for the
+#: one of nodes that Slurm's backfill plans for a job (mix-).
 _USABLE = {"idle", "mix", "alloc", "comp", "resv", "plnd"}
 
 
@@ -90,7 +91,7 @@ def idle_now(ask: Ask) -> dict[str, int]:
         counts = parts[-1].split("/")
         if len(parts) != 3 or len(counts) != 4 or not counts[1].isdigit():  # noqa: PLR2004 - as asked for
             raise InputError(f"{line[:60]!r} is not what was asked for", path=f"line {number}", file="sinfo")
-        if parts[1] in _USABLE:
+        if parts[1].removesuffix("-") in _USABLE:
             found[parts[0]] = int(counts[1])
     return found
 

@@ -276,3 +276,19 @@ def test_a_job_that_wants_whole_blocks_is_handed_over() -> None:
     assert done["kind"] == "hand over"
     assert "exclusive_topo" in done["why"]
     assert (job.licenses, job.required) == ("", ())
+
+
+@pytest.mark.parametrize(
+    ("state", "is_pinned"), [("mix-", True), ("idle", True), ("idle*", False), ("mix@", False)]
+)
+def test_nodes_that_slurm_plans_for_a_job_take_others(state: str, *, is_pinned: bool) -> None:
+    """The mark behind a state says that the node takes no jobs, but for the one of backfill's plans."""
+    fake = FakeSlurm(nodes={"n0": "idle"})
+    job = fake.submit(1)
+
+    def ask(command: Command) -> bytes:
+        answer = fake.ask(command)
+        return answer.replace(b"|idle|", f"|{state}|".encode()) if command[:2] == ("sinfo", "-h") else answer
+
+    assert loop_on(fake, ask=ask).one_pass().outcome == "done"
+    assert bool(job.required) == is_pinned
