@@ -19,7 +19,7 @@ from ..cluster.keywords import checked, shown
 from ..cluster.nodes import License, Node, NodeState, Reservation, Resources
 from ..cluster.option_table import StepKeywords
 from ..cluster.schedule import Award, Schedule
-from ..cluster.snapshot import Snapshot, check_job_names
+from ..cluster.snapshot import MAX_JOBS, Snapshot, check_job_names
 from ..cluster.text import did_you_mean
 from ..formats.native.read import snapshot_of
 from .options import options_with_preset
@@ -198,6 +198,9 @@ class _Draft:
             if job.id in self.waiting or job.id in self.running:
                 raise InputError(f"{job.id!r} is known already", path=f"update.arrived[{place}].id")
             self.waiting[job.id] = job
+        if len(self.waiting) > MAX_JOBS:
+            message = f"{len(self.waiting)} waiting jobs are above the limit of {MAX_JOBS}"
+            raise InputError(message, path="update.arrived")
         check_job_names(new, self._places, self._licenses, "update.arrived")
         for name, priority in priorities.items():
             path = f"update.priorities.{name}"
@@ -238,15 +241,15 @@ class _Draft:
 
     def snapshot(self, reservations: Collection[Reservation] | None) -> Snapshot:
         """Return the cluster with all changes."""
-        return replace(
-            self._before,
+        after = self._before.altered(
             time=self._time,
             nodes=tuple(self._nodes),
             jobs=tuple(self.waiting.values()),
             running=tuple(self.running.values()),
             licenses=self._licenses,
-            reservations=self._before.reservations if reservations is None else tuple(reservations),
         )
+        # All but reservations was checked where it changed.
+        return after if reservations is None else replace(after, reservations=tuple(reservations))
 
     def _hold(self, name: str, use: Resources, sign: int, path: str) -> None:
         """Take (1) or give back (−1) what a job holds on a node."""

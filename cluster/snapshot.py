@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import fields
+from typing import Any, cast
 
 from .checks import known, plain
 from .errors import InputError
@@ -104,6 +106,12 @@ class Snapshot:
             check_switches(self.switches, names)
         self._check_names(names)
         self._check_running(names)
+
+    def altered(self, **members: Any) -> Snapshot:
+        """Return the snapshot with other members; that they agree with each other the caller has checked."""
+        made = object.__new__(Snapshot)
+        assign(made, **{one.name: getattr(self, one.name) for one in fields(cast(Any, Snapshot))} | members)
+        return made
 
     def _lay_on(self, network: Network) -> None:
         if self.switches not in (None, network.switches):

@@ -154,9 +154,10 @@ class Pools:
         """Return the account of pools of which running jobs hold some."""
         taken: Counter[Cell] = Counter()
         holders: dict[Cell, list[str]] = {}
-        for job in running:
+        counting = [pool for pool in pools if not getattr(pool, "is_empty", False)]
+        for job in running if counting else ():
             use = use_of_nodes(job.nodes.values())
-            for pool in pools:
+            for pool in counting:
                 for cell, amount in pool.held(job, use, now):
                     if pool.lasting(cell) is Lasting.STEP:
                         continue
