@@ -18,11 +18,9 @@ from .outputs import (
     shown,
     workload_argument,
 )
-from .workload_alibaba import alibaba
 from .workload_ischeduler import fit_log, ischeduler
 from .workload_logs import IMPORTS
 from .workload_papers import GENERATORS
-from .workload_slurm import slurm_events
 
 
 @click.group(cls=HelpGroup)
@@ -30,7 +28,7 @@ def workload() -> None:
     """Describe and make workloads."""
 
 
-for _command in (*GENERATORS, slurm_events, alibaba, *IMPORTS, ischeduler, fit_log):
+for _command in (*GENERATORS, *IMPORTS, ischeduler, fit_log):
     workload.add_command(_command)
 
 

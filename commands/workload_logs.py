@@ -1,4 +1,4 @@
-"""``aucsched workload from-swf, from-csv, from-sacct``: logs made into workloads of nodes."""
+"""``aucsched workload slurm-events, alibaba, from-swf, from-csv, from-sacct``: logs made into workloads."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..formats.notes import Notes
 
 _MOST_NODES = 100_000
+_PATH = click.Path(allow_dash=True)
 
 
 @dataclass(kw_only=True)
@@ -104,8 +105,75 @@ def from_sacct(workload: str, output: Path, **machine: Any) -> None:
     _write(workload, output, lambda name: workload_of_sacct(name, table, empty))
 
 
+@click.command("slurm-events")
+@click.argument("events", metavar="EVENTS", type=_PATH)
+@click.option(
+    "--conf",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    required=True,
+    help="Folder with slurm.conf, and gres.conf and topology.conf where the site has them.",
+)
+@output_option
+def slurm_events(events: str, conf: Path, output: Path) -> None:
+    """Import a Slurm site's submissions (an event file of the Slurm simulator, plain or gzip).
+
+    What the workload does not hold is listed in its notes and on stderr.
+    """
+    from ..slurm.site.scheduler_log import import_events
+
+    _save(output, *import_events(events, conf))
+
+
+@click.command()
+@click.option(
+    "--nodes",
+    type=click.Path(allow_dash=True),
+    required=True,
+    help="Node list: openb_node_list_….csv, plain or gzip.",
+)
+@click.option(
+    "--pods",
+    type=click.Path(allow_dash=True),
+    required=True,
+    help="Pod list: openb_pod_list_….csv, plain or gzip.",
+)
+@click.option(
+    "--gpus",
+    type=click.Choice(["shares", "separate"]),
+    default="shares",
+    show_default=True,
+    help="Count gpu_milli of all GPUs of a node together, or of each GPU separately: then no share is split.",
+)
+@click.option(
+    "--unscheduled",
+    type=click.Choice(["leave-out", "lifetime"]),
+    default="leave-out",
+    show_default=True,
+    help="Pods that never ran: leave them out, or let them run from creation to deletion.",
+)
+@click.option(
+    "--time-limits",
+    type=click.Choice(["none", "run-time"]),
+    default="none",
+    show_default=True,
+    help="Time limits of jobs: none, as in the trace, or each pod's true run time.",
+)
+@output_option
+def alibaba(nodes: str, pods: str, output: Path, **options: Any) -> None:
+    """Import a node list and a pod list of Alibaba's GPU cluster trace of 2023.
+
+    A pod is one job on one node; cores count in 1/1000, GPUs as the gres gpu_milli. What the workload does
+    not hold is listed in its notes and on stderr.
+    """
+    from ..formats.alibaba import AlibabaOptions, import_alibaba
+
+    if nodes == pods == "-":
+        raise OptionError("--nodes and --pods cannot both be standard input")
+    _save(output, *import_alibaba(nodes, pods, AlibabaOptions(**options)))
+
+
 #: In the order in which help lists them.
-IMPORTS = (from_swf, from_csv, from_sacct)
+IMPORTS = (slurm_events, alibaba, from_swf, from_csv, from_sacct)
 
 
 def read_machine(nodes: str | None, cores: int | None, gpus: int, switch: str | None) -> ClusterWorkload:
@@ -163,12 +231,18 @@ def _pairs(columns: tuple[str, ...]) -> dict[str, str]:
 
 
 def _write(source: str, output: Path, make: Callable[[str], tuple[ClusterWorkload, Notes]]) -> None:
-    """Write the workload and say what it does not hold; errors name the file."""
+    """Write what is made of a log; errors name the file."""
     from ..cluster.text import one_line
-    from ..formats.native.workload_file import save_workload
-    from .snapshot import tell
 
     with errors_in(source):
         made, notes = make(one_line(Path(source).name))
+    _save(output, made, notes)
+
+
+def _save(output: Path, made: ClusterWorkload, notes: Notes) -> None:
+    """Write a workload and say what it does not hold."""
+    from ..formats.native.workload_file import save_workload
+    from .snapshot import tell
+
     save_workload(made, output)
     tell(notes.summary())
