@@ -27,6 +27,7 @@ PAGES = (
     "docs/worked.md",
     "docs/topologies.md",
     "docs/shadow.md",
+    *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs/reference/commands").glob("*.md")),
 )
 
 

@@ -27,6 +27,51 @@ _BY = "by `python .ci/reference.py`"
 _FRONT = "---\nkind: reference\nfor: {}\nafter: {}\n---\n\n"
 
 
+_SAVED = "--jobs examples/source/squeue.json.gz --nodes examples/source/sinfo.json.gz"
+_FULL = "examples/emulated-1408-full.json"
+#: Examples of each command, which CI runs (readme_commands.py); those of _ELSEWHERE need your files or hosts.
+_EXAMPLES = {
+    "board": ("aucsched board examples/days.swf",),
+    "check": (f"aucsched check {_FULL}",),
+    "compare": (f"aucsched compare {_FULL} --top 5",),
+    "completion": ('eval "$(aucsched completion bash)"',),
+    "examples": ("aucsched examples", "aucsched examples --instance tsubame --seed 0 -o tsubame.json"),
+    "explain": (f"aucsched explain {_FULL} 64", f"aucsched explain {_FULL} --promise none --reserve 0"),
+    "forecast": (f"aucsched forecast {_FULL} 97 --by +5min",),
+    "gain": ("aucsched gain --sacct examples/history.txt.gz --nodes examples/history-nodes.txt",),
+    "man": ("aucsched man man-pages",),
+    "negotiate": ("aucsched negotiate esp --malleable 50 --mapper greedy",),
+    "plan": (f"aucsched plan {_FULL} --jobs 20",),
+    "schedule": (
+        f"aucsched schedule {_FULL} --top 5 --html auction.html",
+        f"aucsched schedule {_FULL} --objective priority_cores --format json -o award.json",
+    ),
+    "schema": ("aucsched schema workload",),
+    "simulate": ("aucsched simulate examples/days.swf --policy fcfs,easy,conservative --html days.html",),
+    "slurm": ("aucsched slurm report examples/shadow.jsonl.gz", "aucsched slurm config > slurm.toml"),
+    "snapshot": (f"aucsched snapshot slurm {_SAVED} -o now.json",),
+    "sweep": ("aucsched sweep examples/days.swf --policy fcfs,easy --order fcfs,sjf -o orders.csv",),
+    "topology": ("aucsched topology torus:16x8x8", "aucsched topology examples/source/topology.conf"),
+    "workload": (
+        "aucsched workload describe examples/days.swf",
+        "aucsched workload esp --seed 1 -o esp.json",
+    ),
+}
+_ELSEWHERE = {
+    "dynsched": ("aucsched dynsched now.json --listen unix:socket --secret-file secret --journal journals",),
+    "evolve": ("aucsched evolve now.json --requests requests.json --fairness target:3600",),
+    "ibsched": ("aucsched ibsched esp --malleable 50 --connect unix:bargain --journal journals",),
+    "irtsched": ("aucsched irtsched esp --malleable 50 --listen unix:bargain --journal journals",),
+    "winners": ("aucsched winners auction.json --work-limit 100 --format json -o winners.json",),
+}
+
+
+def _examples(name: str) -> str:
+    """Return a command's examples as a block of code; a command without one is a KeyError here."""
+    language, lines = ("sh", _EXAMPLES[name]) if name in _EXAMPLES else ("text", _ELSEWHERE[name])
+    return f"\n```{language}\n{chr(10).join(lines)}\n```\n"
+
+
 def command_pages(root: click.Command) -> dict[str, str]:
     """Return the list of commands and a page for each, with those below it, by file name."""
     whole, *contexts = walked(root, "aucsched")
@@ -44,7 +89,9 @@ def command_pages(root: click.Command) -> dict[str, str]:
     made = {"commands.md": f"{head}{''.join(rows)}{_help(whole)}"}
     for name, texts in helps.items():
         front = _FRONT.format("everyone", f"each option of aucsched {name}")
-        made[f"commands/{name}.md"] = f"{front}# aucsched {name}\n\nMade {_BY}.\n{''.join(texts)}"
+        made[f"commands/{name}.md"] = (
+            f"{front}# aucsched {name}\n\nMade {_BY}.\n{_examples(name)}{''.join(texts)}"
+        )
     return made
 
 
