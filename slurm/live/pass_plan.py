@@ -72,6 +72,8 @@ def jobs_now(ask: Ask) -> Mapping[str, Now]:
         if len(rest) != 4:  # noqa: PLR2004 - as many as were asked for
             raise InputError(f"{line[:60]!r} is not what was asked for", path=f"line {number}", file="squeue")
         state, nodes, required, licenses = ("" if text in _NOTHING else text for text in rest)
+        # A job that is requeued before all others waits, whatever word is shown (25.11).
+        state = "PENDING" if state == "EXPEDITING" else state
         now = Now(state=state, nodes=nodes, required=required, licenses=licenses)
         match = _ARRAY.fullmatch(name)
         tasks = array_tasks(match[2], f"line {number}") if match else ()
