@@ -232,9 +232,9 @@ class AnytimeSearch:
         return _ENDLESS, lambda: self._searching.left_s() <= max(end, self._auctions.longest_s)
 
     def _destructions(self, _: Turn) -> tuple[int, Callable[[], bool]]:
-        """Some repairs, or where a clock counts for as long as the moves between them last."""
+        """One repair, or where a clock counts for as long as the moves between them last."""
         if self._searching.counts_steps:
-            return self._tuned.repairs, self._searching.is_over
+            return 1, self._searching.is_over
         end = self._searching.left_s() - self._between_s
         return _ENDLESS, lambda: self._searching.left_s() <= max(end, 0.0)
 
@@ -328,8 +328,7 @@ class AnytimeSearch:
         alive, bound = self._alive, self._bounding.bound
         gap = 1.0 if bound is None else (bound - self.best[0]) / max(self.best[0], 1)
         tuned = self._tuned
-        later = tuned.whole_later if gap > tuned.nearly_proved else len(alive)
-        most = tuned.whole_at_once if gap > tuned.near else later
+        most = tuned.whole_at_once if gap > tuned.near else tuned.whole_later
         is_settled = self._proved and self._is_liked_best
         if len(alive) > most or is_settled or not self._limits.solves:
             return

@@ -17,36 +17,45 @@ _MOST = 1e9
 class SearchParameters:
     """What steers the search; the defaults are what was measured (benchmarks/notes/quality.md).
 
+    "Without it" says what runs of 40 counted steps lose in the mean, at most and in processor time:
+    benchmarks/notes/search-parameters.md has the runs. Parameters marked "clock" count only where a
+    clock does, and no counted run shows them.
+
     Attributes:
-        moves: exchanges of a step that is counted.
-        move_share: share of the time for moves where a clock counts; ``move_share_beside``: where
-            repairs or swaps take turns with them.
-        swap_share: share of the time for swaps.
-        step_s: seconds that a step lasts at least where a clock counts.
+        moves: exchanges of a step that is counted: its unit.
+        move_share: share of the time for moves (clock); ``move_share_beside``: where repairs or swaps
+            take turns with them.
+        swap_share: share of the time for swaps (clock).
+        step_s: seconds that a step lasts at least (clock).
         repair_choice: bids of a job, on average, from which on destroying and repairing pays though
-            each bid takes all of its rows.
-        repairs: repairs of a step that is counted.
-        only_moves: counted steps before small auctions join in; ``only_moves_share``: where a clock
-            counts, the share of the time before that.
-        auction_every: from then on, of so many steps one is a small auction or a repair;
-            ``auction_of_turns``: of so many such turns one is an auction where repairs pay.
-        swap_turn: the place among ``auction_every`` steps at which swaps have their turn.
-        prefer_every: of so many steps one betters preference; ``merge_every``: of so many steps one
-            looks for the best award of all winners of several awards.
-        whole_at_once: bids that HiGHS is given whole at first where a clock counts;
-            ``whole_counted``: where steps are counted; ``whole_later``: once the gap is ``near``.
+            each bid takes all of its rows. Without it: the same in counted
+            steps; a clock shows it on whole nodes (docs/decisions/0080).
+        only_moves: counted steps before small auctions join in. Without it: a tenth more time.
+        only_moves_share: share of the time before that (clock).
+        auction_every: from then on, of so many steps one is a small auction or a repair. Two instead
+            of three: up to 0.16 % less.
+        auction_of_turns: of so many such turns one is an auction where repairs pay. Without it: the
+            same in counted steps; there are no repairs then (docs/decisions/0070).
+        swap_turn: the place among ``auction_every`` steps at which swaps have their turn (clock).
+        prefer_every: of so many steps one betters preference. Without it: one of 30 awards is liked less.
+        merge_every: of so many steps one looks for the best award of all winners of several awards.
+            Without it: the same in 40 steps, of which one is a merge.
+        whole_at_once: bids that HiGHS is given whole at first (clock).
+        whole_counted: the same where steps are counted. Without it: up to 1.6 % less.
+        whole_later: the same once the gap is ``near``. Without it: up to 0.7 % less, three of 42
+            awards not proved.
         first_whole: the step from which on, at powers of two, the whole program is tried again.
-        whole_share: share of what is left of the time for a whole program.
+        whole_share: share of what is left of the time for a whole program (clock).
         branched: bids that branch and bound alone is given after the first step, where steps are
-            counted.
-        near: gap below which HiGHS is given more bids than at once; ``nearly_proved``: any program
-            whole.
-        program_share: share of the time that is kept for HiGHS at the end; ``stated_share``: of
-            that, the share in which the program may be stated; ``stated_entry_s``: seconds that an
+            counted. Without it: the same after 40 steps; after five, proofs and preference are lost.
+        near: gap below which HiGHS is given more bids than at once. Without it: as ``whole_later``.
+        program_share: share of the time that is kept for HiGHS at the end (clock); ``stated_share``:
+            of that, the share in which the program may be stated; ``stated_entry_s``: seconds that an
             entry takes.
         preference_share: share of the time for a proof of the preference once the sum of weights is
-            proved.
+            proved (clock).
         patience: steps without a better preference after which a proved award is left as it is.
+            Without it: more time; with 0 steps nine of 42 awards are not proved most preferred.
     """
 
     moves: int = 100
@@ -55,7 +64,6 @@ class SearchParameters:
     swap_share: float = 0.5
     step_s: float = 0.02
     repair_choice: int = 8
-    repairs: int = 2
     only_moves: int = 16
     only_moves_share: float = 0.3
     auction_every: int = 3
@@ -70,7 +78,6 @@ class SearchParameters:
     whole_share: float = 0.6
     branched: int = 1000
     near: float = 0.01
-    nearly_proved: float = 1e-4
     program_share: float = 0.15
     stated_share: float = 0.4
     stated_entry_s: float = 4e-5
