@@ -86,20 +86,11 @@ malleable_options = in_order(
     click_option(one, kind=Admission() if one.name == "admission" else None)
     for one in (*_DECIDING.values(), *_PLAYING.values())
 )
-#: Options of simulations that have no meaning here, with the value that means: not given.
-_FOREIGN: dict[str, Any] = {
-    "check": False,
-    "batsim_out": None,
-    "swf_out": None,
-    "forecasts": None,
-    "forecast_at": None,
-    "gantt": None,
-    "plot": None,
-    "queue_weights": None,
-    "priorities": None,
-    "log_begins": None,
-    "user_priorities": None,
-}
+#: Options of simulations that have no meaning here.
+_FOREIGN = (
+    *("check", "batsim_out", "swf_out", "forecasts", "forecast_at", "gantt", "plot"),
+    *("queue_weights", "priorities", "log_begins", "user_priorities"),
+)
 
 
 def refuse_malleable(options: dict[str, Any]) -> None:
@@ -112,8 +103,8 @@ def refuse_malleable(options: dict[str, Any]) -> None:
 def check_malleable(options: dict[str, Any]) -> None:
     """Refuse options that would be ignored."""
     policy = options["policy"]
-    for name, absent in _FOREIGN.items():
-        if options[name] != absent:
+    for name in _FOREIGN:
+        if options[name] not in (None, False):
             raise OptionError(f"{_flag(name)} is not for --policy {policy}")
     if options["order"] != "fcfs":
         raise OptionError(f"--policy {policy} serves first come, first served: no --order")

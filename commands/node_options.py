@@ -28,19 +28,11 @@ _BEGINNING = 512
 #: Options of a machine of nodes, by parameter, and what it reads of them on a log.
 _NODE_OPTIONS = options_in(NodeKeywords)
 _READ_ON_BOTH = tuple(options_in(ValueOptions))
-#: Options of logs, by parameter, with the value that means: not given.
-_LOG_OPTIONS: dict[str, Any] = {
-    "processors": None,
-    "cluster": None,
-    "check": False,
-    "batsim_out": None,
-    "swf_out": None,
-    "queue_weights": None,
-    "priorities": None,
-    "log_begins": None,
-    "user_priorities": None,
-    "multifactor": None,
-}
+#: Options of logs, by parameter.
+_LOG_OPTIONS = (
+    *("processors", "cluster", "check", "batsim_out", "swf_out", "log_begins"),
+    *("queue_weights", "priorities", "user_priorities", "multifactor"),
+)
 
 
 _FILE = click.Path(allow_dash=True)
@@ -130,8 +122,8 @@ def chosen_options(options: dict[str, Any]) -> NodeOptions:
 
     check_policy_options(options)
     asked_at(options)
-    for name, absent in _LOG_OPTIONS.items():
-        if options[name] != absent:
+    for name in _LOG_OPTIONS:
+        if options[name] not in (None, False):
             raise OptionError(f"--{name.replace('_', '-')} is for logs; this workload has nodes of its own")
     given = {name: options[name] for name in _NODE_OPTIONS}
     if given["failures"] is not None:

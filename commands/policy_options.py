@@ -12,7 +12,13 @@ from click.shell_completion import CompletionItem
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import Option, flag_of, options_in
 from ..simulation.policy_names import EVERY_POLICY, parameters_of, policy_with_parameters, split_policies
-from ..simulation.simulate_options import ORDER_NAMES, LogRecord, PolicyOptions, check_read
+from ..simulation.simulate_options import (
+    ORDER_NAMES,
+    LogRecord,
+    PolicyOptions,
+    SimulateKeywords,
+    check_read,
+)
 from .built_options import click_option, in_order, in_section
 from .outputs import note
 
@@ -112,9 +118,6 @@ policy_options = in_order(
 class OrderOptions:
     """What the orders of a log's queue and its clock read, as texts."""
 
-    multifactor: Option[str | None] = Option(
-        "Weights of order multifactor: age, size, fairshare, age_max_s, half_life_s.", unit="NAME=NUMBER,…"
-    )
     priorities: Option[str | None] = Option(
         "For order flexible: weights of the priorities admin, user, scheduler.",
         default="1 each",
@@ -131,9 +134,14 @@ class OrderOptions:
         default="mon 00:00",
         unit="DAY HH:MM",
     )
-    queue_weights: Option[str | None] = Option(
-        "Job weights by the log's queues.", default="1", unit="QUEUE=WEIGHT,…"
-    )
+
+
+#: What the orders of a log's queue and its clock read.
+ORDER_OPTIONS = (
+    options_in(PolicyOptions)["multifactor"],
+    *options_in(OrderOptions).values(),
+    options_in(SimulateKeywords)["queue_weights"],
+)
 
 
 def with_parameters(options: dict[str, Any], policy: str) -> dict[str, Any]:
@@ -157,7 +165,7 @@ def note_old_flags(options: dict[str, Any]) -> None:
 
 
 #: What policies over logs and the order of their queue read.
-_OF_LOGS = (*PARAMETERS, *options_in(OrderOptions))
+_OF_LOGS = (*PARAMETERS, *(one.name for one in ORDER_OPTIONS))
 
 
 def check_policy_options(options: dict[str, Any]) -> None:

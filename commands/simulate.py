@@ -9,7 +9,7 @@ import click
 from ..cluster.errors import OptionError
 from ..simulation.policy_names import naming_as_typed, split_policies
 from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, current_name
-from .built_options import SectionCommand, in_section, record_options
+from .built_options import SectionCommand, click_option, in_section, record_options
 from .evolving_options import evolving_options, refuse_evolving, simulate_evolving_workload
 from .forecast_options import ForecastOptions, asked_at, write_forecasts
 from .malleable_options import (
@@ -30,7 +30,7 @@ from .outputs import (
     workload_argument,
 )
 from .policy_options import (
-    OrderOptions,
+    ORDER_OPTIONS,
     check_policy_options,
     chosen_policy,
     note_old_flags,
@@ -63,7 +63,7 @@ Examples:
     click.option(
         "--check", is_flag=True, help="Check every start against every rule; results do not change."
     ),
-    record_options(OrderOptions),
+    *(click_option(one) for one in ORDER_OPTIONS),
 )
 @in_section("Nodes: a machine of nodes, and auctions on it", node_options)
 @in_section("Malleable: applications of a log that grow and shrink", malleable_options)

@@ -72,8 +72,8 @@ class ModelInput:
     def broken(self) -> FloatArray:
         """Return what each bid breaks of what is wholly free, from 0 to 1; 0 where that does not count.
 
-        The share of all switches, or blocks and groups of them, that are wholly free and lose a node to the
-        bid (``Topology.whole_shares``).
+        The share of all switches, or blocks and groups of them, that are wholly free and lose a
+        node to the bid (``Topology.whole_shares``).
         """
         if not self.keeps_whole or not len(self.table):
             return np.zeros(len(self.table))

@@ -61,8 +61,8 @@ def preference_f(table: BidTable, nodes: int, constants: Constants) -> FloatArra
 def cost_k(table: BidTable, nodes: int, max_level: int) -> FloatArray:
     """Return K of every bid (Soner, equation 6.5); lower is better, in (0, 3].
 
-    K = 1 + N_i/|N| + L_i/L_max − R_i/G_max; a term whose divisor is 0 is 0. L_i counts as 0 of a job whose
-    segments may be anywhere.
+    K = 1 + N_i/|N| + L_i/L_max − R_i/G_max; a term whose divisor is 0 is 0. L_i counts as 0 of a
+    job whose segments may be anywhere.
     """
     counts = np.array([not demand.is_anywhere for demand in table.demands], np.bool_)[table.job]
     levels = counts * table.level / max_level if max_level else np.zeros(len(table))
