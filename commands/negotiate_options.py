@@ -19,7 +19,7 @@ from ..simulation.negotiated.negotiation_options import (
     SharedOptions,
 )
 from .built_options import Decorator, click_option, in_order, in_section
-from .outputs import format_option, note, output_option, shown
+from .outputs import format_option, note, output_option, shown, write_report
 
 if TYPE_CHECKING:
     from ..negotiation.job_records import JobReport
@@ -207,7 +207,7 @@ def write_result(result: Negotiated, options: dict[str, Any]) -> None:
     """Write the files that the options name, then the metrics."""
     from ..formats.native.write import write_text
     from ..reports.gantt import draw_malleable
-    from ..simulation.negotiated.negotiated_report import jobs_csv, negotiated_text, to_document, to_json
+    from ..simulation.negotiated.negotiated_report import NegotiatedReport
     from ..simulation.negotiated.trace import mermaid, trace_json, trace_text
 
     if options["trace"] is not None:
@@ -215,13 +215,10 @@ def write_result(result: Negotiated, options: dict[str, Any]) -> None:
         write_text(options["trace"], trace_json(result) if is_json else trace_text(result))
     if options["mermaid"] is not None:
         write_text(options["mermaid"], mermaid(result.sent, options["mermaid_messages"] or 60))
-    if options["jobs_out"] is not None:
-        write_text(options["jobs_out"], jobs_csv(result.play, result.done))
     if options["gantt"] is not None:
         draw_malleable(result, options["gantt"])
     settings = {name: options[name] for name in _NAMED if options[name] not in (None, False)}
-    text = to_json(to_document(result, settings)) if options["form"] == "json" else negotiated_text(result)
-    write_text(options["output"], text)
+    write_report(NegotiatedReport(result=result, settings=settings), result.play.name, options)
 
 
 def known_runs(options: dict[str, Any]) -> dict[str, dict[int, tuple[int, float]]]:

@@ -43,8 +43,9 @@ def ibsched(workload: str, **options: Any) -> None:
     from ..negotiation.batch import ibsched as machine
     from ..negotiation.transport.party import Party
     from ..negotiation.transport.serve import serve_batch
-    from ..simulation.negotiated.negotiated_report import jobs_csv
+    from ..simulation.negotiated.negotiated_report import job_columns_of
     from ..simulation.negotiated.negotiated_run import batch_notes, batch_of, settings_text
+    from ..simulation.report import csv_of
 
     play = play_from(workload, options)
     settings = batch_settings(play, taken_from(NegotiationOptions, options))
@@ -60,7 +61,7 @@ def ibsched(workload: str, **options: Any) -> None:
     if is_new:
         keep_runs(play, done, options)
     if options["jobs_out"] is not None:
-        write_text(options["jobs_out"], jobs_csv(play, done))
+        write_text(options["jobs_out"], csv_of(job_columns_of(play, done)))
     write_text("-", f"{one_line(play.name)}: {len(done)} of {len(play.arrivals)} jobs are done\n")
 
 

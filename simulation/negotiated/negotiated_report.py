@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from math import fsum
 from typing import Any
 
 from ...cluster.text import one_line
 from ...negotiation.job_records import JobReport, MapEntry
-from ..report import csv_of, to_json
+from ..report import RunReport
 from ..result import mean_of
 from .negotiated_run import Negotiated
 from .plays import Play
-
-__all__ = ["FORMAT", "jobs_csv", "negotiated_metrics", "negotiated_text", "to_document", "to_json"]
 
 FORMAT = "aucsched-negotiation/1"
 _HOUR_S = 3600
@@ -110,20 +108,6 @@ def _loss_of_capacity(result: Negotiated, capacity_node_s: float) -> float:
     return fsum(idle) / capacity_node_s
 
 
-def to_document(result: Negotiated, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the run's JSON document (``aucsched-negotiation/1``)."""
-    return {
-        "format": FORMAT,
-        "workload": {
-            "name": result.play.name,
-            "jobs": len(result.play.arrivals),
-            "nodes": len(result.play.nodes),
-        },
-        "settings": {**settings, "batch": asdict(result.batch), "runtime": asdict(result.runtime)},
-        "metrics": negotiated_metrics(result),
-    }
-
-
 _SHOWN = (
     ("makespan", "makespan_s", "{:.1f} min", 60),
     ("work bound", "work_bound_s", "{:.1f} min", 60),
@@ -143,39 +127,62 @@ _SHOWN_URGENT = (
 )
 
 
-def negotiated_text(result: Negotiated) -> str:
-    """Return the metrics for people."""
-    metrics = negotiated_metrics(result)
-    play = result.play
-    machine = f"{len(play.arrivals)} jobs, {len(play.nodes)} nodes, mapper {result.batch.mapper}"
-    title = f"{one_line(play.name)}: {machine}"
-    rows = [
-        *_SHOWN,
-        *(_SHOWN_DEADLINES if metrics["deadlines"] else ()),
-        *(_SHOWN_URGENT if result.urgent else ()),
-    ]
-    lines = [f"  {label:<16}{_shown(metrics[name], form, unit)}" for label, name, form, unit in rows]
-    return "\n".join([title, *lines]) + "\n"
-
-
 def _shown(value: float | None, form: str, unit: float) -> str:
     return "-" if value is None else form.format(value / unit)
 
 
-def jobs_csv(play: Play, finished: Mapping[str, JobReport]) -> str:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NegotiatedReport(RunReport):
+    """What a negotiated run comes to; ``settings`` are those that neither party has."""
+
+    result: Negotiated
+    settings: Mapping[str, Any]
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for each job, in order of arrival."""
+        return job_columns_of(self.result.play, self.result.done)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the run's document (``aucsched-negotiation/1``) as plain values."""
+        result = self.result
+        parties = {"batch": asdict(result.batch), "runtime": asdict(result.runtime)}
+        return {
+            "format": FORMAT,
+            "workload": {
+                "name": result.play.name,
+                "jobs": len(result.play.arrivals),
+                "nodes": len(result.play.nodes),
+            },
+            "settings": {**self.settings, **parties},
+            "metrics": negotiated_metrics(result),
+        }
+
+    def to_text(self, name: str) -> str:
+        """Return the metrics for people."""
+        result, metrics = self.result, negotiated_metrics(self.result)
+        machine = f"{len(result.play.arrivals)} jobs, {len(result.play.nodes)} nodes"
+        rows = [
+            *_SHOWN,
+            *(_SHOWN_DEADLINES if metrics["deadlines"] else ()),
+            *(_SHOWN_URGENT if result.urgent else ()),
+        ]
+        lines = [f"  {label:<16}{_shown(metrics[key], form, unit)}" for label, key, form, unit in rows]
+        return "\n".join([f"{one_line(name)}: {machine}, mapper {result.batch.mapper}", *lines]) + "\n"
+
+
+def job_columns_of(play: Play, finished: Mapping[str, JobReport]) -> dict[str, list[Any]]:
     """Return a row a job, in order of arrival: what it asked for, when it ran, what it held."""
     jobs = [(arrival.time_s, arrival.job, finished[arrival.job.job]) for arrival in play.arrivals]
-    return csv_of(
-        {
-            "job": [entry.job for _, entry, _ in jobs],
-            "type": [entry.type.value for _, entry, _ in jobs],
-            "min_nodes": [entry.min_nodes for _, entry, _ in jobs],
-            "max_nodes": [entry.max_nodes for _, entry, _ in jobs],
-            "arrival_s": [time_s for time_s, _, _ in jobs],
-            "start_s": [done.start_s for _, _, done in jobs],
-            "end_s": [done.end_s for _, _, done in jobs],
-            "wait_s": [done.start_s - time_s for time_s, _, done in jobs],
-            "run_time_s": [done.run_time_s for _, _, done in jobs],
-            "node_s": [done.node_s for _, _, done in jobs],
-        }
-    )
+    return {
+        "job": [entry.job for _, entry, _ in jobs],
+        "type": [entry.type.value for _, entry, _ in jobs],
+        "min_nodes": [entry.min_nodes for _, entry, _ in jobs],
+        "max_nodes": [entry.max_nodes for _, entry, _ in jobs],
+        "arrival_s": [time_s for time_s, _, _ in jobs],
+        "start_s": [done.start_s for _, _, done in jobs],
+        "end_s": [done.end_s for _, _, done in jobs],
+        "wait_s": [done.start_s - time_s for time_s, _, done in jobs],
+        "run_time_s": [done.run_time_s for _, _, done in jobs],
+        "node_s": [done.node_s for _, _, done in jobs],
+    }

@@ -228,13 +228,12 @@ def play(
         failures=_failures(options, machine),
         preemptor=preemptor,
     )
-    return node_result(
-        workload,
-        machine,
-        record,
-        policy=options.policy,
-        order=options.order,
-        seconds=time.perf_counter() - began,
+    seconds = time.perf_counter() - began
+    result = node_result(
+        workload, machine, record, policy=options.policy, order=options.order, seconds=seconds
+    )
+    return replace(
+        result,
         nodes_fail=options.nodes_fail,
         promises=policy.promises.made if isinstance(policy, NodeAuction) and policy.promises else None,
         balance=None if preemptor is None else dict(preemptor.balance),

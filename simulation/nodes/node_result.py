@@ -165,7 +165,7 @@ class NodeResult(Result):
         return np.array(held, np.float64)
 
 
-def node_result(  # noqa: PLR0913 - one for each of a result's own members
+def node_result(
     cluster: ClusterWorkload,
     machine: Machine,
     record: NodeRun,
@@ -173,9 +173,6 @@ def node_result(  # noqa: PLR0913 - one for each of a result's own members
     policy: str,
     order: str,
     seconds: float,
-    nodes_fail: bool = False,
-    promises: Mapping[int, float] | None = None,
-    balance: Mapping[str, float] | None = None,
 ) -> NodeResult:
     """Return a finished run as a result; times count from the first arrival of a job that ran to its end."""
     played = tuple(record.played.values())
@@ -210,9 +207,6 @@ def node_result(  # noqa: PLR0913 - one for each of a result's own members
         columns=machine.columns,
         played=played,
         record=record,
-        nodes_fail=nodes_fail,
-        promises=promises,
-        balance=balance,
     )
 
 
