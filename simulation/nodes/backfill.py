@@ -94,8 +94,12 @@ class Backfill(NodePolicy):
 
     def _backfills(self, now: float) -> bool:
         """Return whether this pass looks behind the first blocked job."""
-        if self.wakeup_s is None or not self._reservations:
-            return bool(self._reservations)
+        return bool(self._reservations) and self._is_turn(now)
+
+    def _is_turn(self, now: float) -> bool:
+        """Return whether this pass is the first of a turn; without turns every pass is."""
+        if self.wakeup_s is None:
+            return True
         turn, before = turn_of(now, self.wakeup_s), self._turn
         self._turn = turn
         return turn > before
@@ -204,8 +208,8 @@ class BackfillPass:
 _AT_ONCE = 16
 
 
-class PlannedBackfill(NodePolicy):
-    """Plans a start on whole nodes for every job that it looks at.
+class PlannedBackfill(Backfill):
+    """Plans a start on whole nodes for every job that it looks at; between turns a pass is in order.
 
     Args:
         machine: where jobs run.
@@ -214,30 +218,17 @@ class PlannedBackfill(NodePolicy):
         every_s: seconds between turns (bf_interval); None: every pass is one.
     """
 
-    wakeup_s: float | None = None
-
     def __init__(self, machine: Machine, selector: Selector, *, depth: int, every_s: float | None) -> None:
-        self.wakeup_s = every_s
-        self._machine = machine
-        self._selector = selector
-        self._depth = depth
-        self._turn = -1
-        self._main = Backfill(machine, selector, reservations=0)
+        super().__init__(machine, selector, reservations=0, every_s=every_s)
+        self._planned = depth
 
     def step(self, now: float, queue: NodeQueue) -> Sequence[StartingJob]:
         """Make one pass."""
         if not self._is_turn(now):
-            return self._main.step(now, queue)
+            return super().step(now, queue)
         plan = _Plan(self._machine, self._selector, now)
-        plan.all(queue.first(self._depth))
+        plan.all(queue.first(self._planned))
         return plan.started
-
-    def _is_turn(self, now: float) -> bool:
-        if self.wakeup_s is None:
-            return True
-        turn, before = turn_of(now, self.wakeup_s), self._turn
-        self._turn = turn
-        return turn > before
 
 
 class _Plan:

@@ -104,9 +104,6 @@ def distribution_lines(description: Mapping[str, Any], members: Sequence[str]) -
     return lines
 
 
-_HOUR_S = 3600
-
-
 def describe_cluster(workload: ClusterWorkload) -> dict[str, Any]:
     """Return a workload's figures as plain values; times in seconds, loads and shares of 1.
 
