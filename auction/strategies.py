@@ -339,6 +339,7 @@ def bid_options(options: StepOptions) -> BidOptions:
         max_bids=options.bids_in_all,
         max_bids_per_job=options.bids_per_job,
         use_switches=options.auction.uses_switches,
+        spreads_jobs=options.auction.spreads_jobs or options.bid_order == "spec",
         order=options.bid_order,
     )
 

@@ -16,7 +16,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import subprocess
 import time
+from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -145,7 +148,8 @@ def run(table: str, row: Row, seed: int, nodes: int | None = None) -> dict[str, 
     workload = make(table, row, seed, nodes)
     options = NodeOptions(policy=row.policy, **row.options)
     began = time.process_time()
-    result = play(workload, options)
+    with counted_starts() as counts:
+        result = play(workload, options)
     seconds = time.process_time() - began
     metrics = node_metrics(result)
     metrics["makespan_h"] = metrics["makespan_s"] / 3600
@@ -158,6 +162,9 @@ def run(table: str, row: Row, seed: int, nodes: int | None = None) -> dict[str, 
         "label": row.label,
         "contiguity": row.contiguity,
         "ranges": row.ranges,
+        "cores_per_gpu": row.cores_per_gpu,
+        "on_a_line": row.on_a_line,
+        "starts": dict(counts),
         "options": dict(row.options),
         "seed": seed,
         "nodes": len(workload.nodes),
@@ -170,6 +177,30 @@ def run(table: str, row: Row, seed: int, nodes: int | None = None) -> dict[str, 
         "printed": dict(row.printed),
         "metrics": metrics,
     }
+
+
+@contextmanager
+def counted_starts() -> Iterator[Counter[str]]:
+    """Count what an auction's starts were: awards, completions, and which of these from behind the window."""
+    from aucsched.auction import decide
+
+    plain = decide.complete
+    counts: Counter[str] = Counter()
+
+    def complete(step: Any) -> None:
+        awarded = {start.demand.job.id for start in step.starts}
+        plain(step)
+        window = {demand.job.id for demand in step.window}
+        for start in step.starts:
+            job = start.demand.job.id
+            behind = "behind the window" if job not in window else "completions"
+            counts["awards" if job in awarded else behind] += 1
+
+    decide.complete = complete
+    try:
+        yield counts
+    finally:
+        decide.complete = plain
 
 
 def make(table: str, row: Row, seed: int, nodes: int | None = None) -> ClusterWorkload:
@@ -186,8 +217,13 @@ def make(table: str, row: Row, seed: int, nodes: int | None = None) -> ClusterWo
         told = SonerOptions(for_ipsched=row.policy == "ipsched", max_cores=most)
         return soner_workload(row.workload, cluster, seed=seed, options=told)
     number = {"A.3": "8.4", "A.4": "8.5", "A.5": "8.6"}[table]
-    options = TableOptions(drop_contiguity=table == "A.5", gpu_ranges=row.ranges)
-    return table_workload(number, row.workload, seed=seed, options=options)
+    options = TableOptions(
+        drop_contiguity=table == "A.5",
+        gpu_ranges=row.ranges,
+        cores_per_gpu=() if row.cores_per_gpu is None else (row.cores_per_gpu,),
+    )
+    made = table_workload(number, row.workload, seed=seed, options=options)
+    return replace(made, switches=()) if row.on_a_line else made
 
 
 def _commit() -> str:

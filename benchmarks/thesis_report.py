@@ -135,6 +135,8 @@ _WHY = {
         "spans. Why, was not measured; awards alone were not run."
     ),
 }
+#: The heading of what a row's starts were.
+_STARTS = "starts %: awards / completed in the window / from behind it"
 #: A difference of so many points of utilisation gets a sentence.
 _WITHIN = 0.01
 
@@ -225,7 +227,17 @@ def _told(row: Run) -> dict[str, Any]:
 def _table(table: str, cells: list[Cell]) -> list[str]:
     columns = _COLUMNS[table]
     heads = [f"{name}: thesis | ours" for name, *_ in columns]
-    head = ["workload", "method", "seeds", *heads, "fluid %", "wait h mean / longest", "GPU %", "difference"]
+    head = [
+        "workload",
+        "method",
+        "seeds",
+        *heads,
+        "fluid %",
+        "wait h mean / longest",
+        "GPU %",
+        _STARTS,
+        "difference",
+    ]
     lines = ["| " + " | ".join(head) + " |"]
     lines.append("|" + "---|" * (len(head) + len(columns)))
     for cell in cells:
@@ -240,9 +252,19 @@ def _table(table: str, cells: list[Cell]) -> list[str]:
             f"{100 * cell.fluid():.1f}",
             f"{(mean.value if mean else 0) / 3600:.2f} / {longest / 3600:.2f}",
         ]
-        shown += ["–" if gpu is None else f"{100 * gpu.value:.1f}", _difference(cell)]
+        shown += ["–" if gpu is None else f"{100 * gpu.value:.1f}", _starts(cell), _difference(cell)]
         lines.append("| " + " | ".join(shown) + " |")
     return lines
+
+
+def _starts(cell: Cell) -> str:
+    """Return what an auction's starts were, in per cent of them; nothing of backfill's and of older runs."""
+    counts = [run["starts"] for run in cell.runs if run.get("starts")]
+    if not counts:
+        return ""
+    kinds = ("awards", "completions", "behind the window")
+    sums = [sum(one.get(kind, 0) for one in counts) for kind in kinds]
+    return " / ".join(f"{100 * one / sum(sums):.0f}" for one in sums)
 
 
 def _difference(cell: Cell) -> str:

@@ -19,6 +19,9 @@ class Row:
         printed: metric → the thesis's number.
         contiguity: whether jobs ask for what the table says.
         ranges: whether kinds C and D ask for ranges of GPUs.
+        cores_per_gpu: x of section 7.3.2, by which kinds C to E take their nodes; None: x/4 or x/8 (8.5: x/8
+            or x/16) of their cores.
+        on_a_line: the machine has no switches, as section 8.3, which names none.
     """
 
     workload: str
@@ -28,6 +31,8 @@ class Row:
     printed: Mapping[str, float] = field(default_factory=dict)
     contiguity: bool = False
     ranges: bool = False
+    cores_per_gpu: int | None = None
+    on_a_line: bool = False
 
     @property
     def key(self) -> str:
@@ -122,6 +127,8 @@ SCHED_INTERVAL_S, WINDOW = 3.0, 100
 _ALL: dict[str, Any] = {"interval_s": SCHED_INTERVAL_S, "window": WINDOW}
 _BACKFILL: dict[str, Any] = {**_ALL, "backfill_interval_s": 0.0}
 _AUCTION: dict[str, Any] = {**_ALL, "reserve": 0}
+#: More jobs than any queue of these tables has.
+_WHOLE_QUEUE = 100_000
 #: A pass without a proof leaves the next one's window as it is, like Slurm's.
 _KEPT: dict[str, Any] = {**_AUCTION, "on_timeout": "incumbent"}
 #: HiGHS over the whole program, for one node of branch and bound each pass; search and then HiGHS.
@@ -216,13 +223,16 @@ ORDERINGS = (
     ),
 )
 
+#: x of section 7.3.2 (12 cores and 3 GPUs): the same reading for both machines.
+_CORES_PER_GPU = 4
+
 #: Whose jobs ask for GPUs as well, in table A.3: there ranges of GPUs and fixed numbers differ.
 _WITH_GPUS = range(7, 13)
 
 
 def name_of(policy: str, options: Mapping[str, Any], *, ranges: bool = False) -> str:
     """Return a model's name where it ran as the thesis has it, with whatever was otherwise behind it."""
-    if policy == "backfill-slurm":
+    if policy in ("backfill-slurm", "backfill-planned"):
         words = ["Backfill"]
     else:
         words = [policy.upper()]
@@ -230,16 +240,27 @@ def name_of(policy: str, options: Mapping[str, Any], *, ranges: bool = False) ->
         strategy = options.get("strategy", "greedy" if options.get("balance") else "")
         words += ["greedy"] if strategy == "greedy" else []
     name = " ".join(words)
+    name += ", planned" if policy == "backfill-planned" else ""
+    name += ", plug-in" if options.get("preset") == "plugin" else ""
+    name += ", whole queue" if options.get("window") == _WHOLE_QUEUE else ""
     name += ", P·R" if options.get("objective") == "priority_cores" else ""
     name += ", 150 bids" if policy != "aucsched1" and options.get("max_bids") == _FEW_BIDS["max_bids"] else ""
     name += ", bids of figure 4.5" if options.get("bid_order") == "figure-4.5" else ""
     name += _ALONE if options.get("award_alone") else ""
+    name += ", discard" if options.get("on_timeout") == "discard" else ""
     name += ", multifactor" if options.get("order") == "multifactor" else ""
     return name + (", GPU ranges" if ranges else "")
 
 
+def reading_of(cores_per_gpu: int | None, *, on_a_line: bool) -> str:
+    """Return what a row's workload and machine have that the table's other rows do not."""
+    name = "" if cores_per_gpu is None else f", {cores_per_gpu} cores a GPU"
+    return name + (", on a line" if on_a_line else "")
+
+
 def _named(workload: str, policy: str, options: Mapping[str, Any], **others: Any) -> Row:
     label = name_of(policy, options, ranges=others.get("ranges", False))
+    label += reading_of(others.get("cores_per_gpu"), on_a_line=others.get("on_a_line", False))
     return Row(workload=workload, policy=policy, label=label, options=options, **others)
 
 
@@ -248,12 +269,24 @@ def _percent(names: tuple[str, ...], values: tuple[float, ...]) -> dict[str, flo
     return {name: value / 100 if name == "cpu_utilization" else value for name, value in pairs}
 
 
-def _levels(table: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]]) -> list[Row]:
-    """Return AUCSCHED3 by search, its awards alone, Slurm's backfill, and the first bids of a balance."""
+#: The published plug-in (window of 250, 25 000 bids, 500 a job, P·cores, figure 4.5): its awards alone.
+_PLUG_IN: dict[str, Any] = {
+    "preset": "plugin", "interval_s": SCHED_INTERVAL_S, "reserve": 0, "on_timeout": "incumbent",
+    "weights": "lexicographic", "strategy": "anytime", "work_limit": 2, "award_alone": True,
+}  # fmt: skip
+
+
+def _levels(
+    table: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]], with_gpus: tuple[str, ...]
+) -> list[Row]:
+    """Return AUCSCHED3 by search, its awards alone, the plug-in, Slurm's backfill, and a balance's first bids.
+
+    A complete step starts jobs of the whole queue: backfill with that sight is a row, too.
+    """
     names = ("level_mean", "level_std", "span_mean", "cpu_utilization")
     rows = [
         _named(workload, "aucsched3", options, printed=_percent(names, ours))
-        for options in (_SEARCHED, {**_SEARCHED, "award_alone": True})
+        for options in (_SEARCHED, {**_SEARCHED, "award_alone": True}, _PLUG_IN)
         for workload, (ours, _) in table.items()
     ]
     for workload, (_, backfill) in table.items():
@@ -261,6 +294,15 @@ def _levels(table: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]]) ->
         if not workload.endswith("'"):
             rows.append(_named(workload, "backfill-slurm", _BACKFILL, printed=_percent(names, backfill)))
             rows.append(_named(workload, "aucsched3", {**_AUCTION, "balance": True}))
+            rows.append(_named(workload, "backfill-slurm", {**_BACKFILL, "window": _WHOLE_QUEUE}))
+            rows.append(_named(workload, "backfill-planned", _BACKFILL))
+    for workload in with_gpus:
+        ours, backfill = (_percent(names, printed) for printed in table[workload])
+        read = {"cores_per_gpu": _CORES_PER_GPU}
+        rows.append(_named(workload, "aucsched3", _SEARCHED, printed=ours, **read))
+        rows.append(_named(workload, "aucsched3", {**_SEARCHED, "award_alone": True}, printed=ours, **read))
+        rows.append(_named(workload, "backfill-slurm", _BACKFILL, printed=backfill, **read))
+        rows.append(_named(workload, "aucsched3", {**_AUCTION, "balance": True}, **read))
     return rows
 
 
@@ -289,7 +331,17 @@ def _a3() -> list[Row]:
         told = {} if with_gpus else _percent(names, printed[0])
         rows.append(_named(workload, "aucsched2", alone, printed=told, contiguity=True))
         rows.append(_named(workload, "aucsched2", {**_AUCTION, "balance": True}, contiguity=True))
+        if workload in _ON_A_LINE:
+            # Section 8.3 names no switches, and spread bids are a choice of AUCSCHED2's (pages 84 and 85).
+            own = {**alone, "bid_order": "figure-4.5"}
+            for policy, options, values in (("aucsched1", own, printed[1]), (*methods[2], printed[2])):
+                told = _percent(names, values)
+                rows.append(_named(workload, policy, options, printed=told, contiguity=True, on_a_line=True))
     return rows
+
+
+#: Workloads of table A.3 that run on a machine without switches as well.
+_ON_A_LINE = ("1", "2", "7")
 
 
 #: Workloads in which AUCSCHED1 runs by the thesis's bids alone besides, and both models' awards alone.
@@ -311,6 +363,8 @@ def _experiments(workload: str, values: list[tuple[float, float, float]]) -> lis
             # AUCSCHED1 as the engine bids, and by the thesis's bids alone: neither first-fit's nor packings'.
             told += [{**options, "bid_order": "figure-4.5"}] if policy == "aucsched1" else []
             told += [{**options, "award_alone": True}] if number in _ALONE_TOO else []
+        # A pass whose first node of branch and bound is no proof starts nothing (page 36).
+        told += [{**options, "on_timeout": "discard"}] if number in _ALONE_TOO else []
         rows += [
             Row(
                 workload=workload,
@@ -329,6 +383,6 @@ TABLES: dict[str, list[Row]] = {
     "A.1": _experiments("esp-gpu", list(_A1.values())),
     "A.2": [row for mix, values in _A2.items() for row in _experiments(mix, list(values))],
     "A.3": _a3(),
-    "A.4": _levels(_A4),
-    "A.5": _levels(_A5),
+    "A.4": _levels(_A4, ("5", "6")),
+    "A.5": _levels(_A5, ("3", "6", "9")),
 }

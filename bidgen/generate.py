@@ -55,6 +55,7 @@ class BidOptions:
         max_bids: MAXBIDS, over all jobs.
         max_bids_per_job: MAXBIDSPERJOB, all classes.
         use_switches: scan below every switch (AUCSCHED3).
+        spreads_jobs: a job for cores alone bids on more nodes than it needs, too.
         order: ``spec`` as above, or ``figure-4.5``: A, B, C of each job in turn until MAXBIDS.
         packings: ways to place the jobs one after another besides first-fit; of the best ones each placement
             is a bid.
@@ -64,6 +65,7 @@ class BidOptions:
     max_bids: int = 6000
     max_bids_per_job: int = 60
     use_switches: bool = True
+    spreads_jobs: bool = True
     order: str = "spec"
     packings: tuple[Placer, ...] = ()
     worth: FloatArray | None = None
@@ -397,7 +399,17 @@ class _Generator:
                 yield BidPhase.EXTRA, self._in_units(asked, field, group, most, stagger)
                 return
             by_figure = self._options.order == "figure-4.5"
-            family = JobWindows(self.pool, field, asked, self._rules, group, most, stagger, by_figure)
+            family = JobWindows(
+                self.pool,
+                field,
+                asked,
+                self._rules,
+                group,
+                most,
+                stagger,
+                self._options.spreads_jobs,
+                by_figure,
+            )
             yield from family.choices()
             if len(demand.required) and not demand.contiguous:
                 yield BidPhase.EXTRA, self._around_required(family)
@@ -419,7 +431,10 @@ class _Generator:
         field = self._field(asked, order)
         if len(field):
             group = self.pool.add_group(asked)
-            yield from JobWindows(self.pool, field, asked, self._rules, group, most, stagger).unordered()
+            family = JobWindows(
+                self.pool, field, asked, self._rules, group, most, stagger, self._options.spreads_jobs
+            )
+            yield from family.unordered()
 
     def _searched(self, asked: Reading) -> ChosenWindows:
         """Return one bid on nodes that stand together in no scan order, if there are any."""

@@ -55,6 +55,7 @@ class JobWindows:
     group: int
     most: int
     stagger: int
+    spreads_jobs: bool = True
     by_figure: bool = False
 
     def choices(self) -> Iterator[tuple[BidPhase, ChosenWindows]]:
@@ -68,7 +69,7 @@ class JobWindows:
         backward = self._fewest(backward=True)
         if len(backward):
             yield BidPhase.ALIGNED, self._drafted(backward, mode_of(self.asked.demand), backward=True)
-        if not self.asked.demand.exclusive:
+        if self.spreads_jobs and not self.asked.demand.exclusive:
             for windows in self._spread(forward):
                 if self.by_figure:
                     yield from self._by_class(windows, EVEN)
@@ -82,7 +83,7 @@ class JobWindows:
             if not len(fewest):
                 return
             yield self._drafted(fewest, mode_of(self.asked.demand))
-            if not self.asked.demand.exclusive:
+            if self.spreads_jobs and not self.asked.demand.exclusive:
                 yield from (self._drafted(windows, EVEN) for windows in self._spread(fewest))
             return
         for count in node_counts(self.asked, len(self.field)):

@@ -32,6 +32,7 @@ class Aucsched1(LinearAuction):
     """
 
     name = "aucsched1"
+    spreads_jobs = False
     caps = (150, 15)
     presets: Mapping[str, Mapping[str, Any]] = {
         "paper": PAPER,

@@ -109,6 +109,8 @@ class Model(ABC):
         has_bids: jobs bid, and awards are bids; otherwise the program places jobs node by node.
         is_searched: one binary variable a bid is the whole program, so that it can be searched.
         uses_switches: bids are made below every switch.
+        spreads_jobs: its bids by figure 4.5 include fewer cores a node on more nodes (a choice of
+            AUCSCHED2's: pages 84 and 85 of the thesis).
         reads_preference_table: table 5.2 is this model's.
     """
 
@@ -120,6 +122,7 @@ class Model(ABC):
     has_bids = True
     is_searched = False
     uses_switches = False
+    spreads_jobs = True
     reads_preference_table = False
 
     def __init__(self, given: ModelInput) -> None:

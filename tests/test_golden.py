@@ -14,6 +14,8 @@ from random_snapshots import random_snapshot
 from support.build import ALONE, snapshot, tree
 
 from aucsched import InputError, Schedule, schedule
+from aucsched.auction.options import StepOptions
+from aucsched.auction.strategies import bid_options
 from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import BID_ORDERS, BidOptions, generate_bids
@@ -372,6 +374,18 @@ def test_figure_4_5_has_spread_bids_among_those_of_their_class(cap: int) -> None
     table = generate_bids((demand,), Cluster(columns, topology_of(cluster)), options).table
     assert len(table) == cap
     assert {4, 8, 16} <= set(table.lengths[table.bid_class == 0].tolist())
+
+
+def test_aucsched1_has_no_spread_bids_by_figure_4_5() -> None:
+    """Spread bids are "a design choice we made in AUCSCHED2" (pages 84 and 85)."""
+    wide = snapshot([{"name": f"n{place:03d}", "cores": 12} for place in range(200)], [{"cores": 48}])
+    demand = DemandReader(wide, columns := columns_of(wide)).read(wide.jobs[0], 0)
+    assert isinstance(demand, Demand)
+    for model, lengths in (("aucsched1", {4}), ("aucsched2", {4, 8, 16})):
+        options = bid_options(StepOptions(model=model, bid_order="figure-4.5", max_bids_per_job=60))
+        table = generate_bids((demand,), columns, topology_of(wide), options).table
+        assert set(table.lengths.tolist()) >= lengths
+        assert (max(table.lengths.tolist()) == 4) == (model == "aucsched1")
 
 
 def test_a_high_priority_job_does_not_starve_the_bids_of_late_ones() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ from thesis_cells import cells_of
 from thesis_orderings import held
 from thesis_plots import draw_figures
 from thesis_report import write_results
-from thesis_tables import IN_TABLE_8_3, MODELS, ORDERINGS, TABLES, Row, name_of
+from thesis_tables import IN_TABLE_8_3, MODELS, ORDERINGS, TABLES, Row, name_of, reading_of
 
-from aucsched.simulation.nodes.node_policies import NodeOptions, step_options
+from aucsched.simulation.nodes.node_policies import NodeOptions, play, step_options
 
 
 def bare(row: Row) -> str:
-    return row.label.split(": ")[-1]
+    reading = reading_of(row.cores_per_gpu, on_a_line=row.on_a_line)
+    return row.label.split(": ")[-1].removesuffix(reading)
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -39,11 +41,17 @@ def test_a_model_s_name_alone_is_the_model_with_solver_or_search(table: str) -> 
             assert step.chosen_strategy in ("exact", "anytime")
             assert step.work_limit
             assert not step.balance
+        if options.preset:
+            # The name stands for all that the published plug-in's preset says.
+            assert (step.objective, step.bid_order) == ("priority_cores", "figure-4.5")
+            continue
         assert ("P·R" in bare(row)) == (step.objective == "priority_cores")
         assert ("multifactor" in bare(row)) == (options.order == "multifactor")
         assert ("GPU ranges" in bare(row)) == row.ranges
         assert ("bids of figure 4.5" in bare(row)) == (step.bid_order == "figure-4.5")
         assert ("award alone" in bare(row)) == step.award_alone
+        assert ("discard" in bare(row)) == (options.on_timeout == "discard")
+        assert ("plug-in" in bare(row)) == (options.preset == "plugin")
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -52,7 +60,10 @@ def test_rows_of_a_table_differ_in_what_they_are_called_for_only(table: str) -> 
     for row in TABLES[table]:
         told.setdefault(row.label, set()).add(str(sorted(row.options.items())))
         # The same pass interval and as many jobs in sight, whatever the method.
-        assert (row.options["interval_s"], row.options["window"]) == (3.0, 100)
+        sight = 250 if "plug-in" in row.label else 100_000 if "whole queue" in row.label else 100
+        options = NodeOptions(policy=row.policy, **row.options)
+        looked = step_options(options).window if row.policy in MODELS else options.window
+        assert (options.interval_s, looked) == (3.0, sight)
         # Slurm's backfill looks in every pass, as the auctions do.
         assert row.options.get("backfill_interval_s", 0.0) == 0.0
     assert all(len(options) == 1 for options in told.values()), told
@@ -70,7 +81,9 @@ def test_every_workload_has_the_same_methods(table: str) -> None:
     rows = TABLES[table]
     methods: dict[str, set[str]] = {}
     for row in rows:
-        if not row.ranges and not row.workload.endswith("'"):
+        if row.ranges or row.cores_per_gpu or row.on_a_line:
+            continue
+        if not row.workload.endswith("'"):
             methods.setdefault(row.workload, set()).add(row.label)
     assert len({frozenset(names) for names in methods.values()}) == 1
     keys = [row.key for row in TABLES[table]]
@@ -88,8 +101,21 @@ def test_experiments_of_a_1_are_numbered_against_table_8_3() -> None:
     for row in (*TABLES["A.1"], *TABLES["A.2"]):
         number, name = row.label.split(": ")
         # The thesis's bids alone, and awards alone, are no experiments of their own.
-        plain = name.replace(", bids of figure 4.5", "").replace(", award alone", "")
+        plain = name.replace(", bids of figure 4.5", "").replace(", award alone", "").replace(", discard", "")
         assert printed[IN_TABLE_8_3[int(number)]] == plain
+
+
+def test_a_row_counts_what_its_starts_were() -> None:
+    (row,) = (one for one in TABLES["A.1"] if one.label == "4: AUCSCHED1, award alone")
+    (complete,) = (one for one in TABLES["A.1"] if one.label == "4: AUCSCHED1")
+    workload = thesis.make("A.1", row, 1, 8)
+    few = replace(workload, jobs=workload.jobs[:40])
+    for one, kinds in ((row, {"awards"}), (complete, {"awards", "completions"})):
+        with thesis.counted_starts() as counts:
+            play(few, NodeOptions(policy=one.policy, **one.options))
+        assert set(counts) <= kinds | ({"behind the window"} if one is complete else set())
+        assert counts.total() == len(few.jobs)
+        assert counts["awards"]
 
 
 @pytest.mark.parametrize("ordering", ORDERINGS)
