@@ -279,7 +279,7 @@ _PLUG_IN: dict[str, Any] = {
 def _levels(
     table: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]], with_gpus: tuple[str, ...]
 ) -> list[Row]:
-    """Return AUCSCHED3 by search, its awards alone, the plug-in, Slurm's backfill, and a balance's first bids.
+    """Return AUCSCHED3 by search, its awards alone, the plug-in, backfill, and a balance's first bids.
 
     A complete step starts jobs of the whole queue: backfill with that sight is a row, too.
     """
@@ -297,11 +297,13 @@ def _levels(
             rows.append(_named(workload, "backfill-slurm", {**_BACKFILL, "window": _WHOLE_QUEUE}))
             rows.append(_named(workload, "backfill-planned", _BACKFILL))
     for workload in with_gpus:
-        ours, backfill = (_percent(names, printed) for printed in table[workload])
+        printed, slurm = (_percent(names, values) for values in table[workload])
         read = {"cores_per_gpu": _CORES_PER_GPU}
-        rows.append(_named(workload, "aucsched3", _SEARCHED, printed=ours, **read))
-        rows.append(_named(workload, "aucsched3", {**_SEARCHED, "award_alone": True}, printed=ours, **read))
-        rows.append(_named(workload, "backfill-slurm", _BACKFILL, printed=backfill, **read))
+        rows.append(_named(workload, "aucsched3", _SEARCHED, printed=printed, **read))
+        rows.append(
+            _named(workload, "aucsched3", {**_SEARCHED, "award_alone": True}, printed=printed, **read)
+        )
+        rows.append(_named(workload, "backfill-slurm", _BACKFILL, printed=slurm, **read))
         rows.append(_named(workload, "aucsched3", {**_AUCTION, "balance": True}, **read))
     return rows
 

@@ -398,17 +398,9 @@ class _Generator:
             if demand.in_units:
                 yield BidPhase.EXTRA, self._in_units(asked, field, group, most, stagger)
                 return
-            by_figure = self._options.order == "figure-4.5"
+            spreads, by_figure = self._options.spreads_jobs, self._options.order == "figure-4.5"
             family = JobWindows(
-                self.pool,
-                field,
-                asked,
-                self._rules,
-                group,
-                most,
-                stagger,
-                self._options.spreads_jobs,
-                by_figure,
+                self.pool, field, asked, self._rules, group, most, stagger, spreads, by_figure
             )
             yield from family.choices()
             if len(demand.required) and not demand.contiguous:
