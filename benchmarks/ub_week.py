@@ -1,4 +1,4 @@
-"""Play a real Slurm site's week under backfill-slurm and aucsched3, every metric into benchmarks/RESULTS.md.
+"""Play a real Slurm site's week under backfill-slurm and aucsched3 with its defaults, every metric into benchmarks/RESULTS.md.
 
     python benchmarks/ub_week.py [FOLDER]
 
@@ -29,18 +29,15 @@ EVENTS = "workload_week.events.gz"
 FOLDER = HERE.parent.parent / "shared" / "data" / "ub"
 _Run = dict[str, Any]
 
-#: Both are asked at the same moments; the depth is the site's own (bf_max_job_test, default_queue_depth).
+#: All are asked at the same moments; the depth is the site's own (bf_max_job_test, default_queue_depth).
 _EVERY = {"interval_s": 30.0, "window": 2500}
-RUNS: dict[str, dict[str, Any]] = {
-    "backfill-slurm": {**_EVERY, "backfill_interval_s": 120.0},
-    "aucsched3": {
-        **_EVERY,
-        "reserve": 1,
-        "promise": "none",
-        "max_bids_per_job": 8,
-        "max_bids": 2500,
-        "work_limit": 5,
-    },
+#: Name of a row → its policy and options: Slurm's backfill looks behind the head of its queue as often as the
+#: auctions, or as often as the site has it; the auctions have their defaults.
+RUNS: dict[str, tuple[str, dict[str, Any]]] = {
+    "backfill-slurm every 30 s": ("backfill-slurm", {**_EVERY, "backfill_interval_s": 30.0}),
+    "backfill-slurm every 120 s": ("backfill-slurm", {**_EVERY, "backfill_interval_s": 120.0}),
+    "aucsched3": ("aucsched3", _EVERY),
+    "aucsched3 response": ("aucsched3", {**_EVERY, "objective": "response"}),
 }
 #: Beginnings of metrics, and whether more is better; of the others neither is.
 _MORE_IS_BETTER = {
@@ -59,7 +56,7 @@ _SAME = 0.0005
     "--report", type=click.Path(path_type=Path), help="Default: RESULTS.md, of other results theirs."
 )
 def main(folder: Path, workers: int, results: Path, report: Path | None) -> None:
-    """Run both policies and write their metrics side by side."""
+    """Run all rows and write their metrics side by side."""
     if not (folder / EVENTS).is_file():
         click.echo(f"{folder / EVENTS}: there is no such file; name the folder of the week's data", err=True)
         sys.exit(2)
@@ -70,13 +67,13 @@ def main(folder: Path, workers: int, results: Path, report: Path | None) -> None
         sys.exit(2)
     kept = results / "ub-week"
     kept.mkdir(parents=True, exist_ok=True)
-    left = [policy for policy in RUNS if not _is_done(kept / f"{policy}.json", policy, len(workload.jobs))]
+    left = [row for row in RUNS if not _is_done(kept / f"{row}.json", row, len(workload.jobs))]
     with ProcessPoolExecutor(workers) as pool:
         for found in pool.map(partial(run, folder), left):
-            path = kept / f"{found['policy']}.json"
+            path = kept / f"{found['row']}.json"
             path.write_text(json.dumps(found, indent=1) + "\n")
-            click.echo(f"{found['seconds']:7.0f} s  {found['policy']}", err=True)
-    runs = [json.loads((kept / f"{policy}.json").read_text()) for policy in RUNS]
+            click.echo(f"{found['seconds']:7.0f} s  {found['row']}", err=True)
+    runs = [json.loads((kept / f"{row}.json").read_text()) for row in RUNS]
     lines = section(workload, remarks, runs)
     replace_part(report or page_of(results, RESULTS, HERE / "RESULTS.md"), "ub", lines)
     click.echo("\n".join(lines))
@@ -90,27 +87,29 @@ def week(folder: Path) -> tuple[ClusterWorkload, tuple[str, ...]]:
     return workload, notes.texts()
 
 
-def _is_done(path: Path, policy: str, jobs: int) -> bool:
+def _is_done(path: Path, row: str, jobs: int) -> bool:
     if not path.exists():
         return False
     found = json.loads(path.read_text())
-    return bool(found["options"] == RUNS[policy] and found["jobs"] == jobs)
+    return bool(found["options"] == RUNS[row][1] and found["jobs"] == jobs)
 
 
-def run(folder: Path, policy: str) -> _Run:
-    """Play the week under one policy; every job is among those that ran or those that never can."""
+def run(folder: Path, row: str) -> _Run:
+    """Play the week in one row; every job is among those that ran or those that never can."""
     from aucsched.simulation.nodes.node_policies import NodeOptions, play
     from aucsched.simulation.nodes.node_report import node_metrics
 
     workload, _ = week(folder)
-    result = play(workload, NodeOptions(policy=policy, **RUNS[policy]))
+    policy, options = RUNS[row]
+    result = play(workload, NodeOptions(policy=policy, **options))
     never = result.record.never
     lost = set(range(len(workload.jobs))) ^ {*result.record.played, *never}
     assert not lost, f"jobs are lost: {sorted(lost)[:5]}"
     assert len(result.record.played) + len(never) == len(workload.jobs), "a job is counted twice"
     return {
+        "row": row,
         "policy": policy,
-        "options": RUNS[policy],
+        "options": options,
         "jobs": len(workload.jobs),
         "played": len(result.record.played),
         "killed": len(result.workload.killed),
@@ -130,7 +129,7 @@ def section(workload: ClusterWorkload, remarks: tuple[str, ...], runs: list[_Run
         "",
         f"{len(workload.jobs)} submissions of a real Slurm site within {hours:.0f} hours, played on its",
         f"{len(workload.nodes)} nodes of {cores} cores, with their memory, features, GPUs, partitions and",
-        "switches (`python benchmarks/ub_week.py`). Both policies are asked at the same moments and look at",
+        "switches (`python benchmarks/ub_week.py`). All policies are asked at the same moments and look at",
         "as many jobs, in the order of submission; they know the jobs' limits, not their true run times.",
         "",
     ]
@@ -139,13 +138,15 @@ def section(workload: ClusterWorkload, remarks: tuple[str, ...], runs: list[_Run
             f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
             for name, value in one["options"].items()
         )
-        lines.append(f"- {one['policy']}: {options}; {one['passes']} passes, {one['seconds']:.0f} s.")
+        lines.append(
+            f"- {one['row']}: {one['policy']}, {options}; {one['passes']} passes, {one['seconds']:.0f} s."
+        )
     lines += ["", *_fates(runs), "", *_table(runs), "", "What the import left out or altered:", ""]
     return lines + [f"- {text}" for text in remarks]
 
 
 def _fates(runs: list[_Run]) -> Iterator[str]:
-    yield "| jobs | " + " | ".join(one["policy"] for one in runs) + " |"
+    yield "| jobs | " + " | ".join(one["row"] for one in runs) + " |"
     yield "|---|" + "--:|" * len(runs)
     rows: list[tuple[str, Callable[[_Run], int]]] = [
         ("submitted", lambda one: one["jobs"]),
@@ -166,13 +167,13 @@ def _never_for(reason: str, one: _Run) -> int:
 
 
 def _table(runs: list[_Run]) -> Iterator[str]:
-    yield "| metric | " + " | ".join(one["policy"] for one in runs) + " | difference | better |"
+    yield "| metric | " + " | ".join(one["row"] for one in runs) + " | last less first | better |"
     yield "|---|" + "--:|" * (len(runs) + 1) + "---|"
     flat = [_flat(one["metrics"]) for one in runs]
     for name in flat[0]:
         values = [found[name] for found in flat]
         shown = " | ".join("–" if value is None else f"{value:,.5g}" for value in values)
-        better = _better(name, values, [one["policy"] for one in runs])
+        better = _better(name, values, [one["row"] for one in runs])
         yield f"| `{name}` | {shown} | {_difference(values)} | {better} |"
 
 

@@ -90,8 +90,8 @@ def test_negotiation_draws_beside_its_rows(
 def test_ub_week_writes_its_part_among_its_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ub_week.EVENTS).write_text("")
     (tmp_path / "ub-week").mkdir()
-    for policy in ub_week.RUNS:
-        (tmp_path / "ub-week" / f"{policy}.json").write_text("{}")
+    for row in ub_week.RUNS:
+        (tmp_path / "ub-week" / f"{row}.json").write_text("{}")
     monkeypatch.setattr(ub_week, "week", lambda _: (type("Week", (), {"jobs": ()}), ()))
     monkeypatch.setattr(ub_week, "_is_done", lambda *_: True)
     monkeypatch.setattr(ub_week, "section", lambda *_: ["# UB"])
