@@ -117,7 +117,7 @@ def _paced(log: str, policy: str) -> dict[str, Any]:
     """
     paced: dict[str, Any] = {"interval_s": 30.0}
     if log == real_logs.UB:
-        site = ub_week.RUNS[BACKFILL_SLURM]
+        site = ub_week.RUNS["backfill-slurm every 120 s"][1]
         paced |= {name: site[name] for name in _DEPTHS.get(policy, ())}
     return paced
 
