@@ -1,4 +1,4 @@
-"""Play a real Slurm site's week under backfill-slurm and aucsched3 with its defaults, every metric into benchmarks/RESULTS.md.
+"""Play a real Slurm site's week under backfill-slurm and aucsched3, all metrics into RESULTS.md.
 
     python benchmarks/ub_week.py [FOLDER]
 
@@ -138,9 +138,8 @@ def section(workload: ClusterWorkload, remarks: tuple[str, ...], runs: list[_Run
             f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
             for name, value in one["options"].items()
         )
-        lines.append(
-            f"- {one['row']}: {one['policy']}, {options}; {one['passes']} passes, {one['seconds']:.0f} s."
-        )
+        ran = f"{one['passes']} passes, {one['seconds']:.0f} s"
+        lines.append(f"- {one['row']}: {one['policy']}, {options}; {ran}.")
     lines += ["", *_fates(runs), "", *_table(runs), "", "What the import left out or altered:", ""]
     return lines + [f"- {text}" for text in remarks]
 
