@@ -366,8 +366,8 @@ def _experiments(workload: str, values: list[tuple[float, float, float]]) -> lis
             # AUCSCHED1 as the engine bids, and by the thesis's bids alone: neither first-fit's nor packings'.
             told += [{**options, "bid_order": "figure-4.5"}] if policy == "aucsched1" else []
             told += [{**options, "award_alone": True}] if number in _ALONE_TOO else []
-        # A pass that its nodes of branch and bound do not prove starts nothing (page 36). By the papers' weights
-        # nothing is said to be proved where nodes are counted (decision 58).
+        # A pass that its nodes of branch and bound do not prove starts nothing (page 36). By the papers'
+        # weights nothing is said to be proved where nodes are counted (decision 58).
         told += [_DISCARDED] if number in _ALONE_TOO else []
         rows += [
             Row(
