@@ -168,12 +168,7 @@ def write_results(results: Path, target: Path, figures: Path) -> None:
 
 def _section(table: str, rows: list[Run], facts: list[dict[str, Any]]) -> list[str]:
     lines = [f"## Table {table}", "", _ABOUT[table] + _machine(rows), ""]
-    said = (
-        f"`{one['command']}`, commit {one['commit']}, {one['cores']} processes, {one['runs']} runs in"
-        f" {one['minutes']} minutes."
-        for one in facts
-    )
-    lines += [*dict.fromkeys(said), _ran(rows)]
+    lines += [*_commands(facts), _ran(rows)]
     lines += ["", *_settings(rows)]
     cells = cells_of(rows)
     orderings = [held(one, cells) for one in ORDERINGS if one.table == table]
@@ -184,13 +179,26 @@ def _section(table: str, rows: list[Run], facts: list[dict[str, Any]]) -> list[s
     return lines
 
 
+def _commands(facts: list[dict[str, Any]]) -> list[str]:
+    """Return the commands that made the runs, once for all seeds."""
+    seeds: dict[str, set[str]] = {}
+    for one in facts:
+        words = one["command"].split(" --seed ")
+        rest = words[-1].partition(" ")
+        of = seeds.setdefault(f"{words[0]} --seed N {rest[2]}", set())
+        of.add(rest[0])
+    return [f"- `{command}`, N = {', '.join(sorted(of, key=int))}" for command, of in seeds.items()]
+
+
 def _ran(rows: list[Run]) -> str:
     """Return which seeds were run, of which commits, and what they cost."""
     seeds = ", ".join(str(one) for one in sorted({row["seed"] for row in rows}))
     commits = ", ".join(sorted({row["commit"] for row in rows if "commit" in row}))
     minutes = sum(row.get("cpu_s", 0.0) for row in rows) / 60
     made = f", commit {commits}" if commits else ""
-    return f"Runs: {len(rows)}, seeds {seeds}{made}; {minutes:.1f} minutes of processor time, one core a run."
+    return (
+        f"\nRuns: {len(rows)}, seeds {seeds}{made}; {minutes:.1f} minutes of processor time, one core a run."
+    )
 
 
 def _machine(rows: list[Run]) -> str:
