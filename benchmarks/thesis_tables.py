@@ -155,6 +155,7 @@ class Ordering:
         first, second: labels; of A.1 and A.2 without the experiment's number.
         more: whether more is better.
         workloads: where it is claimed; empty: everywhere.
+        as_run: of what the thesis ran (more bids, ranges of GPUs), not of the models alone.
     """
 
     table: str
@@ -163,14 +164,19 @@ class Ordering:
     second: str
     more: bool = False
     workloads: tuple[str, ...] = ()
+    as_run: bool = False
 
 
 #: AUCSCHED1 without the bids that the engine adds; AUCSCHED2 with as many bids as AUCSCHED1.
 _OWN_BIDS, _SAME_BIDS = "AUCSCHED1, bids of figure 4.5", "AUCSCHED2, 150 bids"
 #: Behind the name of a model whose award starts jobs, and nothing beside it.
 _ALONE = ", award alone"
+_PLUG_IN_NAME = "AUCSCHED3, plug-in" + _ALONE
 #: Workloads of table A.3 whose jobs may be in several pieces.
 _IN_PIECES = ("1", "2", "4", "5", "7", "8", "10", "11")
+
+#: Those whose jobs ask for cores alone, and those whose jobs ask for GPUs as well.
+_CORES_ONLY, _GPUS_TOO = tuple("123456"), ("7", "8", "9", "10", "11", "12")
 
 #: What the thesis says of its tables (sections 8.2 to 8.4); ``cpu_utilization`` is better where it is more.
 ORDERINGS = (
@@ -208,6 +214,13 @@ ORDERINGS = (
             ("A.3", "cpu_utilization", "AUCSCHED1" + _ALONE, "Backfill", True, ()),
             ("A.3", "spread_mean", _SAME_BIDS + _ALONE, "AUCSCHED1" + _ALONE, False, _IN_PIECES),
             ("A.3", "spread_mean", "AUCSCHED1" + _ALONE, "Backfill", False, _IN_PIECES),
+            ("A.4", "level_mean", _PLUG_IN_NAME, "Backfill", False, ()),
+            ("A.4", "span_mean", _PLUG_IN_NAME, "Backfill", False, ()),
+            ("A.4", "cpu_utilization", _PLUG_IN_NAME, "Backfill", True, ("1", "2", "5", "6")),
+            ("A.4", "cpu_utilization", "Backfill", _PLUG_IN_NAME, True, ("3", "4")),
+            ("A.5", "level_mean", _PLUG_IN_NAME, "Backfill", False, ("2", "3", "5", "6", "8", "9")),
+            ("A.5", "span_mean", _PLUG_IN_NAME, "Backfill", False, ()),
+            ("A.5", "cpu_utilization", _PLUG_IN_NAME, "Backfill", True, ()),
             ("A.4", "level_mean", "AUCSCHED3", "Backfill", False, ()),
             ("A.4", "span_mean", "AUCSCHED3", "Backfill", False, ()),
             ("A.4", "cpu_utilization", "AUCSCHED3", "Backfill", True, ("1", "2", "5", "6")),
@@ -221,6 +234,29 @@ ORDERINGS = (
             ("A.5", "span_mean", "AUCSCHED3", "Backfill", False, ()),
             ("A.5", "cpu_utilization", "AUCSCHED3", "Backfill", True, ()),
         )
+    ),
+    *(
+        Ordering(table="A.3", metric=metric, first=first, second=second, more=more, workloads=of, as_run=True)
+        for auction, workloads in (("AUCSCHED2", _CORES_ONLY), ("AUCSCHED2, GPU ranges", _GPUS_TOO))
+        for metric, more, of in (
+            ("cpu_utilization", True, workloads),
+            ("wait_h", False, workloads),
+            ("spread_mean", False, tuple(one for one in workloads if one in _IN_PIECES)),
+        )
+        for first, second in ((auction, "AUCSCHED1"), (auction, "Backfill"))
+    ),
+    # "The fragmentation is high in AUCSCHED2" in 1, 2, 4 and 5.
+    *(
+        Ordering(
+            table="A.3",
+            metric="fragmentation_mean",
+            first="AUCSCHED2",
+            second=second,
+            more=True,
+            workloads=("1", "2", "4", "5"),
+            as_run=True,
+        )
+        for second in ("AUCSCHED1", "Backfill")
     ),
 )
 
