@@ -7,7 +7,7 @@ line, Slurm does not answer) changes nothing: the gate ends, and Slurm starts th
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -160,6 +160,7 @@ class Loop:
         self._now = now
         self._seen: set[str] = set()
         self._spent: deque[tuple[float, int]] = deque()
+        self._refused: Counter[str] = Counter()
         self._passes = 0
         self._last: LivePass | None = None
         self._held = 0
@@ -225,7 +226,7 @@ class Loop:
         actions = [
             *overdue(look.snapshot, queue, rules, look.at),
             *unused(reserved, queue),
-            *decided(taken, queue, rules, self._now()),
+            *decided(taken, queue, rules, self._now(), self._refused),
             *self._left_to_slurm(taken, queue),
         ]
         touched = {action.job for action in actions} | started
@@ -346,6 +347,10 @@ class Loop:
             is_true = came_true(action, jobs.get(action.job), licence)
             lines.append({"event": "done" if is_true else "refused", **_line(action, report)})
             report.refused += not is_true
+            if is_true:
+                self._refused.pop(action.job, None)
+            elif action.kind is ActionKind.PIN:
+                self._refused[action.job] += 1
             report.pinned += is_true and action.kind is ActionKind.PIN
             report.put_back += is_true and action.kind is ActionKind.UNPIN
             report.handed_over += is_true and action.kind is ActionKind.HAND_OVER

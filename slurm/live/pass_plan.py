@@ -111,7 +111,7 @@ class PutBackRules:
     Attributes:
         licence: the gate's.
         pin_s: a pinned job starts within so many seconds or is put back.
-        tries: a job that was put back so often is handed over to Slurm.
+        tries: a job that was put back, or whose pin was refused, so often is handed over to Slurm.
         carrier: which comment of a job carries its mark.
     """
 
@@ -167,8 +167,17 @@ def unused(reserved: Iterable[ReservationFigures], queue: Mapping[str, LiveJob])
     return [clear(name) for name in names if name not in used]
 
 
-def decided(taken: LivePass, queue: Mapping[str, LiveJob], rules: PutBackRules, now: float) -> list[Action]:
-    """Return what pins the winners and hands over the jobs that the auction cannot start."""
+def decided(
+    taken: LivePass,
+    queue: Mapping[str, LiveJob],
+    rules: PutBackRules,
+    now: float,
+    refused: Mapping[str, int],
+) -> list[Action]:
+    """Return what pins the winners and hands over the jobs that the auction cannot start.
+
+    ``refused``: how often in a row Slurm refused a job's pin; too often, and the job is Slurm's.
+    """
     found: list[Action] = []
     for refusal in taken.schedule.pending:
         job = queue.get(refusal.job)
@@ -176,6 +185,9 @@ def decided(taken: LivePass, queue: Mapping[str, LiveJob], rules: PutBackRules, 
             found += _handed(job, rules, refusal.detail)
     for award in taken.started:
         job = queue[award.job]
+        if (count := refused.get(award.job, 0)) >= rules.tries:
+            found += _handed(job, rules, f"Slurm refused its pin {count} times")
+            continue
         try:
             _check_units(taken.look, award)
             found.append(pin(taken.look.snapshot, award, job, rules.licence, now))

@@ -235,9 +235,9 @@ def test_a_placement_that_breaks_a_rule_of_blocks_is_handed_over() -> None:
     blind = replace(look, snapshot=with_claims(replace(look.snapshot, network=None), queue, "auction"))
     taken = take_pass(blind, StepOptions(work_limit=0, promise="none", reserve=0))
     assert [award.job for award in taken.started] == ["3"]
-    (pinned,) = decided(taken, queue, PutBackRules(), fake.now)
+    (pinned,) = decided(taken, queue, PutBackRules(), fake.now, {})
     assert (pinned.kind, pinned.nodes) == (ActionKind.PIN, ("n1", "n2"))
-    (action,) = decided(replace(taken, look=look), queue, PutBackRules(), fake.now)
+    (action,) = decided(replace(taken, look=look), queue, PutBackRules(), fake.now, {})
     assert action.kind is ActionKind.HAND_OVER
     assert action.why == "on these nodes it stands on too many blocks: Slurm would hold it"
     fake.hand(pinned.commands)
@@ -294,3 +294,18 @@ def test_nodes_that_slurm_plans_for_a_job_take_others(state: str, *, is_pinned: 
 
     assert loop_on(fake, ask=ask).one_pass().outcome == "done"
     assert bool(job.required) == is_pinned
+
+
+def test_a_job_whose_pin_slurm_refuses_again_and_again_is_handed_over() -> None:
+    """24.05 and 24.11 do not tell ``--segment``, and refuse named nodes beside it."""
+    fake = FakeSlurm(nodes={"n0": "idle"})
+    job = fake.submit(1, takes_no_pin=True)
+    loop = loop_on(fake)
+    for _ in range(3):
+        assert loop.one_pass().refused == 1
+        assert job.licenses == "auction:1"
+    assert loop.one_pass().handed_over == 1
+    assert (job.licenses, job.required) == ("", ())
+    assert fake.events("done")[-1]["why"] == "Slurm refused its pin 3 times"
+    fake.tick()
+    assert job.state == "RUNNING"

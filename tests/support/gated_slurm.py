@@ -60,6 +60,8 @@ class FakeJob:
     required: tuple[str, ...] = ()
     #: Slurm found that its required nodes break a rule, and took its priority.
     breaks_rules: bool = False
+    #: Slurm takes no named nodes for it.
+    takes_no_pin: bool = False
     comment: str = ""
     own_comment: str = ""
     reservation: str = ""
@@ -376,6 +378,8 @@ class FakeSlurm:
         if self.is_operators and "AdminComment" in values:
             return "Access/permission denied"
         required = expand(values["ReqNodeList"]) if values.get("ReqNodeList") else ()
+        if required and job.takes_no_pin:
+            return "Requested node configuration is not available"
         if any(node not in self.nodes for node in required):
             return "Invalid node name specified"
         if "ReqNodeList" in values:
