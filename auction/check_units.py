@@ -1,4 +1,4 @@
-"""An independent check that an award keeps Slurm's rules for blocks, rings and three-dimensional tori.
+"""An independent check that an award keeps Slurm's rules for blocks, rings and tori.
 
 Plain Python that shares nothing with the sets that jobs bid on.
 """
@@ -15,7 +15,7 @@ from ..cluster.network import Network, NetworkKind, Unit
 
 
 def unit_fault(network: Network, request: Request, held: Collection[str]) -> str:
-    """Return what an award to a job breaks of its network's rules, by the names of its nodes; "": nothing."""
+    """Return what an award breaks of its network's rules, by the names of its nodes; "": nothing."""
     inside = {name for unit in network.units for name in unit.nodes}
     here = [name for name in held if name in inside]
     if not here:
@@ -39,7 +39,8 @@ def unit_fault(network: Network, request: Request, held: Collection[str]) -> str
 def _is_arc(ring: Unit, held: Collection[str], count: int) -> bool:
     mine = [name in held for name in ring.nodes]
     # An arc begins once on the way round the ring, unless it is all of it.
-    begins = sum(is_mine and not before for is_mine, before in zip(mine, mine[-1:] + mine[:-1], strict=True))
+    pairs = zip(mine, mine[-1:] + mine[:-1], strict=True)
+    begins = sum(is_mine and not before for is_mine, before in pairs)
     return sum(mine) == count and (begins == 1 or all(mine))
 
 
@@ -67,7 +68,8 @@ def _is_cut(nodes: frozenset[str], places: Collection[frozenset[str]]) -> bool:
     if not nodes:
         return True
     one = min(nodes)
-    return any(_is_cut(nodes - place, places) for place in places if one in place and place <= nodes)
+    mine = (place for place in places if one in place and place <= nodes)
+    return any(_is_cut(nodes - place, places) for place in mine)
 
 
 def _block_fault(sizes: tuple[int, ...], counts: tuple[int, ...], request: Request) -> str:
@@ -97,7 +99,7 @@ def _block_fault(sizes: tuple[int, ...], counts: tuple[int, ...], request: Reque
 
 
 def _reach(sizes: tuple[int, ...], blocks: int, count: int) -> tuple[int, int, int]:
-    """Return the blocks of a group that holds so many nodes, of its parts, and how many parts at most."""
+    """Return the blocks of a group that holds so many nodes, of its parts, and the most parts."""
     wanted = ceil(log2(ceil(count / sizes[0])))
     levels = [round(log2(size / sizes[0])) for size in sizes]
     group = min((2**level for level in levels if level >= wanted), default=blocks)

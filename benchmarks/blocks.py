@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from random import Random
 from statistics import fmean
 from time import perf_counter, process_time
@@ -33,6 +34,7 @@ from aucsched.cluster.nodes import Node, NodeState, Resources
 from aucsched.cluster.schedule import Schedule
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
+from aucsched.formats.native.write import save_snapshot
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.node_report import node_metrics
 from aucsched.simulation.nodes.node_result import NodeResult
@@ -236,8 +238,12 @@ ALONE: dict[str, Any] = {"promise": "none", "reserve": 0, "work_limit": 20, "tim
 @click.option("--seeds", type=int, default=10, show_default=True)
 @click.option("--highs", type=int, default=2, show_default=True, help="Seeds that HiGHS solves, too.")
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="For HiGHS.")
-def one_pass(seeds: int, highs: int, seconds: float) -> None:
+@click.option("--save", type=click.Path(path_type=Path), help="The first queue as a snapshot; nothing runs.")
+def one_pass(seeds: int, highs: int, seconds: float, save: Path | None) -> None:
     """Print who starts in one pass over a long queue."""
+    if save is not None:
+        save_snapshot(queue(0), save)
+        return
     click.echo(f"{'seed':>4} {'by':10}{'priority':>10}{'GPUs':>7}{'wall s':>8}{'cpu s':>7}")
     rows: dict[str, list[tuple[float, float]]] = {}
 

@@ -1,8 +1,8 @@
 """Slurm's rule for jobs on blocks of nodes, over counts of free nodes by block.
 
-Blocks count in the order of their file. A group of level k is 2^k neighbours from the first block on; the
-last one may be short. Which levels there are the block sizes say: b·2^k nodes, b those of a base block,
-nominally. Down, busy or missing nodes only lower what is free.
+Blocks count in the order of their file. A group of level k is 2^k neighbours from the first block
+on; the last one may be short. Which levels there are the block sizes say: b·2^k nodes, b those of a
+base block, nominally. Down, busy or missing nodes only lower what is free.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from math import comb
 
 #: So many choices of parts are all tried; of more those with the most free nodes.
 _MOST_CHOICES = 200
-#: Steps of the search for segments larger than a base block, where one after another does not find them.
+#: Steps of the search for segments larger than a block, if one after another does not find them.
 _MOST_STEPS = 20_000
 
 Counts = Sequence[int]
@@ -56,7 +56,7 @@ class BlockRequest:
 
     @property
     def unit(self) -> int:
-        """Nodes that are placed together: of a segment, or all. A segment larger than the job is none."""
+        """Nodes that are placed together: a segment's, or all. A segment above all nodes is none."""
         return self.nodes if self.segment is None else min(self.segment, self.nodes)
 
 
@@ -114,11 +114,12 @@ class Blocks:
         """
         if asked.required and asked.unit < asked.nodes:
             return list(asked.required) if self.is_legal(asked.required, asked) else None
-        found = (self._placed(free, asked, group) for group in self._tightest(free, self.width(asked)))
+        groups = self._tightest(free, self.width(asked))
+        found = (self._placed(free, asked, group) for group in groups)
         return next((one for one in found if one is not None), None)
 
     def choices(self, free: Counts, asked: BlockRequest) -> Iterator[list[int]]:
-        """Yield counts of nodes by block that a job may have, of the lowest groups first where those matter.
+        """Yield counts of nodes by block that a job may have, of the lowest groups first if they matter.
 
         In each group first what breaks the fewest blocks that are wholly free, then Slurm's choice.
         """
@@ -142,20 +143,22 @@ class Blocks:
                         yield chosen
 
     def most(self, free: Counts, reach: Reach) -> tuple[int, int]:
-        """Return the most free nodes that one group has where they may be, and the group's first block."""
+        """Return the most free nodes that a group has where they may be, and its first block."""
         found: list[tuple[int, int]] = []
         for group in self._cut(range(len(free)), reach.group):
-            parts = sorted(sum(free[place] for place in part) for part in self._cut(group, reach.part))
+            cut = self._cut(group, reach.part)
+            parts = sorted(sum(free[place] for place in part) for part in cut)
             found.append((sum(parts[-reach.parts :]), group.start))
         return max(found)
 
     def _cut(self, places: range, width: int) -> list[range]:
         """Return the parts of some neighbouring blocks by groups of ``width``."""
         starts = range(places.start // width * width, places.stop, width)
-        return [range(max(start, places.start), min(start + width, places.stop)) for start in starts]
+        low, high = places.start, places.stop
+        return [range(max(start, low), min(start + width, high)) for start in starts]
 
     def _tightest(self, free: Counts, width: int) -> list[range]:
-        """Return the groups of so many blocks, those with the fewest free nodes first, of equals the last."""
+        """Return the groups of so many blocks, the fullest first, of equals the last."""
         groups = self._cut(range(len(free)), width)
         return sorted(groups, key=lambda group: (sum(free[place] for place in group), -group.start))
 
@@ -163,7 +166,7 @@ class Blocks:
         """Return what Slurm would take of some blocks, unit after unit."""
         reach = self.reach(asked.unit)
         if reach.group == 1 and asked.unit < asked.nodes:
-            # What is left of a block is the tightest fit for the next segment as long as it holds one.
+            # The rest of a block is the tightest fit for the next segment as long as it holds one.
             return _in_slots(free, asked, sorted(places, key=lambda place: (free[place], -place)))
         left, taken = list(free), [0] * len(free)
         for _ in range(asked.nodes // asked.unit):
@@ -179,11 +182,12 @@ class Blocks:
         return taken
 
     def _searched(self, free: Counts, asked: BlockRequest, places: range) -> list[int] | None:
-        """Return what some blocks hold of segments that are larger than one, where some order holds them."""
+        """Return what some blocks hold of segments larger than a block, if any order holds them."""
         reach = self.reach(asked.unit)
         taken, missing = [0] * len(free), asked.nodes // asked.unit
         for group in self._cut(places, reach.group):
-            units = _Search(asked, reach, group).most(tuple(free[place] for place in group), missing)
+            have = tuple(free[place] for place in group)
+            units = _Search(asked, reach, group).most(have, missing)
             for unit in units:
                 for place, count in unit.items():
                     taken[place] += count
@@ -191,19 +195,19 @@ class Blocks:
         return None if missing else taken
 
     def _sparing(self, free: Counts, asked: BlockRequest, places: range) -> list[int] | None:
-        """Return what breaks the fewest blocks that are wholly free: others first, then the largest."""
+        """Return what breaks the fewest wholly free blocks: others first, then the largest."""
         is_whole = [count == most for count, most in zip(free, self.nodes, strict=True)]
         unit = asked.unit
         if unit < asked.nodes and unit > self.sizes[0]:
             return None
         if unit < asked.nodes:
             # The fullest of those that are broken, so that the others still hold larger segments.
-            order = sorted(
-                places, key=lambda one: (is_whole[one], -free[one] if is_whole[one] else free[one], -one)
-            )
+            size = [-count if whole else count for count, whole in zip(free, is_whole, strict=True)]
+            order = sorted(places, key=lambda one: (is_whole[one], size[one], -one))
             return _in_slots(free, asked, order)
         reach = self.reach(unit)
-        parts = [part for part in self._cut(places, reach.part) if any(free[place] for place in part)]
+        cut = self._cut(places, reach.part)
+        parts = [part for part in cut if any(free[place] for place in part)]
         needed = {place // reach.part for place, count in enumerate(asked.required) if count}
         found: list[tuple[int, list[int]]] = []
         for some in _part_choices(parts, min(reach.parts, len(parts)), free):
@@ -211,7 +215,8 @@ class Blocks:
                 continue
             filled = _filled(free, is_whole, asked, [place for part in some for place in part])
             if filled is not None:
-                broken = sum(whole and count > 0 for whole, count in zip(is_whole, filled, strict=True))
+                pairs = zip(is_whole, filled, strict=True)
+                broken = sum(whole and count > 0 for whole, count in pairs)
                 found.append((broken, filled))
         return min(found, key=lambda one: one[0])[1] if found else None
 
@@ -228,7 +233,7 @@ def _in_slots(free: Counts, asked: BlockRequest, order: Iterable[int]) -> list[i
 
 
 def _part_choices(parts: list[range], most: int, free: Counts) -> Iterator[tuple[range, ...]]:
-    """Yield sets of so many parts: all where they are few, else those with the most free nodes first."""
+    """Yield sets of so many parts: all if they are few, else those with the most free nodes."""
     ranked = sorted(parts, key=lambda part: -sum(free[place] for place in part))
     limit = _MOST_CHOICES if comb(len(parts), most) > _MOST_CHOICES else None
     yield from islice(combinations(ranked, most), limit)
@@ -237,10 +242,11 @@ def _part_choices(parts: list[range], most: int, free: Counts) -> Iterator[tuple
 def _filled(
     free: Counts, is_whole: Sequence[bool], asked: BlockRequest, places: Sequence[int]
 ) -> list[int] | None:
-    """Return the required nodes and others of some blocks, wholly free ones last; None: they are too few."""
+    """Return the required nodes and others of some blocks, wholly free ones last; None: too few."""
     taken = list(asked.required) or [0] * len(free)
     missing = asked.nodes - sum(taken)
-    for place in sorted(places, key=lambda one: (is_whole[one] and not taken[one], -free[one], -one)):
+    breaks = [whole and not count for whole, count in zip(is_whole, taken, strict=True)]
+    for place in sorted(places, key=lambda one: (breaks[one], -free[one], -one)):
         count = min(missing, free[place] - taken[place])
         taken[place] += count
         missing -= count
@@ -250,8 +256,8 @@ def _filled(
 def _unit(left: Counts, asked: BlockRequest, reach: Reach, places: range) -> dict[int, int] | None:
     """Return what Slurm takes of a group of blocks for one unit; None: the rule holds for none.
 
-    Slurm's own order of blocks may take too many parts where others would do: then of those parts that have
-    the most free nodes.
+    Slurm's own order of blocks may take too many parts where others would do: then of those parts that
+    have the most free nodes.
     """
     is_whole = asked.unit == asked.nodes
     required = {place: count for place, count in enumerate(asked.required) if count and is_whole}
@@ -274,7 +280,8 @@ def _unit(left: Counts, asked: BlockRequest, reach: Reach, places: range) -> dic
                 for place in places
                 if place // reach.part in (in_use if len(in_use) == reach.parts else allowed)
             ]
-            place, count = _next_block([one for one in open_ if one[1]], in_use, missing, reach.part)
+            open_ = [one for one in open_ if one[1]]
+            place, count = _next_block(open_, in_use, missing, reach.part)
             if not count:
                 break
             taken[place] = taken.get(place, 0) + min(count, missing)
@@ -288,8 +295,8 @@ def _unit(left: Counts, asked: BlockRequest, reach: Reach, places: range) -> dic
 def _next_block(open_: list[tuple[int, int]], in_use: set[int], missing: int, part: int) -> tuple[int, int]:
     """Return the block that Slurm takes next, and its free nodes; no block has 0.
 
-    Of a part in use if there is one; the smallest that holds all that is missing, else the largest; of equals
-    the last.
+    Of a part in use if there is one; the smallest that holds all that is missing, else the largest; of
+    equals the last.
     """
     open_ = [one for one in open_ if one[0] // part in in_use] or open_
     enough = [one for one in open_ if one[1] >= missing]
@@ -299,7 +306,7 @@ def _next_block(open_: list[tuple[int, int]], in_use: set[int], missing: int, pa
 
 
 class _Search:
-    """Finds the most segments in one group of blocks, each of which may be in some of its parts only."""
+    """Finds the most segments in a group of blocks, each of them in some of its parts only."""
 
     def __init__(self, asked: BlockRequest, reach: Reach, group: range) -> None:
         self._asked, self._reach, self._group = asked, reach, group

@@ -38,8 +38,9 @@ class UnitSets:
 
     def free(self, nodes: IntArray) -> list[int]:
         """Return how many of some nodes each unit has."""
-        counts: list[int] = np.bincount(self.unit[nodes], minlength=len(self.names) + 1)[:-1].tolist()
-        return counts
+        counts = np.bincount(self.unit[nodes], minlength=len(self.names) + 1)
+        listed: list[int] = counts[:-1].tolist()
+        return listed
 
     def asked(self, demand: Demand, count: int) -> BlockRequest:
         """Return what a job of so many nodes asks of blocks."""
@@ -73,7 +74,7 @@ class UnitSets:
                 yield np.array(sorted(chosen), np.int64)
 
     def chosen(self, demand: Demand, nodes: IntArray, count: int) -> IntArray | None:
-        """Return the nodes that Slurm would choose for a job of so many, as ``sets`` has them; None: none."""
+        """Return the nodes that Slurm would choose, asked as ``sets`` is; None: there are none."""
         if self.kind is not NetworkKind.BLOCKS:
             return next(self.sets(demand, nodes, count), None)
         choice = self.blocks.choice(self.free(nodes), self.asked(demand, count))
@@ -82,7 +83,7 @@ class UnitSets:
     def _of_blocks(
         self, demand: Demand, nodes: IntArray, choices: Iterable[Sequence[int]]
     ) -> Iterator[IntArray]:
-        """Yield the nodes of each choice of counts by block: required ones, then the first of each block."""
+        """Yield the nodes of each choice of counts by block: required ones, then the first."""
         is_required = np.isin(nodes, demand.required)
         nodes = np.concatenate([nodes[is_required], nodes[~is_required]])
         inside = nodes[np.argsort(self.unit[nodes], kind="stable")]
@@ -93,7 +94,7 @@ class UnitSets:
             )
 
     def shortage(self, demand: Demand, nodes: IntArray, count: int) -> str:
-        """Return why no set of some nodes is one of so many that a job may have; empty where one is.
+        """Return why a job may have no set of so many of some nodes; empty if it may have one.
 
         Args:
             demand: of the job.
@@ -105,7 +106,8 @@ class UnitSets:
         asked = self.asked(demand, count)
         many = plural(asked.unit, "free node")
         if self.kind is NetworkKind.RING:
-            return f"no ring has {many} in a row" + (" for each segment" if asked.unit < count else "")
+            each = " for each segment" if asked.unit < count else ""
+            return f"no ring has {many} in a row{each}"
         if self.kind is NetworkKind.TORUS3D:
             sizes = {prod(size.dims) for unit in self._units for size in unit.placements}
             is_size = asked.unit in sizes
@@ -121,11 +123,12 @@ class UnitSets:
             return f"no block has {many}; block {self.names[best]} has {most}"
         last = min(best + reach.group, len(self.names)) - 1
         where = f"{self.names[best]} to {self.names[last]}"
-        parts = f" on {reach.parts} of its parts of {reach.part}" if reach.parts < reach.group else ""
+        is_bound = reach.parts < reach.group
+        parts = f" on {reach.parts} of its parts of {reach.part}" if is_bound else ""
         return f"no group of {reach.group} blocks has {many}{parts}; {where} have {most}"
 
     def _disjoint(self, places: Iterable[_Place], wanted: int) -> list[int] | None:
-        """Return the nodes of so many places that share none, the first that do; a ring holds one at most."""
+        """Return the nodes of the first so many places that share none; a ring holds one at most."""
         taken: list[int] = []
         used: set[int] = set()
         for nodes, unit in places:
@@ -138,7 +141,7 @@ class UnitSets:
         return None if wanted else taken
 
     def _places(self, free: set[int], count: int) -> Iterator[_Place]:
-        """Yield arcs or boxes of so many free nodes, of the units with the fewest free nodes first."""
+        """Yield arcs or boxes of so many free nodes, of the fullest units first."""
         left = [sum(node in free for node in self._range(unit)) for unit in range(len(self._units))]
         for unit in sorted(range(len(left)), key=lambda one: (left[one], one)):
             members = self._range(unit)
@@ -173,7 +176,7 @@ def boxes(torus: Unit, count: int) -> Iterator[tuple[int, ...]]:
 
 
 def anchors(dims: Sequence[int], size: PlacementSize) -> list[tuple[int, int, int]]:
-    """Return the first corners of a placement's boxes: from its seed on by its spacing, round each end."""
+    """Return the first corners of a placement's boxes: from its seed by its spacing, round the ends."""
     along = [
         sorted({(seed + step * spacing) % length for step in range(-(-length // spacing))})
         for seed, spacing, length in zip(size.anchor_seed, size.anchor_spacing, dims, strict=True)

@@ -1,4 +1,4 @@
-"""Slurm's topology units as networks: blocks with groups of 2^k neighbours, rings, three-dimensional tori."""
+"""Slurm's topology units as networks: blocks in groups of 2^k, rings, three-dimensional tori."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _switches(units: Sequence[Unit], groups: Sequence[int]) -> tuple[Switch, ...
         groups: how many of them each group of a level has, from the smallest on.
     """
     made = [Switch(name=unit.name, nodes=unit.nodes) for unit in units if unit.nodes]
-    # By the place of its first unit each switch that has none above, with its first and last unit's names.
+    # By its first unit's place each switch with none above, with the names of its first and last unit.
     tops = {place: (unit.name,) * 3 for place, unit in enumerate(units) if unit.nodes}
     taken = {unit.name for unit in units}
     for size in (*groups[1:], len(units)):

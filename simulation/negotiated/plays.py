@@ -229,11 +229,14 @@ def play_of(
         order: the seed of that share's choice.
 
     Raises:
-        InputError: a job asks for more than whole nodes; names it; or the workload has limits.
+        InputError: a job asks for more than whole nodes; names it; or the workload has limits, or blocks.
         OptionError: the mix or the nodes contradict the file.
     """
     if workload.limits:
         raise InputError("the negotiating schedulers keep no limits over sets of jobs", path="limits")
+    if nodes is None and workload.network is not None and workload.network.units:
+        message = f"the negotiating schedulers do not know the rules of {workload.network.kind}"
+        raise InputError(message, path="topology.kind")
     machine = _machine(workload, nodes)
     if mix is not None and any(arriving.job.kind is not JobKind.RIGID for arriving in workload.jobs):
         raise OptionError("--malleable: the workload says itself which jobs are malleable")

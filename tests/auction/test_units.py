@@ -12,12 +12,14 @@ from support.block_rule import legal_sets
 
 from aucsched import schedule
 from aucsched.auction.check import AwardChecker
-from aucsched.cluster.errors import AwardError
+from aucsched.cluster.errors import AwardError, InputError
 from aucsched.cluster.jobs import Job, Request, RunningJob
 from aucsched.cluster.network import Network, PlacementSize, Unit
 from aucsched.cluster.nodes import Node, NodeState, Resources, Switch
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
+from aucsched.reports.machine_layout import layout_of
+from aucsched.simulation.negotiated.plays import play_of
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.topology.tree import topology_of
 from aucsched.topology.units import blocks, rings, toruses
@@ -241,3 +243,17 @@ def test_slurms_stand_in_takes_the_blocks_that_slurm_would() -> None:
         by_block(network, [network.members[n] for n in one.allocation.nodes.tolist()]) for one in found.played
     ]
     assert where == [(0, 0, 0, 3), (0, 0, 4, 0), (2, 4, 0, 0)]
+
+
+def test_negotiations_refuse_blocks() -> None:
+    network = blocks((4,), [Unit(name="b", nodes=["n0", "n1"])])
+    nodes = [Node(name=name, cores=CORES) for name in network.members]
+    jobs = [ArrivingJob(job=job("1", 1), arrival_s=0, run_time_s=100)]
+    with pytest.raises(InputError, match=r"topology.kind: .* do not know the rules .* blocks"):
+        play_of(ClusterWorkload(nodes=nodes, network=network, jobs=jobs), None)
+
+
+def test_pictures_have_a_row_for_each_block() -> None:
+    network = blocks((4, 8), [Unit(name=f"b{n}", nodes=[f"n{n}{k}" for k in range(4)]) for n in range(4)])
+    layout = layout_of(machine(network, set(), []), 8.0, 8.0)
+    assert [label for _, _, label in layout.labels] == ["b0", "b1", "b2", "b3"]
