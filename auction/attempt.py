@@ -147,7 +147,7 @@ def attempt(
 def other_award(
     base: AttemptResult, table: BidTable, chosen: IntArray, cluster: Cluster, options: StepOptions
 ) -> AttemptResult:
-    """Return an attempt with another award, over its own bids or others, of which nothing is proved."""
+    """Return an attempt with another award, over any bids, of which nothing is proved."""
     shown = base.preference if table is base.table else shown_preference(table, cluster, options)
     liked = 0.0 if shown is None else float(shown[chosen].sum())
     return replace(

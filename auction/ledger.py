@@ -169,7 +169,8 @@ def first_fit_table(demands: tuple[Demand, ...], cluster: Cluster, options: BidO
 
     Args:
         demands: the jobs, highest priority first; ``index`` is the place among them.
-        cluster: what is free; its placer says in which order jobs are placed and where, priority without one.
+        cluster: what is free; its placer says in which order jobs are placed and where, priority
+            without one.
         options: how bids are made; caps on their number do not count here.
     """
     first = first_fit_bids(demands, cluster, options)

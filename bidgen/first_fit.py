@@ -80,7 +80,7 @@ class Placer(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
-    """What bids are made on, and every attempt of a step shares: free resources and what they must not delay.
+    """What bids are made on: free resources, and what bids must not delay.
 
     Attributes:
         columns: free resources, with the rows of a balance where one is kept.

@@ -119,12 +119,12 @@ def generate_bids(
 ) -> Bids:
     """Return the bids of a window of jobs, highest priority first; none delays a guarded reservation.
 
-    First bids are made as the cluster's placer says, by priority without one. Once ``is_over`` says that the
-    time for bids is up, jobs bid where first-fit and packings place them only. ``others`` are jobs of the
-    window between these that cannot start: caps and staggers count them all the same. Where first-fit does
-    not start every job, each bids besides where the options' packings have it: at most a third of its bids,
-    which fit beside those of other jobs. Where MAXBIDS is tight, a third of it is dealt to all jobs alike
-    for these.
+    First bids are made as the cluster's placer says, by priority without one. Once ``is_over`` says
+    that the time for bids is up, jobs bid where first-fit and packings place them only. ``others``
+    are jobs of the window between these that cannot start: caps and staggers count them all the
+    same. Where first-fit does not start every job, each bids besides where the options' packings
+    have it: at most a third of its bids, which fit beside those of other jobs. Where MAXBIDS is
+    tight, a third of it is dealt to all jobs alike for these.
     """
     columns, topology, guards = cluster.columns, cluster.topology, cluster.guards
     generator = _Generator(cluster, options, is_over or (lambda: False))

@@ -30,7 +30,7 @@ class Baseline:
 
 
 def first_fit_by_priority(snapshot: Snapshot, window: int, reserve: int = 0) -> Baseline:
-    """Return what starts when each job of the window, by priority, takes the first nodes that hold it.
+    """Return what starts when each job of a window in turn takes the first nodes that hold it.
 
     Args:
         snapshot: the cluster and its queue.

@@ -137,7 +137,7 @@ class DemandReader:
         self._in_unit = np.array([node.name in inside for node in snapshot.nodes], np.bool_)
 
     def at(self, columns: Columns, time: float | None, *, honour_reservations: bool = True) -> DemandReader:
-        """Return a reader of the same cluster as it will be at a time; what is read of nodes is shared."""
+        """Return a reader of the same cluster at another time; what is read of nodes is shared."""
         later = copy(self)
         later._look(columns, time, honours=honour_reservations)  # noqa: SLF001 - its own class
         return later
@@ -207,7 +207,7 @@ class DemandReader:
         return found if isinstance(found, Demand) else None
 
     def described_by(self, job: Job) -> BoolArray:
-        """Return the nodes that a job names by partitions and features, in use or not, shape (n,)."""
+        """Return the nodes that a job names by partitions and features, shape (n,)."""
         masks = [self._partition_mask(name) for name in job.partition.split(",")]
         described: BoolArray = np.any(masks, axis=0) & self._with_features(job.request.features)
         return described & self._not_excluded(job.request)

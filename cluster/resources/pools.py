@@ -84,7 +84,7 @@ class ResourcePool(Protocol):
         ...
 
     def held(self, job: RunningJob, use: Use, now: float | None) -> Iterable[tuple[Cell, int]]:
-        """Yield what a job takes that runs in a snapshot, beyond what ``capacity`` leaves out already."""
+        """Yield what a running job takes beyond what ``capacity`` leaves out already."""
         del job, use, now
         return ()
 

@@ -238,9 +238,9 @@ def greedy_by(packing: Packing, order: IntArray) -> IntArray:
 def greedy_award(packing: Packing, weights: list[int], second: FloatArray, start: IntArray) -> IntArray:
     """Return the start or a better greedy award, its winners with the bids that they like best.
 
-    The groups have their turns in the order of the packing, by what their bids are worth, and by how much
-    these are liked; each takes, of those of its bids that still fit, the one worth most, of equals the best
-    liked.
+    The groups have their turns in the order of the packing, by what their bids are worth, and by
+    how much these are liked; each takes, of those of its bids that still fit, the one worth most,
+    of equals the best liked.
     """
     if not len(packing):
         return start

@@ -23,8 +23,8 @@ class SearchParameters:
 
     Attributes:
         moves: exchanges of a step that is counted: its unit.
-        move_share: share of the time for moves (clock); ``move_share_beside``: where repairs or swaps
-            take turns with them.
+        move_share: share of the time for moves (clock); ``move_share_beside``: where repairs or
+            swaps take turns with them.
         swap_share: share of the time for swaps (clock).
         step_s: seconds that a step lasts at least (clock).
         repair_choice: bids of a job, on average, from which on destroying and repairing pays though
@@ -32,26 +32,29 @@ class SearchParameters:
             steps; a clock shows it on whole nodes (docs/decisions/0080).
         only_moves: counted steps before small auctions join in. Without it: a tenth more time.
         only_moves_share: share of the time before that (clock).
-        auction_every: from then on, of so many steps one is a small auction or a repair. Two instead
-            of three: up to 0.16 % less.
+        auction_every: from then on, of so many steps one is a small auction or a repair. Two
+            instead of three: up to 0.16 % less.
         auction_of_turns: of so many such turns one is an auction where repairs pay. Without it: the
             same in counted steps; there are no repairs then (docs/decisions/0070).
         swap_turn: the place among ``auction_every`` steps at which swaps have their turn (clock).
-        prefer_every: of so many steps one betters preference. Without it: one of 30 awards is liked less.
+        prefer_every: of so many steps one betters preference. Without it: one of 15 awards is liked
+            less.
         merge_every: of so many steps one looks for the best award of all winners of several awards.
-            Without it: the same in 40 steps, of which one is a merge.
+            Without it: the same in 40 steps, of which one is a merge; in 120 up to 0.23 % less.
         whole_at_once: bids that HiGHS is given whole at first (clock).
         whole_counted: the same where steps are counted. Without it: up to 1.6 % less.
         whole_later: the same once the gap is ``near``. Without it: up to 0.7 % less, three of 42
             awards not proved.
-        first_whole: the step from which on, at powers of two, the whole program is tried again.
+        first_whole: the step from which on, at powers of two, the whole program is tried again (not
+            measured).
         whole_share: share of what is left of the time for a whole program (clock).
         branched: bids that branch and bound alone is given after the first step, where steps are
-            counted. Without it: the same after 40 steps; after five, proofs and preference are lost.
+            counted. Without it: the same after 40 steps; after five, proofs and preference are
+            lost.
         near: gap below which HiGHS is given more bids than at once. Without it: as ``whole_later``.
-        program_share: share of the time that is kept for HiGHS at the end (clock); ``stated_share``:
-            of that, the share in which the program may be stated; ``stated_entry_s``: seconds that an
-            entry takes.
+        program_share: share of the time that is kept for HiGHS at the end (clock);
+            ``stated_share``: of that, the share in which the program may be stated;
+            ``stated_entry_s``: seconds that an entry takes.
         preference_share: share of the time for a proof of the preference once the sum of weights is
             proved (clock).
         patience: steps without a better preference after which a proved award is left as it is.

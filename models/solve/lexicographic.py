@@ -102,7 +102,7 @@ def solve_lexicographic(
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class _Task:
-    """What is maximised over the columns that are left: the weights exactly, then the preference."""
+    """What is maximised over the columns that are left: the weights, then the preference."""
 
     smaller: ReducedProgram
     group: IntArray
