@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import FrozenInstanceError, dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
-from math import inf, isinf, isnan
+from math import inf
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, overload
@@ -181,16 +181,16 @@ class Option(Generic[T]):
         if self.choices and value not in self.choices:
             raise OptionError(f"{self.flag} {value!r} is none of {', '.join(self.choices)}")
         if self.is_number and (words := self._beyond(value)):
-            raise OptionError(f"{self.flag} {value:g} is {words}")
+            raise OptionError(f"{self.flag} {value!r} is {words}")
 
     def _beyond(self, number: float) -> str:
         """Return how a number is beyond the range; empty: it is within it."""
         includes_low = self.is_whole or self.includes_low
-        if isnan(number) or (isinf(number) and self.high != inf):
+        if not -inf < number < inf and not number == self.high == inf:
             return "no number"
         if self.low is not None and (number < self.low or (number == self.low and not includes_low)):
             return f"{'below' if includes_low else 'not above'} {self.low:g}"
-        return "" if self.high is None or number <= self.high else f"above {self.high:g}"
+        return "" if self.high is None or number <= self.high else f"above {self.high:.15g}"
 
     def check(self, value: Any) -> None:
         """Raise OptionError where a value is none of this option's."""
@@ -206,18 +206,15 @@ class Option(Generic[T]):
             self.check_text(value)
 
     def _check_number(self, value: Any) -> None:
-        low = -inf if self.low is None else self.low
         if not self.is_whole:
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not is_number or not low < value < inf:
+            if not is_number or not (-inf if self.low is None else self.low) < value < inf:
                 raise OptionError(f"{self.name}: {value!r} is not a positive number of {self.unit.lower()}")
             return
         if not isinstance(value, int) or isinstance(value, bool):
             raise OptionError(f"{self.name}: {value!r} is not an integer")
-        if value < low:
-            raise OptionError(f"{self.name}: {value} is below {low:g}")
-        if self.high is not None and value > self.high:
-            raise OptionError(f"{self.name}: {value} is above {self.high:.0f}")
+        if words := self._beyond(value):
+            raise OptionError(f"{self.name}: {value} is {words}")
 
 
 def alternatives(hint: Any) -> Iterator[Any]:

@@ -43,18 +43,16 @@ class RunReport(Tabular):
         return to_json(self.to_dict())
 
 
-def to_document(result: Result, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the outcome as plain values; the metrics' names and units are those of ``metrics``.
+def to_document(
+    result: Result, settings: Mapping[str, Any], values: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the outcome as plain values.
 
     Args:
         result: the outcome.
         settings: the policy's options beyond its name and order.
+        values: the metrics by name; None: those of ``metrics``.
     """
-    return document_of(result, settings, metrics(result))
-
-
-def document_of(result: Result, settings: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the outcome as plain values with the metrics given."""
     workload = result.workload
     return {
         "format": FORMAT,
@@ -69,7 +67,7 @@ def document_of(result: Result, settings: Mapping[str, Any], values: Mapping[str
         **_stopped(result),
         **({} if result.refused is None else {"refused_requests": list(result.refused)}),
         "seconds": round(result.seconds, 6),
-        "metrics": dict(values),
+        "metrics": dict(metrics(result) if values is None else values),
     }
 
 
@@ -104,27 +102,22 @@ COLUMNS = {
 }
 
 
-def to_text(result: Result, name: str) -> str:
-    """Return the outcome as a table for people."""
-    return text_of(result, name, metrics(result), COLUMNS, ROWS)
-
-
-def text_of(
+def to_text(
     result: Result,
     name: str,
-    values: Mapping[str, Any],
-    columns: Mapping[str, tuple[str, str]],
-    rows: Mapping[str, tuple[str, str]],
+    values: Mapping[str, Any] | None = None,
+    columns: Mapping[str, tuple[str, str]] = COLUMNS,
+    rows: Mapping[str, tuple[str, str]] = ROWS,
 ) -> str:
-    """Return a table of metrics: ``columns`` with mean, deviation and maximum, ``rows`` with one figure.
+    """Return a table for people: ``columns`` with mean, deviation and maximum, ``rows`` with one figure.
 
-    Both map what people read to a metric's name and unit.
+    Both map what people read to a metric's name and unit; ``values`` as in ``to_document``.
     """
     workload = result.workload
     order = "" if result.order == "fcfs" else f", {result.order} order"
     machine = plural(workload.requests.processors, "processor")
     lines = [f"{name}: {result.policy}{order}, {plural(len(workload), 'job')} on {machine}"]
-    lines += metric_lines(values, columns, rows)
+    lines += metric_lines(metrics(result) if values is None else values, columns, rows)
     lines += count_lines(_stopped(result))
     if result.refused is not None:
         lines += count_lines({"refused_requests": len(result.refused)})
@@ -134,7 +127,7 @@ def text_of(
 def metric_lines(
     values: Mapping[str, Any], columns: Mapping[str, tuple[str, str]], rows: Mapping[str, tuple[str, str]]
 ) -> list[str]:
-    """Return the lines of a table of metrics, arguments as in ``text_of``."""
+    """Return the lines of a table of metrics, arguments as in ``to_text``."""
     lines = ["", f"{'':<22}{'mean':>16}{'std':>16}{'max':>16}"]
     for label, (metric, unit) in columns.items():
         figures = (shown(values.get(f"{metric}_{part}{unit}")) for part in ("mean", "std", "max"))

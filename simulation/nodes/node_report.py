@@ -15,7 +15,7 @@ from ...cluster.resources.capacity import Capacity, IntArray
 from ...cluster.resources.demand import Demand
 from ...cluster.workload import ArrivingJob
 from ...formats.hostlist import fold
-from ..report import COLUMNS, ROWS, count_lines, csv_of, document_of, text_of
+from ..report import COLUMNS, ROWS, count_lines, csv_of, to_document, to_text
 from ..result import mean_and_std, metrics
 from .node_queue import cores_asked
 from .node_result import NodeResult
@@ -34,7 +34,7 @@ _LISTED = 5
 
 def to_node_document(result: NodeResult, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the outcome as plain values: every job is counted in ``jobs`` or listed in ``never_started``."""
-    document = document_of(result, settings, node_metrics(result))
+    document = to_document(result, settings, node_metrics(result))
     metrics = document.pop("metrics")
     return document | {
         "nodes": len(result.columns.names),
@@ -76,7 +76,7 @@ def _preemptions(result: NodeResult) -> dict[str, Any]:
 def to_node_text(result: NodeResult, name: str) -> str:
     """Return the outcome as a table for people."""
     values = node_metrics(result)
-    text = text_of(result, name, values, COLUMNS | _NODE_COLUMNS, ROWS | _NODE_ROWS)
+    text = to_text(result, name, values, COLUMNS | _NODE_COLUMNS, ROWS | _NODE_ROWS)
     lines = [text.rstrip("\n")]
     for what in ("job", "time"):
         shares = values.get(f"level_{what}_shares")
