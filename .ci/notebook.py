@@ -64,7 +64,9 @@ def executed(page: Path) -> list[list[dict[str, Any]]]:
     document = nbformat.reads(notebook(page.read_text("utf-8")), as_version=4)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "examples").symlink_to(ROOT / "examples")
-        NotebookClient(document, timeout=LIMIT_S, resources={"metadata": {"path": folder}}).execute()
+        quiet = ["--IPKernelApp.log_level=40"]  # it warns of connections that stay on this machine
+        where = {"metadata": {"path": folder}}
+        NotebookClient(document, timeout=LIMIT_S, resources=where, extra_arguments=quiet).execute()
     return [cell["outputs"] for cell in document["cells"] if cell["cell_type"] == "code"]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..cluster.snapshot import Snapshot
 from ..cluster.workload import ClusterWorkload
-from ..formats.swf import SwfLog, read_swf
+from ..formats.swf import SwfLog, load_swf
 from ..simulation.workloads.imported import workload_of_log
 from ..simulation.workloads.named_clusters import EvenCluster
 from ..slurm.answers.live import SlurmFiles, collect
@@ -37,7 +37,7 @@ def workload_from_swf(
         >>> workload_from_swf(log, nodes=2, cores=2).jobs[0].job.request.cores
         3
     """
-    read = log if isinstance(log, SwfLog) else read_swf(log)
+    read = log if isinstance(log, SwfLog) else load_swf(log)
     name = "log" if isinstance(log, SwfLog) else Path(log).name
     tree = {"tree": False} if leaf_nodes is None else {"tree": True, "leaf_nodes": leaf_nodes}
     cluster = EvenCluster(nodes=nodes, cores=cores, gpus=gpus, **tree)

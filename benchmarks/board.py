@@ -22,7 +22,7 @@ from marked_part import can_draw, page_of, replace_part
 from real_logs import LOGS, OVERDUE, play_overdue
 
 from aucsched.api.simulations import BOARD_POLICIES, EASY, OURS, BoardRow, dominating, on_edge, row_of
-from aucsched.formats.swf import read_swf
+from aucsched.formats.swf import load_swf
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.policies import play_log
 from aucsched.simulation.result import Result
@@ -103,7 +103,7 @@ def played(log: Workload, told: Mapping[str, Any]) -> Result:
 
 def rows_of(name: str, file: str, processors: int | None) -> list[BoardRow]:
     """Play a log, or its ten sequences, under every policy."""
-    log = workload_from_swf(read_swf(DATA / file), processors=processors)
+    log = workload_from_swf(load_swf(DATA / file), processors=processors)
     parts = [log]
     if name.endswith(_TEN):
         parts = [part_of(log, first, JOBS) for first in first_jobs(len(log))]

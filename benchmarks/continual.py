@@ -31,7 +31,7 @@ from instances.generate import snapshot_bytes
 
 import aucsched
 from aucsched import Auction, Award, ClusterWorkload, Schedule
-from aucsched.formats.swf import read_swf
+from aucsched.formats.swf import load_swf
 from aucsched.simulation.workloads.imported import workload_of_log
 from aucsched.simulation.workloads.named_clusters import EvenCluster
 from aucsched.simulation.workloads.soner import TableOptions, table_workload
@@ -45,7 +45,7 @@ COLD_S = 3.0
 def kth() -> ClusterWorkload:
     """Return KTH-SP2 on nodes of one processor."""
     machine = EvenCluster(nodes=100, cores=1, gpus=0, tree=False).empty()
-    log = read_swf(DATA / "swf" / real_logs.LOGS["KTH-SP2"][0])
+    log = load_swf(DATA / "swf" / real_logs.LOGS["KTH-SP2"][0])
     return workload_of_log("KTH-SP2", log, machine)[0]
 
 

@@ -19,7 +19,7 @@ import click
 import numpy as np
 from marked_part import page_of, replace_part
 
-from aucsched.formats.swf import read_swf
+from aucsched.formats.swf import load_swf
 from aucsched.simulation.forecast.logged import forecasts_of
 from aucsched.simulation.forecast.record import NO_WAIT_S, ForecastColumns, columns_of, scores
 from aucsched.simulation.log_columns import workload_from_swf
@@ -49,7 +49,7 @@ POLICIES: dict[str, dict[str, Any]] = {
 def measured(log: str, policy: str, folder: Path, futures: int) -> dict[str, Any]:
     """Return the figures of one log under one policy: whole, its halves, and by when it was asked."""
     file, processors = LOGS[log]
-    rows = read_swf(folder / file)
+    rows = load_swf(folder / file)
     jobs = workload_from_swf(rows, processors=processors)
     result = play_log(jobs, **POLICIES[policy])
     began = time.process_time()

@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from aucsched.formats.swf import read_swf
+from aucsched.formats.swf import load_swf
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import POLICIES, make_policy
@@ -24,7 +24,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("logs", type=Path, nargs="+", metavar="LOG")
     for log in parser.parse_args().logs:
-        workload = workload_from_swf(read_swf(log))
+        workload = workload_from_swf(load_swf(log))
         print(f"\n{log.name}: {len(workload)} jobs on {workload.requests.processors} processors\n")
         print("| policy | utilisation | loss of capacity | mean wait (s) | mean bounded slowdown | s |")
         print("|---|---|---|---|---|---|")

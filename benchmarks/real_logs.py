@@ -10,7 +10,7 @@ from typing import Any
 
 from aucsched.cluster.workload import ClusterWorkload
 from aucsched.formats.alibaba import AlibabaOptions, import_alibaba
-from aucsched.formats.swf import read_swf
+from aucsched.formats.swf import load_swf
 from aucsched.simulation.backfilling.easy import Easy
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
@@ -90,14 +90,14 @@ def is_here(log: str, data: Path) -> bool:
 @cache
 def _log(name: str, data: Path) -> Workload:
     file, processors = LOGS[name]
-    return workload_from_swf(read_swf(data / "swf" / file), processors=processors)
+    return workload_from_swf(load_swf(data / "swf" / file), processors=processors)
 
 
 @cache
 def _cluster(name: str, data: Path) -> ClusterWorkload:
     if name in ON_NODES:
         log, part, cluster = ON_NODES[name]
-        read = read_swf(data / "swf" / LOGS[log][0])
+        read = load_swf(data / "swf" / LOGS[log][0])
         return part_of_cluster(workload_of_log(name, read, cluster.empty())[0], part)
     if name == UB:
         return import_events(data / "ub" / "workload_week.events.gz", data / "ub")[0]

@@ -17,7 +17,7 @@ import numpy as np
 import real_logs
 from real import figures
 
-from aucsched.formats.swf import read_swf
+from aucsched.formats.swf import load_swf
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.workloads.imported import workload_of_log
 from aucsched.simulation.workloads.named_clusters import EvenCluster
@@ -41,7 +41,7 @@ def played(log: str, first: int, policy: str, data: Path) -> dict[str, float]:
     nodes, _, count = PARTS[log]
     file = data / "swf" / real_logs.LOGS[log][0]
     machine = EvenCluster(nodes=nodes, cores=1, gpus=0, tree=False).empty()
-    whole, _ = workload_of_log(log, read_swf(file), machine)
+    whole, _ = workload_of_log(log, load_swf(file), machine)
     part = real_logs.part_of_cluster(whole, slice(first, first + count))
     found = figures(play(part, NodeOptions(interval_s=300.0, **POLICIES[policy])))
     return {name: float(found[name]) for name in NAMES}

@@ -13,7 +13,7 @@ import click
 import numpy as np
 from real_logs import LOGS
 
-from aucsched.formats.swf import read_swf
+from aucsched.formats.swf import load_swf
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.policies import play_log
 from aucsched.simulation.result import metrics
@@ -62,7 +62,7 @@ def main(jobs: int, data: Path) -> None:
     print("|---|--:|--:|--:|--:|--:|")
     found: list[list[float]] = []
     for name, (file, processors) in LOGS.items():
-        log = read_swf(data / "swf" / file)
+        log = load_swf(data / "swf" / file)
         workload = workload_from_swf(log, processors=processors)
         firsts = range(0, len(workload.ids) - jobs + 1, jobs)
         mine = [ratios(part_of(workload, first, jobs)) for first in firsts]

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from aucsched.formats.swf import SwfLog, read_swf
+from aucsched.formats.swf import SwfLog, load_swf
 from aucsched.simulation.log_columns import Requests, Workload, workload_from_swf
 from aucsched.simulation.logs.counts import (
     LOOPS,
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--small", type=int, default=60, help="processors of the overloaded machine")
     options = parser.parse_args()
     began = time.process_time()
-    log = read_swf(options.log)
+    log = load_swf(options.log)
     workload = workload_from_swf(log)
     print(f"{options.log.name}: {len(workload)} jobs read in {time.process_time() - began:.3f} s")
     if not compiled_loops():

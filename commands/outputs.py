@@ -44,9 +44,9 @@ def file_name(path: str) -> str:
 
 def read_log(path: str) -> SwfLog:
     """Return a log's rows; ``-`` reads standard input."""
-    from ..formats.swf import read_swf
+    from ..formats.swf import load_swf
 
-    return read_swf(path)
+    return load_swf(path)
 
 
 def read_jobs(path: str, log: SwfLog, processors: int | None, queue_weights: str | None) -> Workload:

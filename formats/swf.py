@@ -104,7 +104,7 @@ class SwfLog:
         return count if count > 0 else None
 
 
-def read_swf(path: str | Path) -> SwfLog:
+def load_swf(path: str | Path) -> SwfLog:
     r"""Read a log, plain or gzip (recognised by its content); ``-`` reads standard input.
 
     Raises:
@@ -113,7 +113,7 @@ def read_swf(path: str | Path) -> SwfLog:
     Examples:
         >>> from pathlib import Path
         >>> _ = Path("days.swf").write_text("; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n")
-        >>> read_swf("days.swf").header("MaxProcs")
+        >>> load_swf("days.swf").header("MaxProcs")
         '4'
     """
     return read_document(path, parse_swf)

@@ -73,7 +73,7 @@ if TYPE_CHECKING:
         save_workload as save_workload,
     )
     from .formats.native.write import save_snapshot as save_snapshot
-    from .formats.swf import SwfLog as SwfLog, parse_swf as parse_swf, read_swf
+    from .formats.swf import SwfLog as SwfLog, load_swf as load_swf, parse_swf as parse_swf
     from .models.winners.determine import Winners as Winners, winners as winners
     from .models.winners.instance import BidArrays as BidArrays
     from .negotiation.client import EvolvingClient as EvolvingClient
@@ -86,7 +86,6 @@ if TYPE_CHECKING:
     )
     from .sweeps.call import Sweep as Sweep, sweep as sweep
 
-    load_swf = read_swf
     plan = make_plan
 
 _LISTED = globals()["__loader__"].get_source(__name__).partition("\nif TYPE_CHECKING:\n")[2].partition("\n_LISTED")[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from real_parts import part_of, ratios
 
-from aucsched.formats.swf import read_swf
+from aucsched.formats.swf import load_swf
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 
 #: Job, submission, run time, processors and time limit of a machine of four; each row of a log of 18 columns.
@@ -24,7 +24,7 @@ def log(tmp_path: Path) -> Workload:
             for job, submit, run, size, limit in _ROWS
         )
     )
-    return workload_from_swf(read_swf(path))
+    return workload_from_swf(load_swf(path))
 
 
 def test_a_part_begins_with_its_first_job(log: Workload) -> None:

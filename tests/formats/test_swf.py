@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched.cluster.errors import InputError
-from aucsched.formats.swf import SwfField, SwfLog, parse_swf, read_swf, swf_text, write_swf
+from aucsched.formats.swf import SwfField, SwfLog, load_swf, parse_swf, swf_text, write_swf
 from aucsched.simulation.log_columns import (
     Dropped,
     Requests,
@@ -28,7 +28,7 @@ ROW = "1 0 -1 10 2 -1 -1 2 20 -1 1 1 1 1 1 1 -1 -1"
 
 
 def test_rows_and_headers_are_read_as_they_stand() -> None:
-    log = read_swf(FIXTURES / "small.swf")
+    log = load_swf(FIXTURES / "small.swf")
     assert log.table.shape == (5, 18)
     assert log.column(SwfField.SUBMIT).tolist() == [100, 101, 102, 103, 103]
     assert log.header("Computer") == "A made-up machine"
@@ -57,7 +57,7 @@ def test_ends_of_lines_and_gzip_do_not_matter(ending: bytes, tmp_path: Path) -> 
         raw = gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
         raw = raw.replace(b"\n", ending)
         (tmp_path / name).write_bytes(gzip.compress(raw) if name != "a.swf" else raw)
-        log = read_swf(tmp_path / name)
+        log = load_swf(tmp_path / name)
         assert swf_text(log).encode() == plain
 
 
@@ -85,7 +85,7 @@ def test_what_is_no_log_is_refused_in_one_line(content: bytes, message: str, tmp
     path = tmp_path / "log.swf"
     path.write_bytes(content)
     with pytest.raises(InputError) as refusal:
-        read_swf(path)
+        load_swf(path)
     assert str(refusal.value) == f"{path}: {message}"
 
 
@@ -95,12 +95,12 @@ def test_gzip_cut_short_or_damaged_is_refused(tmp_path: Path) -> None:
     for content in (whole[:-20], whole[:40], whole[:20] + b"\xff" * 40 + whole[60:]):
         path.write_bytes(content)
         with pytest.raises(InputError, match="the gzip file is cut short or damaged"):
-            read_swf(path)
+            load_swf(path)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere\.swf: No such file"):
-        read_swf(tmp_path / "nowhere.swf")
+        load_swf(tmp_path / "nowhere.swf")
 
 
 @given(
@@ -122,10 +122,10 @@ def test_written_logs_read_back_equal(rows: list[list[float]]) -> None:
 
 
 def test_a_written_file_reads_back_also_as_gzip(tmp_path: Path) -> None:
-    log = read_swf(FIXTURES / "dirty.swf")
+    log = load_swf(FIXTURES / "dirty.swf")
     for name in ("a.swf", "a.swf.gz"):
         write_swf(tmp_path / name, log)
-        assert np.array_equal(read_swf(tmp_path / name).table, log.table)
+        assert np.array_equal(load_swf(tmp_path / name).table, log.table)
     first = (tmp_path / "a.swf.gz").read_bytes()
     write_swf(tmp_path / "a.swf.gz", log)
     assert (tmp_path / "a.swf.gz").read_bytes() == first
@@ -138,7 +138,7 @@ def test_a_written_file_reads_back_also_as_gzip(tmp_path: Path) -> None:
 
 
 def test_dirty_rows_are_dropped_and_counted_and_the_rest_sorted() -> None:
-    jobs = workload_from_swf(read_swf(FIXTURES / "dirty.swf"))
+    jobs = workload_from_swf(load_swf(FIXTURES / "dirty.swf"))
     assert jobs.requests.processors == 8, "MaxProcs −1 says nothing: MaxNodes"
     assert [*jobs.ids] == [1, 2, 3, 8], "equal submissions in file order"
     assert [*jobs.requests.submit] == [0, 0, 20, 20]
@@ -154,7 +154,7 @@ def test_dirty_rows_are_dropped_and_counted_and_the_rest_sorted() -> None:
 
 
 def test_the_machine_is_as_large_as_given_else_as_the_header_says() -> None:
-    log = read_swf(FIXTURES / "small.swf")
+    log = load_swf(FIXTURES / "small.swf")
     assert machine_size(log) == 4
     assert machine_size(log, 3) == 3
     assert workload_from_swf(log, processors=3).dropped[Dropped.ABOVE_MACHINE] == 1
@@ -163,7 +163,7 @@ def test_the_machine_is_as_large_as_given_else_as_the_header_says() -> None:
 
 
 def test_queues_may_have_weights() -> None:
-    jobs = workload_from_swf(read_swf(FIXTURES / "small.swf"), queue_weights={2: 0.5})
+    jobs = workload_from_swf(load_swf(FIXTURES / "small.swf"), queue_weights={2: 0.5})
     assert [*jobs.requests.weight] == [1, 0.5, 1, 1, 0.5]
 
 
@@ -229,6 +229,6 @@ def test_workloads_are_checked(submit: tuple[int, ...], run: tuple[int, ...], me
     ],
 )
 def test_public_logs_drop_what_their_readme_says(name: str, jobs: int, dropped: tuple[int, ...]) -> None:
-    workload = workload_from_swf(read_swf(DATA / f"{name}.swf"))
+    workload = workload_from_swf(load_swf(DATA / f"{name}.swf"))
     assert len(workload) == jobs
     assert tuple(workload.dropped.values()) == dropped

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from board import JOBS, SEQUENCES, first_jobs
 
-from aucsched.formats.swf import SwfField, read_swf
+from aucsched.formats.swf import SwfField, load_swf
 from aucsched.simulation.log_columns import Requests, workload_from_swf
 from aucsched.simulation.logs.orderings import STATIC_KEYS
 
@@ -93,7 +93,7 @@ class Replay:
 @pytest.mark.skipif(not DATA.exists(), reason="the shared data are not here")
 @pytest.mark.parametrize("name", TABLE)
 def test_the_table_comes_out(name: str) -> None:
-    log = read_swf(DATA / f"{name}.swf")
+    log = load_swf(DATA / f"{name}.swf")
     workload = workload_from_swf(log, processors=256)
     # The table's F1 reads submissions as the log has them.
     began = int(log.column(SwfField.SUBMIT)[0])

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aucsched.formats.swf import SwfField, read_swf, swf_text
+from aucsched.formats.swf import SwfField, load_swf, swf_text
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import make_policy
@@ -33,7 +33,7 @@ def result_of(workload: Workload, policy: str = "easy") -> Result:
 @pytest.fixture
 def small() -> Result:
     """Four processors; see the fixture: EASY starts 1 and 3 beside each other and 2 after both."""
-    return result_of(workload_from_swf(read_swf(SMALL)))
+    return result_of(workload_from_swf(load_swf(SMALL)))
 
 
 def test_small_schedule(small: Result) -> None:
@@ -118,7 +118,7 @@ def test_batsim_rows_have_batsims_columns(small: Result) -> None:
 
 
 def test_simulated_log_reads_back_as_the_same_workload(small: Result) -> None:
-    log = simulated_log(small, read_swf(SMALL))
+    log = simulated_log(small, load_swf(SMALL))
     assert log.column(SwfField.WAIT).tolist() == [0, 9, 0, 37, 0]
     assert log.column(SwfField.SUBMIT).tolist() == [100, 101, 102, 103, 103]
     again = workload_from_swf(log)
@@ -129,7 +129,7 @@ def test_simulated_log_reads_back_as_the_same_workload(small: Result) -> None:
 
 @given(st.data())
 def test_means_and_maxima_of_bins_are_those_of_the_steps(data: st.DataObject) -> None:
-    log = read_swf(SMALL)
+    log = load_swf(SMALL)
     timeline = result_of(workload_from_swf(log)).timeline
     cuts = sorted(data.draw(st.sets(st.integers(1, 89), max_size=6)))
     edges = np.array([0, *cuts, 90], dtype=np.float64)
@@ -141,7 +141,7 @@ def test_means_and_maxima_of_bins_are_those_of_the_steps(data: st.DataObject) ->
 
 
 def test_description_by_hand() -> None:
-    log = read_swf(SMALL)
+    log = load_swf(SMALL)
     figures = describe(workload_from_swf(log), log)
     assert figures["jobs"] == 5
     assert figures["users"] == 3

@@ -13,7 +13,7 @@ from support.plain import J, earliest, plain, plain_easy, starts_of, workloads
 
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
-from aucsched.formats.swf import read_swf
+from aucsched.formats.swf import load_swf
 from aucsched.simulation.log_columns import Requests, Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.lookahead import Candidate, fullest
@@ -153,7 +153,7 @@ def test_lookahead_on_golden_cases(number: int) -> None:
 @needs_data
 @pytest.mark.parametrize("name", ["KTH-SP2-1996-2", "SDSC-SP2-1998-4-first5k"])
 def test_lookahead_uses_no_less_than_easy_on_public_logs(name: str) -> None:
-    workload = workload_from_swf(read_swf(DATA / "swf" / f"{name}.swf"))
+    workload = workload_from_swf(load_swf(DATA / "swf" / f"{name}.swf"))
     easy, lookahead = (figures(workload, policy) for policy in ("easy", "lookahead"))
     assert float(lookahead["cpu_utilization"] or 0) >= float(easy["cpu_utilization"] or 0)
     assert float(lookahead["loss_of_capacity"] or 0) < float(easy["loss_of_capacity"] or 0)

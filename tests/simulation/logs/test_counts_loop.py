@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support.plain import J, workload_of, workloads
 
 from aucsched.cluster.kernels.harness import Entry
-from aucsched.formats.swf import read_swf
+from aucsched.formats.swf import load_swf
 from aucsched.simulation.backfilling.deep_queue import (
     BLOCK,
     DEEP,
@@ -151,7 +151,7 @@ def test_compiled_loops_give_the_same_starts_on_logs(path: Path) -> None:
     if not path.exists():
         pytest.skip("the shared data are not here")
     assert None not in [loop.compiled() for loop in LOOPS.values()]
-    log = read_swf(path)
+    log = load_swf(path)
     for processors in (None, 60) if path.stem == "KTH-SP2-1996-2" else (None,):
         workload = workload_from_swf(log, processors=processors)
         for name, order in (("easy", "fcfs"), ("easy", "smith"), ("conservative", "fcfs")):

@@ -12,7 +12,7 @@ from support.plain import J, plain, starts_of, workload_of, workloads
 
 from aucsched.cli import run
 from aucsched.cluster.errors import InputError, OptionError
-from aucsched.formats.swf import read_swf
+from aucsched.formats.swf import load_swf
 from aucsched.simulation.log_columns import workload_from_swf
 from aucsched.simulation.logs.advance import Advance, read_advance
 from aucsched.simulation.logs.counts import simulate_counts
@@ -26,7 +26,7 @@ Case = tuple[list[J], int]
 
 
 def equal(path: Path) -> None:
-    workload = workload_from_swf(read_swf(path))
+    workload = workload_from_swf(load_swf(path))
     planned = simulate_counts(workload, make_policy("planning", workload.requests))
     assert planned == simulate_counts(workload, make_policy("conservative", workload.requests))
 

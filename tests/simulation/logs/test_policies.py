@@ -24,7 +24,7 @@ from support.plain import (
 )
 
 from aucsched.cluster.errors import OptionError
-from aucsched.formats.swf import read_swf
+from aucsched.formats.swf import load_swf
 from aucsched.simulation.backfilling.easy import Easy
 from aucsched.simulation.log_columns import workload_from_swf
 from aucsched.simulation.logs.counts import simulate_checked, simulate_counts
@@ -255,7 +255,7 @@ def test_golden_case(policy: str, name: str) -> None:
 
 @needs_data
 def test_kth_reference_means() -> None:
-    workload = workload_from_swf(read_swf(DATA / "swf" / "KTH-SP2-1996-2.swf"))
+    workload = workload_from_swf(load_swf(DATA / "swf" / "KTH-SP2-1996-2.swf"))
     assert len(workload) == 28_481
     assert workload.requests.processors == 100
     easy = simulate_counts(workload, make_policy("easy", workload.requests))
@@ -271,7 +271,7 @@ def test_kth_reference_means() -> None:
 @pytest.mark.parametrize("name", ["HPC2N-first", "SDSC-SP2-1998-4-first5k", "lublin_256", "theta_2023"])
 @pytest.mark.slow
 def test_easy_equals_its_plain_rule_on_public_logs(name: str) -> None:
-    workload = workload_from_swf(read_swf(DATA / "swf" / f"{name}.swf"))
+    workload = workload_from_swf(load_swf(DATA / "swf" / f"{name}.swf"))
     requests = workload.requests
     columns = zip(requests.submit, workload.run, requests.size, requests.estimate, strict=True)
     jobs = [J(int(s), int(r), p, int(e)) for s, r, p, e in columns][:1500]
