@@ -32,6 +32,7 @@ from .strategies import (
     GreedyStrategy,
     Solved,
     bid_options,
+    keeps_whole,
     shown_preference,
     worth_of,
 )
@@ -200,10 +201,11 @@ def _settled_bids(demands: tuple[Demand, ...], cluster: Cluster, options: StepOp
     """Return first-fit's bids where no award could be better: all jobs start, each where it likes best.
 
     Their sum of priorities is that of all, and of a job without gres no bid is preferred to one on its fewest
-    nodes below one leaf, or of class A where levels do not count. None: bids and a search have to say.
+    nodes below one leaf, or of class A where levels do not count. What the award is to leave wholly free, or
+    anything else: bids and a search have to say (None).
     """
     is_ours = options.is_anytime and options.objective != "priority_cores" and not options.export
-    if not is_ours or not all(map(_asks_for_cores_only, demands)):
+    if not is_ours or keeps_whole(cluster, options) or not all(map(_asks_for_cores_only, demands)):
         return None
     columns = cluster.columns
     placer = FirstFitPlacer(columns, cluster.topology, cluster.guards)

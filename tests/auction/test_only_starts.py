@@ -25,6 +25,7 @@ OPTIONS = [
     StepOptions(work_limit=3, promise="none", reserve=2, award_alone=True),
     StepOptions(work_limit=3, objective="response"),
     StepOptions(work_limit=3, promise="none", reserve=0, objective="priority_cores"),
+    StepOptions(work_limit=3, keep_whole=True),
 ]
 
 
@@ -83,5 +84,5 @@ def test_the_same_jobs_start_on_the_same_nodes(options: StepOptions, monkeypatch
             without = decided(cluster, cut, only_starts=True)
             assert starts(without) == starts(with_bids)
             assert without.next_window == with_bids.next_window
-    assert any(found) != (options.objective == "priority_cores")
+    assert any(found) != (options.objective == "priority_cores" or bool(options.keep_whole))
     assert not all(found)
