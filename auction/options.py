@@ -64,6 +64,8 @@ class StepOptions(StepRecord):
         if self.preference_table != "corrected" and not self.auction.reads_preference_table:
             readers = " and ".join(name for name, one in MODELS_BY_NAME.items() if one.reads_preference_table)
             raise OptionError(f"preference_table: table 5.2 is {readers}'s, {self.model} does not read it")
+        if self.keep_whole and self.weights == "paper":
+            raise OptionError("keep_whole: it has lexicographic weights only")
         if self.backfills:
             self._check_backfilled()
         if self.export and not self.export.endswith(EXPORTS):

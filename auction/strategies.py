@@ -297,7 +297,9 @@ def _sizes(bids: Bids, columns: int, rows: int, nonzeros: int) -> Sizes:
 
 def keeps_whole(cluster: Cluster, options: StepOptions) -> bool:
     """Return whether awards of equal value are to leave what is wholly free: by default on blocks."""
-    return cluster.topology.units is not None if options.keep_whole is None else options.keep_whole
+    if options.keep_whole is None:
+        return cluster.topology.units is not None and options.weights == "lexicographic"
+    return options.keep_whole
 
 
 def model_input(table: BidTable, cluster: Cluster, options: StepOptions) -> ModelInput:

@@ -215,7 +215,7 @@ class StepRecord(AuctionOptions, ModelOption):
     keep_whole: Option[bool | None] = _option(
         "Of awards of equal value prefer one that leaves blocks, switches and groups of them wholly free for "
         "what waits.",
-        default="on with blocks, rings and three-dimensional tori, off elsewhere",
+        default="on with blocks, rings and three-dimensional tori under lexicographic weights, else off",
         readers=(STEP, SWEEP),
     )
     search_parameters: Option[str | None] = _option(

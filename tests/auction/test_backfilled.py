@@ -108,7 +108,7 @@ def test_whatever_backfilling_starts_starts(part: int) -> None:
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ({"balance": True}, "shapes"),
+        ({"balance": True}, "classes"),
         ({"weights": "paper"}, "lexicographic weights only"),
         ({"bid_order": "figure-4.5"}, "bid_order"),
         ({"award_alone": True}, "award_alone starts none"),

@@ -12,7 +12,11 @@ from support.block_rule import legal_sets
 
 from aucsched import schedule
 from aucsched.auction.check import AwardChecker
-from aucsched.cluster.errors import AwardError, InputError
+from aucsched.auction.options import StepOptions
+from aucsched.auction.state import state_of
+from aucsched.auction.strategies import keeps_whole
+from aucsched.bidgen.first_fit import Cluster
+from aucsched.cluster.errors import AwardError, InputError, OptionError
 from aucsched.cluster.jobs import Job, Request, RunningJob
 from aucsched.cluster.network import Network, PlacementSize, Unit
 from aucsched.cluster.nodes import Node, NodeState, Resources, Switch
@@ -257,3 +261,13 @@ def test_pictures_have_a_row_for_each_block() -> None:
     network = blocks((4, 8), [Unit(name=f"b{n}", nodes=[f"n{n}{k}" for k in range(4)]) for n in range(4)])
     layout = layout_of(machine(network, set(), []), 8.0, 8.0)
     assert [label for _, _, label in layout.labels] == ["b0", "b1", "b2", "b3"]
+
+
+def test_the_papers_weights_leave_no_room_for_what_is_whole() -> None:
+    with pytest.raises(OptionError, match="keep_whole: it has lexicographic weights only"):
+        StepOptions(keep_whole=True, weights="paper")
+    network = blocks((4, 8), [Unit(name=f"b{n}", nodes=[f"n{n}{k}" for k in range(4)]) for n in range(4)])
+    state = state_of(machine(network, set(), []))
+    cluster = Cluster(columns=state.columns, topology=state.topology, guards=())
+    assert keeps_whole(cluster, StepOptions())
+    assert not keeps_whole(cluster, StepOptions(weights="paper"))
