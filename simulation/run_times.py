@@ -70,29 +70,31 @@ class LastShares(NamedTuple):
     Attributes:
         last: shares, ``REMEMBERED`` places a user, the oldest overwritten.
         ended: by user, how many jobs have ended.
+        mean: of those shares, by user; 1 where no job has ended.
     """
 
     last: Floats | list[float]
     ended: Ints | list[int]
+    mean: Floats | list[float]
 
 
 @kernel
 def remember_share(shares: LastShares, user: int, share: float) -> None:
     """Add the share of a user's job that has ended."""
-    shares.last[user * REMEMBERED + shares.ended[user] % REMEMBERED] = share
+    first = user * REMEMBERED
+    shares.last[first + shares.ended[user] % REMEMBERED] = share
     shares.ended[user] += 1
+    known = min(shares.ended[user], REMEMBERED)
+    total = 0.0
+    for place in range(first, first + known):
+        total += shares.last[place]
+    shares.mean[user] = total / known
 
 
 @kernel
 def mean_share(shares: LastShares, user: int) -> float:
     """Return the mean share of a user's last jobs; 1 where none has ended."""
-    if user < 0 or shares.ended[user] == 0:
-        return 1.0
-    known = min(shares.ended[user], REMEMBERED)
-    total = 0.0
-    for place in range(user * REMEMBERED, user * REMEMBERED + known):
-        total += shares.last[place]
-    mean: float = total / known
+    mean: float = shares.mean[user] if user >= 0 else 1.0
     return mean
 
 
@@ -210,7 +212,8 @@ class RunTimes:
         self._places: dict[object, int] = {}
         self._shares: list[float] = []
         self._ended: list[int] = []
-        self._last = LastShares(last=self._shares, ended=self._ended)
+        self._means: list[float] = []
+        self._last = LastShares(last=self._shares, ended=self._ended, mean=self._means)
         self._users: dict[object, int] = {}
 
     def rows(
@@ -248,6 +251,7 @@ class RunTimes:
         place = self._users.setdefault(user, len(self._users))
         if place == len(self._last.ended):
             self._ended.append(0)
+            self._means.append(1.0)
             self._shares.extend([1.0] * REMEMBERED)
         remember_share(self._last, place, min(share, 1.0))
 

@@ -65,6 +65,10 @@ class MachinePolicy(Generic[Seen, Start]):
         """The compiled loop that gives its starts for a whole log (logs/counts.py); None: none does."""
         return None
 
+    def columns(self) -> Any:
+        """Return what such a loop works on, where that is the policy's own."""
+        return None
+
     @property
     def wants_more(self) -> bool:
         """Whether the last pass was cut short: another may start jobs though nothing changes."""
@@ -144,6 +148,10 @@ class Renumbered(PolicyWrapper):
     def loop(self) -> str | None:
         """The compiled loop that plays the policy's jobs by their places."""
         return self._policy.loop
+
+    def columns(self) -> Any:
+        """Return what it works on, by the same places."""
+        return self._policy.columns()
 
     @property
     def stopped(self) -> Sequence[int] | None:

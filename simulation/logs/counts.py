@@ -1,8 +1,8 @@
 """The machine that counts processors, without nodes: the loop of events in which policies over logs play.
 
 At one time stamp all ends, then all arrivals, then one scheduling pass; ends at one time in the
-order in which the jobs were chosen. EASY and conservative backfilling have the same loop over
-columns, which plays a whole log, events and all, where numba compiles it and that pays
+order in which the jobs were chosen. EASY, conservative backfilling and promised starts have the same
+loop over columns, which plays a whole log, events and all, where numba compiles it and that pays
 (``play_compiled``); tests hold both equal. Other people's policies are checked.
 """
 
@@ -25,6 +25,8 @@ from ..backfilling.deep_queue import deep_queue_of
 from ..backfilling.easy import QUEUED, EasyState, easy_columns
 from ..backfilling.easy import step as step_easy
 from ..log_columns import LogColumns, Requests, Workload
+from ..promised.promise_state import PromisedPlay
+from ..promised.promise_stepping import step as step_promised
 from ..stepping import NEVER, REPORT_EVERY, Changes, CountPolicy, PolicyWrapper, StoppedRun
 
 
@@ -289,10 +291,25 @@ def play_conservative(log: LogEvents, state: ConservativeState, until: int) -> i
     return PAUSED
 
 
+@kernel
+def play_promised(log: LogEvents, play: PromisedPlay, until: int) -> int:
+    """Play promised starts until so many jobs have arrived; return PAUSED or DONE."""
+    counts = log.counts
+    while counts[ARRIVED] < until:
+        now = next_event(log)
+        if now == inf:
+            return DONE
+        ended, arrived = log.ended[: counts[ENDS]], log.arrived[: counts[ARRIVALS]]
+        started = step_promised(play.state, play.rules, now, ended, arrived, play.started)
+        let_run(log, now, play.started, started)
+    return PAUSED
+
+
 #: The policies that loops play.
 LOOPS = {
     "easy": Entry(play_easy, "EASY", many=200_000),
     "conservative": Entry(play_conservative, "conservative backfilling", many=10_000),
+    "promised": Entry(play_promised, "promised starts", many=2_000),
 }
 
 
@@ -339,8 +356,10 @@ def play_columns(
     state: Any
     if name == "easy":
         state = easy_columns(processors, size, estimate, is_compiled=True)
-    else:
+    elif name == "conservative":
         state = conservative_columns(processors, size, estimate, is_compiled=True)
+    else:
+        state = policy.columns()
     until = step = REPORT_EVERY if progress else jobs + 1
     while (status := loop(log, state, until)) != DONE:
         if status == WANTS_INDEX:

@@ -25,15 +25,23 @@ beyond its estimate (promised/plan.py):
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from math import inf
 
 import numpy as np
 
 from ...cluster.errors import OptionError
-from ...cluster.kernels.harness import Column
+from ...cluster.kernels.harness import Column, Loop
 from ..log_columns import Requests
 from ..promised.easy_reference import longest_wait
-from ..promised.promise_state import COPY_NOW, WAITING, empty_state, rules_of
+from ..promised.promise_state import (
+    COPY_NOW,
+    WAITING,
+    PromisedPlay,
+    PromisedState,
+    empty_state,
+    rules_of,
+)
 from ..promised.promise_stepping import STEP
 from ..stepping import Changes, CountPolicy, Resort
 
@@ -64,53 +72,69 @@ class LogAuction(CountPolicy):
     ) -> None:
         if objective not in OBJECTIVES:
             raise OptionError(f"--objective {objective!r} is none of {', '.join(OBJECTIVES)} on a log")
+        self._requests = requests
         self._resort = resort
         self._rules = rules_of(requests.processors, objective, promise)
-        self._step, self._is_compiled = STEP.for_jobs(len(requests))
-        self._state = empty_state(
+
+    @property
+    def loop(self) -> str | None:
+        """The compiled loop that gives the same starts."""
+        return None if self._resort else "promised"
+
+    def columns(self, *, is_compiled: bool = True) -> PromisedPlay:
+        """Return what plays a log from its beginning."""
+        requests = self._requests
+        state = empty_state(
             processors=requests.processors,
             submit=requests.submit,
             size=requests.size,
             estimate=requests.estimate,
             user=requests.user,
-            is_compiled=self._is_compiled,
+            is_compiled=is_compiled,
         )
-        self._started = self._ints([0] * (len(requests) + 1))
+        started: Column = [0] * (len(requests) + 1)
+        return PromisedPlay(state, self._rules, np.array(started) if is_compiled else started)
+
+    @cached_property
+    def _stepping(self) -> tuple[Loop, bool, PromisedPlay]:
+        """What makes a pass, whether numba compiled it, and what it works on: a compiled loop needs none."""
+        step, is_compiled = STEP.for_jobs(len(self._requests))
+        return step, is_compiled, self.columns(is_compiled=is_compiled)
 
     def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Make one pass."""
         ended, arrived = seen
+        step, is_compiled, (state, rules, started) = self._stepping
         if self._resort is not None:
-            self._rank(self._resort, now, arrived)
-        if self._is_compiled:
-            ended, arrived = self._ints(ended), self._ints(arrived)
-        count = self._step(self._state, self._rules, float(now), ended, arrived, self._started)
-        started = self._started[:count]
-        return started.tolist() if self._is_compiled else started  # type: ignore[no-any-return]
+            self._rank(self._resort, now, arrived, state)
+        # What is learnt does not hang on the order in which those that end at one time were chosen.
+        events: list[Column] = [sorted(ended), list(arrived)]
+        if is_compiled:
+            events = [np.array(jobs, np.int64) for jobs in events]
+        chosen: Column = started[: step(state, rules, float(now), *events, started)]
+        return chosen.tolist() if is_compiled else chosen  # type: ignore[no-any-return]
 
     @property
     def is_compiled(self) -> bool:
         """Whether numba compiled the step."""
-        return self._is_compiled
+        return self._stepping[1]
 
     def longest_wait_under_easy(self, now: float) -> float:
         """Return the longest wait up to now had EASY played the jobs, as far as their run times are known."""
-        return longest_wait(self._state, now)
+        return longest_wait(self._stepping[2].state, now)
 
     @property
     def promises(self) -> Sequence[float]:
-        """By job, the start promised last; infinite where none was."""
-        jobs, now = self._state.jobs, self._state.copy.clock[COPY_NOW]
-        is_made = [not self._rules.follows or due <= now for due in jobs.due]
-        return [float(one) if made else inf for one, made in zip(jobs.promise, is_made, strict=True)]
+        """By job, the start promised last; infinite where none was, or it was withdrawn under overload."""
+        state, rules, _ = self._stepping[2]
+        now = state.copy.clock[COPY_NOW]
+        is_made = [not rules.follows or due <= now for due in state.jobs.due]
+        return [float(one) if made else inf for one, made in zip(state.jobs.promise, is_made, strict=True)]
 
-    def _rank(self, resort: Resort, now: float, arrived: Sequence[int]) -> None:
+    def _rank(self, resort: Resort, now: float, arrived: Sequence[int], state: PromisedState) -> None:
         """Say where jobs stand in an order that changes with time."""
-        machine = self._state.machine
+        machine = state.machine
         queue = [int(machine.waiting[place]) for place in range(machine.counts[WAITING])] + list(arrived)
         resort(now, queue)
         for place, job in enumerate(queue):
-            self._state.jobs.rank[job] = place
-
-    def _ints(self, numbers: Sequence[int]) -> Column:
-        return np.array(numbers, np.int64) if self._is_compiled else list(numbers)
+            state.jobs.rank[job] = place

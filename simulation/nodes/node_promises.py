@@ -245,7 +245,7 @@ class Promises:
 
     def _put_off(self, demand: Demand, now: float, start: float) -> float:
         """Return the start that is promised in place of the first one."""
-        latest = self._machine.arrivals[demand.job.id] + self._rules.latest * self._longest_s
+        latest = self._machine.arrivals[demand.job.id] + self._longest_s
         return max(start, min(now + self._rules.looseness * (start - now), latest))
 
     def _at_a_pass(

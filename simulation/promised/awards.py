@@ -105,9 +105,14 @@ def _beside_head(state: PromisedState, now: float, count: int, started: Ints) ->
 @kernel
 def start(state: PromisedState, now: float, waiting: int) -> None:
     """Start the job at a place of the queue; it stays there, marked, until the pass is over."""
+    state.machine.gone[waiting] = 1
+    run_from(state, now, state.machine.waiting[waiting])
+
+
+@kernel
+def run_from(state: PromisedState, now: float, job: int) -> None:
+    """Let a job run from now on."""
     jobs, machine = state.jobs, state.machine
-    job = machine.waiting[waiting]
-    machine.gone[waiting] = 1
     jobs.start[job] = now
     machine.counts[FREE] -= jobs.size[job]
     end = now + jobs.estimate[job]

@@ -6,10 +6,12 @@ job has ended on the real machine; until then it runs up to its estimate. EASY i
 
 from __future__ import annotations
 
-from ...cluster.kernels.column_operations import insert
+from math import inf
+
 from ...cluster.kernels.harness import Ints, kernel
-from ..backfilling.easy import QUEUED, RUNNING, STARTED, make_pass, release
-from .promise_state import COPY_NOW, LONGEST, PromisedState
+from ..backfilling.deep_queue import DEEP, HEAD
+from ..backfilling.easy import QUEUED, RUNNING, step
+from .promise_state import COPY_NOW, LONGEST, NEXT_END, PromisedState
 
 
 @kernel
@@ -17,7 +19,9 @@ def longest_wait(state: PromisedState, now: float) -> float:
     """Return the longest wait on the copy up to now, of jobs that wait on it as well."""
     longest: float = state.copy.clock[LONGEST]
     easy = state.copy.easy
-    if easy.counts[QUEUED] > 0:
+    if easy.deep.counts[DEEP] > 0:
+        longest = max(longest, now - state.jobs.submit[easy.deep.counts[HEAD]])
+    elif easy.counts[QUEUED] > 0:
         longest = max(longest, now - state.jobs.submit[easy.queue[0]])
     return longest
 
@@ -25,19 +29,20 @@ def longest_wait(state: PromisedState, now: float) -> float:
 @kernel
 def follow(state: PromisedState, now: float) -> None:
     """Play the copy up to now."""
-    copy = state.copy
-    while True:
-        first = -1.0
-        for place in range(copy.easy.counts[RUNNING]):
-            end = _end(state, copy.running[place])
-            if first < 0 or end < first:
-                first = end
-        if first < 0 or first > now:
-            break
-        copy.clock[COPY_NOW] = max(copy.clock[COPY_NOW], first)
-        _release(state, first)
-        _make_pass(state, copy.clock[COPY_NOW])
-    copy.clock[COPY_NOW] = now
+    clock = state.copy.clock
+    while clock[NEXT_END] <= now:
+        clock[COPY_NOW] = max(clock[COPY_NOW], clock[NEXT_END])
+        ends = _take_ended(state, clock[NEXT_END])
+        _make_pass(state, clock[COPY_NOW], ends, state.copy.ended[:0])
+    clock[COPY_NOW] = now
+
+
+@kernel
+def hear_of_end(state: PromisedState, job: int) -> None:
+    """Hear that a job has ended on the real machine: perhaps it has on the copy."""
+    clock = state.copy.clock
+    if state.copy.start[job] >= 0:
+        clock[NEXT_END] = min(clock[NEXT_END], _end(state, job))
 
 
 @kernel
@@ -51,36 +56,37 @@ def _end(state: PromisedState, job: int) -> float:
 @kernel
 def arrive(state: PromisedState, now: float, jobs: Ints) -> None:
     """Let jobs come to the copy."""
-    counts = state.copy.easy.counts
-    for job in jobs:
-        insert(state.copy.easy.queue, counts[QUEUED], counts[QUEUED], job)
-        counts[QUEUED] += 1
     if len(jobs) > 0:
-        _make_pass(state, now)
+        _make_pass(state, now, 0, jobs)
 
 
 @kernel
-def _release(state: PromisedState, until: float) -> None:
+def _take_ended(state: PromisedState, until: float) -> int:
+    """Take the jobs that have ended off those that run; return how many, ``copy.ended`` has them."""
     copy = state.copy
-    kept = 0
+    kept = ended = 0
+    copy.clock[NEXT_END] = inf
     for place in range(copy.easy.counts[RUNNING]):
         job = copy.running[place]
-        if _end(state, job) <= until:
-            release(copy.easy, job)
+        end = _end(state, job)
+        if end <= until:
+            copy.ended[ended] = job
+            ended += 1
         else:
             copy.running[kept] = job
+            copy.clock[NEXT_END] = min(copy.clock[NEXT_END], end)
             kept += 1
+    return ended
 
 
 @kernel
-def _make_pass(state: PromisedState, now: float) -> None:
-    """Make EASY's pass on the copy."""
-    copy, counts = state.copy, state.copy.easy.counts
-    running = counts[RUNNING]
-    counts[STARTED] = 0
-    make_pass(copy.easy, now)
-    for place in range(counts[STARTED]):
+def _make_pass(state: PromisedState, now: float, ends: int, arrived: Ints) -> None:
+    """Make EASY's pass on the copy; ``copy.ended`` has those that end."""
+    copy = state.copy
+    running = copy.easy.counts[RUNNING] - ends
+    for place in range(step(copy.easy, now, copy.ended, ends, arrived, len(arrived))):
         job = copy.easy.started[place]
         copy.start[job] = now
         copy.clock[LONGEST] = max(copy.clock[LONGEST], now - state.jobs.submit[job])
+        copy.clock[NEXT_END] = min(copy.clock[NEXT_END], _end(state, job))
         copy.running[running + place] = job

@@ -154,7 +154,7 @@ def promise_due(state: PromisedState, rules: PromiseRules, now: float, longest: 
     for place in range(machine.counts[WAITING]):
         job = machine.waiting[place]
         planned = machine.planned[place]
-        put_off = min(now + rules.looseness * (planned - now), jobs.submit[job] + rules.latest * longest)
+        put_off = min(now + rules.looseness * (planned - now), jobs.submit[job] + longest)
         better = max(jobs.due[job], planned, put_off)
         jobs.promise[job] = min(jobs.promise[job], better) if place < promised else better
         if jobs.due[job] <= now and place >= promised:

@@ -14,22 +14,21 @@ import numpy as np
 
 from ...cluster.kernels.harness import Column, Floats, Ints
 from ...cluster.promises import AUTO, BACKFILL, NONE, promised_duration_s
-from ..backfilling.easy import EasyState, easy_columns
+from ..backfilling.deep_queue import DeepQueue, deep_queue_of
+from ..backfilling.easy import DEEPER, EasyState, easy_columns
 from ..run_times import REMEMBERED, LastShares
 
 #: Places of ``counts``.
 WAITING, RUNNING, FREE, PROMISED, COUNTED = 0, 1, 2, 3, 4
-#: Places of ``clock``: of the copy, in seconds, and the longest wait on it so far.
-COPY_NOW, LONGEST, CLOCKS = 0, 1, 2
+#: Places of ``clock``: of the copy, in seconds, the longest wait on it so far, and when its next job ends.
+COPY_NOW, LONGEST, NEXT_END, CLOCKS = 0, 1, 2, 3
 #: How promises follow a log, the same where processors are counted and on nodes:
 #: after which share of the longest wait under EASY a job is due,
 SHARE = 0.55
 #: after how many of its estimates at most: short jobs are promised near starts,
 LIMITS = 4.0
-#: by how much a plan's start is stretched, for estimates are long,
+#: by how much a plan's start is stretched, for estimates are long, up to that longest wait,
 LOOSENESS = 1.8
-#: up to which share of that longest wait,
-LATEST = 1.0
 #: and after which share of it a job comes before all that have waited for less, where processors are counted.
 OVERDUE = 0.6
 
@@ -87,16 +86,32 @@ class Copy(NamedTuple):
     """A copy of the machine on which EASY plays the same jobs; it knows run times once they are known.
 
     Attributes:
-        clock: its time, and the longest wait on it.
-        start: of each job on it.
+        clock: its time, the longest wait on it, and its next end.
+        start: of each job on it; below 0 where it has not started.
         running: jobs that run on it, as many as ``easy`` counts.
+        ended: those that end at one time.
         easy: its queue, in the order of submission, and its estimated ends.
     """
 
     clock: Floats
     start: Floats
     running: Ints
+    ended: Ints
     easy: EasyState
+
+
+class Backlog(NamedTuple):
+    """How much work waits: processors × seconds.
+
+    Attributes:
+        asked: by user, by estimates; the last entry is of jobs of nobody.
+        learnt: one entry: of all, by what users' jobs ran for.
+        queue: the jobs that wait under overload; then nobody waits elsewhere.
+    """
+
+    asked: Floats
+    learnt: Floats
+    queue: DeepQueue
 
 
 class Scratch(NamedTuple):
@@ -127,8 +142,7 @@ class PromiseRules(NamedTuple):
         window_s: a job is promised no start earlier than so long after its submission.
         share: of the longest wait.
         limits: the window is at most so many estimates of the job.
-        looseness: of a plan's start, as a multiple of its distance,
-        latest: up to a wait of this share of the longest on the copy.
+        looseness: of a plan's start, as a multiple of its distance.
         overdue: jobs come first that have waited for this share of it.
         response: whether starts are worth what they save in slowdown; else the queue's order counts.
         processors: of the machine.
@@ -140,7 +154,6 @@ class PromiseRules(NamedTuple):
     share: float
     limits: float
     looseness: float
-    latest: float
     overdue: float
     response: int
     processors: int
@@ -169,7 +182,6 @@ def rules_of(processors: int, objective: str, promise: str | None) -> PromiseRul
         share=SHARE,
         limits=LIMITS,
         looseness=LOOSENESS,
-        latest=LATEST,
         overdue=OVERDUE,
         response=int(objective == "response"),
         processors=processors,
@@ -183,7 +195,16 @@ class PromisedState(NamedTuple):
     machine: PromisedMachine
     copy: Copy
     shares: LastShares
+    backlog: Backlog
     scratch: Scratch
+
+
+class PromisedPlay(NamedTuple):
+    """What plays a whole log; ``started`` takes the jobs that start at one time."""
+
+    state: PromisedState
+    rules: PromiseRules
+    started: Ints
 
 
 def empty_state(
@@ -221,6 +242,9 @@ def empty_state(
     counts = ints(COUNTED)
     counts[FREE] = processors
     sizes, estimates = column(size, int), column(estimate, float)
+    easy = easy_columns(processors, sizes, estimates, is_compiled=is_compiled)
+    is_deep = is_compiled and jobs > DEEPER
+    queue = deep_queue_of(sizes, is_compiled=is_compiled) if jobs else easy.deep
     return PromisedState(
         jobs=PromisedJobs(
             submit=column(submit, float),
@@ -243,12 +267,16 @@ def empty_state(
             job=ints(running),
         ),
         copy=Copy(
-            clock=floats(CLOCKS),
-            start=floats(jobs),
+            clock=column([0.0, 0.0, inf], float),
+            start=floats(jobs, -1.0),
             running=ints(running),
-            easy=easy_columns(processors, sizes, estimates, is_compiled=is_compiled),
+            ended=ints(running),
+            easy=easy._replace(deep=deep_queue_of(sizes, is_compiled=True)) if is_deep else easy,
         ),
-        shares=LastShares(last=floats(len(users) * REMEMBERED), ended=ints(len(users))),
+        shares=LastShares(
+            last=floats(len(users) * REMEMBERED), ended=ints(len(users)), mean=floats(len(users), 1.0)
+        ),
+        backlog=Backlog(asked=floats(len(users) + 1), learnt=floats(1), queue=queue),
         scratch=Scratch(
             end=floats(running + jobs + 1),
             size=ints(running + jobs + 1),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...cluster.kernels.harness import Entry, Ints, kernel
-from ..run_times import remember_share
 from .awards import award
-from .easy_reference import arrive, follow, longest_wait
+from .easy_reference import arrive, follow, hear_of_end, longest_wait
+from .overload import award_overloaded, change_backlog, is_overloaded, learn
 from .promise_plan import MANY, NOBODY, plan, promise, promise_due
 from .promise_state import FREE, RUNNING, WAITING, PromisedState, PromiseRules
 
@@ -34,26 +34,40 @@ def step(
     elif rules.promises and state.machine.counts[WAITING] > 0:
         _improve(state, rules, now)
     for job in arrived:
+        change_backlog(state, job, +1)
         if rules.promises and not rules.follows:
             promise(state, now, job, state.jobs.submit[job] + rules.window_s)
         else:
             state.machine.waiting[state.machine.counts[WAITING]] = job
             state.machine.gone[state.machine.counts[WAITING]] = 0
             state.machine.counts[WAITING] += 1
-    if rules.follows and state.machine.counts[WAITING] > 0:
-        promise_due(state, rules, now, longest)
-    if state.machine.counts[FREE] == 0 or state.machine.counts[WAITING] == 0:
+    if rules.follows and rules.response and is_overloaded(state, rules, longest):
+        count = award_overloaded(state, now, started)
+    else:
+        count = _award(state, rules, now, longest, started)
+    for place in range(count):
+        change_backlog(state, started[place], -1)
+    return count
+
+
+@kernel
+def _award(state: PromisedState, rules: PromiseRules, now: float, longest: float, started: Ints) -> int:
+    """Promise starts to whom is due, and start jobs; return how many."""
+    if state.machine.counts[WAITING] == 0:
         return 0
-    return award(state, rules, now, longest, started)
+    if rules.follows:
+        promise_due(state, rules, now, longest)
+    return award(state, rules, now, longest, started) if state.machine.counts[FREE] > 0 else 0
 
 
 @kernel
 def _end(state: PromisedState, now: float, job: int) -> None:
     jobs, machine = state.jobs, state.machine
     jobs.run[job] = min(now - jobs.start[job], jobs.estimate[job])
+    hear_of_end(state, job)
     user = jobs.user[job]
     if user >= 0:
-        remember_share(state.shares, user, jobs.run[job] / jobs.estimate[job])
+        learn(state, user, jobs.run[job] / jobs.estimate[job])
     machine.counts[FREE] += jobs.size[job]
     count = machine.counts[RUNNING] - 1
     place = 0

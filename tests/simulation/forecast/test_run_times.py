@@ -88,7 +88,7 @@ def test_bins_cover_every_share() -> None:
 
 
 def test_mean_shares_remember_the_last_jobs() -> None:
-    shares = LastShares(last=[0.0] * 40, ended=[0, 0])
+    shares = LastShares(last=[0.0] * 40, ended=[0, 0], mean=[1.0, 1.0])
     assert mean_share(shares, 1) == 1.0
     for place in range(30):
         remember_share(shares, 1, 0.0 if place < 10 else 0.5)

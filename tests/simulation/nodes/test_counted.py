@@ -48,7 +48,7 @@ class Waiting:
         self.demands = [self._read(one.job, number) for number, one in enumerate(jobs)]
         self.machine.start(self.start(0), 0.0)
         rules = rules_of(8, "response", "auto")
-        self.plan = CoreLevelPlan(self.machine, rules._replace(share=share, looseness=1.0, latest=0.0))
+        self.plan = CoreLevelPlan(self.machine, rules._replace(share=share, looseness=1.0))
         self.queue = NodeQueue()
         for demand in self.demands[1:]:
             self.queue.add(demand)
