@@ -15,7 +15,7 @@ import numpy as np
 from aucsched.simulation.log_columns import Requests, Workload
 from aucsched.simulation.logs.counts import LOOPS, play_compiled
 from aucsched.simulation.logs.policies import make_policy
-from aucsched.simulation.metrics import BOUND_S
+from aucsched.simulation.result import BOUND_S
 from aucsched.simulation.simulate_options import PolicyOptions
 
 #: Jobs of the longest log, of one that is sealed, and of the deep one.

@@ -19,6 +19,7 @@ beyond its estimate (promised/plan.py):
   that EASY would have made so far, played on a copy of the machine (promised/easy_reference.py), at most four
   times the estimate, less for jobs of nearly all processors. The plan's start counts 1.8 times as far, for
   estimates are long, up to a wait of that longest one; whoever has waited for 60 % of it is tried first.
+  Under overload promises are withdrawn (promised/overload.py).
 - ``backfill`` and ``none``: none; where processors are counted, backfilling is all that is left to award.
 """
 
@@ -32,6 +33,7 @@ import numpy as np
 
 from ...cluster.errors import OptionError
 from ...cluster.kernels.harness import Column, Loop
+from ..backfilling.deep_queue import DEEP
 from ..log_columns import Requests
 from ..promised.easy_reference import longest_wait
 from ..promised.promise_state import (
@@ -118,6 +120,11 @@ class LogAuction(CountPolicy):
     def is_compiled(self) -> bool:
         """Whether numba compiled the step."""
         return self._stepping[1]
+
+    @property
+    def is_overloaded(self) -> bool:
+        """Whether jobs wait without promises, for more waits than the machine can do."""
+        return bool(self._stepping[2].state.backlog.queue.counts[DEEP])
 
     def longest_wait_under_easy(self, now: float) -> float:
         """Return the longest wait up to now had EASY played the jobs, as far as their run times are known."""

@@ -34,15 +34,21 @@ from aucsched.simulation.logs.counts import (
     play_compiled,
     play_conservative,
     play_easy,
+    play_promised,
     simulate_counts,
     simulate_plain,
 )
 from aucsched.simulation.logs.policies import make_policy
+from aucsched.simulation.simulate_options import PolicyOptions
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "swf"
 LOGS = ("HPC2N-first", "KTH-SP2-1996-2", "SDSC-SP2-1998-4-first5k", "lublin_256", "theta_2023")
 DAYS = Path(__file__).resolve().parents[3] / "examples" / "days.swf"
-PLAIN: dict[str, Callable[..., Any]] = {"easy": play_easy, "conservative": play_conservative}
+PLAIN: dict[str, Callable[..., Any]] = {
+    "easy": play_easy,
+    "conservative": play_conservative,
+    "promised": play_promised,
+}
 ORDERS = ("fcfs", "sjf", "smith", "widest", "flexible")
 Case = tuple[list[J], int]
 
@@ -162,6 +168,9 @@ def test_compiled_loops_give_the_same_starts_on_logs(path: Path) -> None:
             assert compiled == plain
             assert compiled is not None
             assert {type(start) for start in compiled} == {type(start) for start in plain}
+        ours = PolicyOptions(objective="response")
+        policies = [make_policy("promised", workload.requests, options=ours) for _ in range(2)]
+        assert play_compiled(workload, policies[0]) == simulate_plain(workload, policies[1])
 
 
 def test_progress_is_told_on_the_way() -> None:

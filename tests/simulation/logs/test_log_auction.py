@@ -22,6 +22,7 @@ from aucsched.simulation.logs.counts import simulate_checked
 from aucsched.simulation.logs.log_auction import LogAuction
 from aucsched.simulation.logs.policies import ORDERS, make_policy
 from aucsched.simulation.promised import promise_stepping
+from aucsched.simulation.promised.overload import PLANNED
 from aucsched.simulation.promised.promise_stepping import STEP
 from aucsched.simulation.simulate_options import PolicyOptions
 from aucsched.simulation.stepping import Changes, CountPolicy
@@ -46,7 +47,8 @@ class Watched(CountPolicy):
         for job in seen[1]:
             self.first[job] = self.last[job] = promises[job]
         for job, before in self.last.items():
-            assert promises[job] <= before
+            # Under overload ``auto`` withdraws what it has promised.
+            assert promises[job] <= before or (self.auction.is_overloaded and promises[job] == inf)
             self.last[job] = promises[job]
             if promises[job] < inf:
                 self.promised_at.setdefault(job, (now, promises[job]))
@@ -155,6 +157,23 @@ def test_auto_tries_those_first_that_have_waited_for_most_of_the_longest_wait() 
     jobs[3], jobs[4] = jobs[4], jobs[3]
     starts, _ = played(jobs, 4, "response", "auto")
     assert starts[3:] == [180, 185]
+
+
+def test_under_overload_a_short_job_need_not_wait_for_the_long_ones_before_it() -> None:
+    # Five of all processors for 100 s wait at 1, and one of 5 s that came later: nobody has waited yet.
+    jobs = [J(0, 100, 4, 100), *[J(1, 100, 4, 100)] * 5, J(90, 5, 4, 5)]
+    starts, watched = played(jobs, 4, "response", "auto")
+    assert starts == [0, 100, 205, 305, 405, 505, 200]
+    # At 100 wait² / estimate is 99² / 100 and 10² / 5, at 200 it is 199² / 100 and 110² / 5.
+    assert watched.auction.promises[6] == inf
+
+
+def test_a_queue_too_long_to_plan_is_overload() -> None:
+    _, watched = played([J(0, 9, 1, 9), J(0, 9, 1, 9)] * (PLANNED // 2 + 1), 1, "response", "auto")
+    assert not watched.auction.is_overloaded
+    queued = LogAuction(workload_of([J(0, 1, 1, 1)] * (PLANNED + 2), 1).requests, None, objective="response")
+    queued.step(0, ([], range(PLANNED + 2)))
+    assert queued.is_overloaded
 
 
 @given(workloads())
