@@ -251,18 +251,19 @@ class _Explainer:
     def _asks_too_much(self, demand: Demand) -> str:
         """Return what a job asks for that the nodes it may ever use have not, whatever ends; else empty."""
         job, request = demand.job, demand.job.request
-        cores = self._seen.columns.total.cores[self._seen.reader.described_by(job)].tolist()
+        cores = self._seen.columns.total.cores[self._seen.reader.described_by(job)]
         whose = f"partition {job.partition} has" if job.partition else "there are"
         if request.features or request.excluded_nodes:
             whose = "the nodes that it may use have"
         if request.fewest_nodes > len(cores):
             return f"it asks for {plural(request.fewest_nodes, 'node')}, {whose} {len(cores)}"
-        if request.fewest_cores > sum(cores):
-            return f"it asks for {plural(request.fewest_cores, 'core')}, {whose} {sum(cores)}"
+        together = int(cores.sum())
+        if request.fewest_cores > together:
+            return f"it asks for {plural(request.fewest_cores, 'core')}, {whose} {together}"
         short = self._short_of_units(demand, np.arange(len(self._cluster.columns.names)))
         if short:
             return f"when all is empty {short}"
-        most = max(cores, default=0)
+        most = int(cores.max(initial=0))
         if (request.cores_per_node or 0) > most:
             asked = plural(request.cores_per_node or 0, "core")
             return f"it asks for {asked} on a node, the largest that it may use has {most}"
