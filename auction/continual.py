@@ -113,7 +113,7 @@ class Auction:
             if name not in ClusterChanges.__annotations__:
                 meant = did_you_mean(name, ClusterChanges.__annotations__)
                 raise OptionError(f"{name}: update has no such change{meant}")
-        draft = _Draft(self.cluster, self._places)
+        draft = _ChangedCluster(self.cluster, self._places)
         draft.waiting, draft.running = dict(self._waiting), dict(self._running)
         draft.started = dict(self._started)
         draft.move_to(changes.get("time"))
@@ -147,7 +147,7 @@ class Auction:
         self._state = self._found = None
 
 
-class _Draft:
+class _ChangedCluster:
     """A cluster with the changes made so far, of which an error leaves nothing."""
 
     waiting: dict[str, Job]

@@ -71,8 +71,8 @@ class ValueOptions:
     """What an auction maximises and promises, on counts as on nodes."""
 
     objective: Option[Literal["priority", "priority_cores", "response"]] = _option(
-        "Value of a started job: its priority, its priority times its cores, or the bounded slowdown "
-        "that a second less of its wait saves.",
+        "Value of a started job: its priority, its priority times its cores, or (response) how much its "
+        "bounded slowdown falls for each second that it starts earlier, on nodes times its cores.",
         default="priority",
     )
     #: none ignores what jobs were promised (Job.promised_start); else nothing starts that would put them off.
