@@ -1,7 +1,7 @@
 """An auction that goes on: a cluster whose changes it is told, and the award on it as it is now.
 
-What a pass reads of nodes, jobs and running jobs is kept for the next one, which reads what has changed.
-Nothing that is kept decides anything: a pass without it makes the same award.
+What a pass reads of nodes, jobs and running jobs is kept for the next one, which reads what has
+changed. Nothing that is kept decides anything: a pass without it makes the same award.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class ClusterChanges(TypedDict, total=False):
 class Auction:
     """A cluster and its queue that change, and the award on them as they are now.
 
-    ``update`` says what has changed, ``award`` runs one auction. It starts no job by itself: which of its
-    awards have started is an update too. Times are seconds since the epoch.
+    ``update`` says what has changed, ``award`` runs one auction. It starts no job by itself: which
+    of its awards have started is an update too. Times are seconds since the epoch.
 
     Args:
         cluster: the cluster and its queue, or a snapshot file.
@@ -96,15 +96,17 @@ class Auction:
     def update(self, **changes: Unpack[ClusterChanges]) -> None:
         """Say what has changed; nothing is changed where any of it cannot be.
 
-        It counts in the order ended, failed, cancelled, arrived, priorities, started, nodes, reservations.
+        The order is: ended, failed, cancelled, arrived, priorities, started, nodes,
+        reservations.
 
         Args:
             changes: ``time``, now, which never goes back; ``arrived``, jobs that wait from now on;
-                ``cancelled``, ids of those that wait no more; ``started``, awards of waiting jobs, or what
-                they hold (an award ends at its time limit); ``ended``, ids of jobs that hold nothing any
-                more; ``failed``, ids of jobs that started here, hold nothing and wait again as they were;
-                ``drained``, names of nodes on which nothing starts from now on; ``returned``, those that
-                take jobs again; ``priorities``, new ones by id; ``reservations``, all that there are now.
+                ``cancelled``, ids of those that wait no more; ``started``, awards of waiting jobs,
+                or what they hold (an award ends at its time limit); ``ended``, ids of jobs that
+                hold nothing any more; ``failed``, ids of jobs that started here, hold nothing and
+                wait again as they were; ``drained``, names of nodes on which nothing starts from
+                now on; ``returned``, those that take jobs again; ``priorities``, new ones by id;
+                ``reservations``, all that there are now.
 
         Raises:
             InputError: there is no such job or node, a job does not fit, or the time goes back.
@@ -130,7 +132,8 @@ class Auction:
         """Run one auction on the cluster as it is now.
 
         Returns:
-            Which jobs start where, and which wait and why. Between two updates it is the same answer.
+            Which jobs start where, and which wait and why. Between two updates it is the same
+            answer.
 
         Raises:
             InputError: the weights are too large to be summed exactly.
