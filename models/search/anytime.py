@@ -328,7 +328,8 @@ class AnytimeSearch:
         alive, bound = self._alive, self._bounding.bound
         gap = 1.0 if bound is None else (bound - self.best[0]) / max(self.best[0], 1)
         tuned = self._tuned
-        most = tuned.whole_at_once if gap > tuned.near else tuned.whole_later
+        later = tuned.whole_later if gap > tuned.nearly_proved else len(alive)
+        most = tuned.whole_at_once if gap > tuned.near else later
         is_settled = self._proved and self._is_liked_best
         if len(alive) > most or is_settled or not self._limits.solves:
             return

@@ -52,6 +52,8 @@ class SearchParameters:
             counted. Without it: the same after 40 steps; after five, proofs and preference are
             lost.
         near: gap below which HiGHS is given more bids than at once. Without it: as ``whole_later``.
+        nearly_proved: gap below which any program is given whole (clock). Without it: the award of a
+            thousand equal jobs on 999 nodes is not proved most preferred within a minute.
         program_share: share of the time that is kept for HiGHS at the end (clock);
             ``stated_share``: of that, the share in which the program may be stated;
             ``stated_entry_s``: seconds that an entry takes.
@@ -81,6 +83,7 @@ class SearchParameters:
     whole_share: float = 0.6
     branched: int = 1000
     near: float = 0.01
+    nearly_proved: float = 1e-4
     program_share: float = 0.15
     stated_share: float = 0.4
     stated_entry_s: float = 4e-5
