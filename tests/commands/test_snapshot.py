@@ -326,7 +326,9 @@ def test_truncated_json(tmp_path: Path, option: str, size: int) -> None:
 BAD_TEXTS = {
     "topology": {
         "Nodes=n01\n": "line 1: 'Nodes=n01' is not SwitchName=... Nodes=... or Switches=...",
-        "# a\nSwitchName=a Nodes=n[1-\n": "line 2: 'SwitchName=a Nodes=n[1-' is cut off: unset SLURM_TOPO_LEN",
+        "# a\nSwitchName=a Nodes=n[1-\n": (
+            "line 2: 'SwitchName=a Nodes=n[1-' is cut off: unset SLURM_TOPO_LEN"
+        ),
         "SwitchName=a Switches=b\nSwitchName=b Switches=a\n": (
             "line 1: the switches form a loop: a below b below a"
         ),
