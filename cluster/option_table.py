@@ -80,8 +80,8 @@ class ValueOptions:
         "Which starts the scheduler guarantees to waiting jobs. backfill: each job that plain backfilling "
         "starts now is started. plan: no job starts later than in a plan of the queue. A duration (15m, "
         "2d): no job starts later than in that plan, or than this long after its submission, if that is "
-        "later. auto: a duration from the log's past waits. none: no guarantee. A guarantee lasts as long "
-        "as jobs keep their time limits and nodes stay up.",
+        "later. auto: a duration from the log's past waits; with response a log's overload ends it. none: "
+        "no guarantee. A guarantee lasts as long as jobs keep their time limits and nodes stay up.",
         unit="plan|DURATION|auto|backfill|none",
         check_text=check_promise,
         default="backfill; auto with objective response; with --reserve 0, --balance, --award-alone, "

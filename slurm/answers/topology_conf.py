@@ -83,7 +83,8 @@ def _of_lines(text: str, notes: Notes) -> TopologyFile:
         line = _Line(pairs, f"line {number}")
         kind = _KIND_OF.get(next(iter(line.pairs), ""))
         if content.count("[") != content.count("]"):
-            raise InputError(f"{content[-40:]!r} is cut off: unset SLURM_TOPO_LEN", path=line.path)
+            message = f"{content[-40:]!r} has an open bracket; if Slurm cut it off, unset SLURM_TOPO_LEN"
+            raise InputError(message, path=line.path)
         if kind is None or _PAIR.sub("", content).strip():
             message = f"{content[:60]!r} is not SwitchName=... Nodes=... or Switches=..."
             raise InputError(message, path=line.path)

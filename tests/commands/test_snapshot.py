@@ -327,7 +327,7 @@ BAD_TEXTS = {
     "topology": {
         "Nodes=n01\n": "line 1: 'Nodes=n01' is not SwitchName=... Nodes=... or Switches=...",
         "# a\nSwitchName=a Nodes=n[1-\n": (
-            "line 2: 'SwitchName=a Nodes=n[1-' is cut off: unset SLURM_TOPO_LEN"
+            "line 2: 'SwitchName=a Nodes=n[1-' has an open bracket; if Slurm cut it off, unset SLURM_TOPO_LEN"
         ),
         "SwitchName=a Switches=b\nSwitchName=b Switches=a\n": (
             "line 1: the switches form a loop: a below b below a"

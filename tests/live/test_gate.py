@@ -267,7 +267,10 @@ def test_doctor_names_other_topologies_and_lines_that_are_cut() -> None:
     )
     assert topology(b"BlockName=b1 BlockIndex=0 Nodes=n[0-") == (
         Severity.FAIL,
-        "line 1: 'BlockName=b1 BlockIndex=0 Nodes=n[0-' is cut off: unset SLURM_TOPO_LEN",
+        (
+            "line 1: 'BlockName=b1 BlockIndex=0 Nodes=n[0-' has an open bracket; if Slurm cut it off, unset"
+            " SLURM_TOPO_LEN"
+        ),
     )
 
 

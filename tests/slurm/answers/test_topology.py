@@ -358,7 +358,13 @@ def test_a_three_dimensional_torus() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("BlockName=b1 Nodes=n[1-4", "line 1: 'BlockName=b1 Nodes=n[1-4' is cut off: unset SLURM_TOPO_LEN"),
+        (
+            "BlockName=b1 Nodes=n[1-4",
+            (
+                "line 1: 'BlockName=b1 Nodes=n[1-4' has an open bracket; if Slurm cut it off, unset"
+                " SLURM_TOPO_LEN"
+            ),
+        ),
         (
             "BlockName=b1 Nodes=n[1-4] BlockSize=4\nBlockName=b2 Nodes=n5",
             "line 2: BlockSize= is missing, so the line is cut off: unset SLURM_TOPO_LEN",
