@@ -30,6 +30,7 @@ from ..cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, Cel
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.pools import fewest
+from ..models.model import start_weight
 from ..models.search.bounding import Relaxation
 from ..models.search.packing import Packing, packing_from
 from ..models.search.prices import dot
@@ -394,8 +395,5 @@ def _worth_of_start(demand: Demand, objective: str) -> Fraction | int:
     """Return what starting a job counts at least (auction/formulation.py), whatever it holds."""
     if demand.worth is not None:
         return demand.worth
-    if objective == "priority":
-        return demand.job.priority
-    request = demand.job.request
     nodes = 1 if demand.node_counts is None else demand.node_counts.minimum
-    return demand.job.priority * (request.cores or (request.cores_per_node or 1) * nodes)
+    return start_weight(demand.job, objective, nodes)

@@ -15,7 +15,7 @@ from ..bidgen.families.registry import taken_by
 from ..bidgen.table import CLASS_A, CLASS_B, CLASS_C, BidTable, joined_tables
 from ..cluster.resources.capacity import BoolArray, Cell, FloatArray, IntArray
 from ..cluster.resources.demand import Demand, Variant
-from .model import PAPER, PLUGIN, Answer, Model, ModelInput, Weight
+from .model import PAPER, PLUGIN, Answer, Model, ModelInput, Weight, start_weight
 from .solve.solver import (
     LpBinary,
     LpConstraintEQ,
@@ -131,10 +131,7 @@ class Ipsched(Model):
     @cached_property
     def first_weights(self) -> list[Weight]:
         """The exact worth of each s: P_j, or P_j·R_j^cpu."""
-        jobs = [option.demand.job for option in self.options]
-        if self.given.objective == "priority":
-            return [job.priority for job in jobs]
-        return [job.priority * (job.request.cores or 1) for job in jobs]
+        return [start_weight(option.demand.job, self.given.objective, 1) for option in self.options]
 
     def one_variant_per_job(self) -> None:
         """At most one variant of a job has s = 1."""
@@ -265,7 +262,10 @@ class Ipsched(Model):
 
     def preference(self) -> FloatArray:
         """−P_j·c_j by the largest P_j: only its sign and order matter, near 1 for the solver's tolerances."""
-        return self.nodes_packed() / (float(self._worth().max(initial=1.0)) or 1.0)
+        jobs = (demand.job for demand in self.table.demands)
+        return self.nodes_packed() / max(
+            [1.0, *(float(start_weight(job, self.given.objective, 1)) for job in jobs)]
+        )
 
     def printed(self) -> FloatArray:
         """Σ P_j·(s_j − c_j): equation (3.1)."""
@@ -273,19 +273,11 @@ class Ipsched(Model):
 
     def nodes_packed(self) -> FloatArray:
         """Return −P_j·c_j as values of all columns, c_j = Σ_n t_nj / (2|N|): equation (3.5)."""
-        worth, values = self._worth(), np.zeros(len(self.variables))
-        cost = [worth[option.demand.index] for option in self.options]
+        cost, values = [float(weight) for weight in self.first_weights], np.zeros(len(self.variables))
         lengths = [len(option.nodes) for option in self.options]
         first = len(self.s)
         values[first : first + sum(lengths)] = -np.repeat(cost, lengths) / (2 * self.given.nodes)
         return values
-
-    def _worth(self) -> FloatArray:
-        """Return P_j of each job, times its cores where the objective counts those."""
-        worth = np.array([float(demand.job.priority) for demand in self.table.demands])
-        if self.given.objective == "priority_cores":
-            worth *= np.array([demand.job.request.cores or 1 for demand in self.table.demands])
-        return worth
 
     def start(self, chosen: IntArray) -> FloatArray:
         """Return the columns' values that award the chosen bids of the table: a solution of all rows.

@@ -9,7 +9,7 @@ become an award.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -20,7 +20,7 @@ import numpy as np
 
 from ..bidgen.table import BidTable
 from ..cluster.errors import OptionError
-from ..cluster.jobs import Job
+from ..cluster.jobs import Job, Request
 from ..cluster.resources.capacity import FloatArray, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.job_reservations import Guard
@@ -56,7 +56,7 @@ class ModelInput:
     Attributes:
         table: the bids.
         columns, topology, guards: the cluster and the reservations on it.
-        objective: ``priority``, or ``priority_cores``: each priority times the job's cores.
+        objective: one of OBJECTIVES.
         preference_table: name in PREFERENCE_TABLES, for the models that read table 5.2.
         keeps_whole: what is wholly free is to stay so, where bids are alike in what they are worth.
     """
@@ -239,10 +239,10 @@ def bid_weights(table: BidTable, objective: str) -> list[Weight]:
 
 
 def priority_weights(table: BidTable, objective: str) -> list[Weight]:
-    """Return P_j, or P_j·R_j^cpu, of each bid, exactly as given."""
+    """Return P_j times what the objective multiplies it by, of each bid, exactly as given."""
     priorities = [demand.job.priority for demand in table.demands]
-    cores = multipliers(table, objective).tolist()
-    return [priorities[job] * int(count) for job, count in zip(table.job.tolist(), cores, strict=True)]
+    times = multipliers(table, objective).tolist()
+    return [priorities[job] * int(count) for job, count in zip(table.job.tolist(), times, strict=True)]
 
 
 def sum_of(weights: list[Weight], bids: IntArray) -> Fraction:
@@ -251,11 +251,39 @@ def sum_of(weights: list[Weight], bids: IntArray) -> Fraction:
 
 
 def multipliers(table: BidTable, objective: str) -> IntArray:
-    """Return what each bid's priority is multiplied by: 1, or its job's cores R_j^cpu."""
-    if objective == "priority":
-        return np.ones(len(table), np.int64)
-    asked = np.array([demand.job.request.cores or 0 for demand in table.demands], np.int64)[table.job]
-    per_node = np.array([demand.job.request.cores_per_node or 0 for demand in table.demands], np.int64)[
-        table.job
-    ]
-    return np.where(asked > 0, asked, per_node * table.lengths)
+    """Return what each bid's priority is multiplied by."""
+    times = np.array([OBJECTIVES[objective].times(demand.job.request) for demand in table.demands], np.int64)
+    once, per_node = times.reshape(-1, 2)[table.job].T
+    return once + per_node * table.lengths
+
+
+def start_weight(job: Job, objective: str, nodes: int) -> Weight:
+    """Return P_j times what the objective multiplies it by, where the job gets so many nodes."""
+    once, per_node = OBJECTIVES[objective].times(job.request)
+    return job.priority * (once + per_node * nodes)
+
+
+def _cores(request: Request) -> tuple[int, int]:
+    return (request.cores, 0) if request.cores else (0, request.cores_per_node or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Valuation:
+    """What a started job counts under an objective: its priority times ``times`` of its request.
+
+    Attributes:
+        words: the unit of an award's worth.
+        times: the factor as a pair: once, and for each node that the job gets.
+    """
+
+    words: str
+    times: Callable[[Request], tuple[int, int]]
+
+
+#: The values of option ``objective``. A further one is an entry here.
+OBJECTIVES: Mapping[str, Valuation] = {
+    "priority": Valuation("priority", lambda _: (1, 0)),
+    "priority_cores": Valuation("priority × cores", _cores),
+    # The priority is what a second's earlier start saves of bounded slowdown (auction/queue.py, ``worth_of``).
+    "response": Valuation("saved slowdown × cores", _cores),
+}

@@ -22,6 +22,7 @@ from ..cluster.jobs import Job
 from ..cluster.schedule import Reason
 from ..cluster.text import plural
 from ..formats.hostlist import join
+from ..models.model import OBJECTIVES
 from .console_tables import Column, Wrapped, table_of
 
 #: How many bids and how many changes are listed; the other bids are counted.
@@ -203,7 +204,6 @@ def _group_table(groups: Sequence[NodeGroup], console: Console) -> Table:
 #: More groups and jobs than these are counted, not listed.
 _ROWS = 30
 _NOT_SHORT = "A job without a shortage waits although its price is low enough: none of its whole bids fits."
-_UNITS = {"priority": "priority", "priority_cores": "priority × cores", "worth": "worth in a balanced mix"}
 
 
 def render_overview(found: Overview, console: Console) -> None:
@@ -229,9 +229,8 @@ def _price_head(found: Overview) -> RenderableType:
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    table.add_row(
-        "prices", f"in units of {_UNITS[found.objective]}; an estimate: bids are whole, prices are not"
-    )
+    unit = OBJECTIVES[found.objective].words if found.objective in OBJECTIVES else "worth in a balanced mix"
+    table.add_row("prices", f"in units of {unit}; an estimate: bids are whole, prices are not")
     award = f"{plural(found.started, 'job')} {'starts' if found.started == 1 else 'start'}"
     table.add_row("award", f"{award}, worth {figure(found.worth)}; what they hold costs {figure(found.pay)}")
     more = f" ({100 * (found.bound / found.worth - 1):.2g} % more)" if found.worth else ""

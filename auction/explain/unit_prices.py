@@ -26,7 +26,7 @@ from ...cluster.resources.demand import Demand
 from ...cluster.resources.job_reservations import Guard
 from ...cluster.schedule import Award
 from ...formats.hostlist import join
-from ...models.model import bid_weights
+from ...models.model import bid_weights, start_weight
 from ...models.search.packing import Packing, full_packing
 from ...models.search.prices import find_prices
 from ..attempt import AttemptResult
@@ -197,12 +197,7 @@ def _worth(table: BidTable, options: StepOptions) -> FloatArray:
 
 
 def _worth_of_award(job: Job, award: Award, options: StepOptions, own: int | None) -> float:
-    if own is not None:
-        return float(own)
-    if options.objective == "priority":
-        return float(job.priority)
-    request = job.request
-    return float(job.priority * (request.cores or (request.cores_per_node or 0) * len(award.nodes)))
+    return float(start_weight(job, options.objective, len(award.nodes)) if own is None else own)
 
 
 def _prices(
