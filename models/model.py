@@ -284,6 +284,6 @@ class Valuation:
 OBJECTIVES: Mapping[str, Valuation] = {
     "priority": Valuation("priority", lambda _: (1, 0)),
     "priority_cores": Valuation("priority × cores", _cores),
-    # The priority is what a second's earlier start saves of bounded slowdown (auction/queue.py, ``worth_of``).
+    # The priority is the bounded slowdown that a second's earlier start saves (auction/queue.py, worth_of).
     "response": Valuation("saved slowdown × cores", _cores),
 }
