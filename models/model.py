@@ -252,9 +252,9 @@ def sum_of(weights: list[Weight], bids: IntArray) -> Fraction:
 
 def multipliers(table: BidTable, objective: str) -> IntArray:
     """Return what each bid's priority is multiplied by."""
-    times = np.array([OBJECTIVES[objective].times(demand.job.request) for demand in table.demands], np.int64)
-    once, per_node = times.reshape(-1, 2)[table.job].T
-    return once + per_node * table.lengths
+    factors = [OBJECTIVES[objective].times(demand.job.request) for demand in table.demands]
+    times: IntArray = np.array(factors, np.int64).reshape(-1, 2)[table.job]
+    return times[:, 0] + times[:, 1] * table.lengths
 
 
 def start_weight(job: Job, objective: str, nodes: int) -> Weight:

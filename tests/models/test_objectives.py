@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -48,7 +49,8 @@ def test_an_award_is_worth_what_its_jobs_count(objective: str, model: str, snaps
     started = 0
     for path in snapshots:
         snapshot = load_snapshot(path)
-        found = schedule(snapshot, model=model, objective=objective, reserve=0, promise="none", work_limit=5)
+        options: Any = {"model": model, "objective": objective}
+        found = schedule(snapshot, **options, reserve=0, promise="none", work_limit=5)
         jobs = {job.id: job for job in snapshot.jobs}
         worth = Fraction(0)
         for award in found.started:
