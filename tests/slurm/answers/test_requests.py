@@ -6,12 +6,15 @@ tests/fixtures/slurm/requests.txt has the sbatch options behind each name.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from aucsched import Job, License, Request, Snapshot, Span
+from aucsched.slurm.answers.answer_record import Record
+from aucsched.slurm.answers.request import unsupported_parts
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "slurm" / "requests"
@@ -259,3 +262,23 @@ def test_held_jobs_can_be_scheduled() -> None:
     by_priority = sorted(lifted, key=lambda job: -job.priority)
     assert by_priority == sorted(lifted, key=lambda job: job.submit_time or 0)
     assert len({job.priority for job in lifted}) == len(lifted) == 28
+
+
+class Everything(dict[str, Any]):
+    """A record of Slurm's in which each member asks for something."""
+
+    def get(self, name: str, _: Any = None) -> Any:
+        """Return a value that a reader of the member takes."""
+        flags = ["GRES_ENFORCE_BIND", "EXPEDITED_REQUEUE"]
+        texts = dict.fromkeys(("burst_buffer", "batch_features", "resv_name", "tres_per_socket"), "x")
+        return {"flags": flags, "job_state": flags, "reboot": True, "het_job_id_set": "1-2", **texts}.get(
+            name, 2
+        )
+
+
+def test_the_page_lists_every_option_that_has_no_native_term() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "administrators.md").read_text()
+    parts = list(unsupported_parts(Record(Everything(), "jobs[0]"), threads=True))
+    words = {word for part in parts for word in re.findall("--[a-z=-]+[a-z]|tres_per_socket", part)}
+    assert len(words) > 12
+    assert sorted(word for word in words if f"`{word}`" not in page) == []
