@@ -19,7 +19,7 @@ from aucsched.cluster.option_fields import Option
 from aucsched.cluster.option_table import NEGOTIATE, OPTIONS, SCHEDULE, SIMULATE, STEP, SWEEP, WINNERS
 from aucsched.cluster.schedule import MEANINGS, STATUS_MEANINGS
 from aucsched.commands.man import walked
-from aucsched.formats.native.json_schema import SCHEMAS
+from aucsched.formats.native.json_schema import SCHEMAS, schema_of
 
 DOCS = Path(__file__).parents[1] / "docs"
 _BY = "by `python .ci/reference.py`"
@@ -120,8 +120,8 @@ def files_page() -> str:
     about = "`aucsched schema NAME` prints the whole JSON Schema."
     front = _FRONT.format("everyone", "the members of each file")
     parts = [f"{front}# Files\n\nMade from formats/native/ {_BY}. {about}\n"]
-    for name, make in SCHEMAS.items():
-        body = _resolved(make())
+    for name in SCHEMAS:
+        body = _resolved(schema_of(name))
         needed = body.get("required", ())
         rows = "".join(
             f"| `{member}` | {'yes' if member in needed else ''} | {_kind(entry)} |\n"

@@ -16,10 +16,10 @@ from ...cluster.errors import InputError, errors_below
 from ...cluster.jobs import Job, Request, RunningJob
 from ...cluster.limits import Limit
 from ...cluster.nodes import Resources
-from ...cluster.value_types import Embedded, Entries, EntryMap, HostMap, value_type_of
+from ...cluster.value_types import Embedded, Entries, EntryMap, HostMap, ValueType, value_type_of
 from ...cluster.workload import ArrivingJob
 from ..hostlist import charge, expand, fold
-from .forms import HOSTLIST, Form, form_of, saying
+from .forms import HOSTLIST, PLAIN_FORMS, Form, saying
 
 T = TypeVar("T")
 
@@ -38,8 +38,7 @@ def each(entries: Iterable[Any], member: str, build: Callable[[Any], T]) -> tupl
     return tuple(built)
 
 
-@form_of.register
-def _(kind: Entries) -> Form:
+def _entries(kind: Entries) -> Form:
     form = file_form(kind.of)
     return Form(
         GenericAlias(list, form.struct),
@@ -48,8 +47,7 @@ def _(kind: Entries) -> Form:
     )
 
 
-@form_of.register
-def _(kind: EntryMap) -> Form:
+def _entry_map(kind: EntryMap) -> Form:
     form = file_form(kind.of)
 
     def read(entries: Mapping[str, Any], path: str) -> dict[str, Any]:
@@ -66,8 +64,7 @@ def _(kind: EntryMap) -> Form:
     )
 
 
-@form_of.register
-def _(kind: Embedded) -> Form:
+def _embedded(kind: Embedded) -> Form:
     form = file_form(kind.of)
 
     def read(entry: Any, path: str) -> Any:
@@ -77,8 +74,7 @@ def _(kind: Embedded) -> Form:
     return Form(form.struct, read=read, write=form.document, is_optional=True)
 
 
-@form_of.register
-def _(kind: HostMap) -> Form:
+def _host_map(kind: HostMap) -> Form:
     form = file_form(kind.of)
 
     def read(entries: Mapping[str, Any], path: str) -> dict[str, Any]:
@@ -105,6 +101,15 @@ def _(kind: HostMap) -> Form:
     uses = GenericAlias(dict, (saying(str, **HOSTLIST), form.struct))
     return Form(saying(uses, minProperties=1), read=read, write=write)
 
+
+#: How files hold each value type.
+_FORMS: Mapping[type[ValueType], Callable[[Any], Form]] = {
+    **PLAIN_FORMS,
+    Entries: _entries,
+    EntryMap: _entry_map,
+    HostMap: _host_map,
+    Embedded: _embedded,
+}
 
 #: What a struct has in the place of the default of a member that must stand.
 _NEEDED = object()
@@ -217,7 +222,8 @@ class _Member:
     @classmethod
     def of(cls, stated: Field[Any], *, is_always: bool) -> _Member:
         """Return a field's."""
-        form = form_of(value_type_of(stated))
+        kind = value_type_of(stated)
+        form = _FORMS[type(kind)](kind)
         made = stated.default_factory
         default = stated.default if made is MISSING else made()
         file_default = default

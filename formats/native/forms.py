@@ -7,12 +7,11 @@ are objects of these forms (file_objects.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import singledispatch
 from types import GenericAlias
 from typing import Annotated, Any
 
@@ -23,6 +22,7 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import Range, RangeMap, Span
 from ...cluster.limits import AMOUNTS, FilledNames, LimitMap
 from ...cluster.value_types import (
+    Anything,
     Boolean,
     Choice,
     HostList,
@@ -80,53 +80,6 @@ class Form:
     about: str | None = None
 
 
-@singledispatch
-def form_of(kind: ValueType) -> Form:
-    """Return how files hold a value type."""
-    del kind
-    return Form(Any)
-
-
-@form_of.register
-def _(_: Boolean) -> Form:
-    return Form(bool)
-
-
-@form_of.register
-def _(kind: Integer) -> Form:
-    return Form(integers(kind.least))
-
-
-@form_of.register
-def _(kind: IntegerList) -> Form:
-    return Form(GenericAlias(list, (integers(kind.least),)), write=list)
-
-
-@form_of.register
-def _(kind: IntegerMap) -> Form:
-    return Form(_by_name(integers(kind.least)), write=dict)
-
-
-@form_of.register
-def _(kind: LimitMap) -> Form:
-    names = saying(str, pattern=f"^({'|'.join(AMOUNTS)}|gres/[^/\\s]+)$")
-    limits = GenericAlias(dict, (names, integers(kind.least)))
-    return Form(saying(limits, minProperties=1), write=dict)
-
-
-@form_of.register
-def _(kind: Range) -> Form:
-    return Form(_range(kind.least), write=_written_span)
-
-
-@form_of.register
-def _(_: RangeMap) -> Form:
-    return Form(
-        _by_name(_range(0)),
-        write=lambda spans: {name: _written_span(span) for name, span in spans.items()},
-    )
-
-
 def _range(least: int) -> Any:
     """Return the JSON type of counts and ranges: ``4`` is exact, ``[2, 8]`` a range."""
     return integers(1) | GenericAlias(tuple, (integers(least), integers(1)))
@@ -136,72 +89,21 @@ def _written_span(span: Span) -> Any:
     return span.minimum if span.is_exact else (span.minimum, span.maximum)
 
 
-@form_of.register
-def _(kind: Number) -> Form:
-    bounds = {"minimum": kind.least, "exclusiveMinimum": kind.above, "maximum": kind.most}
-    stated = {name: bound for name, bound in bounds.items() if abs(bound) != float("inf")}
-    return Form(saying(float, **stated), write=_short if kind.is_short else None)
+def _written_spans(spans: Mapping[str, Span]) -> dict[str, Any]:
+    return {name: _written_span(span) for name, span in spans.items()}
+
+
+def _one_or_list(names: tuple[str, ...]) -> str | list[str]:
+    return names[0] if len(names) == 1 else list(names)
+
+
+def _sorted_hosts(names: frozenset[str]) -> str:
+    return join(sorted(names))
 
 
 def _short(number: float) -> float:
     """Return a whole number as an integer, so that equal files are written alike."""
     return int(number) if number == int(number) else number
-
-
-@form_of.register
-def _(_: Text) -> Form:
-    return Form(str)
-
-
-@form_of.register
-def _(_: Name) -> Form:
-    return Form(saying(str, minLength=1))
-
-
-@form_of.register
-def _(_: NameList) -> Form:
-    return Form(list[str], write=list)
-
-
-@form_of.register
-def _(_: NameSet) -> Form:
-    return Form(list[str], write=sorted)
-
-
-@form_of.register
-def _(_: FilledNames) -> Form:
-    name = saying(str, minLength=1)
-    return Form(
-        name | GenericAlias(list, name), write=lambda names: names[0] if len(names) == 1 else list(names)
-    )
-
-
-@form_of.register
-def _(_: HostList) -> Form:
-    return Form(saying(str, **HOSTLIST), read=expand, write=join, is_optional=True)
-
-
-@form_of.register
-def _(_: HostSet) -> Form:
-    return Form(
-        saying(str, **HOSTLIST), read=expand, write=lambda names: join(sorted(names)), is_optional=True
-    )
-
-
-@form_of.register
-def _(kind: Choice) -> Form:
-    if not kind.any_case:
-        return Form(saying(str, enum=[str(word) for word in kind.words]))
-    words = "|".join("".join(f"[{letter.upper()}{letter}]" for letter in word) for word in kind.words)
-    return Form(saying(str, pattern=f"^({words})$"))
-
-
-@form_of.register
-def _(_: Timestamp) -> Form:
-    numbers = {"minimum": 0, "exclusiveMaximum": _YEAR_10000}
-    times = saying(str, minLength=1) | saying(float, **numbers)
-    about = "ISO 8601, UTC where it names no zone; or seconds since 1970."
-    return Form(times, read=_read_time, write=_written_time, about=about)
 
 
 def _read_time(value: str | float, path: str) -> float:
@@ -227,14 +129,6 @@ def _written_time(seconds: float) -> str | float:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-@form_of.register
-def _(_: JobPriority) -> Form:
-    about = "Compared exactly as written; 0 is held."
-    return Form(
-        saying(Any, type="number", minimum=0), read=_read_priority, write=_written_priority, about=about
-    )
-
-
 def _read_priority(value: Any, path: str) -> Any:
     """Return a number as JSON has it: formats.jsontext decodes fractions as Decimal, exactly."""
     if value is None:
@@ -247,3 +141,51 @@ def _written_priority(value: int | Fraction) -> int | Decimal:
         return value
     with localcontext(prec=100):
         return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def _number(kind: Number) -> Form:
+    bounds = {"minimum": kind.least, "exclusiveMinimum": kind.above, "maximum": kind.most}
+    stated = {name: bound for name, bound in bounds.items() if abs(bound) != float("inf")}
+    return Form(saying(float, **stated), write=_short if kind.is_short else None)
+
+
+def _choice(kind: Choice) -> Form:
+    if not kind.any_case:
+        return Form(saying(str, enum=[str(word) for word in kind.words]))
+    words = "|".join("".join(f"[{letter.upper()}{letter}]" for letter in word) for word in kind.words)
+    return Form(saying(str, pattern=f"^({words})$"))
+
+
+def _limits(kind: LimitMap) -> Form:
+    names = saying(str, pattern=f"^({'|'.join(AMOUNTS)}|gres/[^/\\s]+)$")
+    return Form(saying(GenericAlias(dict, (names, integers(kind.least))), minProperties=1), write=dict)
+
+
+_NAME, _HOSTS = saying(str, minLength=1), saying(str, **HOSTLIST)
+_TIMES = saying(str, minLength=1) | saying(float, minimum=0, exclusiveMaximum=_YEAR_10000)
+_ABOUT_TIMES = "ISO 8601, UTC where it names no zone; or seconds since 1970."
+_ABOUT_PRIORITIES = "Compared exactly as written; 0 is held."
+#: How files hold the value types that are no classes with members.
+PLAIN_FORMS: Mapping[type[ValueType], Callable[[Any], Form]] = {
+    Anything: lambda _: Form(Any),
+    Boolean: lambda _: Form(bool),
+    Integer: lambda kind: Form(integers(kind.least)),
+    IntegerList: lambda kind: Form(GenericAlias(list, (integers(kind.least),)), write=list),
+    IntegerMap: lambda kind: Form(_by_name(integers(kind.least)), write=dict),
+    LimitMap: _limits,
+    Range: lambda kind: Form(_range(kind.least), write=_written_span),
+    RangeMap: lambda _: Form(_by_name(_range(0)), write=_written_spans),
+    Number: _number,
+    Text: lambda _: Form(str),
+    Name: lambda _: Form(_NAME),
+    NameList: lambda _: Form(list[str], write=list),
+    NameSet: lambda _: Form(list[str], write=sorted),
+    FilledNames: lambda _: Form(_NAME | GenericAlias(list, _NAME), write=_one_or_list),
+    HostList: lambda _: Form(_HOSTS, read=expand, write=join, is_optional=True),
+    HostSet: lambda _: Form(_HOSTS, read=expand, write=_sorted_hosts, is_optional=True),
+    Choice: _choice,
+    Timestamp: lambda _: Form(_TIMES, read=_read_time, write=_written_time, about=_ABOUT_TIMES),
+    JobPriority: lambda _: Form(
+        saying(Any, type="number", minimum=0), _read_priority, _written_priority, about=_ABOUT_PRIORITIES
+    ),
+}

@@ -6,14 +6,13 @@ added here. What needs the whole file (names that exist, running jobs that fit) 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-from ..file_kinds import SNAPSHOT, WORKLOAD
+from ..file_kinds import SCHEDULE, SNAPSHOT, WORKLOAD
 from .cluster_file import FORMATS, SNAPSHOT_FILE, WORKLOAD_FILE
-from .file_objects import FileForm
 from .schedule_file import PlanWire, ScheduleWire
 from .topology_wire import MEMBERS, OPTIONAL
 
@@ -30,57 +29,35 @@ _WORKLOAD_NULLS: Mapping[str, Iterable[str]] = {
 }
 
 
-def snapshot_schema() -> Json:
-    """Return the schema of a snapshot file (``aucsched-snapshot/1``)."""
-    return _cluster_schema(SNAPSHOT_FILE, SNAPSHOT, "A cluster and its queue at one moment.")
-
-
-def workload_schema() -> Json:
-    """Return the schema of a workload file (``aucsched-workload/1``)."""
-    schema = _cluster_schema(WORKLOAD_FILE, WORKLOAD, "An empty cluster and the jobs that come to it.")
-    for name, members in _WORKLOAD_NULLS.items():
-        for member in members:
-            schema["$defs"][name]["properties"][member] = {"type": "null", "default": None}
-    return schema
-
-
-def _cluster_schema(form: FileForm[Any], kind: str, description: str) -> Json:
-    schema = _generated(form.struct, f"aucsched {kind}", description)
-    top = schema["$defs"][form.struct.__name__]["properties"]
-    top["format"] = {"const": FORMATS[kind]}
-    top["nodes"]["minItems"] = 1
-    _rules(schema["$defs"])
-    return schema
-
-
-def schedule_schema() -> Json:
-    """Return the schema of a schedule file (``aucsched-schedule/1``)."""
-    return _generated(ScheduleWire, "aucsched schedule", "Who starts where, who waits and why.")
-
-
-def plan_schema() -> Json:
-    """Return the schema of a plan file (``aucsched-plan/1``)."""
-    return _generated(PlanWire, "aucsched plan", "When and where each job of a snapshot will start.")
-
-
-#: The schemas by the file they are of.
-SCHEMAS: Mapping[str, Callable[[], Json]] = {
-    "snapshot": snapshot_schema,
-    "workload": workload_schema,
-    "schedule": schedule_schema,
-    "plan": plan_schema,
+#: The files: what msgspec decodes each as, and what it is.
+_FILES: Mapping[str, tuple[Any, str]] = {
+    SNAPSHOT: (SNAPSHOT_FILE.struct, "A cluster and its queue at one moment."),
+    WORKLOAD: (WORKLOAD_FILE.struct, "An empty cluster and the jobs that come to it."),
+    SCHEDULE: (ScheduleWire, "Who starts where, who waits and why."),
+    "plan": (PlanWire, "When and where each job of a snapshot will start."),
 }
+SCHEMAS = tuple(_FILES)
+
+
+def schema_of(name: str) -> Json:
+    """Return the schema of one of the files, its types named without their suffix."""
+    struct, description = _FILES[name]
+    made = _renamed(msgspec.json.schema(struct))
+    schema = {"$schema": _DIALECT, "title": f"aucsched {name}", "description": description, **made}
+    if name in FORMATS:
+        types = schema["$defs"]
+        top = types[struct.__name__]["properties"]
+        top["format"] = {"const": FORMATS[name]}
+        top["nodes"]["minItems"] = 1
+        _rules(types)
+        for kind, members in _WORKLOAD_NULLS.items() if name == WORKLOAD else ():
+            types[kind]["properties"] |= {one: {"type": "null", "default": None} for one in members}
+    return schema
 
 
 def schema_json(name: str) -> str:
     """Return a schema's text."""
-    return msgspec.json.format(msgspec.json.encode(SCHEMAS[name]()), indent=2).decode() + "\n"
-
-
-def _generated(struct: type[msgspec.Struct], title: str, description: str) -> Json:
-    """Return what msgspec says of a type, its types named without their suffix."""
-    made = _renamed(msgspec.json.schema(struct))
-    return {"$schema": _DIALECT, "title": title, "description": description, **made}
+    return msgspec.json.format(msgspec.json.encode(schema_of(name)), indent=2).decode() + "\n"
 
 
 def _renamed(value: Any) -> Any:

@@ -15,7 +15,7 @@ ADDED = "    scratch_mib: OptionalIntLike = member(Integer(1), default=None)\n"
 USED = """
 import json
 from aucsched import InputError, Request
-from aucsched.formats.native.json_schema import snapshot_schema
+from aucsched.formats.native.json_schema import schema_of
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.formats.native.write import snapshot_to_json
 
@@ -35,7 +35,7 @@ print(json.dumps({
     "read": read.jobs[0].request.scratch_mib,
     "written": json.loads(snapshot_to_json(read))["jobs"][0]["scratch_mib"],
     "same": parse_snapshot(snapshot_to_json(read).encode()) == read,
-    "schema": snapshot_schema()["$defs"]["Job"]["properties"]["scratch_mib"],
+    "schema": schema_of("snapshot")["$defs"]["Job"]["properties"]["scratch_mib"],
     "python": refusal(Request, cores=4, scratch_mib=0),
     "range": refusal(parse_snapshot, snapshot(0)),
     "type": refusal(parse_snapshot, snapshot("7")),

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from support.run import aucsched, refused
 
 from aucsched.cli import run
-from aucsched.formats.native.json_schema import snapshot_schema
+from aucsched.formats.native.json_schema import schema_of
 
 SMALL = ("soner", "--id", "ii", "--nodes", "64", "--hours", "0.1", "--max-cores", "96", "--seed", "1")
 
@@ -52,7 +52,7 @@ def test_a_torus_is_described_drawn_and_put_into_a_snapshot(tmp_path: Path) -> N
         "jobs": [{"id": "1", "priority": 1, "nodes": 2, "cores_per_node": 2, "contiguous": True}],
         "topology": found["topology"],
     }
-    Draft202012Validator(snapshot_schema()).validate(snapshot)
+    Draft202012Validator(schema_of("snapshot")).validate(snapshot)
     path = tmp_path / "now.json"
     path.write_text(json.dumps(snapshot))
     awarded = json.loads(aucsched("schedule", path, "--format", "json").stdout)["started"][0]["nodes"]

@@ -20,13 +20,13 @@ from support.spoiled import SNAPSHOT as GOOD
 
 from aucsched import InputError, load_snapshot, schedule
 from aucsched.cluster.schedule import FORMAT, Reason, Status
-from aucsched.formats.native.json_schema import SCHEMAS, schedule_schema, snapshot_schema
+from aucsched.formats.native.json_schema import SCHEMAS, schema_of
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.formats.native.write import snapshot_to_json
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SNAPSHOT = Draft202012Validator(snapshot_schema())
-SCHEDULE = Draft202012Validator(schedule_schema())
+SNAPSHOT = Draft202012Validator(schema_of("snapshot"))
+SCHEDULE = Draft202012Validator(schema_of("schedule"))
 
 #: What only reading the whole file tells.
 NOT_IN_SCHEMA = [
@@ -56,15 +56,15 @@ NOT_IN_SCHEMA = [
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_they_are_schemas_and_the_command_prints_them(name: str) -> None:
-    Draft202012Validator.check_schema(SCHEMAS[name]())
+    Draft202012Validator.check_schema(schema_of(name))
     done = aucsched("schema", name)
     assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout) == SCHEMAS[name]()
+    assert json.loads(done.stdout) == schema_of(name)
     assert "snapshot" in refused("schema", "award")
 
 
 def test_every_object_is_closed_and_said() -> None:
-    for schema in (snapshot_schema(), schedule_schema()):
+    for schema in (schema_of("snapshot"), schema_of("schedule")):
         for name, entry in schema["$defs"].items():
             assert entry["additionalProperties"] is False, name
             assert entry["description"], name
@@ -175,7 +175,7 @@ def test_what_reading_accepts_the_schema_accepts(place: int) -> None:
 
 
 def test_the_schedule_schema_names_every_reason_and_status() -> None:
-    types = schedule_schema()["$defs"]
+    types = schema_of("schedule")["$defs"]
     assert set(types["Pending"]["properties"]["reason"]["enum"]) == {reason.value for reason in Reason}
     assert set(types["Schedule"]["properties"]["status"]["enum"]) == {status.value for status in Status}
     assert types["Schedule"]["properties"]["format"]["enum"] == [FORMAT]

@@ -21,7 +21,7 @@ from aucsched.cli import run
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.resources.pools import Pools
 from aucsched.cluster.snapshot import Snapshot
-from aucsched.formats.native.json_schema import plan_schema
+from aucsched.formats.native.json_schema import schema_of
 from aucsched.formats.native.read import parse_snapshot
 
 NOW = 1_795_167_000.0  # 2026-11-20T09:30:00Z, the time of support.build's snapshots
@@ -185,7 +185,7 @@ def test_a_plan_of_any_snapshot_never_gives_anything_twice(seed: int) -> None:
     """Cores, memory, gres and licences at every start, whatever jobs ask for."""
     cluster = random_snapshot(seed)
     found = make_plan(cluster)
-    Draft202012Validator(plan_schema()).validate(json.loads(found.to_json()))
+    Draft202012Validator(schema_of("plan")).validate(json.loads(found.to_json()))
     assert sorted([one.job for one in found.planned] + [one.job for one in found.unplanned]) == sorted(
         job.id for job in cluster.jobs
     )
@@ -328,7 +328,7 @@ def test_the_command_prints_writes_and_draws(tmp_path: Path, capsys: pytest.Capt
     first = written["planned"][0]
     assert first["end"] > first["start"] >= written["time"]
     assert all(use["cores"] for use in first["nodes"].values())
-    Draft202012Validator(plan_schema()).validate(written)
+    Draft202012Validator(schema_of("plan")).validate(written)
     assert chart.read_text().count("<path") > 60
     same = out.read_bytes(), chart.read_bytes()
     assert run(arguments) == 0

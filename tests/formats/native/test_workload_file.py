@@ -18,10 +18,10 @@ from support.spoiled import WORKLOAD as GOOD
 from support.spoiled import Spoil, drop, put
 
 from aucsched import ArrivingJob, ClusterWorkload, InputError, Job, Request, load_workload, save_workload
-from aucsched.formats.native.json_schema import workload_schema
+from aucsched.formats.native.json_schema import schema_of
 from aucsched.formats.native.workload_file import parse_workload, workload_to_json
 
-SCHEMA = Draft202012Validator(workload_schema())
+SCHEMA = Draft202012Validator(schema_of("workload"))
 
 
 def parsed(document: dict[str, Any]) -> ClusterWorkload:
@@ -128,7 +128,7 @@ def test_malformed_ones_name_path_and_value(place: int) -> None:
 def test_the_good_one_passes_its_schema() -> None:
     SCHEMA.validate(GOOD)
     done = aucsched("schema", "workload")
-    assert json.loads(done.stdout) == workload_schema()
+    assert json.loads(done.stdout) == schema_of("workload")
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
