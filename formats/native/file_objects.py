@@ -16,10 +16,10 @@ from ...cluster.errors import InputError, errors_below
 from ...cluster.jobs import Job, Request, RunningJob
 from ...cluster.limits import Limit
 from ...cluster.nodes import Resources
-from ...cluster.value_types import Embedded, Entries, EntryMap, HostMap, ValueType, value_type_of
+from ...cluster.value_types import Embedded, Entries, EntryMap, HostMap, value_type_of
 from ...cluster.workload import ArrivingJob
 from ..hostlist import charge, expand, fold
-from .forms import HOSTLIST, PLAIN_FORMS, Form, saying
+from .forms import FORMS, HOSTLIST, Form, saying
 
 T = TypeVar("T")
 
@@ -102,14 +102,7 @@ def _host_map(kind: HostMap) -> Form:
     return Form(saying(uses, minProperties=1), read=read, write=write)
 
 
-#: How files hold each value type.
-_FORMS: Mapping[type[ValueType], Callable[[Any], Form]] = {
-    **PLAIN_FORMS,
-    Entries: _entries,
-    EntryMap: _entry_map,
-    HostMap: _host_map,
-    Embedded: _embedded,
-}
+FORMS |= {Entries: _entries, EntryMap: _entry_map, HostMap: _host_map, Embedded: _embedded}
 
 #: What a struct has in the place of the default of a member that must stand.
 _NEEDED = object()
@@ -223,7 +216,7 @@ class _Member:
     def of(cls, stated: Field[Any], *, is_always: bool) -> _Member:
         """Return a field's."""
         kind = value_type_of(stated)
-        form = _FORMS[type(kind)](kind)
+        form = FORMS[type(kind)](kind)
         made = stated.default_factory
         default = stated.default if made is MISSING else made()
         file_default = default

@@ -165,8 +165,8 @@ _NAME, _HOSTS = saying(str, minLength=1), saying(str, **HOSTLIST)
 _TIMES = saying(str, minLength=1) | saying(float, minimum=0, exclusiveMaximum=_YEAR_10000)
 _ABOUT_TIMES = "ISO 8601, UTC where it names no zone; or seconds since 1970."
 _ABOUT_PRIORITIES = "Compared exactly as written; 0 is held."
-#: How files hold the value types that are no classes with members.
-PLAIN_FORMS: Mapping[type[ValueType], Callable[[Any], Form]] = {
+#: How files hold each value type; file_objects.py adds those of classes with members.
+FORMS: dict[type[ValueType], Callable[[Any], Form]] = {
     Anything: lambda _: Form(Any),
     Boolean: lambda _: Form(bool),
     Integer: lambda kind: Form(integers(kind.least)),

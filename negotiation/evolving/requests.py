@@ -34,7 +34,7 @@ from ...cluster.value_types import (
 from ...formats.hostlist import expand
 from ...formats.jsontext import decode
 from ...formats.native.file_objects import FileForm
-from ...formats.native.forms import Form, form_of
+from ...formats.native.forms import FORMS, Form
 from ...formats.reading import read_document
 
 FORMAT = "aucsched-requests/1"
@@ -45,11 +45,6 @@ class CoresByHost(IntegerMap):
     """Cores by node; files may write several nodes as a hostlist."""
 
 
-@form_of.register
-def _(_: CoresByHost) -> Form:
-    return Form(dict[str, int], read=_by_node)
-
-
 def _by_node(nodes: dict[str, int], path: str) -> dict[str, int]:
     cores: dict[str, int] = {}
     for names, count in nodes.items():
@@ -58,6 +53,9 @@ def _by_node(nodes: dict[str, int], path: str) -> dict[str, int]:
                 raise InputError(f"node {name!r} stands twice", path=f"{path}.{names}")
             cores[name] = count
     return cores
+
+
+FORMS[CoresByHost] = lambda _: Form(dict[str, int], read=_by_node)
 
 
 @value_class

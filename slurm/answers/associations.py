@@ -10,7 +10,6 @@ from ...cluster.errors import InputError
 from ...cluster.limits import JobSet, Limit
 from ...formats.notes import Notes
 from .answer_text import duration_s
-from .policy import OneJob
 
 #: ``512``, ``512(128)`` with what is in use, ``N(0)`` without a limit.
 _COUNT = re.compile(r"(?P<limit>N|\d{1,13})?(?:\((?P<used>\d{1,13})(?:\.\d+)?\))?")
@@ -61,6 +60,23 @@ class _Entry:
             return f"qos {self.qos}"
         parts = (("account", self.account), ("user", self.user), ("partition", self.partition))
         return " ".join(f"{what} {name}" for what, name in parts if name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneJob:
+    """What one job of a set may ask for at most (MaxTRESPJ, MaxWall).
+
+    Attributes:
+        name: of the QOS or association.
+        jobs: the set.
+        most: by ``cores``, ``nodes`` and ``gres/NAME``.
+        time_s: its longest time limit; None: any.
+    """
+
+    name: str
+    jobs: JobSet
+    most: Mapping[str, int] = field(default_factory=dict)
+    time_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

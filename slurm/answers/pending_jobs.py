@@ -23,8 +23,8 @@ from .answer_record import Record, is_json, read_document
 from .associations import READ_REASONS
 from .detail import JobDetail
 from .license_lists import asks_for
-from .policy import by_tier
-from .request import Site, note_preferences, read_request
+from .policy import Site, by_tier
+from .request import note_preferences, read_request
 from .states import JobPhase, hold_of, phase_of
 
 #: Columns that hold the job and its priority, by their headings in sprio and squeue.
@@ -130,21 +130,15 @@ class PendingReader:
     """How pending jobs are read.
 
     Attributes:
-        site: the cluster that requests are read against.
-        details: what scontrol prints, by job id.
+        site: what they are read against.
         now: the snapshot's time, seconds since the epoch, None when not known.
         schedule_held: jobs held by hand are to be scheduled.
-        has_limits: limits of QOS and associations are read.
-        priorities: by job id, in the place of the queue's own; None: the queue's own.
-        against: what a request is read against; jobs of a known text and an equal one are not read anew.
+        against: ``Site.against``; jobs of a known text and an equal one are not read anew.
     """
 
     site: Site
-    details: Mapping[int, JobDetail]
     now: float | None
     schedule_held: bool
-    has_limits: bool = False
-    priorities: Priorities | None = None
     against: object = None
 
 
@@ -158,14 +152,13 @@ def read_jobs(records: Sequence[Record], queue: PendingReader, notes: Notes) -> 
     _check_count(pending)
     running = _running_tasks(records)
     jobs = [job for record in pending for job in _jobs(record, queue, running, notes)]
-    if queue.priorities is not None:
+    if queue.site.priorities is not None:
         jobs = _with_priorities(jobs, queue, notes)
     if queue.schedule_held:
         jobs = _lifted(jobs, notes)
     elif held := sum(job.hold in BY_HAND for job in jobs):
         notes.add("held", f"held by hand, so not started: {held} (--held schedule starts them)")
-    policy = queue.site.policy
-    return by_tier([policy.admitted(job, notes) for job in jobs], policy.partitions, notes)
+    return by_tier([queue.site.admitted(job, notes) for job in jobs], queue.site.partitions, notes)
 
 
 def job_id(record: Record) -> str:
@@ -209,8 +202,9 @@ def _noted(record: Record, queue: PendingReader, notes: Notes) -> Job:
         return _job(record, queue, own), own
 
     is_due = queue.now is None or (record.moment("eligible_time") or 0) <= queue.now
-    detail = queue.details.get(record.count("job_id"))
-    key = queue.against, queue.site.tells_shared, bool(queue.details), detail, is_due
+    details = queue.site.details or {}
+    detail = details.get(record.count("job_id"))
+    key = queue.against, queue.site.tells_shared, bool(details), detail, is_due
     job, own = record.once("job", read, key)
     notes.join(own)
     return job
@@ -249,7 +243,7 @@ def _hold(record: Record, priority: int, queue: PendingReader) -> str | None:
     if hold == "Licenses" and _is_behind(record, queue.site.gate):
         # Its other licences, if it needs any, are counted as any job's are.
         return None
-    is_read = queue.has_limits and hold is not None and READ_REASONS.fullmatch(hold)
+    is_read = hold is not None and queue.site.limits.limits and READ_REASONS.fullmatch(hold)
     return None if is_read else hold
 
 
@@ -260,9 +254,10 @@ def _is_behind(record: Record, gate: str) -> bool:
 
 def _detail(record: Record, queue: PendingReader, notes: Notes) -> JobDetail | None:
     """Return scontrol's detail of the same job; one of another job with its number is not used."""
-    detail = queue.details.get(record.count("job_id"))
+    details = queue.site.details or {}
+    detail = details.get(record.count("job_id"))
     if detail is None:
-        if queue.details and not record.has("required_switches"):
+        if details and not record.has("required_switches"):
             notes.add(
                 "job detail", f"job {record.count('job_id')}: not in the job detail: --switches not known"
             )
@@ -326,7 +321,7 @@ def _with_priorities(jobs: Sequence[Job], queue: PendingReader, notes: Notes) ->
     found: list[Job] = []
     unknown = 0
     for job in jobs:
-        priority = priority_of(job.id, queue.priorities or {})
+        priority = priority_of(job.id, queue.site.priorities or {})
         by_hand = job.hold in BY_HAND
         if priority is None or (by_hand and not queue.schedule_held):
             unknown += not by_hand and job.priority > 0

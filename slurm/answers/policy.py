@@ -12,13 +12,20 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, RunningJob, Span
-from ...cluster.limits import JobSet, of_gres
+from ...cluster.limits import of_gres
+from ...cluster.nodes import License
 from ...formats.notes import Notes
 from .answer_text import Paragraph
+from .associations import Associations, OneJob
+from .detail import JobDetail
+from .node_records import NodeFigures
 from .partitions import DefaultMemory, PartitionFigures, above
+from .reservation_records import ReservationFigures
+from .topology_any import Named
 
 _LINE = re.compile(r"^(\w+)[ \t]*= ?(.*)$", re.MULTILINE)
 _HEAD = "Configuration data as of"
@@ -111,45 +118,65 @@ def _ignored(entry: Paragraph) -> Iterator[str]:
 PARTITION_REASONS = {"AccountNotAllowed", "QOSNotAllowed"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OneJob:
-    """What one job of a set may ask for at most (MaxTRESPJ, MaxWall).
-
-    Attributes:
-        name: of the QOS or association.
-        jobs: the set.
-        most: by ``cores``, ``nodes`` and ``gres/NAME``.
-        time_s: its longest time limit; None: any.
-    """
-
-    name: str
-    jobs: JobSet
-    most: Mapping[str, int] = field(default_factory=dict)
-    time_s: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SitePolicy:
-    """A site's rules.
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """A cluster as all answers but the jobs' say, and what its rules make of a job.
 
     Attributes:
         partitions: by name.
-        parents: the account above each account, where associations are known.
-        memory: what a job gets that asks for none, where its partition says nothing.
-        counts_memory: jobs use memory up.
-        each: limits of one job.
+        details: what scontrol prints of jobs, by id; None: it was not asked.
+        licenses: those of which the totals are known.
+        gate: a licence that keeps jobs waiting and is no part of what they ask for; empty for none.
+        priorities: by job id, in the place of the queue's own; None: the queue's own.
+        tells_shared: the jobs' JSON tells which of them ask for whole nodes.
     """
 
-    partitions: Mapping[str, PartitionFigures] = field(default_factory=dict)
-    parents: Mapping[str, str] = field(default_factory=dict)
-    memory: DefaultMemory = field(default_factory=DefaultMemory)
-    counts_memory: bool = False
-    each: tuple[OneJob, ...] = ()
+    nodes: Mapping[str, NodeFigures]
+    topology: Named
+    partitions: Mapping[str, PartitionFigures]
+    details: Mapping[int, JobDetail] | None
+    licenses: Mapping[str, License]
+    reservations: tuple[ReservationFigures, ...]
+    limits: Associations
+    config: ClusterConfig
+    priorities: Mapping[str, int | Fraction] | None
+    gate: str
+    tells_shared: bool = True
+
+    @cached_property
+    def threads(self) -> bool:
+        """Whether a core may be several CPUs."""
+        return any(node.threads > 1 for node in self.nodes.values())
+
+    @cached_property
+    def inactive(self) -> frozenset[str]:
+        """Features that no node has now and that Slurm could give some."""
+        active = frozenset[str]().union(*(node.features for node in self.nodes.values()))
+        return frozenset[str]().union(*(node.inactive for node in self.nodes.values())) - active
+
+    @cached_property
+    def elsewhere(self) -> dict[str, str]:
+        """The partitions on another topology that has rules for which nodes a job may get, with its name.
+
+        Where nothing names the topology that was read, it may be the one of any of them: only
+        topology.conf's has a name that is known.
+        """
+        named = {name: figures.topology for name, figures in self.partitions.items() if figures.topology}
+        if self.topology.name:
+            return {name: other for name, other in named.items() if other in self.topology.strange}
+        several = len({figures.topology for figures in self.partitions.values()}) > 1
+        return {name: other for name, other in named.items() if several and other != "default"}
+
+    def against(self) -> tuple[object, ...]:
+        """Return all that a job is read against beside its own text."""
+        nodes = {name: (node.total, node.threads, node.partitions) for name, node in self.nodes.items()}
+        rules = (self.partitions, self.config, self.limits, frozenset(self.licenses), self.gate)
+        return (nodes, self.inactive, self.elsewhere, *rules)
 
     def memory_of(self, partition: str) -> DefaultMemory:
         """Return what a job gets that asks for no memory; of several partitions Slurm has said it already."""
         figures = self.partitions.get(partition)
-        return figures.rules.memory if figures is not None and figures.rules.memory else self.memory
+        return figures.rules.memory if figures is not None and figures.rules.memory else self.config.memory
 
     def admitted(self, job: Job, notes: Notes) -> Job:
         """Return a pending job as the rules let it start: in fewer partitions, capped, or not eligible."""
@@ -176,7 +203,11 @@ class SitePolicy:
 
     def _refusal(self, job: Job, partition: str) -> str | None:
         figures = self.partitions.get(partition)
-        return None if figures is None else figures.rules.refusal(above(job.account, self.parents), job.qos)
+        return (
+            None
+            if figures is None
+            else figures.rules.refusal(above(job.account, self.limits.parents), job.qos)
+        )
 
     def _qos(self, own: str, partitions: Iterable[str]) -> str:
         names = [own] if own else []
@@ -188,7 +219,7 @@ class SitePolicy:
 
     def _within(self, job: Job) -> Job:
         """Stop a job that asks for more than one job may; let it get no more nodes than that."""
-        for limit in self.each:
+        for limit in self.limits.each:
             if not limit.jobs.holds(job):
                 continue
             if reason := _beyond(job, limit):

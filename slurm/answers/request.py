@@ -13,7 +13,6 @@ from typing import Any
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import Request, Span
-from ...cluster.nodes import License
 from ...cluster.text import one_line
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
@@ -21,9 +20,8 @@ from .answer_record import Record
 from .detail import JobDetail
 from .gres_text import parse_request
 from .license_lists import plain_licenses, without_gate
-from .node_records import NodeFigures
 from .partitions import DefaultMemory
-from .policy import SitePolicy
+from .policy import Site
 from .size import SlurmSize, node_range, read_size, with_cpus_per_gres
 from .states import is_expedited
 from .versions import note_unknown
@@ -135,29 +133,6 @@ _NEEDED = (
 _SHARING = {"NO": "none", "OK": "", "YES": "shared"}
 _MEMORY_SET = {"JOB_MEM_SET", "EXACT_MEMORY_REQUESTED"}
 _FEATURES = re.compile(r"[\w.:+-]+(?:&[\w.:+-]+)*")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """What a request is read against: the nodes' names, threads, and licences where known.
-
-    Attributes:
-        inactive: features that no node has now and that Slurm could give some.
-        gate: a licence that keeps jobs waiting and is no part of what they ask for; empty for none.
-        policy: the site's rules. Where jobs use memory up, one that asks for none gets all of it, unless
-            a default says how much.
-        elsewhere: partitions on another topology than the snapshot's, with its name.
-        tells_shared: the jobs' JSON tells which of them ask for whole nodes.
-    """
-
-    nodes: Mapping[str, NodeFigures]
-    threads: bool
-    licenses: Mapping[str, License]
-    inactive: frozenset[str] = frozenset()
-    gate: str = ""
-    policy: SitePolicy = field(default_factory=SitePolicy)
-    elsewhere: Mapping[str, str] = field(default_factory=dict)
-    tells_shared: bool = True
 
 
 @dataclass(slots=True, kw_only=True)
@@ -322,12 +297,12 @@ def _memory_by_default(job: _Reading) -> dict[str, Any]:
     All of it where nodes differ: empty nodes, as no other job with memory fits beside it.
     """
     asked_for_all = bool(_MEMORY_SET & job.record.words("flags"))
-    given = DefaultMemory() if asked_for_all else job.site.policy.memory_of(job.record.text("partition"))
+    given = DefaultMemory() if asked_for_all else job.site.memory_of(job.record.text("partition"))
     if given.per_cpu:
         return {"memory_mib_per_core": given.per_cpu}
     if given.per_node:
         return {"memory_mib_per_node": given.per_node}
-    if not job.site.policy.counts_memory:
+    if not job.site.config.counts_memory:
         if asked_for_all:
             job.unsupported.append("all the memory of each node (--mem=0)")
         return {}
@@ -344,7 +319,7 @@ def _memory_by_default(job: _Reading) -> dict[str, Any]:
 def _exclusive(job: _Reading) -> tuple[bool, bool]:
     """Return whether a job gets whole nodes, and whether it gets whole blocks."""
     names = filter(None, job.record.text("partition").split(","))
-    named = [job.site.policy.partitions.get(name) for name in names]
+    named = [job.site.partitions.get(name) for name in names]
     exclusive = [one is not None and one.exclusive for one in named]
     if any(exclusive) and not all(exclusive):
         job.note("sizes", "gets whole nodes in each of its partitions, as one of them gives no others")

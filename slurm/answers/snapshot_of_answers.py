@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
-from ...cluster.nodes import License, Node, NodeState, Resources
+from ...cluster.nodes import Node, NodeState, Resources
 from ...cluster.snapshot import Snapshot, free_resources, held_resources
 from ...formats.hostlist import one_file
 from ...formats.native.topology_wire import Laid
@@ -22,10 +22,9 @@ from .detail import JobDetail, parse_job_detail
 from .license_lists import read_licenses
 from .node_records import NodeFigures, read_nodes
 from .partitions import PartitionFigures, read_partitions
-from .pending_jobs import PendingReader, Priorities, job_id, read_jobs, read_priorities
-from .policy import ClusterConfig, SitePolicy, read_config
-from .request import Site
-from .reservation_records import CoresHeld, ReservationFigures, fit_reservations, read_reservations
+from .pending_jobs import PendingReader, job_id, read_jobs, read_priorities
+from .policy import ClusterConfig, Site, read_config
+from .reservation_records import CoresHeld, fit_reservations, read_reservations
 from .running_jobs import read_running
 from .topology_any import Named, parse_any_topology
 from .versions import NEWEST, SEGMENTS_SHOWN, note_unknown, parse_release, release_of, tells_shared
@@ -105,20 +104,19 @@ def import_slurm(
     config = _read_or(sources.config, lambda text: read_config(text_of(text), notes), ClusterConfig())
     none: tuple[PartitionFigures, ...] = ()
     partitions = _read_or(sources.partitions, lambda text: read_partitions(text, nodes, notes), none)
-    cluster = _Cluster(
+    site = Site(
         nodes=nodes,
         topology=_topology(sources.topology, nodes, partitions, notes),
         details=_details(sources.job_detail, known),
         licenses=_read_or(sources.licenses, lambda text: read_licenses(text, notes), {}),
-        partitions=partitions,
+        partitions={figures.partition.name: figures for figures in partitions},
         reservations=_read_or(sources.reservations, read_reservations, ()),
         limits=_limits(sources, config, notes),
         config=config,
         priorities=_read_or(sources.priorities, lambda text: read_priorities(text, notes), None),
         gate=gate,
-        known=known,
     )
-    snapshot = _read(sources.jobs, lambda text: _snapshot(text, cluster, time, notes, held=schedule_held))
+    snapshot = _read(sources.jobs, lambda text: _snapshot(text, site, time, notes, known, held=schedule_held))
     return snapshot, notes
 
 
@@ -126,93 +124,37 @@ def _document(text: bytes, member: str, known: Known | None) -> Record:
     return read_document(text) if known is None else known.document(text, member)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cluster:
-    """What all answers but the jobs' say."""
-
-    nodes: Mapping[str, NodeFigures]
-    topology: Named
-    details: Mapping[int, JobDetail] | None
-    licenses: Mapping[str, License]
-    partitions: tuple[PartitionFigures, ...]
-    reservations: tuple[ReservationFigures, ...]
-    limits: Associations
-    config: ClusterConfig
-    priorities: Priorities | None
-    gate: str
-    known: Known | None
-
-    def against(self, site: Site) -> object:
-        """Return all that a job is read against beside its own text, for jobs that are not read anew."""
-        if self.known is None:
-            return None
-        nodes = {name: (node.total, node.threads, node.partitions) for name, node in self.nodes.items()}
-        rules = (self.partitions, self.config, self.limits, frozenset(self.licenses), self.gate)
-        return self.known.site((nodes, site.inactive, site.elsewhere, *rules))
-
-    @property
-    def policy(self) -> SitePolicy:
-        """What the site's rules say of its jobs."""
-        return SitePolicy(
-            partitions={figures.partition.name: figures for figures in self.partitions},
-            parents=self.limits.parents,
-            memory=self.config.memory,
-            counts_memory=bool(self.config.counts_memory),
-            each=self.limits.each,
-        )
-
-    @property
-    def site(self) -> Site:
-        """What requests are read against."""
-        active = frozenset[str]().union(*(node.features for node in self.nodes.values()))
-        return Site(
-            nodes=self.nodes,
-            inactive=frozenset[str]().union(*(node.inactive for node in self.nodes.values())) - active,
-            threads=any(node.threads > 1 for node in self.nodes.values()),
-            licenses=self.licenses,
-            gate=self.gate,
-            policy=self.policy,
-            elsewhere=_elsewhere(self.partitions, self.topology),
-        )
-
-
-def _snapshot(text: bytes, cluster: _Cluster, time: float | None, notes: Notes, *, held: bool) -> Snapshot:
+def _snapshot(
+    text: bytes, site: Site, time: float | None, notes: Notes, known: Known | None, *, held: bool
+) -> Snapshot:
     """Read the jobs and join everything."""
-    document = _document(text, "jobs", cluster.known)
-    records, site = _records(document), cluster.site
-    against = cluster.against(site)
+    document = _document(text, "jobs", known)
+    records = _records(document)
+    against = None if known is None else known.site(site.against())
     _note_release(document, records, notes)
-    _note_segments(document, records, cluster, notes)
+    _note_segments(document, records, site, notes)
     now = _time(document, records, notes) if time is None else time
-    _note_detail(records, cluster.details, notes)
-    running = read_running(records, cluster.details or {}, cluster.nodes, notes, against)
-    queue = PendingReader(
-        site=replace(site, tells_shared=tells_shared(document)),
-        details=cluster.details or {},
-        now=now,
-        schedule_held=held,
-        has_limits=bool(cluster.limits.limits),
-        priorities=cluster.priorities,
-        against=against,
-    )
-    jobs = read_jobs(records, queue, notes)
-    running = tuple(site.policy.with_counts(job) for job in running)
-    closed = _closed(records, cluster, running)
-    nodes = _nodes(cluster.nodes.values(), held_resources(running), closed, notes)
-    if cluster.config.counts_memory is None:
+    _note_detail(records, site.details, notes)
+    running = read_running(records, site.details or {}, site.nodes, notes, against)
+    read = replace(site, tells_shared=tells_shared(document))
+    jobs = read_jobs(records, PendingReader(site=read, now=now, schedule_held=held, against=against), notes)
+    running = tuple(site.with_counts(job) for job in running)
+    closed = _closed(records, site, running)
+    nodes = _nodes(site.nodes.values(), held_resources(running), closed, notes)
+    if site.config.counts_memory is None:
         _note_memory(nodes, notes)
-    _note_partition_qos(cluster, notes)
+    _note_partition_qos(site, notes)
     return Snapshot(
         time=now,
         nodes=nodes,
         jobs=jobs,
-        switches=cluster.topology.laid.switches,
-        network=cluster.topology.laid.network,
+        switches=site.topology.laid.switches,
+        network=site.topology.laid.network,
         running=running,
-        licenses=cluster.licenses,
-        partitions=tuple(figures.partition for figures in cluster.partitions),
-        reservations=fit_reservations(cluster.reservations, _cores_held(records, cluster, running), notes),
-        limits=cluster.limits.limits,
+        licenses=site.licenses,
+        partitions=tuple(figures.partition for figures in site.partitions.values()),
+        reservations=fit_reservations(site.reservations, _cores_held(records, site, running), notes),
+        limits=site.limits.limits,
         notes=notes.texts(),
         unread=tuple(notes.policies),
     )
@@ -253,13 +195,13 @@ def _limits(sources: SlurmSources, config: ClusterConfig, notes: Notes) -> Assoc
     return replace(found, limits=(), each=())
 
 
-def _note_partition_qos(cluster: _Cluster, notes: Notes) -> None:
+def _note_partition_qos(site: Site, notes: Notes) -> None:
     """Note partitions whose own QOS is not among the limits that were read."""
-    if cluster.config.enforces_limits is False:
+    if site.config.enforces_limits is False:
         return
-    for figures in cluster.partitions:
+    for figures in site.partitions.values():
         qos = figures.rules.own_qos
-        if qos and qos not in cluster.limits.qos:
+        if qos and qos not in site.limits.qos:
             text = f"partition {figures.partition.name}: QoS={qos} is not looked at: its limits are not given"
             notes.unread("partitions", text)
 
@@ -283,25 +225,25 @@ def _note_release(document: Record, records: Iterable[Record], notes: Notes) -> 
     note_unknown(next((record.members for record in records), ()), "jobs", notes)
 
 
-def _note_segments(document: Record, records: Iterable[Record], cluster: _Cluster, notes: Notes) -> None:
+def _note_segments(document: Record, records: Iterable[Record], site: Site, notes: Notes) -> None:
     """Say so when nothing tells ``--segment`` where rules depend on it, as before 25.05."""
-    network, release = cluster.topology.laid.network, release_of(document)
-    in_detail = bool(cluster.details) and release is not None and release >= SEGMENTS_SHOWN
+    network, release = site.topology.laid.network, release_of(document)
+    in_detail = bool(site.details) and release is not None and release >= SEGMENTS_SHOWN
     if network is None or not network.units or in_detail:
         return
     if any(not record.has("segment_size") for record in records):
         notes.unread("segments", "which jobs ask for --segment is not told, as before Slurm 25.05")
 
 
-def _cores_held(records: Iterable[Record], cluster: _Cluster, running: Iterable[RunningJob]) -> CoresHeld:
+def _cores_held(records: Iterable[Record], site: Site, running: Iterable[RunningJob]) -> CoresHeld:
     """Return the cores of each node, and those that jobs inside each reservation hold."""
-    threads = {name: node.threads for name, node in cluster.nodes.items()}
+    threads = {name: node.threads for name, node in site.nodes.items()}
     inside = {job_id(record): record.text("resv_name") for record in records if record.has("resv_name")}
     held: Counter[str] = Counter()
     for job in running:
         if name := inside.get(job.id):
             held[name] += sum(use.cores // threads[node] for node, use in job.nodes.items())
-    cores = {name: node.total.cores // node.threads for name, node in cluster.nodes.items()}
+    cores = {name: node.total.cores // node.threads for name, node in site.nodes.items()}
     return CoresHeld(cores=cores, running=held)
 
 
@@ -336,19 +278,6 @@ def _topology(
     return found
 
 
-def _elsewhere(partitions: Sequence[PartitionFigures], topology: Named) -> dict[str, str]:
-    """Return the partitions on another topology that has rules for which nodes a job may get.
-
-    Where nothing names the topology that was read, it may be the one of any of them: only
-    topology.conf's has a name that is known.
-    """
-    named = {figures.partition.name: figures.topology for figures in partitions if figures.topology}
-    if topology.name:
-        return {name: other for name, other in named.items() if other in topology.strange}
-    several = len({figures.topology for figures in partitions}) > 1
-    return {name: other for name, other in named.items() if several and other != "default"}
-
-
 def _details(source: SlurmText | None, known: Known | None) -> Mapping[int, JobDetail] | None:
     """Return scontrol's details by job id, None when they are not given."""
     if source is None:
@@ -375,12 +304,12 @@ def _time(document: Record, records: Iterable[Record], notes: Notes) -> float | 
     return newest or None
 
 
-def _closed(records: Iterable[Record], cluster: _Cluster, running: Iterable[RunningJob]) -> set[str]:
+def _closed(records: Iterable[Record], site: Site, running: Iterable[RunningJob]) -> set[str]:
     """Return the nodes whose block a job has for itself: JSON before v0.0.44 shows them idle."""
-    network = cluster.topology.laid.network
+    network = site.topology.laid.network
     if network is None or not network.units:
         return set()
-    partitions = {one.partition.name for one in cluster.partitions if one.exclusive_topo}
+    partitions = {one.partition.name for one in site.partitions.values() if one.exclusive_topo}
     owners = {
         job_id(record)
         for record in records

@@ -11,8 +11,7 @@ import pytest
 from aucsched import InputError
 from aucsched.cluster.limits import JobSet, Limit
 from aucsched.formats.notes import Notes
-from aucsched.slurm.answers.associations import read_limits
-from aucsched.slurm.answers.policy import OneJob
+from aucsched.slurm.answers.associations import OneJob, read_limits
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "slurm" / "use"
