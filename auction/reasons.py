@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -11,20 +11,17 @@ import numpy as np
 from ..bidgen.candidates import usable_in_any
 from ..bidgen.families.registry import words_of
 from ..bidgen.generate import BidOptions, generate_bids, place_alone
-from ..cluster.resources.capacity import BoolArray, IntArray, Resource
+from ..cluster.resources.capacity import IntArray, Resource
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from ..cluster.schedule import Reason, Refusal
-from ..cluster.text import plural
+from ..cluster.text import LISTED, listed, plural
 from ..formats.hostlist import fold
 from .ledger import FreeState, Short, what_is_left
 from .queue import Queue
 from .state import SnapshotState
 from .step_pass import Decision
-
-#: How many names a sentence lists before it says how many more there are.
-_LISTED = 8
 
 
 def refusals(
@@ -164,7 +161,7 @@ class _Explainer:
         limits = tuple(guard.limits(demand.job) for guard in self._cluster.guards)
         key = ("beside", demand.kind, demand.job.user, limits)
         if key not in self._known:
-            cluster, few = self._cluster, BidOptions(max_bids=_LISTED, max_bids_per_job=_LISTED)
+            cluster, few = self._cluster, BidOptions(max_bids=LISTED, max_bids_per_job=LISTED)
             alone = (replace(demand, index=0),)
             table = generate_bids(alone, replace(cluster, placer=None), few).table
             state = FreeState(table, replace(cluster, columns=self._state.columns()))
@@ -183,7 +180,7 @@ class _Explainer:
         ahead = others[: others.index(demand.job.id)]
         return (
             Reason.OUTBID,
-            f"outbid by {_listed(ahead)}: they ask for the same, and no more of them fit at once",
+            f"outbid by {listed(ahead)}: they ask for the same, and no more of them fit at once",
         )
 
     def _why_none(self, demand: Demand) -> tuple[Reason, str]:
@@ -218,7 +215,7 @@ class _Explainer:
     def _would_delay(self, guard: Guard) -> str:
         names = [self._cluster.columns.names[node] for node in guard.nodes.tolist()]
         when = datetime.fromtimestamp(guard.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return f"it would delay job {guard.job.id}, reserved to start by {when} on {_listed(fold(names))}"
+        return f"it would delay job {guard.job.id}, reserved to start by {when} on {listed(fold(names))}"
 
     def _no_fit(self, demand: Demand, columns: Columns) -> tuple[Reason, str]:
         lack = next(columns.pools.lacks(demand.job), None)
@@ -231,7 +228,7 @@ class _Explainer:
         if too_much:
             return Reason.INELIGIBLE, too_much
         cores = int(columns.free.cores[eligible].sum())
-        count = _free_nodes(eligible, columns.free.cores)
+        count = int((eligible & (columns.free.cores > 0)).sum())
         usable = np.flatnonzero(usable_in_any(demand, columns.free, columns))
         short = self._short_of_units(demand, usable)
         if short:
@@ -290,8 +287,8 @@ class _Explainer:
                 least = holders, now
         jobs, short = least or ([], [])
         nodes = sorted({node for claim, cells in short if not claim.by_bid for node in cells.tolist()})
-        where = f" on {_listed([self._cluster.columns.names[node] for node in nodes])}" if nodes else ""
-        return Reason.OUTBID, f"outbid by {_listed(jobs)}{where}"
+        where = f" on {listed([self._cluster.columns.names[node] for node in nodes])}" if nodes else ""
+        return Reason.OUTBID, f"outbid by {listed(jobs)}{where}"
 
     def _holders_of(self, short: list[Short], fewer_than: int | None) -> list[str] | None:
         """Return the winners that hold what a bid lacks, in order; None as soon as they are not fewer."""
@@ -311,23 +308,10 @@ class _Explainer:
             if not claim.by_bid or pools.reason(claim.resource) is Reason.NO_FIT:
                 continue
             if all(any(one.claim is claim for one in short) for short in found):
-                winners = _in_order(self._holders_at(claim.resource, 0))
+                winners = dict.fromkeys(self._holders_at(claim.resource, 0))
                 users = [*(f"running {name}" for name in pools.running(claim.resource)), *winners]
-                return pools.reason(claim.resource), f"{words_of(claim)} is used up by {_listed(users)}"
+                return pools.reason(claim.resource), f"{words_of(claim)} is used up by {listed(users)}"
         return None
-
-
-def _in_order(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(names[:_LISTED])
-    return shown if len(names) <= _LISTED else f"{shown} and {len(names) - _LISTED} more"
-
-
-def _free_nodes(eligible: BoolArray, cores: IntArray) -> int:
-    return int((eligible & (cores > 0)).sum())
 
 
 def _asked(demand: Demand) -> str:

@@ -190,14 +190,23 @@ class Candidates:
         """Return a job's request read in this way."""
         return Reading(demand, self.variant, self.choice)
 
-    def could_hold(self, demand: Demand) -> bool:
-        """Return whether there are enough nodes and cores for a job: wherever they stand, or together."""
+    def could_hold(self, demand: Demand, leaf: IntArray | None = None) -> bool:
+        """Return whether there are enough nodes and cores for a job: wherever they stand, or together.
+
+        ``leaf``: the leaf switch of each node, shape (n,), for jobs on few of them; None: any will do.
+        """
         span, count = demand.node_counts, len(self.nodes)
         most = min(self.variant.max_nodes, count if span is None else span.maximum, count)
         most = min(most, most_by_units(demand))
         fewest = 1 if span is None else span.minimum
         if most < fewest or int(self.most_units[most]) < (demand.units or 0):
             return False
+        if leaf is not None and demand.max_switches is not None:
+            below = leaf[self.nodes]
+            of_leaves = np.stack([np.bincount(below), np.bincount(below, self.units[self.nodes])])
+            together = np.sort(of_leaves)[:, ::-1][:, : demand.max_switches].sum(axis=1)
+            if (together < (fewest, demand.units or 0)).any():
+                return False
         if not demand.contiguous:
             return True
         starts = np.flatnonzero(np.diff(self.nodes, prepend=-2) != 1)

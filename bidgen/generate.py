@@ -224,7 +224,8 @@ def place_alone(
     It delays no guarded reservation. Once ``is_over`` says that there is no more time, only
     first-fit looks.
     """
-    if not GuardedViews(columns, columns.free, guards).of(demand).could_hold(demand):
+    view = GuardedViews(columns, columns.free, guards).of(demand)
+    if not any(found.could_hold(demand, topology.leaf) for found in view.candidates(demand)):
         return None
     placement = FirstFitPlacer(columns, topology, guards).place(demand)
     if placement is not None:

@@ -9,7 +9,7 @@ same before and after.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 #: Cc, Cf, Cs, Zl and Zp of Unicode 16, as ranges of code points.
 _RANGES = (
@@ -22,6 +22,8 @@ _RANGES = (
 _CLASS = "[" + "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in _RANGES) + "]"
 _HIDDEN = re.compile(_CLASS)
 _FIRST_PAIR, _UNITS = 0x10000, 0x400
+#: More names than these are counted, not listed.
+LISTED = 8
 
 
 def plural(count: int, thing: str) -> str:
@@ -32,6 +34,12 @@ def plural(count: int, thing: str) -> str:
         ('1 node', '2 nodes')
     """
     return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    shown = ", ".join(names[:LISTED])
+    return shown if len(names) <= LISTED else f"{shown} and {len(names) - LISTED} more"
 
 
 def not_one_of(value: object, names: Iterable[str]) -> str:

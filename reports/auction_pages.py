@@ -9,11 +9,11 @@ from typing import Any
 from ..auction.explain.comparison import Baseline, Comparison, Total
 from ..auction.explain.explanation import Explanation
 from ..auction.explain.overview import Overview
-from ..auction.explain.words import asked, listed, moment, number, waiting_rows
+from ..auction.explain.words import asked, moment, number, waiting_rows
 from ..auction.queue import in_order
 from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
-from ..cluster.text import plural
+from ..cluster.text import listed, plural
 from ..formats.hostlist import join
 from .page import Section, facts, page_of, table
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -61,6 +64,14 @@ def points_per_unit(axes: Axes) -> tuple[float, float]:
     """Return how many points a unit of the horizontal and of the vertical axis takes, once laid out."""
     (x0, y0), (x1, y1) = axes.transData.transform([(0, 0), (1, 1)]) * (72 / axes.figure.dpi)
     return x1 - x0, y1 - y0
+
+
+def corners(boxes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the corners of boxes (left, top, width, height), shape (boxes, 4, 2)."""
+    left, top, width, height = boxes.T
+    right, bottom = left + width, top + height
+    flat = np.stack([left, top, right, top, right, bottom, left, bottom], axis=1)
+    return flat.reshape(-1, 4, 2)
 
 
 def time_unit(span_s: float, largest: str = "days") -> tuple[str, float]:

@@ -40,22 +40,35 @@ def draw_utilization(result: Result, path: Path | None, *, name: str = "") -> Fi
     return figure
 
 
-def _edges(result: Result) -> NDArray[np.float64] | None:
-    """Return the edges of bins, None where the steps themselves are few enough to be seen."""
-    if len(result.timeline.times) <= _BINS:
-        return None
-    return np.linspace(0, result.makespan, _BINS + 1)
+def _draw_steps(
+    axes: Axes,
+    result: Result,
+    values: NDArray[np.float64],
+    seconds: float,
+    color: str,
+    *,
+    largest: bool = False,
+) -> None:
+    """Fill a step function: as it is where its steps can be seen, else means, or what is ``largest``."""
+    times = result.timeline.times / seconds
+    if len(times) <= _BINS:
+        axes.fill_between(times, values, step="post", color=color, alpha=0.35, linewidth=0)
+        axes.step(times, values, where="post", color=color, linewidth=0.8)
+        return
+    edges = np.linspace(0, result.makespan, _BINS + 1)
+    mean = result.timeline.mean(values, edges)
+    filled = result.timeline.most(values, edges) if largest else mean
+    labels = ("largest in a bin", "mean of a bin") if largest else (None, None)
+    axes.stairs(filled, edges / seconds, fill=True, color=color, alpha=0.35, label=labels[0])
+    axes.stairs(mean, edges / seconds, color=color, linewidth=0.6, label=labels[1])
+    if largest:
+        legend_above(axes)
 
 
 def _draw_used(axes: Axes, result: Result, seconds: float) -> None:
-    timeline, edges = result.timeline, _edges(result)
+    timeline = result.timeline
     used = timeline.used * (100 / result.workload.requests.processors)
-    if edges is None:
-        axes.fill_between(timeline.times / seconds, used, step="post", color=BLUE, alpha=0.35, linewidth=0)
-        axes.step(timeline.times / seconds, used, where="post", color=BLUE, linewidth=0.8)
-    else:
-        axes.stairs(timeline.mean(used, edges), edges / seconds, fill=True, color=BLUE, alpha=0.35)
-        axes.stairs(timeline.mean(used, edges), edges / seconds, color=BLUE, linewidth=0.6)
+    _draw_steps(axes, result, used, seconds, BLUE)
     mean = timeline.mean(used, np.array([0, result.makespan])) if result.makespan else np.zeros(1)
     axes.axhline(mean[0], color=ORANGE, linewidth=0.9, linestyle="--", label=f"mean {mean[0]:.1f} %")
     axes.set_ylim(0, 104)
@@ -64,20 +77,8 @@ def _draw_used(axes: Axes, result: Result, seconds: float) -> None:
 
 
 def _draw_waiting(axes: Axes, result: Result, seconds: float) -> None:
-    timeline, edges = result.timeline, _edges(result)
-    waiting = timeline.waiting
-    if edges is None:
-        axes.fill_between(
-            timeline.times / seconds, waiting, step="post", color=ORANGE, alpha=0.35, linewidth=0
-        )
-        axes.step(timeline.times / seconds, waiting, where="post", color=ORANGE, linewidth=0.8)
-    else:
-        most = timeline.most(waiting, edges)
-        axes.stairs(most, edges / seconds, fill=True, color=ORANGE, alpha=0.3, label="largest in a bin")
-        axes.stairs(
-            timeline.mean(waiting, edges), edges / seconds, color=ORANGE, linewidth=0.7, label="mean of a bin"
-        )
-        legend_above(axes)
+    waiting = result.timeline.waiting
+    _draw_steps(axes, result, waiting, seconds, ORANGE, largest=True)
     axes.set_ylim(0, float(waiting.max(initial=1)) * 1.12)
     axes.set_ylabel("Jobs waiting")
     count_axis(axes)

@@ -14,13 +14,13 @@ from ..auction.explain.explanation import Explanation, NodeGroup
 from ..auction.explain.job_changes import Change
 from ..auction.explain.overview import Overview, PriceGroup
 from ..auction.explain.unit_prices import Quote
-from ..auction.explain.words import asked, dealt, figure, listed, moment, number, percent, shortened
+from ..auction.explain.words import asked, dealt, figure, moment, number, percent, shortened
 from ..auction.forecast import ShadowStart
 from ..auction.options import MODELS_BY_NAME
 from ..bidgen.families.registry import title_of
 from ..cluster.jobs import Job
 from ..cluster.schedule import Reason
-from ..cluster.text import plural
+from ..cluster.text import listed, plural
 from ..formats.hostlist import join
 from ..models.model import OBJECTIVES
 from .console_tables import Column, Wrapped, table_of

@@ -27,6 +27,7 @@ from ..simulation.result import Result
 from .canvas import (
     GREY,
     ORANGE,
+    corners,
     count_axis,
     name_nodes,
     new_figure,
@@ -66,8 +67,8 @@ class GanttBars(NamedTuple):
 
     def corners(self) -> list[NDArray[np.float64]]:
         """Return each box's four corners, shape (4, 2)."""
-        left, right, low, high = self.start, self.end, self.first, self.last
-        return list(np.stack([left, low, right, low, right, high, left, high], axis=1).reshape(-1, 4, 2))
+        sides = self.start, self.first, self.end - self.start, self.last - self.first
+        return list(corners(np.stack(sides, axis=1)))
 
 
 def draw_jobs(axes: Axes, boxes: GanttBars, wait: NDArray[np.float64], names: Sequence[str]) -> None:
@@ -204,11 +205,7 @@ def draw_gantt(
         nodes: names and cores of the nodes, which then stand on the axis.
     """
     with styled():
-        figure, axes = new_figure(3.6, 1)
-        unit, seconds = time_unit(result.makespan)
-        axes.set_xlim(0, max(result.makespan, 1) / seconds)
-        axes.set_ylim(0, result.workload.requests.processors)
-        axes.set_xlabel(f"Time since the first submission ({unit})")
+        figure, axes, seconds = _chart(3.6, max(result.makespan, 1), result.workload.requests.processors)
         axes.set_ylabel("Processors" if placed is None else "Cores, node by node")
         write_title(axes, f"{result.policy} on {name}" if name else "")
         if nodes is None:
@@ -224,6 +221,18 @@ def draw_gantt(
         label_waits(axes, wait, f"Waiting time ({wait_unit})")
         save_figure(figure, path)
     return figure
+
+
+def _chart(
+    height: float, span_s: float, rows: int, since: str = "since the first submission"
+) -> tuple[Figure, Axes, float]:
+    """Return a chart of so many rows over a time, and the seconds of its unit."""
+    figure, axes = new_figure(height, 1)
+    unit, seconds = time_unit(span_s)
+    axes.set_xlim(0, span_s / seconds)
+    axes.set_ylim(0, rows)
+    axes.set_xlabel(f"Time {since} ({unit})")
+    return figure, axes, seconds
 
 
 def _simulated_boxes(result: Result, seconds: float, placed: Mapping[int, Runs]) -> GanttBars:
@@ -258,12 +267,8 @@ def draw_plan(snapshot: Snapshot, plan: Plan, path: Path | None) -> Figure:
     known = [time for stay in stays for time in (stay.start, stay.end) if time < inf]
     known += [one.end - plan.time for one in snapshot.reservations if one.start > plan.time]
     horizon = max([_LEAST_S, *known]) * (_BEYOND if any(stay.end == inf for stay in stays) else 1)
-    unit, seconds = time_unit(horizon)
     with styled():
-        figure, axes = new_figure(3.6, 1)
-        axes.set_xlim(0, horizon / seconds)
-        axes.set_ylim(0, sum(node.total.cores for node in nodes))
-        axes.set_xlabel(f"Time from now ({unit})")
+        figure, axes, seconds = _chart(3.6, horizon, sum(node.total.cores for node in nodes), "from now")
         axes.set_ylabel(f"{len(nodes)} of {len(snapshot.nodes)} nodes, core by core")
         name_nodes(axes, [node.name for node in nodes], [node.total.cores for node in nodes])
         left = len(plan.unplanned)
@@ -367,12 +372,8 @@ def draw_malleable(result: Negotiated, path: Path) -> None:
     from matplotlib.patches import Patch  # noqa: PLC0415
 
     with styled():
-        figure, axes = new_figure(4.2, 1)
         end = max((held.end_s for held in result.held), default=1.0)
-        unit, seconds = time_unit(end)
-        axes.set_xlim(0, end / seconds)
-        axes.set_ylim(0, len(result.play.nodes) * result.runtime.parts)
-        axes.set_xlabel(f"Time since the first submission ({unit})")
+        figure, axes, seconds = _chart(4.2, end, len(result.play.nodes) * result.runtime.parts)
         axes.set_ylabel("Nodes" if result.runtime.parts == 1 else f"Nodes, in {result.runtime.parts} parts")
         count_axis(axes)
         figure.draw_without_rendering()

@@ -7,7 +7,8 @@ of shape (boxes, 4). Nothing is drawn here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -236,10 +237,21 @@ def boxes_of(snapshot: Snapshot, awards: Iterable[Award], layout: Layout) -> Box
     for award in started:
         for name, use in award.nodes.items():
             taken.setdefault(name, []).append((award.job, use))
-    builder = _Builder([award.job for award in started], NAME if layout.named else 0.0)
-    for place, node in enumerate(snapshot.nodes):
-        builder.add(node, taken.get(node.name, []), float(layout.x[place]), float(layout.y[place]))
-    return builder.boxes()
+    found: dict[tuple[str, str], list[Box]] = defaultdict(list)
+    named = NAME if layout.named else 0.0
+    for node, x, y in zip(snapshot.nodes, layout.x.tolist(), layout.y.tolist(), strict=True):
+        corner = x + (1 - _SIDE) / 2, y + (1 - _SIDE) / 2 + named
+        for kind, job, box in _of_node(node, taken.get(node.name, []), corner, _SIDE - named):
+            found[kind, job].append(box)
+
+    def of(kind: str, job: str = "") -> FloatArray:
+        return np.array(found[kind, job], np.float64).reshape(-1, 4)
+
+    return Boxes(
+        **{kind: of(kind) for kind in ("frames", "busy", "closed", "used_gpus", "free_gpus")},
+        jobs={award.job: of("jobs", award.job) for award in started},
+        taken_gpus={award.job: of("taken_gpus", award.job) for award in started},
+    )
 
 
 def gpus(gres: Mapping[str, int]) -> int:
@@ -247,80 +259,35 @@ def gpus(gres: Mapping[str, int]) -> int:
     return sum(count for name, count in gres.items() if name.partition(":")[0] == "gpu")
 
 
-class _Builder:
-    """Collects the boxes of one node after another."""
-
-    def __init__(self, jobs: Sequence[str], name: float) -> None:
-        self._name = name
-        self._frames: list[Box] = []
-        self._busy: list[Box] = []
-        self._closed: list[Box] = []
-        self._jobs: dict[str, list[Box]] = {job: [] for job in jobs}
-        self._used: list[Box] = []
-        self._free: list[Box] = []
-        self._taken: dict[str, list[Box]] = {job: [] for job in jobs}
-
-    def add(self, node: Node, taken: Sequence[tuple[str, Resources]], x: float, y: float) -> None:
-        """Add a node whose cell has its upper left corner at (x, y)."""
-        left, top = x + (1 - _SIDE) / 2, y + (1 - _SIDE) / 2 + self._name
-        height = (_SIDE - self._name) * (_ABOVE_GPUS if gpus(node.total.gres) else 1)
-        self._frames.append((left, top, _SIDE, height))
-        self._add_cores(node, taken, left, top, height)
-        if gpus(node.total.gres):
-            self._add_gpus(node, taken, left, top + height)
-
-    def _add_cores(
-        self, node: Node, taken: Sequence[tuple[str, Resources]], left: float, top: float, height: float
-    ) -> None:
-        one = _SIDE / node.total.cores
-        busy = node.total.cores - node.free.cores
-        if busy:
-            self._busy.append((left, top, busy * one, height))
-        at = left + busy * one
-        for job, use in taken:
-            self._jobs[job].append((at, top, use.cores * one, height))
-            at += use.cores * one
-        rest = left + _SIDE - at
-        if not node.state.takes_jobs and node.free.cores:
-            self._closed.append((at, top, rest, height))
-
-    def _add_gpus(self, node: Node, taken: Sequence[tuple[str, Resources]], left: float, top: float) -> None:
-        total, free = gpus(node.total.gres), gpus(node.free.gres)
-        lists = [self._used] * (total - free)
-        for job, use in taken:
-            lists.extend([self._taken[job]] * gpus(use.gres))
-        lists.extend([self._free] * (total - len(lists)))
-        place, strip = _SIDE / total, (_SIDE - self._name) * (1 - _ABOVE_GPUS)
-        # Squares for a few; of many GPUs each is a bar, or they would vanish.
-        width = _GPU * min(place, strip)
-        height = min(strip - _BELOW_CORES, 2 * width) if place < strip / 2 else width
-        for number, boxes in enumerate(lists):
-            middle = left + (number + 0.5) * place
-            boxes.append((middle - width / 2, top + _BELOW_CORES, width, height))
-
-    def boxes(self) -> Boxes:
-        """Return what was collected."""
-        return Boxes(
-            frames=_array(self._frames),
-            busy=_array(self._busy),
-            closed=_array(self._closed),
-            jobs={job: _array(boxes) for job, boxes in self._jobs.items()},
-            used_gpus=_array(self._used),
-            free_gpus=_array(self._free),
-            taken_gpus={job: _array(boxes) for job, boxes in self._taken.items()},
-        )
-
-
-def _array(boxes: list[Box]) -> FloatArray:
-    return np.array(boxes, np.float64).reshape(-1, 4)
-
-
-def corners(boxes: FloatArray) -> FloatArray:
-    """Return each box's corners, shape (boxes, 4, 2)."""
-    left, top, width, height = boxes.T
-    right, bottom = left + width, top + height
-    flat: FloatArray = np.stack([left, top, right, top, right, bottom, left, bottom], axis=1)
-    return flat.reshape(-1, 4, 2)
+def _of_node(
+    node: Node, taken: Sequence[tuple[str, Resources]], corner: tuple[float, float], down: float
+) -> Iterator[tuple[str, str, Box]]:
+    """Yield a node's boxes, of which kind and of which job; its cell is ``down`` high below the corner."""
+    (left, top), total = corner, gpus(node.total.gres)
+    height = down * (_ABOVE_GPUS if total else 1)
+    yield "frames", "", (left, top, _SIDE, height)
+    one = _SIDE / node.total.cores
+    busy = node.total.cores - node.free.cores
+    if busy:
+        yield "busy", "", (left, top, busy * one, height)
+    at = left + busy * one
+    for job, use in taken:
+        yield "jobs", job, (at, top, use.cores * one, height)
+        at += use.cores * one
+    if not node.state.takes_jobs and node.free.cores:
+        yield "closed", "", (at, top, left + _SIDE - at, height)
+    if not total:
+        return
+    marks = [("used_gpus", "")] * (total - gpus(node.free.gres))
+    marks += [("taken_gpus", job) for job, use in taken for _ in range(gpus(use.gres))]
+    marks += [("free_gpus", "")] * (total - len(marks))
+    place, strip = _SIDE / total, down * (1 - _ABOVE_GPUS)
+    # Squares for a few; of many GPUs each is a bar, or they would vanish.
+    width = _GPU * min(place, strip)
+    tall = min(strip - _BELOW_CORES, 2 * width) if place < strip / 2 else width
+    for number, (kind, job) in enumerate(marks):
+        middle = left + (number + 0.5) * place
+        yield kind, job, (middle - width / 2, top + height + _BELOW_CORES, width, tall)
 
 
 def widest_run(boxes: FloatArray) -> list[Box]:

@@ -8,7 +8,6 @@ small mark below: filled grey when used, in the job's colour when it is taken no
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import plural
 from ..formats.drawing import literal, save_figure
-from .canvas import styled
+from .canvas import corners, styled
 from .machine_layout import (
     LABEL_SIZE,
     LARGEST_LABEL_PT,
@@ -27,7 +26,6 @@ from .machine_layout import (
     Layout,
     boxes_of,
     changed_part,
-    corners,
     gpus,
     layout_of,
     place_of_number,
@@ -72,7 +70,7 @@ def draw_machine(snapshot: Snapshot, schedule: Schedule, path: Path | None) -> F
     boxes = boxes_of(snapshot, schedule.started, layout)
     colors = _colors(schedule.started)
     with styled(**_HATCHES):
-        entries = list(_legend_entries(boxes, schedule.started, colors))
+        entries = list(_legend(boxes, schedule.started, colors))
         figure, axes = _new_figure(layout, page[0], len(entries))
         _write_labels(axes, layout, snapshot)
         _draw_cores(axes, boxes, colors, layout)
@@ -208,32 +206,32 @@ def _write_title(figure: Figure, snapshot: Snapshot, schedule: Schedule, left_ou
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
-    """A line of the legend: face, edge and hatch of its patch, or of its small square, and what it says."""
+def _legend(boxes: Boxes, awards: Sequence[Award], colors: Mapping[str, str]) -> Iterator[Any]:
+    """Yield a handle for each thing on the picture: the widest jobs, the others, what is busy and free."""
+    from matplotlib.lines import Line2D  # noqa: PLC0415 - the extra may be absent
+    from matplotlib.patches import Patch  # noqa: PLC0415
 
-    text: str
-    face: str
-    edge: str = "none"
-    hatch: str = ""
-    small: bool = False
+    def patch(text: str, face: str, edge: str = "none", hatch: str | None = None) -> Patch:
+        return Patch(facecolor=face, edgecolor=edge, hatch=hatch, linewidth=0.5, label=text)
 
+    def gpu(text: str, face: str, edge: str) -> Line2D:
+        drawn = Line2D([], [], marker="s", markersize=4, markeredgewidth=0.5, linewidth=0, label=text)
+        drawn.set(markerfacecolor=face, markeredgecolor=edge)
+        return drawn
 
-def _legend_entries(boxes: Boxes, awards: Sequence[Award], colors: Mapping[str, str]) -> Iterator[_Entry]:
-    """Yield what the picture holds: the widest jobs, the others together, what is busy and free."""
     by_job = {award.job: award for award in awards}
     for job in list(colors)[: len(_COLORS)]:
-        yield _Entry(text=_described(by_job[job]), face=colors[job])
+        yield patch(_described(by_job[job]), colors[job])
     if len(colors) > len(_COLORS):
-        yield _Entry(text=f"{len(colors) - len(_COLORS)} narrower jobs", face=_OTHERS[0])
-    yield _Entry(text="busy", face=_BUSY)
-    yield _Entry(text="stays free", face=_FREE, edge=_LINE)
+        yield patch(f"{len(colors) - len(_COLORS)} narrower jobs", _OTHERS[0])
+    yield patch("busy", _BUSY)
+    yield patch("stays free", _FREE, _LINE)
     if len(boxes.closed):
-        yield _Entry(text="takes no jobs", face="#f3f3f3", edge=_LINE, hatch="/" * 8)
+        yield patch("takes no jobs", "#f3f3f3", _LINE, "/" * 8)
     if len(boxes.used_gpus):
-        yield _Entry(text="GPU in use", face=_USED_GPU, edge=_USED_GPU, small=True)
+        yield gpu("GPU in use", _USED_GPU, _USED_GPU)
     if len(boxes.free_gpus):
-        yield _Entry(text="GPU free", face=_FREE, edge=_LINE, small=True)
+        yield gpu("GPU free", _FREE, _LINE)
 
 
 def _described(award: Award) -> str:
@@ -245,10 +243,10 @@ def _described(award: Award) -> str:
     return f"{' ' * name.startswith('_')}{name}: {', '.join(parts)}"
 
 
-def _draw_legend(figure: Figure, entries: Sequence[_Entry]) -> None:
+def _draw_legend(figure: Figure, handles: Sequence[Any]) -> None:
     width, height = figure.get_size_inches()
     figure.legend(
-        handles=[_handle(entry) for entry in entries],
+        handles=handles,
         loc="lower left",
         bbox_to_anchor=(_MARGIN_IN / width, _MARGIN_IN / height),
         ncols=_LEGEND_COLUMNS,
@@ -260,25 +258,4 @@ def _draw_legend(figure: Figure, entries: Sequence[_Entry]) -> None:
         handleheight=0.9,
         columnspacing=1.4,
         labelspacing=0.55,
-    )
-
-
-def _handle(entry: _Entry) -> Any:
-    from matplotlib.lines import Line2D  # noqa: PLC0415 - the extra may be absent
-    from matplotlib.patches import Patch  # noqa: PLC0415
-
-    if entry.small:
-        return Line2D(
-            [],
-            [],
-            marker="s",
-            markersize=4,
-            markeredgewidth=0.5,
-            markerfacecolor=entry.face,
-            markeredgecolor=entry.edge,
-            linewidth=0,
-            label=entry.text,
-        )
-    return Patch(
-        facecolor=entry.face, edgecolor=entry.edge, hatch=entry.hatch or None, linewidth=0.5, label=entry.text
     )

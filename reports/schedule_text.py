@@ -14,13 +14,13 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..auction.explain.comparison import Baseline, Comparison, Line, Total, least_cores
-from ..auction.explain.words import WaitingRow, duration, listed, number, shortened, waiting_rows
+from ..auction.explain.comparison import Baseline, Comparison, Line, Total
+from ..auction.explain.words import WaitingRow, duration, number, shortened, waiting_rows
 from ..auction.planning.plan import Plan
 from ..cluster.jobs import Job
 from ..cluster.schedule import Award, Reason, Schedule, Status
 from ..cluster.snapshot import Snapshot
-from ..cluster.text import plural
+from ..cluster.text import listed, plural
 from ..formats.hostlist import join
 from .console_tables import Column, Wrapped, table_of
 
@@ -204,7 +204,7 @@ def _row(line: Line) -> tuple[str, ...]:
     return (
         line.job.id,
         number(line.job.priority),
-        str(least_cores(line.job)),
+        str(line.job.request.fewest_cores),
         "now" if line.auction else "waits",
         "now" if line.first_fit else "waits",
         _plan(line),

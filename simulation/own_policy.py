@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias
 
 from ..cluster.errors import AwardError, OptionError, PolicyError
 from ..cluster.jobs import Job
@@ -64,11 +64,20 @@ class ActiveJob:
     expected_end_s: float
 
 
-class MachineView(Protocol):
+class MachineView:
     """The queue and the machine during one step; it changes with every start.
+
+    Each kind of machine has its own, which says what is shown of a job and how one starts.
+
+    Args:
+        now: in seconds.
+        cores: number of cores of the whole machine.
+        left: what waits, by number, in the queue's order.
+        seen: waiting jobs as the policy saw them in earlier steps, by number.
 
     Attributes:
         cores: number of cores of the whole machine.
+        started: what the machine is to start, in the order in which the policy did.
 
     Examples:
         >>> class FirstComeFirstServed:
@@ -78,22 +87,28 @@ class MachineView(Protocol):
         ...                 break
     """
 
-    cores: int
+    def __init__(self, now: float, cores: int, left: dict[int, Any], seen: dict[int, QueuedJob]) -> None:
+        self.cores = cores
+        self.started: list[Any] = []
+        self._now, self._left, self._seen = now, left, seen
 
     @property
     def waiting(self) -> Sequence[QueuedJob]:
         """The jobs that wait, in the queue's order, without those started in this step."""
-        ...
+        for number, asked in self._left.items():
+            if number not in self._seen or self._has_changed(asked, self._seen[number]):
+                self._seen[number] = self._shown(asked)
+        return tuple(map(self._seen.__getitem__, self._left))
 
     @property
     def running(self) -> Sequence[ActiveJob]:
         """The jobs that run, without those started in this step."""
-        ...
+        raise NotImplementedError
 
     @property
     def free_cores(self) -> int:
         """The cores that no job holds."""
-        ...
+        raise NotImplementedError
 
     def start(self, job: QueuedJob, nodes: Mapping[str, Resources | int] | None = None) -> bool:
         """Start a job now; return False, and do nothing, where it does not fit.
@@ -106,7 +121,28 @@ class MachineView(Protocol):
         Raises:
             AwardError: the job does not wait, or a node is unknown.
         """
-        ...
+        if job.number not in self._left:
+            raise AwardError(f"job {job.number} does not wait at {self._now:g}")
+        start = self._try_start(self._left[job.number], nodes)
+        if start is None:
+            return False
+        del self._left[job.number]
+        self._seen.pop(job.number, None)
+        self.started.append(start)
+        return True
+
+    def _has_changed(self, asked: Any, seen: QueuedJob) -> bool:
+        """Return whether a waiting job is no longer as the policy saw it."""
+        del asked, seen
+        return False
+
+    def _shown(self, asked: Any) -> QueuedJob:
+        """Return a waiting job as the policy sees it."""
+        raise NotImplementedError
+
+    def _try_start(self, asked: Any, nodes: Mapping[str, Resources | int] | None) -> Any | None:
+        """Let a job begin; None: it does not fit."""
+        raise NotImplementedError
 
 
 class Policy(Protocol):
@@ -134,62 +170,6 @@ class Policy(Protocol):
 
 
 Factory: TypeAlias = Callable[[], Policy]
-Asked = TypeVar("Asked")
-Started = TypeVar("Started")
-
-
-class StepView(Generic[Asked, Started]):
-    """A machine as a user's own policy sees it during one step (MachineView), whatever the machine.
-
-    Args:
-        now: in seconds.
-        cores: of the whole machine.
-        left: what waits, by number, in the queue's order.
-        seen: waiting jobs as the policy saw them in earlier steps, by number.
-
-    Attributes:
-        started: what the machine is to start, in the order in which the policy did.
-    """
-
-    def __init__(self, now: float, cores: int, left: dict[int, Asked], seen: dict[int, QueuedJob]) -> None:
-        self.cores = cores
-        self.started: list[Started] = []
-        self._now, self._left, self._seen = now, left, seen
-
-    @property
-    def waiting(self) -> Sequence[QueuedJob]:
-        """The jobs that wait, in the queue's order."""
-        for number, asked in self._left.items():
-            if number not in self._seen or self._has_changed(asked, self._seen[number]):
-                self._seen[number] = self._shown(asked)
-        return tuple(map(self._seen.__getitem__, self._left))
-
-    def start(self, job: QueuedJob, nodes: Mapping[str, Resources | int] | None = None) -> bool:
-        """Start a job now, where the machine can."""
-        if job.number not in self._left:
-            raise AwardError(f"job {job.number} does not wait at {self._now:g}")
-        start = self._try_start(self._left[job.number], nodes)
-        if start is None:
-            return False
-        del self._left[job.number]
-        self._seen.pop(job.number, None)
-        self.started.append(start)
-        return True
-
-    def _has_changed(self, asked: Asked, seen: QueuedJob) -> bool:
-        """Return whether a waiting job is no longer as the policy saw it."""
-        del asked, seen
-        return False
-
-    def _shown(self, asked: Asked) -> QueuedJob:
-        """Return a waiting job as the policy sees it."""
-        raise NotImplementedError
-
-    def _try_start(self, asked: Asked, nodes: Mapping[str, Resources | int] | None) -> Started | None:
-        """Let a job begin; None: it does not fit."""
-        raise NotImplementedError
-
-
 #: Classes that a program gave as they are, by the name they go by in results.
 _GIVEN: dict[str, Factory] = {}
 

@@ -13,12 +13,13 @@ import warnings
 import zlib
 from collections import Counter, deque
 from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.connection import wait as wait_for
 from threading import Thread
 from typing import Any
 from uuid import uuid4
@@ -41,101 +42,55 @@ def run_locally(subject: Subject, runs: Sequence[Run], workers: int) -> Generato
     Raises:
         AucschedError: processes cannot start.
     """
-    pool = _Pool(subject, runs)
+    # A pool of one process each: who dies breaks no other's.
+    pools: list[ProcessPoolExecutor] = []
+    theirs, ours = get_context("spawn").Pipe(duplex=False)
     try:
-        yield from pool.rows(min(workers, len(runs)))
+        yield from _rows_of_pools(subject, theirs, pools, deque(runs), min(workers, len(runs)))
     finally:
-        pool.end()
+        ours.close()
+        for pool in pools:
+            pool.shutdown()
+        theirs.close()
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class _Worker:
-    """A process, the pipe to it, the run it has; ``is_ready`` once it has loaded the input."""
-
-    process: BaseProcess
-    pipe: Connection
-    run: Run | None = None
-    is_ready: bool = False
-
-
-class _Pool:
-    """Processes, and the runs that wait for one."""
-
-    def __init__(self, subject: Subject, runs: Sequence[Run]) -> None:
-        self._subject = subject
-        self._waiting = deque(runs)
-        self._tries: Counter[int] = Counter()
-        self._failed_starts = 0
-        self._workers: list[_Worker] = []
-
-    def rows(self, size: int) -> Iterator[Row]:
-        """Yield the rows as they are done."""
-        while self._waiting or any(worker.run for worker in self._workers):
-            while self._waiting and len(self._workers) < size:
-                self._workers.append(_start(self._subject))
-            for pipe in wait([worker.pipe for worker in self._workers]):
-                worker = next(worker for worker in self._workers if worker.pipe is pipe)
-                row = self._received(worker)
-                self._give(worker)
-                if row is not None:
-                    yield row
-
-    def end(self) -> None:
-        """End the processes, whatever they do."""
-        for worker in self._workers:
-            worker.process.kill()
-        for worker in self._workers:
-            worker.process.join()
-            worker.pipe.close()
-
-    def _give(self, worker: _Worker) -> None:
-        """Give a run to a worker that has none."""
-        if worker in self._workers and worker.run is None and self._waiting:
-            worker.run = self._waiting.popleft()
+def _rows_of_pools(
+    subject: Subject, theirs: Connection, pools: list[ProcessPoolExecutor], waiting: deque[Run], size: int
+) -> Iterator[Row]:
+    """Yield the rows as they are done by at most so many processes, which end when ``theirs`` does."""
+    tries: Counter[int] = Counter()
+    failed_starts = 0
+    # What each process does; a new one loads the input, which is no run.
+    busy: dict[Future[Row | None], tuple[ProcessPoolExecutor, Run | None]] = {}
+    while waiting or any(run for _, run in busy.values()):
+        while waiting and len(busy) < size:
+            pool = ProcessPoolExecutor(1, get_context("spawn"), _begin, (subject, theirs))
+            pools.append(pool)
+            with _environment():
+                busy[pool.submit(_done, None)] = pool, None
+        for future in wait(busy, return_when=FIRST_COMPLETED).done:
+            pool, run = busy.pop(future)
             try:
-                worker.pipe.send(worker.run)
-            except OSError:
-                return  # it has died: the next read of its pipe says so
-
-    def _received(self, worker: _Worker) -> Row | None:
-        """Return the row that a worker sends; None when it only became ready, or died."""
-        try:
-            row: Row | None = worker.pipe.recv()
-        except (EOFError, OSError):
-            return self._died(worker)
-        worker.is_ready, worker.run = True, None
-        self._failed_starts = 0
-        return row
-
-    def _died(self, worker: _Worker) -> Row | None:
-        """Forget a worker; let its run wait again, or return the row of a run that was tried often enough."""
-        self._workers.remove(worker)
-        worker.process.join()
-        worker.pipe.close()
-        if not worker.is_ready:
-            self._failed_starts += 1
-            if self._failed_starts == TRIES:
-                raise AucschedError(
-                    f"worker processes end as they start, with code {worker.process.exitcode}"
-                )
-        run = worker.run
-        if run is None:
-            return None
-        self._tries[run.number] += 1
-        if self._tries[run.number] == TRIES:
-            return lost_row(run)
-        self._waiting.appendleft(run)
-        return None
-
-
-def _start(subject: Subject) -> _Worker:
-    context = get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(subject, theirs), name="aucsched sweep", daemon=True)
-    with _environment():
-        process.start()
-    theirs.close()
-    return _Worker(process=process, pipe=ours)
+                row = future.result()
+            except BrokenProcessPool:
+                pools.remove(pool)
+                if run is None:
+                    failed_starts += 1
+                    if failed_starts == TRIES:
+                        raise AucschedError("worker processes end as they start") from None
+                    continue
+                tries[run.number] += 1
+                if tries[run.number] < TRIES:
+                    waiting.appendleft(run)
+                else:
+                    yield lost_row(run)
+                continue
+            failed_starts = 0
+            if waiting:
+                run = waiting.popleft()
+                busy[pool.submit(_done, run)] = pool, run
+            if row is not None:
+                yield row
 
 
 @contextmanager
@@ -153,25 +108,20 @@ def _environment() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _serve(subject: Subject, pipe: Connection) -> None:
-    """Be a worker: load the input, say so, then answer each run with its row, until the parent goes away."""
+#: In a process of a sweep: the kind of its input, and the input as it is loaded.
+_held: list[Any] = []
+
+
+def _begin(subject: Subject, parent: Connection) -> None:
+    """Load the input in a process that is to run; it ends when the parent closes its end, or dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
-    Thread(target=_end_with_parent, daemon=True).start()
-    loaded = KINDS[subject.kind].load(subject.content)
-    try:
-        pipe.send(None)
-        while True:
-            pipe.send(run_row(subject.kind, loaded, pipe.recv()))
-    except (EOFError, OSError):
-        return
+    Thread(target=lambda: (wait_for([parent]), os._exit(1)), daemon=True).start()
+    _held[:] = subject.kind, KINDS[subject.kind].load(subject.content)
 
 
-def _end_with_parent() -> None:
-    """Wait for the parent's death, which a kill leaves it no time to announce."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+def _done(run: Run | None) -> Row | None:
+    """Do one run, None for none."""
+    return None if run is None else run_row(_held[0], _held[1], run)
 
 
 def processors() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ...cluster.jobs import Job, Request, Span
@@ -20,7 +21,7 @@ class ChangeKind:
     Attributes:
         values: what the changed part could be instead, the smallest change first.
         is_monotone: a job that fits with one of the values fits with all that come after it.
-        between: tells the values between one of ``values`` and the one before it; None where there are none.
+        finer: tells the values between one of ``values`` and the one before it.
         apply: makes the changed job of a job and a value.
         share: the share of what was asked for that a value gives up, 0 to 1.
     """
@@ -28,12 +29,8 @@ class ChangeKind:
     values: Sequence[int]
     apply: Callable[[Job, int], Job]
     share: Callable[[int], float]
-    between: Callable[[int], Sequence[int]] | None = None
+    finer: Callable[[int], Sequence[int]] = lambda _: ()
     is_monotone: bool = True
-
-    def finer(self, value: int) -> Sequence[int]:
-        """Return the values between one of ``values`` and the one before it."""
-        return () if self.between is None else self.between(value)
 
 
 def kinds_of(job: Job, snapshot: Snapshot, guards: tuple[Guard, ...], leaves: int) -> list[ChangeKind]:
@@ -48,9 +45,7 @@ def kinds_of(job: Job, snapshot: Snapshot, guards: tuple[Guard, ...], leaves: in
     found = [
         *_places(job.request, leaves),
         *_sizes(job.request),
-        *_gres(job.request),
-        *_memory(job.request),
-        *_licenses(job.request),
+        *_amounts(job.request),
         *_times(job, snapshot, guards),
     ]
     return [kind for kind in found if len(kind.values)]
@@ -154,51 +149,35 @@ def _fewer_cores(request: Request, asked: int) -> ChangeKind:
         asked,
         range((asked - 1) // stride * stride, lowest - 1, -stride),
         apply,
-        between=None
-        if stride == step
-        else lambda value: range(min(asked - step, value + stride - step), value, -step),
+        finer=lambda value: range(min(asked - step, value + stride - step), value, -step),
         # Each of the nodes that are required, or needed for gres, takes a task.
         is_monotone=nodes is not None or not (request.required_nodes or request.gres_total),
     )
 
 
-def _gres(request: Request) -> Iterator[ChangeKind]:
+def _amounts(request: Request) -> Iterator[ChangeKind]:
+    """Yield fewer gres and licences of each name, and less memory."""
     for member in ("gres_per_node", "gres_total"):
         for name, span in getattr(request, member).items():
             if span.minimum:
-                yield _fewer_gres(member, name, span.minimum)
-
-
-def _fewer_gres(member: str, name: str, asked: int) -> ChangeKind:
-    def apply(job: Job, value: int) -> Job:
-        spans = {kind: span for kind, span in getattr(job.request, member).items() if kind != name}
-        if value:
-            spans[name] = Span.exactly(value)
-        return _with_request(job, **{member: spans})
-
-    return _amount(asked, range(asked - 1, -1, -1), apply)
-
-
-def _memory(request: Request) -> Iterator[ChangeKind]:
+                yield _fewer(member, name, span.minimum, Span.exactly)
     for member in ("memory_mib_per_node", "memory_mib_per_core"):
-        asked = getattr(request, member)
-        if asked:
-            yield _less_memory(member, asked)
-
-
-def _less_memory(member: str, asked: int) -> ChangeKind:
-    return _amount(asked, range(asked - 1, 0, -1), lambda job, value: _with_request(job, **{member: value}))
-
-
-def _licenses(request: Request) -> Iterator[ChangeKind]:
+        if asked := getattr(request, member):
+            yield _amount(asked, range(asked - 1, 0, -1), partial(_with_member, member))
     for name, asked in request.licenses.items():
-        yield _fewer_licenses(name, asked)
+        yield _fewer("licenses", name, asked, int)
 
 
-def _fewer_licenses(name: str, asked: int) -> ChangeKind:
+def _with_member(member: str, job: Job, value: Any) -> Job:
+    return _with_request(job, **{member: value})
+
+
+def _fewer(member: str, name: str, asked: int, entry: Callable[[int], Any]) -> ChangeKind:
+    """Return fewer of what a member asks for by name, down to none of it."""
+
     def apply(job: Job, value: int) -> Job:
-        counts = {kind: count for kind, count in job.request.licenses.items() if kind != name}
-        return _with_request(job, licenses=counts | ({name: value} if value else {}))
+        others = {kind: one for kind, one in getattr(job.request, member).items() if kind != name}
+        return _with_request(job, **{member: others | ({name: entry(value)} if value else {})})
 
     return _amount(asked, range(asked - 1, -1, -1), apply)
 

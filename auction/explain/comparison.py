@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +11,7 @@ from ...bidgen.first_fit import FirstFitPlacer
 from ...cluster.jobs import Job
 from ...cluster.schedule import Schedule
 from ...cluster.snapshot import Snapshot
-from ...cluster.tabular import Tabular
+from ...cluster.tabular import Tabular, rows_of
 from ...cluster.text import plural
 from ..options import StepOptions
 from ..queue import in_order, queue_of
@@ -99,17 +99,15 @@ class Comparison(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison file's content (``aucsched-comparison/1``)."""
+        totals = {"auction": self.auction, "first_fit": self.first_fit, "slurm": self.slurm}
         return {
             "format": FORMAT,
             "within_s": self.within_s,
             "totals": {
-                "auction": _total_document(self.auction),
-                "first_fit": _total_document(self.first_fit),
-                "slurm": None if self.slurm is None else _total_document(self.slurm),
+                name: None if one is None else asdict(one) | {"priority": float(one.priority)}
+                for name, one in totals.items()
             },
-            "jobs": [
-                dict(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True)
-            ],
+            "jobs": rows_of(self.columns),
         }
 
     @property
@@ -119,7 +117,7 @@ class Comparison(Tabular):
         return {
             "job": [line.job.id for line in lines],
             "priority": [float(line.job.priority) for line in lines],
-            "cores": [least_cores(line.job) for line in lines],
+            "cores": [line.job.request.fewest_cores for line in lines],
             "auction": [line.auction for line in lines],
             "first_fit": [line.first_fit for line in lines],
             "slurm": [line.planned for line in lines],
@@ -166,19 +164,6 @@ def _lines(snapshot: Snapshot, ours: Collection[str], theirs: Collection[str]) -
 def _total(jobs: list[Job]) -> Total:
     return Total(
         jobs=len(jobs),
-        cores=sum(map(least_cores, jobs)),
+        cores=sum(job.request.fewest_cores for job in jobs),
         priority=sum((job.priority for job in jobs), start=Fraction(0)),
     )
-
-
-def least_cores(job: Job) -> int:
-    """Return the cores a job asks for; on the fewest nodes where it leaves their number open."""
-    request = job.request
-    if request.cores is not None:
-        return request.cores
-    nodes = request.node_counts
-    return (request.cores_per_node or 0) * (1 if nodes is None else nodes.minimum)
-
-
-def _total_document(total: Total) -> dict[str, Any]:
-    return {"jobs": total.jobs, "cores": total.cores, "priority": float(total.priority)}

@@ -14,9 +14,10 @@ import numpy as np
 from ...bidgen.candidates import usable_in_any
 from ...cluster.errors import AwardError, InputError
 from ...cluster.jobs import Job
-from ...cluster.resources.capacity import BoolArray, Capacity
+from ...cluster.resources.capacity import BoolArray
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand, DemandReader
+from ...cluster.resources.job_reservations import capped_by
 from ...cluster.schedule import Award, Reason, Refusal, Schedule
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular
@@ -92,7 +93,43 @@ class Explanation(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation file's content (``aucsched-explanation/1``)."""
-        return explanation_document(self)
+        award, refusal = self.award, self.refusal
+        return {
+            "format": EXPLANATION,
+            "model": self.model,
+            "job": self.job.id,
+            "priority": float(self.job.priority),
+            "place": self.place,
+            "queued": self.queued,
+            "asked": asked(self.job),
+            "starts": None
+            if award is None
+            else {
+                "nodes": join(award.nodes),
+                "bid": {
+                    "class": award.bid.bid_class.value,
+                    "level": award.bid.level,
+                    "preference": award.bid.preference,
+                },
+            },
+            "waits": None if refusal is None else {"reason": refusal.reason.value, "detail": refusal.detail},
+            "latest_start": {"alone": _when(self.alone), "after_award": _when(self.after_award)},
+            "reserved": _when(self.reserved),
+            "expected_start_time": self.job.expected_start_time,
+            "award": {"worth": self.award_worth, "bound": self.bound},
+            "price": None if self.quote is None else quote_document(self.quote),
+            "changes": None if self.changes is None else list(map(_change_document, self.changes)),
+            "bids": [_bid_document(bid) for bid in self.bids],
+            "nodes": [
+                {
+                    "what": group.what,
+                    "count": len(group.nodes),
+                    "nodes": join(group.nodes),
+                    "held_by": list(group.held_by),
+                }
+                for group in self.groups
+            ],
+        }
 
     @property
     def columns(self) -> dict[str, list[Any]]:
@@ -134,7 +171,10 @@ def explain(
     """
     job = _pending(snapshot, job_id)
     if made is not None:
-        _check_made(snapshot, made)
+        try:
+            check_schedule(snapshot, made)
+        except (AwardError, KeyError) as error:
+            raise InputError(f"the award is not for this snapshot: {error}") from error
     step = take_step(snapshot, options)
     step = step if made is None else replace(step, schedule=made)
     schedule, jobs = step.schedule, step.queue.jobs
@@ -144,6 +184,7 @@ def explain(
     market = market_of(step, options)
     room = FreeRoom(snapshot, others, step.cluster.guards)
     takes_part = refusal is None or refusal.reason not in _WHATEVER
+    worth = None if market is None else market.award
     return Explanation(
         job=job,
         model=options.model,
@@ -153,7 +194,7 @@ def explain(
         refusal=refusal,
         bids=() if market is None else tuple(JobBids(snapshot, step, market, room, others).of(job)),
         quote=_quote(snapshot, job, award, market) if takes_part else None,
-        award_worth=_worth(market, made),
+        award_worth=worth if made is None else float(made.objective.priority),
         bound=None if market is None else market.prices.bound,
         changes=smallest_changes(room, job, MOST_GIVEN_UP) if takes_part and award is None else None,
         reserved=_reserved(job, step),
@@ -161,19 +202,6 @@ def explain(
         alone=shadow_time(snapshot, job),
         after_award=shadow_time(snapshot, job, others),
     )
-
-
-def _worth(market: Market | None, made: Schedule | None) -> float | None:
-    if made is not None:
-        return float(made.objective.priority)
-    return None if market is None else market.award
-
-
-def _check_made(snapshot: Snapshot, made: Schedule) -> None:
-    try:
-        check_schedule(snapshot, made)
-    except (AwardError, KeyError) as error:
-        raise InputError(f"the award is not for this snapshot: {error}") from error
 
 
 def _quote(snapshot: Snapshot, job: Job, award: Award | None, market: Market | None) -> Quote | None:
@@ -218,7 +246,7 @@ def _groups(
     eligible, unreserved = _eligible(demand), _eligible(open_to_all)
     before = usable_in_any(demand, columns.free, columns)
     after = usable_in_any(demand, room.columns.free, columns)
-    kept = after & ~usable_in_any(demand, _beside(room, job), columns)
+    kept = after & ~usable_in_any(demand, capped_by(room.guards, room.columns.free, job), columns)
     yield from _named("free for it", after & ~kept, columns)
     blocked = tuple(guard.job.id for guard in room.guards if guard.outlasts(job) and kept[guard.nodes].any())
     yield from _named("kept for jobs that --reserve names", kept, columns, blocked)
@@ -256,14 +284,6 @@ def _eligible(demand: Demand) -> BoolArray:
     return mask
 
 
-def _beside(room: FreeRoom, job: Job) -> Capacity:
-    """Return what is free for the job: on nodes of reservations that it would run into, only their room."""
-    free = room.columns.free
-    for guard in room.guards:
-        free = free.capped(guard.nodes, guard.room) if guard.outlasts(job) else free
-    return free
-
-
 def _names(mask: BoolArray, columns: Columns) -> tuple[str, ...]:
     return tuple(columns.names[node] for node in np.flatnonzero(mask).tolist())
 
@@ -273,47 +293,6 @@ def _named(
 ) -> Iterator[NodeGroup]:
     if mask.any():
         yield NodeGroup(what=what, nodes=_names(mask, columns), held_by=held_by)
-
-
-def explanation_document(found: Explanation) -> dict[str, Any]:
-    """Return an explanation as plain dicts, lists, numbers and text (``aucsched-explanation/1``)."""
-    award, refusal = found.award, found.refusal
-    return {
-        "format": EXPLANATION,
-        "model": found.model,
-        "job": found.job.id,
-        "priority": float(found.job.priority),
-        "place": found.place,
-        "queued": found.queued,
-        "asked": asked(found.job),
-        "starts": None
-        if award is None
-        else {
-            "nodes": join(award.nodes),
-            "bid": {
-                "class": award.bid.bid_class.value,
-                "level": award.bid.level,
-                "preference": award.bid.preference,
-            },
-        },
-        "waits": None if refusal is None else {"reason": refusal.reason.value, "detail": refusal.detail},
-        "latest_start": {"alone": _when(found.alone), "after_award": _when(found.after_award)},
-        "reserved": _when(found.reserved),
-        "expected_start_time": found.job.expected_start_time,
-        "award": {"worth": found.award_worth, "bound": found.bound},
-        "price": None if found.quote is None else quote_document(found.quote),
-        "changes": None if found.changes is None else [_change_document(one) for one in found.changes],
-        "bids": [_bid_document(bid) for bid in found.bids],
-        "nodes": [
-            {
-                "what": group.what,
-                "count": len(group.nodes),
-                "nodes": join(group.nodes),
-                "held_by": list(group.held_by),
-            }
-            for group in found.groups
-        ],
-    }
 
 
 def _when(start: ShadowStart | None) -> dict[str, Any] | None:

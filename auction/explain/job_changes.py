@@ -7,21 +7,19 @@ by a bid of the auction, on what is free beside the award. What is found would s
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
 
 import numpy as np
 
-from ...bidgen.candidates import Reading, fewest_gres, usable_nodes
 from ...bidgen.families.registry import columns_of
 from ...bidgen.generate import place_alone
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job
 from ...cluster.resources.allocation import add_allocation, allocation_of_resources
-from ...cluster.resources.capacity import UNLIMITED_MIB, Capacity, nothing_held
-from ...cluster.resources.columns import Columns
+from ...cluster.resources.capacity import UNLIMITED_MIB, nothing_held
 from ...cluster.resources.demand import DemandReader
 from ...cluster.resources.job_reservations import Guard
 from ...cluster.resources.pools import use_of_nodes
@@ -75,66 +73,29 @@ class FreeRoom:
     """
 
     def __init__(self, snapshot: Snapshot, awards: Iterable[Award], guards: tuple[Guard, ...]) -> None:
-        started = list(awards)
-        jobs = {job.id: job for job in snapshot.jobs}
         self.snapshot = snapshot
         self.topology: Topology = topology_of(snapshot)
-        self.columns = _beside(columns_of(snapshot), started, jobs)
-        self.guards = tuple(_room_left(guard, self.columns, started, jobs) for guard in guards)
+        columns = columns_of(snapshot)
+        free, pools = columns.free.copy(), columns.pools.copy()
+        self.guards = tuple(guard.copy() for guard in guards)
+        jobs = {job.id: job for job in snapshot.jobs}
+        for award in awards:
+            job, held = jobs[award.job], allocation_of_resources(award.nodes, columns)
+            add_allocation(free, held, -1, columns.total.memory < UNLIMITED_MIB)
+            pools.take(job, use_of_nodes(award.nodes.values()))
+            for guard in self.guards:
+                guard.take(job, held.nodes, held.held)
+        empty = nothing_held(columns.total, free)
+        self.columns = replace(columns, free=free, pools=pools, is_empty=empty)
         self._reader = DemandReader(snapshot, self.columns)
 
     def nodes_for(self, job: Job) -> tuple[str, ...]:
         """Return the nodes on which a job would start, in snapshot order; none when it fits nowhere."""
         demand = self._reader.demand(job)
-        if demand is None or not any(map(self._could_hold, fewest_gres(demand))):
+        if demand is None:
             return ()
         found = place_alone(demand, self.columns, self.topology, self.guards)
         return () if found is None else tuple(self.columns.names[node] for node in found.nodes.tolist())
-
-    def _could_hold(self, asked: Reading) -> bool:
-        """Return whether the nodes it may use, on as many leaf switches, are enough: no search when not."""
-        demand, free = asked.demand, self.columns.free
-        nodes, units = usable_nodes(asked, free, self.columns)
-        needs = [(np.ones_like(nodes), 1 if demand.node_counts is None else demand.node_counts.minimum)]
-        needs.append((units, demand.units or 0))
-        needs += [
-            (free.gres[kind][nodes], low)
-            for kind, _, low, _ in asked.choice.total
-            if low and kind in free.gres
-        ]
-        for each, needed in needs:
-            of_leaves = np.sort(np.bincount(self.topology.leaf[nodes], weights=each))[::-1]
-            if of_leaves[: demand.max_switches].sum() < needed:
-                return False
-        return True
-
-
-def _beside(columns: Columns, awards: list[Award], jobs: dict[str, Job]) -> Columns:
-    free, pools = columns.free.copy(), columns.pools.copy()
-    for award in awards:
-        add_allocation(
-            free, allocation_of_resources(award.nodes, columns), -1, columns.total.memory < UNLIMITED_MIB
-        )
-    for award in awards:
-        pools.take(jobs[award.job], use_of_nodes(award.nodes.values()))
-    return replace(columns, free=free, pools=pools, is_empty=nothing_held(columns.total, free))
-
-
-def _room_left(guard: Guard, columns: Columns, awards: list[Award], jobs: dict[str, Job]) -> Guard:
-    """Return a reservation whose room is less what awards still hold when it starts."""
-    room = guard.room.copy()
-    place = {columns.names[node]: index for index, node in enumerate(guard.nodes.tolist())}
-    for award in awards:
-        for name in award.nodes.keys() & place.keys() if guard.outlasts(jobs[award.job]) else ():
-            _subtract(room, place[name], award.nodes[name].cores, award.nodes[name].memory_mib or 0)
-            for kind, count in award.nodes[name].gres.items():
-                room.gres[kind][place[name]] -= count
-    return replace(guard, room=room)
-
-
-def _subtract(room: Capacity, place: int, cores: int, memory: int) -> None:
-    room.cores[place] -= cores
-    room.memory[place] -= memory
 
 
 class _Search:
@@ -151,27 +112,17 @@ class _Search:
         as_it_is = self._changed()
         if as_it_is is not None:
             return (as_it_is,)
-        found = list(self._of_one())
+        smallest = map(self._smallest, self._kinds)
+        found = [one[1] for one in smallest if one is not None and self._is_advice(one[1])]
         if not found:
-            found = list(self._of_two())
+            pairs = (sorted(pair, key=lambda kind: len(kind.values)) for pair in combinations(self._kinds, 2))
+            both = (self._of_both(*pair) for pair in pairs)
+            found = [change for change in both if change is not None and self._is_advice(change)]
         return tuple(sorted(found, key=lambda change: change.given_up))
 
     def _is_advice(self, change: Change) -> bool:
         """Return whether a change keeps enough; a time limit may fall by any share: it is an estimate."""
         return change.given_up <= self._most or change.job.request == self._job.request
-
-    def _of_one(self) -> Iterator[Change]:
-        for kind in self._kinds:
-            found = self._smallest(kind)
-            if found is not None and self._is_advice(found[1]):
-                yield found[1]
-
-    def _of_two(self) -> Iterator[Change]:
-        """Yield the smallest change of every two kinds."""
-        for one, other in combinations(self._kinds, 2):
-            change = self._of_both(*sorted((one, other), key=lambda kind: len(kind.values)))
-            if change is not None and self._is_advice(change):
-                yield change
 
     def _of_both(self, one: ChangeKind, other: ChangeKind) -> Change | None:
         """Return the smallest change of two kinds: for values of one the best of the other, and back."""
@@ -265,7 +216,8 @@ def _better(kind: ChangeKind, fixed: float, best: _Found | None) -> ChangeKind:
     if best is None or fixed >= 1:
         return kind
     most = 1 - (1 - best[1].given_up) / (1 - fixed)
-    end = bisect_left(kind.values, most, key=kind.share) + (kind.between is not None)
+    end = bisect_left(kind.values, most, key=kind.share)
+    end += end < len(kind.values) and len(kind.finer(kind.values[end])) > 0
     return replace(kind, values=kind.values[:end])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -70,19 +70,52 @@ class Overview(Tabular):
 
     model: str
     objective: str
-    started: int
-    worth: float
-    pay: float
-    bound: float
-    groups: tuple[PriceGroup, ...]
+    started: int = 0
+    worth: float = 0.0
+    pay: float = 0.0
+    bound: float = 0.0
+    groups: tuple[PriceGroup, ...] = ()
     unwanted: tuple[str, ...]
-    pools: Mapping[Resource, float]
-    rooms: Mapping[str, tuple[PriceGroup, ...]]
-    jobs: tuple[JobPrice, ...]
+    pools: Mapping[Resource, float] = field(default_factory=dict)
+    rooms: Mapping[str, tuple[PriceGroup, ...]] = field(default_factory=dict)
+    jobs: tuple[JobPrice, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the prices file's content (``aucsched-prices/1``)."""
-        return overview_document(self)
+        return {
+            "format": PRICES,
+            "model": self.model,
+            "objective": self.objective,
+            "award": {
+                "jobs": self.started,
+                "worth": self.worth,
+                "price": self.pay,
+                "bound": self.bound,
+            },
+            "nodes": [_group_document(group) for group in self.groups],
+            "unwanted": {"count": len(self.unwanted), "nodes": join(self.unwanted)},
+            **{
+                family.name: {
+                    resource.name: price
+                    for resource, price in self.pools.items()
+                    if resource.family == family.name
+                }
+                for family in POOLED
+            },
+            "reservations": [
+                {"job": job, "nodes": [_group_document(group) for group in groups]}
+                for job, groups in self.rooms.items()
+            ],
+            "jobs": [
+                {
+                    "job": one.job.id,
+                    "priority": float(one.job.priority),
+                    "starts": one.starts,
+                    "price": None if one.quote is None else quote_document(one.quote),
+                }
+                for one in self.jobs
+            ],
+        }
 
     @property
     def columns(self) -> dict[str, list[Any]]:
@@ -106,20 +139,23 @@ class Overview(Tabular):
 def overview(snapshot: Snapshot, options: StepOptions) -> Overview:
     """Run the auction and return its prices."""
     step = take_step(snapshot, options)
-    market = market_of(step, options)
+    market, columns = market_of(step, options), step.cluster.columns
+    objective = "worth" if options.balance else options.objective
     if market is None:
-        return _empty(step, options)
-    columns, prices = step.cluster.columns, market.prices
+        return Overview(model=options.model, objective=objective, unwanted=columns.names)
+    prices = market.prices
+    # Cores kept for others have a price besides, which few pay.
+    on_nodes = {resource: price for resource, price in prices.of_nodes.items() if resource.is_on_nodes}
     jobs = tuple(_jobs(step, market))
     wanted = np.flatnonzero(prices.wanted)
     return Overview(
         model=options.model,
-        objective="worth" if options.balance else options.objective,
+        objective=objective,
         started=len(step.schedule.started),
         worth=market.award,
         pay=sum(one.quote.price for one in jobs if one.starts and one.quote is not None),
         bound=prices.bound,
-        groups=tuple(_groups(_of_resources(prices.of_nodes), columns.free, wanted, columns.names)),
+        groups=tuple(_groups(on_nodes, columns.free, wanted, columns.names)),
         unwanted=tuple(columns.names[node] for node in np.flatnonzero(~prices.wanted).tolist()),
         pools=prices.of_pools,
         rooms={
@@ -130,28 +166,6 @@ def overview(snapshot: Snapshot, options: StepOptions) -> Overview:
         },
         jobs=jobs,
     )
-
-
-def _empty(step: Step, options: StepOptions) -> Overview:
-    """Return the overview of a step in which no job takes part."""
-    return Overview(
-        model=options.model,
-        objective="worth" if options.balance else options.objective,
-        started=0,
-        worth=0.0,
-        pay=0.0,
-        bound=0.0,
-        groups=(),
-        unwanted=step.cluster.columns.names,
-        pools={},
-        rooms={},
-        jobs=(),
-    )
-
-
-def _of_resources(prices: Amounts) -> Amounts:
-    """Return the prices of what nodes have: cores kept for others have one besides, paid by few."""
-    return {resource: price for resource, price in prices.items() if resource.is_on_nodes}
 
 
 def _spread(room: Capacity, nodes: IntArray, like: Capacity) -> Capacity:
@@ -178,17 +192,14 @@ def _groups(prices: Amounts, free: Capacity, nodes: IntArray, names: tuple[str, 
     for place in np.lexsort((-np.arange(len(keys)), -dearest)).tolist():
         mine = nodes[group == place]
         yield PriceGroup(
-            prices=dict(_by_unit(kinds, keys[place].tolist())),
+            prices={
+                "memory_gib" if kind == MEMORY else kind.label: price * (MIB_IN_GIB if kind == MEMORY else 1)
+                for kind, price in zip(kinds, keys[place].tolist(), strict=True)
+            },
             least=float(whole[mine].min()),
             most=float(whole[mine].max()),
             nodes=tuple(names[node] for node in mine.tolist()),
         )
-
-
-def _by_unit(kinds: list[Resource], prices: list[float]) -> Iterator[tuple[str, float]]:
-    for kind, price in zip(kinds, prices, strict=True):
-        is_memory = kind == MEMORY
-        yield ("memory_gib", price * MIB_IN_GIB) if is_memory else (kind.label, price)
 
 
 def _jobs(step: Step, market: Market) -> Iterator[JobPrice]:
@@ -199,46 +210,10 @@ def _jobs(step: Step, market: Market) -> Iterator[JobPrice]:
         yield JobPrice(job=demand.job, starts=award is not None, quote=quote)
 
 
-def overview_document(found: Overview) -> dict[str, Any]:
-    """Return the prices as plain dicts, lists, numbers and text (``aucsched-prices/1``)."""
-    return {
-        "format": PRICES,
-        "model": found.model,
-        "objective": found.objective,
-        "award": {
-            "jobs": found.started,
-            "worth": found.worth,
-            "price": found.pay,
-            "bound": found.bound,
-        },
-        "nodes": [_group_document(group) for group in found.groups],
-        "unwanted": {"count": len(found.unwanted), "nodes": join(found.unwanted)},
-        **{family.name: _of_family(family.name, found) for family in POOLED},
-        "reservations": [
-            {"job": job, "nodes": [_group_document(group) for group in groups]}
-            for job, groups in found.rooms.items()
-        ],
-        "jobs": [_job_document(one) for one in found.jobs],
-    }
-
-
-def _of_family(family: str, found: Overview) -> dict[str, float]:
-    return {resource.name: price for resource, price in found.pools.items() if resource.family == family}
-
-
 def _group_document(group: PriceGroup) -> dict[str, Any]:
     return {
         "prices": dict(group.prices),
         "free": {"least": group.least, "most": group.most},
         "count": len(group.nodes),
         "nodes": join(group.nodes),
-    }
-
-
-def _job_document(one: JobPrice) -> dict[str, Any]:
-    return {
-        "job": one.job.id,
-        "priority": float(one.job.priority),
-        "starts": one.starts,
-        "price": None if one.quote is None else quote_document(one.quote),
     }

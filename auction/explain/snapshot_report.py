@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
@@ -156,7 +156,7 @@ def report_document(report: SnapshotReport) -> dict[str, Any]:
         "format": FORMAT,
         "time": report.time,
         "nodes": {"count": sum(report.states.values()), "by_state": dict(report.states)},
-        "amounts": _plain(report.amounts),
+        "amounts": {name: asdict(amount) for name, amount in report.amounts.items()},
         "switches_by_level": {str(level): count for level, count in report.levels.items()},
         "partitions": {
             name: {"nodes": count, "state": state} for name, (count, state) in report.partitions.items()
@@ -168,16 +168,12 @@ def report_document(report: SnapshotReport) -> dict[str, Any]:
             "unsupported": dict(report.unsupported),
         },
         "running": {"count": report.running, "without_end": report.endless},
-        "licenses": _plain(report.licenses),
+        "licenses": {name: asdict(amount) for name, amount in report.licenses.items()},
         "reservations": dict(report.reservations),
         "limits": dict(report.limits),
         "notes": list(report.notes),
         "unread": list(report.unread),
     }
-
-
-def _plain(amounts: Mapping[str, Amount]) -> dict[str, dict[str, int]]:
-    return {name: {"total": amount.total, "free": amount.free} for name, amount in amounts.items()}
 
 
 def render_report(report: SnapshotReport, console: Console) -> None:
@@ -188,7 +184,10 @@ def render_report(report: SnapshotReport, console: Console) -> None:
     table.add_row("nodes", f"{sum(report.states.values())}: {_counts(report.states)}")
     for name, amount in report.amounts.items():
         table.add_row(name, f"{amount.free} of {amount.total} free on nodes that take jobs")
-    table.add_row("switches", _switches(report))
+    levels = (
+        f"{count} {f'at level {level}' if level else 'leaves'}" for level, count in report.levels.items()
+    )
+    table.add_row("switches", ", ".join(levels) or "none: nodes in a row")
     partitions = (
         f"{name} ({plural(count, 'node')}{'' if state == 'up' else f', {state}'})"
         for name, (count, state) in report.partitions.items()
@@ -213,13 +212,3 @@ def render_report(report: SnapshotReport, console: Console) -> None:
 
 def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-
-
-def _switches(report: SnapshotReport) -> str:
-    if not report.levels:
-        return "none: nodes in a row"
-    return ", ".join(_level(level, count) for level, count in report.levels.items())
-
-
-def _level(level: int, count: int) -> str:
-    return f"{count} {'leaves' if level == 0 else f'at level {level}'}"

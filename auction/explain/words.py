@@ -17,8 +17,6 @@ from ...cluster.schedule import Reason, Refusal
 from ...cluster.text import plural
 from ...formats.hostlist import join
 
-#: More names than these are counted, not listed.
-_LISTED = 8
 #: A hostlist is cut after this many characters.
 _LONGEST = 70
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
@@ -124,12 +122,6 @@ def dealt(counts: Sequence[int]) -> str:
     """Return the counts of nodes in their order, as Slurm writes them: ``4(x3),2``."""
     runs = [(count, len(list(same))) for count, same in groupby(counts)]
     return ",".join(f"{count}(x{times})" if times > 1 else f"{count}" for count, times in runs)
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
-    shown = ", ".join(names[:_LISTED])
-    return shown if len(names) <= _LISTED else f"{shown} and {len(names) - _LISTED} more"
 
 
 def shortened(nodes: Sequence[str]) -> str:

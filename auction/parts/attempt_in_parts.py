@@ -32,7 +32,7 @@ from ..attempt import AttemptResult, other_award
 from ..ledger import first_fit_table, without_bids
 from ..options import StepOptions
 from ..strategies import bid_options
-from .workers import Alone, Workers, WorkerTask, crew_of
+from .workers import Workers, WorkerTask, crew_of
 
 #: How often losers are assigned again.
 _ROUNDS = 2
@@ -83,7 +83,7 @@ class _Parts:
         self._is_shared = any(
             next(pools.asked(demand.job, fewest(demand.job)), None) is not None for demand in window
         )
-        self._crew = Alone() if self._is_shared else crew
+        self._crew = Workers() if self._is_shared else crew
         self._cluster = cluster
         self._options = options
         self._part = parts_of_nodes(cluster.topology, options.nodes_of_a_part)

@@ -11,8 +11,8 @@ import copyreg
 import logging
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from multiprocessing import get_context
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ...bidgen.first_fit import Cluster
 from ...cluster.errors import AucschedError, OptionError
@@ -68,84 +68,72 @@ class _Share(NamedTuple):
         return max(_LEAST_S, min(self.seconds, self.latest - time.time()))
 
 
-class Workers(Protocol):
-    """Who holds auctions."""
+class Workers:
+    """Who holds auctions: this process, and the processes of an executor where there are any.
+
+    Args:
+        executor: None: this process alone, one auction after another.
+        size: tells how many processes there are.
+        lost: what the executor raises of an auction whose process died; it is held here then.
+        helps: this process holds auctions, too.
+    """
+
+    def __init__(
+        self,
+        executor: Executor | None = None,
+        size: Callable[[], int] = lambda: 1,
+        lost: type[Exception] = BrokenProcessPool,
+        *,
+        helps: bool = False,
+    ) -> None:
+        self._executor, self._size, self._lost, self._helps = executor, size, lost, helps
 
     def hold(self, auctions: Sequence[WorkerTask], end: float | None) -> list[AttemptResult]:
-        """Return the result of each auction; by ``end`` (of the options' clock) all are to be done."""
-        ...
+        """Return the result of each auction; by ``end`` (of the options' clock) all are to be done.
 
-
-class Alone:
-    """This process, one auction after another: what one leaves of its time, the next ones have."""
-
-    def hold(self, auctions: Sequence[WorkerTask], end: float | None) -> list[AttemptResult]:
-        """Hold the auctions."""
-        results = []
-        for number, auction in enumerate(auctions):
-            results.append(_held_here(auction, _share(auction, end, len(auctions) - number)))
-        return results
-
-
-class _Processes:
-    """This process and others beside it, which are spawned: nothing of its threads or state comes along."""
-
-    def __init__(self, workers: int, pool: ProcessPoolExecutor) -> None:
-        self._workers, self._pool = workers, pool
-        # Loading what is compiled takes a second: they do it while bids are made here.
-        with suppress(BrokenProcessPool):
-            for _ in range(workers - 1):
-                pool.submit(_load_search)
-
-    def hold(self, auctions: Sequence[WorkerTask], end: float | None) -> list[AttemptResult]:
-        """Hold the auctions, the last of those that wait here."""
-        turns = -(-len(auctions) // self._workers)
-        shares = [_share(auction, end, turns) for auction in auctions]
-        waiting = [
-            _submitted(self._pool, auction, share) for auction, share in zip(auctions, shares, strict=True)
-        ]
-        results: list[AttemptResult | None] = [None] * len(auctions)
-        for place in reversed(range(len(auctions))):
-            future = waiting[place]
-            if future is None or future.cancel():
-                results[place] = _held_here(auctions[place], shares[place])
-                waiting[place] = None
-        found = []
-        for auction, future, share, result in zip(auctions, waiting, shares, results, strict=True):
-            found.append(_result(auction, future, share) if result is None else result)
-        return found
-
-
-class _OnDask:
-    """A Dask cluster's workers."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-
-    def hold(self, auctions: Sequence[WorkerTask], end: float | None) -> list[AttemptResult]:
-        """Hold the auctions; one whose worker dies goes to another, and at last is held here."""
-        from distributed import KilledWorker  # noqa: PLC0415 - the extra may be absent
-
-        workers = max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
-        turns = -(-len(auctions) // workers)
-        with warnings.catch_warnings():
+        Here what one leaves of its time, the next ones have.
+        """
+        count = len(auctions)
+        if self._executor is None:
+            shares = (_share(auction, end, count - number) for number, auction in enumerate(auctions))
+            return [_held_here(auction, share) for auction, share in zip(auctions, shares, strict=True)]
+        turns = -(-count // self._size())
+        futures: list[Future[AttemptResult] | None] = []
+        results: list[AttemptResult | None] = [None] * count
+        with warnings.catch_warnings(), suppress(self._lost):
             # A large cluster is sent, whatever Dask thinks of its size.
             warnings.filterwarnings("ignore", "Sending large graph")
-            futures = [
-                self._client.submit(_held_there, auction, _share(auction, end, turns), pure=False)
+            futures.extend(
+                self._executor.submit(_held_there, auction, _share(auction, end, turns))
                 for auction in auctions
-            ]
-        results = []
-        for auction, future in zip(auctions, futures, strict=True):
-            try:
-                results.append(_restored(auction, future.result()))
-            except KilledWorker:
-                results.append(_held_here(auction, _share(auction, end, 1)))
-            except AucschedError:
+            )
+        futures += [None] * (count - len(futures))
+        # The last of those that wait for a process, and those of dead ones.
+        for place in reversed(range(count)) if self._helps else ():
+            future = futures[place]
+            if future is None or future.cancel():
+                results[place] = _held_here(auctions[place], _share(auctions[place], end, turns))
+        for place, future in enumerate(futures):
+            if results[place] is None:
+                results[place] = self._result(auctions[place], future, end)
+        return [one for one in results if one is not None]
+
+    def _result(
+        self, auction: WorkerTask, future: Future[AttemptResult] | None, end: float | None
+    ) -> AttemptResult:
+        """Wait for an auction; hold it here where its process died."""
+        try:
+            if future is not None:
+                return _restored(auction, future.result())
+        except self._lost:
+            pass
+        except AucschedError:
+            raise
+        except Exception as error:
+            if self._helps:
                 raise
-            except Exception as error:
-                raise AucschedError(f"the Dask cluster failed: {type(error).__name__}: {error}") from error
-        return results
+            raise AucschedError(f"the Dask cluster failed: {type(error).__name__}: {error}") from error
+        return _held_here(auction, _share(auction, end, 1))
 
 
 @contextmanager
@@ -158,13 +146,23 @@ def crew_of(options: StepOptions) -> Iterator[Workers]:
     with ExitStack() as stack:
         if options.dask:
             check_dask()
-            yield _OnDask(stack.enter_context(connected(options.dask)))
+            from distributed import KilledWorker  # noqa: PLC0415 - the extra may be absent
+
+            client = stack.enter_context(connected(options.dask))
+            workers = lambda: max(1, len(client.scheduler_info(n_workers=-1)["workers"]))  # noqa: E731
+            yield Workers(client.get_executor(pure=False), workers, KilledWorker)
         elif options.workers > 1:
-            pool = ProcessPoolExecutor(options.workers - 1, get_context("spawn"))
+            others = options.workers - 1
+            # Spawned: nothing of this process's threads or state comes along. What is compiled they load
+            # while bids are made here, which takes a second.
+            pool = ProcessPoolExecutor(others, get_context("spawn"), compiled_loop)
             stack.callback(pool.shutdown, wait=False, cancel_futures=True)
-            yield _Processes(options.workers, pool)
+            with suppress(BrokenProcessPool):
+                for _ in range(others):
+                    pool.submit(int)
+            yield Workers(pool, lambda: options.workers, helps=True)
         else:
-            yield Alone()
+            yield Workers()
 
 
 def _share(auction: WorkerTask, end: float | None, turns: int) -> _Share:
@@ -193,31 +191,10 @@ def _held_there(auction: WorkerTask, share: _Share) -> AttemptResult:
     return replace(result, table=table, bids=replace(result.bids, table=bids), first=None)
 
 
-def _load_search() -> bool:
-    """Load the compiled search in a process that is to hold auctions."""
-    return compiled_loop() is not None
-
-
 def _restored(auction: WorkerTask, result: AttemptResult) -> AttemptResult:
     table = replace(result.table, demands=auction.demands)
     bids = replace(result.bids, table=replace(result.bids.table, demands=auction.demands))
     return replace(result, table=table, bids=bids)
-
-
-def _submitted(pool: ProcessPoolExecutor, auction: WorkerTask, share: _Share) -> Future[AttemptResult] | None:
-    """Give an auction to another process; None where they are dead."""
-    try:
-        return pool.submit(_held_there, auction, share)
-    except BrokenProcessPool:
-        return None
-
-
-def _result(auction: WorkerTask, future: Future[AttemptResult] | None, share: _Share) -> AttemptResult:
-    """Wait for an auction; hold it here where its process died."""
-    try:
-        return _held_here(auction, share) if future is None else _restored(auction, future.result())
-    except BrokenProcessPool:
-        return _held_here(auction, share)
 
 
 _PATIENCE = "10s"
@@ -238,17 +215,13 @@ def connected(address: str) -> Iterator[Any]:
     """
     from distributed import Client  # noqa: PLC0415 - the extra may be absent
 
-    _silence()
+    # Dask's log is kept off standard error: what went wrong, the one line of an error says.
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     try:
         client: Any = Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise OptionError(f"--dask {address}: no scheduler answers there") from error
     with client:
         yield client
-
-
-def _silence() -> None:
-    """Keep Dask's log off standard error: what went wrong, the one line of an error says."""
-    for name in list(logging.root.manager.loggerDict):
-        if name.partition(".")[0] == "distributed":
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)

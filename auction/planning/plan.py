@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...bidgen.candidates import Candidates, FreeView, units_of, usable_in_any
+from ...bidgen.candidates import units_of, usable_in_any
 from ...bidgen.generate import place_alone
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, RunningJob
@@ -282,7 +282,7 @@ class Planner:
             if only is not None and time > only:
                 return
             now = self._read(demand, columns, time)
-            if now is None or not self._timeline.may_hold(now, columns, self._topology.leaf):
+            if now is None:
                 continue
             allocation = place_alone(now, columns, self._topology)
             if allocation is not None:
@@ -365,14 +365,6 @@ class ClusterTimeline:
             pools=self._pools[moment].joined(self._pools[moment + 1 : stop]),
         )
 
-    def may_hold(self, demand: Demand, columns: Columns, leaf: IntArray) -> bool:
-        """Say whether nodes may hold a job, by counting: much faster than to look for a place that is not.
-
-        ``leaf`` is the leaf switch of each node.
-        """
-        found = FreeView(columns, columns.free).candidates(demand)
-        return any(one.could_hold(demand) and _near_enough(demand, one, leaf) for one in found)
-
     def take(self, allocation: Allocation, job: Job, start: float, end: float) -> None:
         """Let a job hold what it takes from a moment up to a time, which may be infinite."""
         first = self._cut(start)
@@ -415,17 +407,6 @@ class ClusterTimeline:
             self._pools.insert(place, self._pools[place - 1].copy())
             self._pools[place].begin_step()
         return place
-
-
-def _near_enough(demand: Demand, found: Candidates, leaf: IntArray) -> bool:
-    """Say whether as many leaf switches as the job allows have enough usable nodes below them."""
-    if demand.max_switches is None:
-        return True
-    fewest = 1 if demand.node_counts is None else demand.node_counts.minimum
-    below = leaf[found.nodes]
-    nodes = np.sort(np.bincount(below))[::-1][: demand.max_switches]
-    amounts = np.sort(np.bincount(below, found.units[found.nodes]))[::-1][: demand.max_switches]
-    return bool(nodes.sum() >= fewest and amounts.sum() >= (demand.units or 0))
 
 
 def _stacked(rows: list[Capacity]) -> Capacity:

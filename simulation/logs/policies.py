@@ -13,7 +13,7 @@ from ..backfilling.conservative import Conservative
 from ..backfilling.easy import Easy
 from ..backfilling.predicted import Predicted
 from ..log_columns import Requests, Workload
-from ..own_policy import ActiveJob, Policy, QueuedJob, StepView, is_own, own_policy, stepped
+from ..own_policy import ActiveJob, MachineView, Policy, QueuedJob, is_own, own_policy, stepped
 from ..result import Result
 from ..simulate_options import PROMISED, RENAMED, PolicyOptions
 from ..stepping import Changes, CountPolicy, PolicyWrapper, Renumbered, Resort, StoppedRun
@@ -187,7 +187,7 @@ class OwnOnCounts(QueuePolicy):
         return view.started
 
 
-class CountView(StepView[int, int]):
+class CountView(MachineView):
     """What a user's own policy sees of a log's machine during one step."""
 
     def __init__(
@@ -200,10 +200,18 @@ class CountView(StepView[int, int]):
         seen: dict[int, QueuedJob],
     ) -> None:
         super().__init__(now, requests.processors, {number: number for number in queue}, seen)
-        self.free_cores = free
-        self.running = tuple(active.values())
-        self._requests = requests
-        self._active = active
+        self._requests, self._free = requests, free
+        self._active, self._running = active, tuple(active.values())
+
+    @property
+    def running(self) -> Sequence[ActiveJob]:
+        """The jobs that ran when the step began."""
+        return self._running
+
+    @property
+    def free_cores(self) -> int:
+        """The processors that nobody holds."""
+        return self._free
 
     def _shown(self, asked: int) -> QueuedJob:
         requests = self._requests
@@ -220,9 +228,9 @@ class CountView(StepView[int, int]):
             raise AwardError(f"job {asked} is put on nodes, but a log's machine has none")
         # What the policy holds may have been changed: the size is the request's.
         size, estimate = self._requests.size[asked], self._requests.estimate[asked]
-        if size > self.free_cores:
+        if size > self._free:
             return None
-        self.free_cores -= size
+        self._free -= size
         end = self._now + estimate
         self._active[asked] = ActiveJob(number=asked, cores=size, start_s=self._now, expected_end_s=end)
         return asked

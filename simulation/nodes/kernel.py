@@ -98,9 +98,8 @@ class _NodeSystem:
         self._to_come = len(workload.jobs)
         self._done = 0
         self._is_due = interval_s is None
-        self._is_planned = False
-        #: When passes are planned to come because of the policy's alarm.
-        self._wakes: set[float] = set()
+        #: When passes are planned to come.
+        self._planned: set[float] = set()
         self.preemptor: Preemptor | None = None
         self.progress: Callable[[int], None] | None = None
         self.run = NodeRun()
@@ -130,7 +129,7 @@ class _NodeSystem:
         elif event.kind is EventKind.ARRIVAL:
             self._arrive(event.job)
         elif event.kind is EventKind.PASS:
-            self._is_due, self._is_planned = True, False
+            self._is_due = True
         elif not self._has_work:
             # Nobody is left to whom it matters: the next failure is not asked for.
             return
@@ -262,7 +261,7 @@ class _NodeSystem:
             self._is_due = self._interval is None
             return
         if self._interval is not None and not self._is_due:
-            self._plan(now, queue)
+            self._plan(self._at_interval(now), queue)
             return
         self._pass(now, queue)
         while self._is_stuck:
@@ -272,12 +271,15 @@ class _NodeSystem:
             self._drop_first(f"nothing could start while nodes failed {_IN_VAIN} times")
         self._is_due = self._interval is None
         wants_more = self._policy.wants_more or self._machine.columns.pools.counts_step
-        if wants_more and self._interval is not None and len(self._queue):
-            self._plan(now + self._interval, queue)
-        if self._policy.wakeup_s is not None and self._interval is None and len(self._queue):
-            self._wake(now, self._policy.wakeup_s, queue)
-        if (alarm := self._policy.alarm) is not None and len(self._queue):
-            self._wake_at(now, alarm, queue)
+        if not len(self._queue):
+            return
+        every_s = self._policy.wakeup_s
+        if self._interval is not None and wants_more:
+            self._plan(self._at_interval(now + self._interval), queue)
+        elif self._interval is None and every_s is not None:
+            self._plan((turn_of(now, every_s) + 1) * every_s, queue)
+        if (alarm := self._policy.alarm) is not None and now < (time := self._at_interval(alarm)):
+            self._plan(time, queue)
 
     @property
     def _is_stuck(self) -> bool:
@@ -285,26 +287,20 @@ class _NodeSystem:
         is_over = not self._machine.running and not self._to_come and len(self._queue) > 0
         return is_over and not any(up < inf for up in self._down.values())
 
-    def _plan(self, now: float, queue: EventQueue) -> None:
-        if self._interval is not None and not self._is_planned:
-            self._is_planned = True
-            queue.push(ceil(now / self._interval) * self._interval, EventKind.PASS, -1)
+    def _at_interval(self, time: float) -> float:
+        """Return the first time from this one on at which there may be a pass."""
+        if self._interval is None or time == inf:
+            return time
+        return ceil(time / self._interval) * self._interval
 
-    def _wake(self, now: float, every_s: float, queue: EventQueue) -> None:
-        if not self._is_planned:
-            self._is_planned = True
-            queue.push((turn_of(now, every_s) + 1) * every_s, EventKind.PASS, -1)
-
-    def _wake_at(self, now: float, time: float, queue: EventQueue) -> None:
-        """Plan a pass at a time to come, unless one is."""
-        if self._interval is not None:
-            time = ceil(time / self._interval) * self._interval
-        if now < time < inf and time not in self._wakes:
-            self._wakes.add(time)
+    def _plan(self, time: float, queue: EventQueue) -> None:
+        """Let there be a pass at a time, once."""
+        if time < inf and time not in self._planned:
+            self._planned.add(time)
             queue.push(time, EventKind.PASS, -1)
 
     def _pass(self, now: float, queue: EventQueue) -> None:
-        self._wakes.discard(now)
+        self._planned.discard(now)
         self.run.passes += 1
         self._queue.refresh(now)
         self._machine.begin_step()

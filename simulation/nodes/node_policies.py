@@ -19,13 +19,13 @@ from ...cluster.resources.allocation import Allocation, StartingJob, allocation_
 from ...cluster.resources.demand import Demand
 from ...cluster.text import did_you_mean
 from ...cluster.workload import ClusterWorkload
-from ..own_policy import ActiveJob, QueuedJob, StepView, is_own, own_policy, stepped
+from ..own_policy import ActiveJob, MachineView, QueuedJob, is_own, own_policy, stepped
 from ..simulate_options import NodeKeywords, NodeRecord
 from .auction import NodeAuction
 from .backfill import Backfill, BackfillPass, PlannedBackfill
 from .kernel import simulate_nodes
 from .node_machine import MAX_REQUEUES, Failures, Machine, drawn_times, known_times
-from .node_queue import MultifactorQueue, NodePolicy, NodeQueue, ResponseQueue, cores_asked
+from .node_queue import MultifactorQueue, NodePolicy, NodeQueue, ResponseQueue
 from .node_result import NodeResult, node_result
 from .preemption import Preemptor
 from .select import SELECTIONS, Selector
@@ -260,7 +260,7 @@ class OwnOnNodes(NodePolicy):
         return view.started
 
 
-class NodesView(StepView[Demand, StartingJob]):
+class NodesView(MachineView):
     """What a user's own policy sees of a machine of nodes during one step."""
 
     def __init__(
@@ -301,7 +301,7 @@ class NodesView(StepView[Demand, StartingJob]):
         limit = asked.job.time_limit_s
         return QueuedJob(
             number=asked.index,
-            cores=cores_asked(asked),
+            cores=asked.job.request.fewest_cores,
             estimate_s=inf if limit is None else limit,
             submit_s=self._machine.arrivals[asked.job.id],
             user=asked.job.user,

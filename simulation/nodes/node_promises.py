@@ -19,7 +19,7 @@ from ..promised.promise_state import rules_of
 from .backfill import Backfill
 from .core_plan import CoreLevelPlan
 from .node_machine import Machine
-from .node_queue import NodeQueue, cores_asked
+from .node_queue import NodeQueue
 from .select import SELECTIONS
 
 #: Promises kept at once, of the jobs that came first;
@@ -240,7 +240,7 @@ class Promises:
         if not self._is_auto:
             return arrival + self._duration
         limit = demand.job.time_limit_s
-        share = min(cores_asked(demand) / self._rules.processors, 1.0)
+        share = min(demand.job.request.fewest_cores / self._rules.processors, 1.0)
         return arrival + window(self._rules, self._longest_s, inf if limit is None else limit, share)
 
     def _put_off(self, demand: Demand, now: float, start: float) -> float:

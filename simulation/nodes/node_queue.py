@@ -139,17 +139,8 @@ class MultifactorQueue(AgingQueue):
     def priority(self, demand: Demand, waited_s: float) -> int:
         """Return the multifactor priority."""
         age = min(waited_s / _DAY_S, 1.0)
-        size = cores_asked(demand) / self._cores
+        size = demand.job.request.fewest_cores / self._cores
         return 1 + int(_STEPS * (_AGE * age + _SIZE * size))
-
-
-def cores_asked(demand: Demand) -> int:
-    """Return the cores that a job asks for, at its fewest nodes (R_j^cpu)."""
-    request = demand.job.request
-    if request.cores is not None:
-        return request.cores
-    span = request.node_counts
-    return (0 if span is None else span.minimum) * (request.cores_per_node or 0)
 
 
 def turn_of_job(demand: Demand) -> tuple[Fraction | int, int]:

@@ -17,7 +17,6 @@ from ...cluster.workload import ArrivingJob
 from ...formats.hostlist import fold
 from ..report import COLUMNS, ROWS, count_lines, csv_of, to_document, to_text
 from ..result import mean_and_std, metrics
-from .node_queue import cores_asked
 from .node_result import NodeResult
 
 _NODE_COLUMNS = {
@@ -36,13 +35,18 @@ def to_node_document(result: NodeResult, settings: Mapping[str, Any]) -> dict[st
     """Return the outcome as plain values: every job is counted in ``jobs`` or listed in ``never_started``."""
     document = to_document(result, settings, node_metrics(result))
     metrics = document.pop("metrics")
+    # What was not asked for is not said.
+    failed = {**result.failure_counts(), "lost": _named(result, result.record.lost)}
+    broken = _named(result, result.broken_promises())
+    promised = {"promises": len(result.promises or ()), "broken_promises": broken}
+    preempted = {**result.preemption_counts(), "balances": dict(sorted((result.balance or {}).items()))}
     return document | {
         "nodes": len(result.columns.names),
         "passes": result.record.passes,
         "never_started": _named(result, result.record.never),
-        **_failures(result),
-        **_promises(result),
-        **_preemptions(result),
+        **(failed if result.nodes_fail else {}),
+        **(promised if result.promises is not None else {}),
+        **(preempted if result.balance is not None else {}),
         "metrics": metrics,
     }
 
@@ -50,27 +54,6 @@ def to_node_document(result: NodeResult, settings: Mapping[str, Any]) -> dict[st
 def _named(result: NodeResult, reasons: Mapping[int, str]) -> list[dict[str, str]]:
     jobs = result.cluster.jobs
     return [{"job": jobs[number].job.id, "reason": reason} for number, reason in sorted(reasons.items())]
-
-
-def _failures(result: NodeResult) -> dict[str, Any]:
-    """Return what failures did, nothing where none were asked for."""
-    if not result.nodes_fail:
-        return {}
-    return {**result.failure_counts(), "lost": _named(result, result.record.lost)}
-
-
-def _promises(result: NodeResult) -> dict[str, Any]:
-    """Return how many promises were made and which were broken, nothing where none were asked for."""
-    if result.promises is None:
-        return {}
-    return {"promises": len(result.promises), "broken_promises": _named(result, result.broken_promises())}
-
-
-def _preemptions(result: NodeResult) -> dict[str, Any]:
-    """Return what preemption did, nothing where nobody might stop a job."""
-    if result.balance is None:
-        return {}
-    return {**result.preemption_counts(), "balances": dict(sorted(result.balance.items()))}
 
 
 def to_node_text(result: NodeResult, name: str) -> str:
@@ -120,18 +103,17 @@ def node_job_columns(result: NodeResult) -> dict[str, list[Any]]:
     names: dict[str, list[Any]] = {}
     places = {one.demand.index: place for place, one in enumerate(result.played)}
     for number, arriving in enumerate(result.cluster.jobs):
-        place = places.get(number)
-        row = _absent(result, arriving) if place is None else _present(result, place)
-        for name, value in row.items():
+        for name, value in _row(result, arriving, places.get(number)).items():
             names.setdefault(name, []).append(value)
     return names
 
 
-def _absent(result: NodeResult, arriving: ArrivingJob) -> dict[str, Any]:
-    job = arriving.job
-    return {
+def _row(result: NodeResult, arriving: ArrivingJob, place: int | None) -> dict[str, Any]:
+    """Return what a table says of a job; ``place`` among those that ran to their ends, None: it did not."""
+    begin, job = result.cluster.jobs[0].arrival_s, arriving.job
+    row = {
         "id": job.id,
-        "submit_s": arriving.arrival_s - _begin(result),
+        "submit_s": arriving.arrival_s - begin,
         **dict.fromkeys(("start_s", "end_s", "cores", "nodes", "wait_s")),
         "run_s": arriving.run_time_s,
         "estimate_s": job.time_limit_s,
@@ -139,20 +121,12 @@ def _absent(result: NodeResult, arriving: ArrivingJob) -> dict[str, Any]:
         "account": job.account,
         **dict.fromkeys(("gpus", "level", "span", "fragmentation")),
     }
-
-
-def _begin(result: NodeResult) -> float:
-    """Return when the first job comes, on the workload's clock: the table's second 0."""
-    return result.cluster.jobs[0].arrival_s
-
-
-def _present(result: NodeResult, place: int) -> dict[str, Any]:
+    if place is None:
+        return row
     # The result counts from the first job that ended, the table from the first of all: some may be lost.
-    one, later = result.played[place], result.first_s - _begin(result)
+    one, later = result.played[place], result.first_s - begin
     submit, start = float(result.submit[place]) + later, float(result.starts[place]) + later
-    job = one.demand.job
-    return {
-        "id": job.id,
+    return row | {
         "submit_s": submit,
         "start_s": start,
         "end_s": start + one.run_s,
@@ -160,9 +134,6 @@ def _present(result: NodeResult, place: int) -> dict[str, Any]:
         "nodes": ",".join(fold([result.columns.names[node] for node in one.allocation.nodes.tolist()])),
         "wait_s": start - submit,
         "run_s": one.run_s,
-        "estimate_s": job.time_limit_s,
-        "user": job.user,
-        "account": job.account,
         "gpus": _gpus(one.allocation.held),
         "level": None if result.topology.is_linear else int(result.level[place]),
         "span": int(result.span[place]),
@@ -235,7 +206,7 @@ def _theoretical_s(result: NodeResult) -> float:
         arriving = jobs[demand.index]
         limit = arriving.job.time_limit_s
         run = arriving.run_time_s if limit is None else min(arriving.run_time_s, limit)
-        work.append(run * cores_asked(demand))
+        work.append(run * demand.job.request.fewest_cores)
     return fsum(work) / result.workload.requests.processors
 
 

@@ -15,7 +15,7 @@ from support.build import document, snapshot
 from support.run import aucsched
 
 from aucsched import Snapshot, load_snapshot, schedule
-from aucsched.auction.explain.comparison import Comparison, Total, compare, first_fit_by_priority, least_cores
+from aucsched.auction.explain.comparison import Comparison, Total, compare, first_fit_by_priority
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.formats.native.write import snapshot_to_json
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
@@ -65,7 +65,7 @@ def test_cores_of_every_job_type() -> None:
         {"nodes": [2, 4], "cores_per_node": 3},
         {"cores": 6, "cores_per_node": 3},
     ]
-    assert [least_cores(job) for job in snapshot(NODES, jobs).jobs] == [5, 6, 6]
+    assert [job.request.fewest_cores for job in snapshot(NODES, jobs).jobs] == [5, 6, 6]
 
 
 @given(st.integers(0, 10**6))

@@ -17,6 +17,7 @@ from support.build import document, snapshot
 from support.plain import J, earliest
 
 from aucsched.auction.planning.plan import OVERDUE_S, ClusterTimeline, Plan, make_plan
+from aucsched.bidgen.candidates import Candidates
 from aucsched.cli import run
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.resources.pools import Pools
@@ -215,7 +216,7 @@ def test_counting_never_hides_a_place(seed: int) -> None:
     """What is left out because it cannot fit would not have fitted."""
     cluster = random_snapshot(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ClusterTimeline, "may_hold", lambda *_: True)
+        patch.setattr(Candidates, "could_hold", lambda *_: True)
         patch.setattr(
             ClusterTimeline,
             "possible",
