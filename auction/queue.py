@@ -5,7 +5,6 @@ Under objective ``response`` a job counts the bounded slowdown that its start sa
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
@@ -133,25 +132,6 @@ def _ineligible(job: Job, found: Ineligible) -> Refusal:
 SHORTEST_S = 10.0
 #: Worth of a second of the shortest job's wait: integers, as the auctions compare them exactly.
 _STEPS = 1_000_000
-#: Jobs of a user that tell how long the next one may run.
-REMEMBERED = 20
-
-
-class UsedShares:
-    """What share of their time limits the last jobs of each user ran for."""
-
-    def __init__(self) -> None:
-        self._last: dict[str, deque[float]] = {}
-
-    def note(self, user: str, share: float) -> None:
-        """Remember a job that has ended; nobody's jobs are not remembered."""
-        if user:
-            self._last.setdefault(user, deque(maxlen=REMEMBERED)).append(share)
-
-    def of(self, user: str) -> float:
-        """Return the mean share of the last 20 jobs; 1 where none has ended."""
-        last = self._last.get(user)
-        return sum(last) / len(last) if last else 1.0
 
 
 def worth_of(job: Job, waited_s: float, used_share: float = 1.0) -> int:

@@ -210,10 +210,7 @@ class RunTimes:
             first=np.array(TRUST),
         )
         self._places: dict[object, int] = {}
-        self._shares: list[float] = []
-        self._ended: list[int] = []
-        self._means: list[float] = []
-        self._last = LastShares(last=self._shares, ended=self._ended, mean=self._means)
+        self._last = LastShares(last=[], ended=[], mean=[])
         self._users: dict[object, int] = {}
 
     def rows(
@@ -247,12 +244,13 @@ class RunTimes:
         learn_share(self.table, rows, run_s / limit_s if limit_s > 0 else 1.0)
 
     def remember(self, user: object, share: float) -> None:
-        """Add the share of its limit for which a user's job ran, for ``mean_share``."""
+        """Add the share of its limit for which a user's job ran, for ``mean_share``; nobody's is not kept."""
+        if user in (None, ""):
+            return
         place = self._users.setdefault(user, len(self._users))
         if place == len(self._last.ended):
-            self._ended.append(0)
-            self._means.append(1.0)
-            self._shares.extend([1.0] * REMEMBERED)
+            for column, added in zip(self._last, ([1.0] * REMEMBERED, [0], [1.0]), strict=True):
+                column.extend(added)  # type: ignore[union-attr]
         remember_share(self._last, place, min(share, 1.0))
 
     def mean_share(self, user: object) -> float:

@@ -8,10 +8,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TypeAlias
 
-from ...auction.queue import UsedShares, worth_of
+from ...auction.queue import worth_of
 from ...cluster.resources.allocation import StartingJob
 from ...cluster.resources.demand import Demand
 from ...cluster.workload import ClusterWorkload
+from ..run_times import RunTimes
 from ..stepping import MachinePolicy
 from .node_machine import Holding
 
@@ -113,17 +114,17 @@ class ResponseQueue(AgingQueue):
 
     def __init__(self, workload: ClusterWorkload) -> None:
         super().__init__(workload)
-        self._shares = UsedShares()
+        self._known = RunTimes()
 
     def ended(self, holding: Holding, now: float) -> None:
         """Remember what share of its limit a job ran for."""
         limit = holding.demand.job.limit_on_s(len(holding.allocation.nodes))
         if limit is not None:
-            self._shares.note(holding.demand.job.user, (now - holding.start_s) / limit)
+            self._known.remember(holding.demand.job.user, (now - holding.start_s) / limit)
 
     def priority(self, demand: Demand, waited_s: float) -> int:
         """Return the job's worth."""
-        return worth_of(demand.job, waited_s, self._shares.of(demand.job.user))
+        return worth_of(demand.job, waited_s, self._known.mean_share(demand.job.user))
 
 
 class MultifactorQueue(AgingQueue):

@@ -10,7 +10,7 @@ from support.build import document, snapshot
 
 from aucsched import InputError, OptionError, schedule
 from aucsched.auction.options import StepOptions
-from aucsched.auction.queue import REMEMBERED, UsedShares, queue_of, worth_of
+from aucsched.auction.queue import queue_of, worth_of
 from aucsched.auction.reserve import Promise, StepReservations
 from aucsched.auction.state import state_of
 from aucsched.cluster.jobs import Job, Request
@@ -73,21 +73,6 @@ def test_a_promise_travels_through_files() -> None:
     assert document(NODES, [wide("31:40")])["jobs"][0]["promised_start"] == "2026-11-20T09:31:40Z"
 
 
-def test_the_last_jobs_of_a_user_tell_how_long_the_next_may_run() -> None:
-    shares = UsedShares()
-    assert shares.of("ada") == 1.0
-    for _ in range(5):
-        shares.note("ada", 0.0)
-    for rank in range(REMEMBERED):
-        shares.note("ada", (rank + 1) / REMEMBERED)
-    shares.note("", 0.25)
-    # The first five are forgotten, and what nobody ran is nobody's.
-    assert shares.of("ada") == pytest.approx((1 + 1 / REMEMBERED) / 2)
-    assert shares.of("bob") == shares.of("") == 1.0
-    job = Job(id="1", priority=1, request=Request(cores=1), time_limit_s=1000)
-    assert worth_of(job, 0, 0.25) == 4 * worth_of(job, 0)
-
-
 def test_response_starts_what_a_wait_costs_most() -> None:
     assert started(LONG, SHORT, objective="response") == ["short"]
     assert started(LONG, SHORT) == ["long"]
@@ -99,6 +84,7 @@ def test_worth() -> None:
 
     assert worth_of(job(10), 0) == worth_of(job(1), 0) == 1_000_000
     assert worth_of(job(1000), 0) == 10_000
+    assert worth_of(job(1000), 0, 0.25) == 40_000
     # Sixteen times its length of waiting make fifteen and one: the fourth root is 2.
     assert worth_of(job(1000), 15_000) == 20_000
     assert worth_of(job(None), 10**6) == worth_of(job(10**9), 0) == 1

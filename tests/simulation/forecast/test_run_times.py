@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aucsched.simulation.run_times import BINS, LastShares, RunTimes, bin_of, mean_share, remember_share
+from aucsched.simulation.run_times import (
+    BINS,
+    REMEMBERED,
+    LastShares,
+    RunTimes,
+    bin_of,
+    mean_share,
+    remember_share,
+)
 
 HOUR = 3600.0
 
@@ -94,3 +102,17 @@ def test_mean_shares_remember_the_last_jobs() -> None:
         remember_share(shares, 1, 0.0 if place < 10 else 0.5)
     assert mean_share(shares, 1) == 0.5
     assert mean_share(shares, 0) == mean_share(shares, -1) == 1.0
+
+
+def test_the_last_jobs_of_a_user_tell_how_long_the_next_may_run() -> None:
+    known = RunTimes()
+    assert known.mean_share("ada") == 1.0
+    for _ in range(5):
+        known.remember("ada", 0.0)
+    for rank in range(REMEMBERED):
+        known.remember("ada", (rank + 1) / REMEMBERED)
+    known.remember("", 0.25)
+    known.remember(None, 0.25)
+    # The first five are forgotten, and what nobody ran is nobody's.
+    assert known.mean_share("ada") == pytest.approx((1 + 1 / REMEMBERED) / 2)
+    assert known.mean_share("bob") == known.mean_share("") == known.mean_share(None) == 1.0
