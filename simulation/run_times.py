@@ -210,7 +210,8 @@ class RunTimes:
             first=np.array(TRUST),
         )
         self._places: dict[object, int] = {}
-        self._last = LastShares(last=[], ended=[], mean=[])
+        #: Lists that grow with the users.
+        self._last: Any = LastShares(last=[], ended=[], mean=[])
         self._users: dict[object, int] = {}
 
     def rows(
@@ -250,7 +251,7 @@ class RunTimes:
         place = self._users.setdefault(user, len(self._users))
         if place == len(self._last.ended):
             for column, added in zip(self._last, ([1.0] * REMEMBERED, [0], [1.0]), strict=True):
-                column.extend(added)  # type: ignore[union-attr]
+                column.extend(added)
         remember_share(self._last, place, min(share, 1.0))
 
     def mean_share(self, user: object) -> float:
