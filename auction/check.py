@@ -9,6 +9,7 @@ from math import ceil
 from ..cluster.errors import AwardError
 from ..cluster.jobs import Job, Request, RunningJob
 from ..cluster.limits import Limit
+from ..cluster.network import alone_on
 from ..cluster.nodes import Node, PartitionState, Resources
 from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
@@ -24,6 +25,7 @@ def check_schedule(snapshot: Snapshot, schedule: Schedule) -> None:
         checker.check(jobs[award.job], award.nodes)
     _check_capacity(snapshot, schedule)
     _check_licenses(snapshot, schedule, jobs)
+    _check_alone(snapshot, schedule, jobs)
     for limit in snapshot.limits:
         _check_limit(limit, snapshot, schedule, jobs)
 
@@ -70,6 +72,17 @@ def _check_capacity(snapshot: Snapshot, schedule: Schedule) -> None:
             _check_amount(node.name, "memory", memory[node.name], node.free.memory_mib)
         for kind, count in gres.get(node.name, Counter()).items():
             _check_amount(node.name, kind, count, node.free.gres.get(kind, 0))
+
+
+def _check_alone(snapshot: Snapshot, schedule: Schedule, jobs: dict[str, Job]) -> None:
+    """Raise AwardError when another job is on a block or ring that one must have alone."""
+    holders = [*schedule.started, *snapshot.running]
+    for award in schedule.started:
+        closed = alone_on(snapshot.network, jobs[award.job].request, award.nodes)
+        for other in holders if closed else ():
+            if other is not award and not closed.isdisjoint(other.nodes):
+                name = other.id if isinstance(other, RunningJob) else other.job
+                raise AwardError(f"job {award.job} is not alone on its blocks: job {name} is there")
 
 
 def _check_amount(node: str, what: str, amount: int, free: int) -> None:
@@ -158,6 +171,9 @@ class _Check:
         self._places = places
         self._leaves = leaves
         self._nodes = [snapshot.nodes[places[name]] for name in held]
+        # A job that is alone on its blocks has whole nodes.
+        is_alone = bool(alone_on(snapshot.network, job.request, held))
+        self._is_exclusive = job.request.exclusive or is_alone
 
     def run(self) -> None:
         """Make every check."""
@@ -183,7 +199,7 @@ class _Check:
             self._fail(f"{node.name} is {node.state}")
         if not request.features <= node.features or node.name in request.excluded_nodes:
             self._fail(f"{node.name} lacks a feature or is excluded")
-        if request.exclusive and (node.free != node.total or use.cores != node.total.cores):
+        if self._is_exclusive and (node.free != node.total or use.cores != node.total.cores):
             self._fail(f"{node.name} is not empty or not all the job's")
         memory = request.memory_mib_per_node or (request.memory_mib_per_core or 0) * use.cores
         if (use.memory_mib or 0) != memory:
@@ -220,7 +236,7 @@ class _Check:
             self._fail(f"has {len(cores)} nodes")
         if min(cores) < max(1, request.min_cores_per_node):
             self._fail(f"has {min(cores)} cores on a node")
-        if request.exclusive:
+        if self._is_exclusive:
             wanted = request.cores or len(cores) * (request.cores_per_node or 0)
             if sum(cores) < wanted or min(cores) < (request.cores_per_node or 1):
                 self._fail(f"has {sum(cores)} cores")
@@ -252,26 +268,26 @@ class _Check:
         span = self._request.gres_per_node[name]
         for node, use in self._held.items():
             count = self._of(name, use, per_node=True)
-            if count < span.minimum or (count > span.maximum and not self._request.exclusive):
+            if count < span.minimum or (count > span.maximum and not self._is_exclusive):
                 self._fail(f"has {count} {name} on {node}")
 
     def _check_gres_total(self, name: str) -> None:
         span = self._request.gres_total[name]
         count = sum(self._of(name, use, per_node=False) for use in self._held.values())
-        if count < span.minimum or (count > span.maximum and not self._request.exclusive):
+        if count < span.minimum or (count > span.maximum and not self._is_exclusive):
             self._fail(f"has {count} {name}")
 
     def _of(self, name: str, use: Resources, *, per_node: bool) -> int:
         """Return the count of a gres, of any type when the request names none; one type per job."""
         kinds = {kind for held in self._held.values() for kind in held.gres if _is_kind(kind, name)}
-        if len(kinds) > 1 and not self._request.exclusive:
+        if len(kinds) > 1 and not self._is_exclusive:
             self._fail(f"mixes {' and '.join(sorted(kinds))}")
         if len(kinds) > 1 and per_node:
             return max(use.gres.get(kind, 0) for kind in kinds)
         return sum(use.gres.get(kind, 0) for kind in kinds)
 
     def _check_nothing_extra(self) -> None:
-        if self._request.exclusive:
+        if self._is_exclusive:
             return
         asked = (*self._request.gres_per_node, *self._request.gres_total)
         for use in self._held.values():

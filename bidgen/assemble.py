@@ -202,6 +202,7 @@ class Assembler:
             gres_share=share,
             # What an award leaves may have more nodesets than there were: (4.11) needs |S_c| ≤ |S|.
             general_nodesets=max(general_nodesets, int(joined.max(initial=0))),
+            own=entries.get("own"),
         )
 
     def _nodesets(self, group: IntArray, indptr: IntArray, node: IntArray) -> IntArray:
@@ -258,6 +259,8 @@ class Assembler:
         entries = {"cores": cores}
         if any(group.demand.counts_memory for group in self._groups):
             entries["memory"] = self._memory(cores)
+        if any(group.demand.alone_in is not None for group in self._groups):
+            entries["own"] = (self._units > 0).astype(np.int64)
         return entries | {f"gres {kind}": self._gres(kind) for kind in sorted(self._kinds())}
 
     def _of_bids(self, values: list[int]) -> IntArray:
@@ -290,7 +293,8 @@ class Assembler:
     def _memory(self, cores: IntArray) -> IntArray:
         per_node = self._of_entries([group.demand.memory_per_node for group in self._groups])
         per_core = self._of_entries([group.demand.memory_per_core for group in self._groups])
-        return per_node + per_core * cores
+        # What only keeps others off a block gives no units.
+        return (per_node + per_core * cores) * (self._units > 0)
 
     def _kinds(self) -> set[str]:
         if any(group.demand.exclusive for group in self._groups):

@@ -128,12 +128,27 @@ def usable(asked: Reading, free: Capacity, columns: Columns, nodes: IntArray | s
         if demand.memory_per_unit:
             # The award holds all the node's cores, so its memory is that of all of them.
             mask &= _memory(free, nodes) // demand.memory_per_core >= columns.total.cores[nodes]
+    if demand.alone_in is not None:
+        in_use = ~columns.is_empty | (free.cores < columns.total.cores)
+        mask &= ~np.isin(demand.alone_in[nodes], demand.alone_in[in_use])
     for kind, _, count in choice.per_node:
         if count and kind not in free.gres:
             mask[:] = False
         elif count:
             mask &= free.gres[kind][nodes] >= count
     return mask
+
+
+def with_blocked(demand: Demand, found: UsableNodes, columns: Columns) -> UsableNodes:
+    """Return a job's nodes, and the others of their blocks where no other job may be: they give no units."""
+    if demand.alone_in is None:
+        return found
+    is_blocked = np.isin(demand.alone_in, demand.alone_in[found.nodes]) & columns.takes_jobs
+    is_blocked[found.nodes] = False
+    others = np.flatnonzero(is_blocked)
+    return UsableNodes(
+        np.concatenate([found.nodes, others]), np.concatenate([found.units, np.zeros_like(others)])
+    )
 
 
 def usable_in_any(demand: Demand, free: Capacity, columns: Columns) -> BoolArray:

@@ -28,6 +28,7 @@ from .candidates import (
     fewest_gres,
     totals_of,
     usable_nodes,
+    with_blocked,
 )
 from .scattered_sets import legal_sets, required_sets
 from .table import BidTable, deal_evenly, even, pack
@@ -38,7 +39,7 @@ from .windows import WindowRules, field_of, first_window
 class Placement:
     """Where a job starts: the nodes in scan order and what each could give, as a bid's window needs them.
 
-    ``held`` is what it holds on each.
+    ``held`` is what it holds on each. Nodes that only keep other jobs off its blocks give no units.
     """
 
     asked: Reading
@@ -50,7 +51,8 @@ class Placement:
     def allocation(self) -> Allocation:
         """Return the nodes ascending, and what the job holds on each."""
         order = np.argsort(self.nodes)
-        return Allocation(nodes=self.nodes[order], held=self.held.at(order))
+        own = None if self.asked.demand.alone_in is None else (self.units[order] > 0).astype(np.int64)
+        return Allocation(nodes=self.nodes[order], held=self.held.at(order), own=own)
 
 
 class Placer(Protocol):
@@ -283,6 +285,7 @@ def placement_on(
 
     Gres that it asks for over all nodes are dealt from what is ``free``.
     """
+    nodes, units = with_blocked(asked.demand, UsableNodes(nodes, units), columns)
     cores = _cores_on(nodes, units, asked.demand, mode, columns)
     gres: dict[str, IntArray] = {}
     if mode == WHOLE:
@@ -296,7 +299,10 @@ def placement_on(
                 left = free.gres[kind][nodes] - gres.get(kind, 0)
                 dealt = deal_evenly(left, np.array([0, len(nodes)]), np.array([high]))
                 gres[kind] = gres.get(kind, 0) + dealt
-    held = Capacity(cores=cores, memory=asked.demand.memory_on(cores), gres=dict(sorted(gres.items())))
+    memory = asked.demand.memory_on(cores)
+    if asked.demand.alone_in is not None:
+        memory *= units > 0
+    held = Capacity(cores=cores, memory=memory, gres=dict(sorted(gres.items())))
     return Placement(asked=asked, nodes=nodes, units=units, mode=mode, held=held)
 
 

@@ -22,7 +22,16 @@ from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from ..topology.tree import Topology
 from .assemble import Assembler, Caps, ChosenWindows, NodesetArena, mode_of
-from .candidates import GuardedViews, Reading, readings_of, totals_of, units_of, usable
+from .candidates import (
+    GuardedViews,
+    Reading,
+    UsableNodes,
+    readings_of,
+    totals_of,
+    units_of,
+    usable,
+    with_blocked,
+)
 from .families.registry import ROOM, within_pools
 from .first_fit import Cluster, FirstFitPlacer, Placement, Placer, bids_at, is_settled
 from .job_windows import BidPhase, JobWindows, by_figure, count_of, in_turn, interleaved, spread
@@ -327,13 +336,14 @@ class _Generator:
     def placed(self, placement: Placement) -> ChosenWindows:
         """Return the first-fit placement as a bid."""
         asked, nodes = placement.asked, placement.nodes
+        own = nodes if asked.demand.alone_in is None else nodes[placement.units > 0]
         return ChosenWindows(
             np.array([self.pool.add(nodes, placement.units)]),
             np.array([len(nodes)]),
             np.array([self.pool.add_group(asked)]),
             np.array([placement.mode]),
             np.array([False]),
-            np.array([self._is_aligned(asked, nodes)]),
+            np.array([self._is_aligned(asked, own)]),
         )
 
     def _is_aligned(self, asked: Reading, nodes: IntArray) -> bool:
@@ -446,9 +456,10 @@ class _Generator:
         group = self.pool.add_group(asked)
         units = units_of(demand, self._views.of(demand).free, self._columns)
         aligned = [self._is_aligned(asked, nodes) for nodes in sets]
+        held = [with_blocked(demand, UsableNodes(nodes, units[nodes]), self._columns) for nodes in sets]
         return ChosenWindows(
-            np.array([self.pool.add(nodes, units[nodes]) for nodes in sets], np.int64),
-            np.array([len(nodes) for nodes in sets], np.int64),
+            np.array([self.pool.add(*some) for some in held], np.int64),
+            np.array([len(some.nodes) for some in held], np.int64),
             np.full(len(sets), group),
             np.full(len(sets), mode_of(demand)),
             np.zeros(len(sets), np.bool_),

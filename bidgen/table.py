@@ -38,6 +38,7 @@ class BidTable:
         cores: cores on it, T_in, shape (entries,).
         memory: MiB on it, shape (entries,); None when no bid counts memory.
         gres: counts on it by gres name, shape (entries,) each, for the names some bid asks for.
+        own: 1 where the job gets the node, 0 where it only keeps others off, shape (entries,); None: 1.
         gres_ratio: mean over the job's gres of (R_i + 1) / (R_max + 1), the k4 term of (5.7).
         gres_share: mean over the job's gres of R_i / G_max, the last term of (6.5).
         general_nodesets: |S|, all distinct nodesets over every g.
@@ -56,6 +57,7 @@ class BidTable:
     gres_ratio: FloatArray
     gres_share: FloatArray
     general_nodesets: int
+    own: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.job)
@@ -111,12 +113,15 @@ class BidTable:
             gres={kind: counts[entries] for kind, counts in self.gres.items()},
             gres_ratio=self.gres_ratio[keep],
             gres_share=self.gres_share[keep],
+            own=None if self.own is None else self.own[entries],
         )
 
 
 def allocation_of_bid(table: BidTable, bid: int) -> Allocation:
     """Return what a bid holds, in arrays of its own: a view would keep all bids of its auction in memory."""
-    return Allocation(nodes=table.node[table.entries(bid)].copy(), held=table.held(bid).copy())
+    entries = table.entries(bid)
+    own = None if table.own is None else table.own[entries].copy()
+    return Allocation(nodes=table.node[entries].copy(), held=table.held(bid).copy(), own=own)
 
 
 def joined_tables(
@@ -152,6 +157,8 @@ def joined_tables(
     def memory(table: BidTable) -> IntArray:
         return np.zeros_like(table.cores) if table.memory is None else table.memory
 
+    owns = [np.ones_like(table.node) if table.own is None else table.own for table in tables]
+    has_blocked = any(table.own is not None for table in tables)
     nodesets = np.concatenate([none, *(table.nodesets for table in tables)])[order]
     general = next((table.general_nodesets for table in tables if table.general_nodesets), 0)
     table = BidTable(
@@ -171,6 +178,7 @@ def joined_tables(
         gres_ratio=of_bids([table.gres_ratio for table in tables]),
         gres_share=of_bids([table.gres_share for table in tables]),
         general_nodesets=max(general, int(nodesets.max(initial=0))),
+        own=of_entries(owns) if has_blocked else None,
     )
     return table, order
 

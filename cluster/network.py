@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 
 from .checks import at_least
 from .errors import InputError
+from .jobs import Request
 from .nodes import Node, Switch
 from .value_types import (
     Anything,
@@ -165,3 +167,11 @@ class Network:
             missing = next(name for name in self.members if name not in known)
             raise InputError(f"{missing!r} is no node of the cluster", path="topology.nodes")
         return tuple(sorted(nodes, key=lambda node: place[node.name]))
+
+
+def alone_on(network: Network | None, request: Request, held: Collection[str]) -> frozenset[str]:
+    """Return the nodes of the blocks or rings that a job must have alone; a torus knows no such jobs."""
+    if network is None or not request.exclusive_topo or network.kind is NetworkKind.TORUS3D:
+        return frozenset()
+    touched = [unit.nodes for unit in network.units if not set(unit.nodes).isdisjoint(held)]
+    return frozenset(name for nodes in touched for name in nodes)

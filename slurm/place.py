@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..cluster.jobs import Job, Request
+from ..cluster.network import alone_on
 from ..cluster.nodes import Node, Resources
 from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import Snapshot
@@ -117,6 +118,11 @@ class JobCommands:
         """What the job asks for."""
         return self.job.request
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it holds whole nodes, as one alone on its blocks does too: no counts are needed."""
+        return self.request.exclusive or bool(alone_on(self.snapshot.network, self.request, self.award.nodes))
+
 
 def _commands(place: JobCommands) -> Iterator[str]:
     name = check_id(place.award.job)
@@ -131,8 +137,8 @@ def _commands(place: JobCommands) -> Iterator[str]:
     if gres:
         # Slurm refuses a typed request beside the job's own for any type: that goes first, by itself.
         yield _scontrol("update", f"JobId={name}", "TresPerNode=", "TresPerJob=", "TresPerTask=")
-    if place.request.exclusive:
-        pass  # Whole nodes: no count of cores is needed, and nodes may differ.
+    if place.is_whole:
+        pass
     elif len(set(cores)) == 1:
         options.append(f"MinCPUsNode={cores[0]}")
     else:
@@ -203,7 +209,7 @@ def _partition(place: JobCommands) -> str:
 
 def _gres(place: JobCommands) -> list[str]:
     """Return the option that fixes gres: none where the job's own request leaves no choice."""
-    if place.request.exclusive or not _gres_open(place):
+    if place.is_whole or not _gres_open(place):
         return []
     held = [{name: count for name, count in use.gres.items() if count} for use in place.uses]
     if any(counts != held[0] for counts in held):

@@ -105,9 +105,10 @@ class UnitSets:
             return ""
         asked = self.asked(demand, count)
         many = plural(asked.unit, "free node")
+        alone = "" if demand.alone_in is None else " without other jobs"
         if self.kind is NetworkKind.RING:
             each = " for each segment" if asked.unit < count else ""
-            return f"no ring has {many} in a row{each}"
+            return f"no ring{alone} has {many} in a row{each}"
         if self.kind is NetworkKind.TORUS3D:
             sizes = {prod(size.dims) for unit in self._units for size in unit.placements}
             is_size = asked.unit in sizes
@@ -118,14 +119,14 @@ class UnitSets:
         most, best = self.blocks.most(free, reach)
         if most >= asked.unit:
             what = f"segments of {asked.unit} nodes" if asked.unit < count else f"{count} nodes"
-            return f"blocks with {plural(sum(free), 'free node')} hold no {what} as asked"
+            return f"blocks{alone} with {plural(sum(free), 'free node')} hold no {what} as asked"
         if reach.group == 1:
-            return f"no block has {many}; block {self.names[best]} has {most}"
+            return f"no block{alone} has {many}; block {self.names[best]} has {most}"
         last = min(best + reach.group, len(self.names)) - 1
         where = f"{self.names[best]} to {self.names[last]}"
         is_bound = reach.parts < reach.group
         parts = f" on {reach.parts} of its parts of {reach.part}" if is_bound else ""
-        return f"no group of {reach.group} blocks has {many}{parts}; {where} have {most}"
+        return f"no group of {reach.group} blocks{alone} has {many}{parts}; {where} have {most}"
 
     def _disjoint(self, places: Iterable[_Place], wanted: int) -> list[int] | None:
         """Return the nodes of the first so many places that share none; a ring holds one at most."""

@@ -15,14 +15,23 @@ from .demand import Demand
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Allocation:
-    """Where a job could start: nodes, ascending, and what it would hold on each, shape (nodes,)."""
+    """Where a job could start: nodes, ascending, and what it would hold on each, shape (nodes,).
+
+    Attributes:
+        own: 1 for nodes that the job gets, 0 for those that it only keeps others from, as the rest of a
+            block that must be its alone; None: it gets all.
+    """
 
     nodes: IntArray
     held: Capacity
+    own: IntArray | None = None
 
 
 def resources_of(demand: Demand, allocation: Allocation, names: Sequence[str]) -> dict[str, Resources]:
-    """Return what a job holds at an allocation, by node name; memory where the job counts it."""
+    """Return what a job gets at an allocation, by node name; memory where the job counts it."""
+    if allocation.own is not None:
+        own = np.flatnonzero(allocation.own)
+        allocation = Allocation(nodes=allocation.nodes[own], held=allocation.held.at(own))
     counts_memory = demand.counts_memory
     memory = allocation.held.memory.tolist()
     gres = {kind: counts.tolist() for kind, counts in allocation.held.gres.items() if counts.any()}

@@ -53,6 +53,8 @@ class Demand:
         form: equal for those that ask for the same, for however long: as good where nothing is reserved.
         worth: what starting it counts in the objective; None: its priority.
         reserves: whether a reservation is made for it where the step reserves.
+        alone_in: the block or ring of each node, shape (n,), where no other job may be in those of its
+            nodes; None: others may.
     """
 
     index: int
@@ -76,6 +78,7 @@ class Demand:
     worth: int | None = None
     reserves: bool = True
     in_units: bool = False
+    alone_in: IntArray | None = None
 
     @property
     def memory_per_unit(self) -> int:
@@ -83,9 +86,10 @@ class Demand:
         return self.memory_per_core * self.unit
 
     @property
-    def of_each_node(self) -> tuple[int, int, int, int, bool]:
+    def of_each_node(self) -> tuple[int, int, int, int, bool, bool]:
         """What the job asks of each of its nodes beside gres."""
-        return self.unit, self.least, self.memory_per_node, self.memory_per_unit, self.exclusive
+        is_alone = self.alone_in is not None
+        return self.unit, self.least, self.memory_per_node, self.memory_per_unit, self.exclusive, is_alone
 
     @property
     def is_tied(self) -> bool:
@@ -133,8 +137,11 @@ class DemandReader:
         self._partition_masks = self._members(snapshot.nodes)
         network = snapshot.network
         self._units = network if network is not None and network.units else None
-        inside = {name for unit in network.units for name in unit.nodes} if network is not None else set()
-        self._in_unit = np.array([node.name in inside for node in snapshot.nodes], np.bool_)
+        units = network.units if network is not None else ()
+        unit_of = {name: place for place, unit in enumerate(units) for name in unit.nodes}
+        #: The unit of each node, -1 for none.
+        self._unit_of = np.array([unit_of.get(node.name, -1) for node in snapshot.nodes], np.int64)
+        self._in_unit = self._unit_of >= 0
 
     def at(self, columns: Columns, time: float | None, *, honour_reservations: bool = True) -> DemandReader:
         """Return a reader of the same cluster at another time; what is read of nodes is shared."""
@@ -194,7 +201,7 @@ class DemandReader:
             return Ineligible(reason=Reason.INELIGIBLE, detail=found)
         demand = _demand(job, index, self._columns, found)
         if self._units is not None:
-            on_units = _on_units(demand, self._units, self._columns, self._in_unit)
+            on_units = _on_units(demand, self._units, self._columns, self._unit_of)
             if isinstance(on_units, Ineligible):
                 return on_units
             demand = on_units
@@ -349,7 +356,7 @@ def _form_key(demand: Demand) -> object:
         *(demand.node_counts, demand.memory_per_node, demand.memory_per_core, demand.exclusive),
         *(demand.contiguous, demand.max_switches, demand.required.tobytes()),
         *(request.cores, request.cores_per_node, demand.in_units),
-        *(request.segment, request.spread_segments, request.consolidate_segments),
+        *(request.segment, request.spread_segments, request.consolidate_segments, request.exclusive_topo),
         tuple(demand.job.limits_by_nodes_s.items()),
     )
 
@@ -382,17 +389,19 @@ def _demand(job: Job, index: int, columns: Columns, variants: tuple[Variant, ...
     )
 
 
-def _on_units(demand: Demand, network: Network, columns: Columns, inside: BoolArray) -> Demand | Ineligible:
+def _on_units(demand: Demand, network: Network, columns: Columns, unit_of: IntArray) -> Demand | Ineligible:
     """Return a demand as Slurm's topology units read it: a job without a node count needs one of them.
 
-    Of a range of node counts the fewest that have the cores count.
+    Of a range of node counts the fewest that have the cores count. A job that is alone on its blocks or
+    rings gets whole nodes; a three-dimensional torus knows no such jobs.
     """
     request, span = demand.job.request, demand.node_counts
-    if request.exclusive_topo:
-        what = "other jobs must keep off its blocks (exclusive_topo), which aucsched does not arrange"
-        return Ineligible(reason=Reason.NOT_EXPRESSIBLE, detail=what)
-    if not any(variant.eligible[inside].any() for variant in demand.variants):
+    if not any(variant.eligible[unit_of >= 0].any() for variant in demand.variants):
         return demand
+    is_alone = request.exclusive_topo and network.kind is not NetworkKind.TORUS3D
+    if is_alone:
+        demand = replace(demand, exclusive=True, alone_in=unit_of)
+        span = span or Span(1, network.sizes[0] if network.sizes else len(columns.names))
     if span is None and network.kind is NetworkKind.TORUS3D:
         return Ineligible(
             reason=Reason.NOT_EXPRESSIBLE, detail="on a three-dimensional torus it needs a node count"
@@ -404,7 +413,7 @@ def _on_units(demand: Demand, network: Network, columns: Columns, inside: BoolAr
         most = max(int(columns.total.cores[variant.eligible].max(initial=1)) for variant in demand.variants)
         count = max(span.minimum, ceil((demand.units or 0) / max(1, most // demand.unit)))
         demand = replace(demand, node_counts=Span.exactly(min(count, span.maximum)))
-    is_one = network.kind is NetworkKind.BLOCKS and request.segment is None
+    is_one = network.kind is NetworkKind.BLOCKS and request.segment is None and not is_alone
     if is_one and demand.node_counts is not None and demand.node_counts.maximum <= network.sizes[0]:
         return replace(demand, max_switches=1)
     return replace(demand, in_units=True, max_switches=None)

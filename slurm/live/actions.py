@@ -102,8 +102,8 @@ def pin(snapshot: Snapshot, award: Award, job: LiveJob, licence: str, now: float
         # Only then: a job without a range of its own could not be given back none.
         words.append(f"NumNodes={count}-{count}")
     before: list[Words] = []
-    if placing.request.exclusive:
-        pass  # Whole nodes: no count of cores is needed, and nodes may differ.
+    if placing.is_whole:
+        pass
     elif len(set(cores)) == 1:
         # A new MinCPUsNode alone would change the job's CPUs as well.
         words += [f"MinCPUsNode={cores[0]}", f"NumCPUs={sum(cores)}"]

@@ -14,6 +14,7 @@ from math import ceil, floor, inf
 
 from ...auction.state import SnapshotState, StepState, state_of
 from ...cluster.jobs import Job, RunningJob
+from ...cluster.network import alone_on
 from ...cluster.nodes import Node, NodeState, Resources
 from ...cluster.promises import NONE
 from ...cluster.resources.demand import Demand, DemandReader
@@ -42,16 +43,20 @@ def with_claims(
     """Return the snapshot with pinned jobs as running ones, and jobs outside the gate not eligible.
 
     A claim is cut to what is free on a node: what the job itself will find there is Slurm's to say. Nodes
-    that only the loop's own reservations reserve take other jobs on the cores that are left.
+    that only the loop's own reservations reserve take other jobs on the cores that are left. The other nodes
+    of a block that is to be a pinned job's alone take none.
     """
     ours = _reserved_by_us(reserved)
     free = {node.name: node.free for node in snapshot.nodes}
     jobs: list[Job] = []
     claims: list[RunningJob] = []
+    blocked: set[str] = set()
     for job in snapshot.jobs:
         live = queue.get(job.id)
         if live is not None and is_pinned(live, licence):
             claims.extend(_claims(job, live, free, snapshot.time))
+            own = names_of(live.required)
+            blocked |= alone_on(snapshot.network, job.request, own) - {*own}
         elif live is not None and live.needs(licence):
             jobs.append(job)
         else:
@@ -59,7 +64,10 @@ def with_claims(
     return replace(
         snapshot,
         nodes=tuple(
-            _seconds_left(node, free[node.name], is_ours=node.name in ours) for node in snapshot.nodes
+            replace(node, state=NodeState.UNKNOWN)
+            if node.name in blocked and node.state.takes_jobs
+            else _seconds_left(node, free[node.name], is_ours=node.name in ours)
+            for node in snapshot.nodes
         ),
         jobs=tuple(jobs),
         running=(*snapshot.running, *claims),

@@ -11,7 +11,7 @@ import pytest
 from support.block_rule import legal_sets
 
 from aucsched import schedule
-from aucsched.auction.check import AwardChecker
+from aucsched.auction.check import AwardChecker, check_schedule
 from aucsched.auction.options import StepOptions
 from aucsched.auction.state import state_of
 from aucsched.auction.strategies import keeps_whole
@@ -114,6 +114,81 @@ def test_awards_on_blocks_are_those_of_enumeration(model: Any) -> None:
                 alone += bool(legal)
     assert alone > 100
     assert started > 200
+
+
+def best_of(
+    network: Network, jobs: list[Job], free: tuple[int, ...], taken: tuple[bool, ...], shut: tuple[bool, ...]
+) -> int:
+    """Return the greatest sum of priorities by enumeration; blocks are taken by somebody, or one's alone."""
+    if not jobs:
+        return 0
+    one, *others = jobs
+    alone = one.request.exclusive_topo
+    open_ = tuple(
+        0 if closed or (alone and used) else count
+        for count, used, closed in zip(free, taken, shut, strict=True)
+    )
+    best = best_of(network, others, free, taken, shut)
+    for way in legal_sets(network.sizes, open_, one.request.fewest_nodes, **options_of(one)):
+        left = tuple(count - mine for count, mine in zip(free, way, strict=True))
+        now_taken = tuple(used or bool(mine) for used, mine in zip(taken, way, strict=True))
+        now_shut = tuple(closed or (alone and bool(mine)) for closed, mine in zip(shut, way, strict=True))
+        best = max(best, int(one.priority) + best_of(network, others, left, now_taken, now_shut))
+    return best
+
+
+def test_jobs_alone_on_their_blocks_start_as_enumeration_says() -> None:
+    rng = Random(24)
+    started = with_others = 0
+    for case in range(60):
+        network, busy = random_blocks(rng)
+        jobs = [random_job(rng, f"j{place}", 8) for place in range(3)]
+        jobs = [
+            replace(one, request=replace(one.request, exclusive_topo=True)) if rng.random() < 0.6 else one
+            for one in jobs
+        ]
+        snapshot = machine(network, busy, jobs)
+        running = busy - set(sorted(busy)[::2])
+        free = by_block(network, set(network.members) - busy)
+        taken = tuple(bool(count) for count in by_block(network, running))
+        for some in (*([one] for one in jobs), jobs):
+            waiting = replace(snapshot, jobs=some)
+            found = schedule(waiting, promise="none", reserve=0)
+            check_schedule(waiting, found)
+            value = sum(int(one.priority) for one in some if one.id in {won.job for won in found.started})
+            assert value == best_of(network, some, free, taken, (False,) * len(free)), (case, waiting)
+        alone = {one.id for one in jobs if one.request.exclusive_topo}
+        started += sum(award.job in alone for award in found.started)
+        with_others += len(found.started) > 1 and any(award.job in alone for award in found.started)
+        for award in found.started:
+            mine = next(one for one in jobs if one.id == award.job)
+            assert len(award.nodes) == mine.request.fewest_nodes
+    assert started > 25
+    assert with_others > 8
+
+
+def test_the_checker_refuses_another_job_on_blocks_that_are_ones_alone() -> None:
+    network = blocks((4,), [Unit(name=f"b{n}", nodes=[f"n{n}{k}" for k in range(4)]) for n in range(2)])
+    snapshot = machine(network, set(), [job("1", 2, exclusive_topo=True), job("2", 1)])
+    found = schedule(snapshot)
+    first, second = sorted(found.started, key=lambda award: award.job)
+    beside = next(unit for unit in network.units if set(first.nodes) < set(unit.nodes))
+    free = next(name for name in beside.nodes if name not in first.nodes)
+    moved = replace(second, nodes={free: Resources(cores=CORES)})
+    with pytest.raises(AwardError, match="job 1 is not alone on its blocks: job 2 is there"):
+        check_schedule(snapshot, replace(found, started=(first, moved)))
+    running = RunningJob(id="r", nodes={free: Resources(cores=CORES)})
+    nodes = [replace(one, free=Resources(cores=0)) if one.name == free else one for one in snapshot.nodes]
+    later = replace(snapshot, nodes=nodes, running=[running])
+    with pytest.raises(AwardError, match="job 1 is not alone on its blocks: job r is there"):
+        check_schedule(later, found)
+
+
+def test_a_job_that_must_be_alone_is_told_that_no_block_is_empty() -> None:
+    network = blocks((4, 8), [Unit(name=f"b{n}", nodes=[f"n{n}{k}" for k in range(4)]) for n in range(2)])
+    snapshot = machine(network, {"n00", "n01", "n10", "n11"}, [job("1", 1, exclusive_topo=True)])
+    found = schedule(snapshot)
+    assert "no block without other jobs has 1 free node; block b1 has 0" in found.pending[0].detail
 
 
 def test_the_checker_is_as_strict_as_enumeration() -> None:
@@ -247,6 +322,36 @@ def test_slurms_stand_in_takes_the_blocks_that_slurm_would() -> None:
         by_block(network, [network.members[n] for n in one.allocation.nodes.tolist()]) for one in found.played
     ]
     assert where == [(0, 0, 0, 3), (0, 0, 4, 0), (2, 4, 0, 0)]
+
+
+@pytest.mark.parametrize(
+    "policy", ["easy", "reservations", "backfill-slurm", "backfill-planned", "aucsched3"]
+)
+def test_simulated_jobs_are_alone_on_their_blocks(policy: Any) -> None:
+    network = blocks((4, 8), [Unit(name=f"b{n}", nodes=[f"n{n}{k}" for k in range(4)]) for n in range(4)])
+    rng = Random(8)
+    jobs = []
+    for place in range(30):
+        one = random_job(rng, f"j{place}", 9)
+        alone = replace(one.request, exclusive_topo=rng.random() < 0.4)
+        moment = rng.uniform(0, 2000)
+        jobs.append(ArrivingJob(job=replace(one, request=alone), arrival_s=moment, run_time_s=300))
+    jobs.sort(key=lambda one: one.arrival_s)
+    nodes = [Node(name=name, cores=CORES) for name in network.members]
+    found = play(ClusterWorkload(nodes=nodes, network=network, jobs=jobs), NodeOptions(policy=policy))
+    spans = []
+    for one in found.played:
+        own = one.allocation.own
+        mine = one.allocation.nodes if own is None else one.allocation.nodes[own > 0]
+        assert len(mine) == one.demand.job.request.fewest_nodes
+        spans.append(
+            (one.start_s, one.start_s + one.run_s, one.demand.job.request.exclusive_topo, set(mine // 4))
+        )
+    pairs = [
+        (a, b) for a in spans for b in spans if a is not b and a[2] and max(a[0], b[0]) < min(a[1], b[1])
+    ]
+    assert pairs
+    assert all(not a[3] & b[3] for a, b in pairs)
 
 
 def test_negotiations_refuse_blocks() -> None:

@@ -261,23 +261,29 @@ def test_segments_are_pinned_where_slurm_takes_named_nodes_for_them(version: str
     assert not job.breaks_rules
 
 
-def test_a_job_that_wants_whole_blocks_is_handed_over() -> None:
+def test_a_job_that_wants_its_block_alone_is_pinned_and_keeps_others_off() -> None:
     fake = on_blocks()
-    job = fake.submit(4, least=1, most=1)
+    alone = fake.submit(4, least=1, most=1, priority=50)
+    others = [fake.submit(4, least=1, most=1, priority=40 - number) for number in range(3)]
 
     def ask(command: Command) -> bytes:
         answer = fake.ask(command)
-        if command != ("squeue", "--json"):
+        if command[:1] != ("squeue",) or not command[1].startswith("--json"):
             return answer
         document = json.loads(answer)
-        document["jobs"][2]["shared"] = ["topo"]
+        next(job for job in document["jobs"] if job["job_id"] == alone.number)["shared"] = ["topo"]
         return json.dumps(document).encode()
 
-    assert loop_on(fake, ask=ask).one_pass().outcome == "done"
-    (done,) = fake.events("done")
-    assert done["kind"] == "hand over"
-    assert "exclusive_topo" in done["why"]
-    assert (job.licenses, job.required) == ("", ())
+    loop = loop_on(fake, ask=ask)
+    assert loop.one_pass().outcome == "done"
+    assert alone.required in {("n4",), ("n5",)}
+    # Whole nodes are named, not counted; the others get the nodes beside busy ones only.
+    assert alone.min_cpus == 1
+    pinned = sorted(one.required for one in others)
+    assert pinned == [(), ("n1",), ("n2",)]
+    assert loop.one_pass().outcome == "done", "the pin is a claim now"
+    assert sorted(one.required for one in others) == pinned
+    assert not [event for event in fake.events("done") if event["kind"] == "hand over"]
 
 
 @pytest.mark.parametrize(
