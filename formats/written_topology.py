@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..cluster.checks import plain
@@ -59,6 +59,33 @@ class TopologyFile:
     def nodes(self) -> tuple[str, ...]:
         """The nodes that it names, once each."""
         return tuple(dict.fromkeys(name for entry in self.entries for name in entry.nodes))
+
+    def joined(self, placed: Mapping[str, str], notes: Notes) -> TopologyFile:
+        """Return the topology with nodes where Slurm has moved them, or put dynamic ones.
+
+        Args:
+            placed: by node what Slurm says of it, ``topology:block`` or ``topology:switch:leaf`` and others.
+            notes: nodes on a unit that the file does not have, or at a place of a ring or torus.
+        """
+        moved: dict[str, str] = {}
+        is_named = self.kind in ("tree", "block")
+        leaves = {entry.name for entry in self.entries if is_named and not entry.switches}
+        unit_of = {name: entry.name for entry in self.entries for name in entry.nodes}
+        for node, text in placed.items():
+            named = dict(part.split(":", 1) for part in text.split(",") if ":" in part)
+            unit = named.get(self.name or "default", "").rpartition(":")[2]
+            if unit in leaves:
+                moved[node] = unit
+            elif unit and node not in unit_of:
+                notes.unread("topology", f"node {node}: its place {unit!r} is not in the file")
+        if all(unit_of.get(node) == unit for node, unit in moved.items()):
+            return self
+        entries = []
+        for entry in self.entries:
+            kept = [name for name in entry.nodes if moved.get(name, entry.name) == entry.name]
+            come = [name for name, unit in moved.items() if unit == entry.name and name not in kept]
+            entries.append(replace(entry, nodes=(*kept, *come)))
+        return replace(self, entries=entries)
 
     def fitted(self, nodes: Collection[str], notes: Notes) -> Laid:
         """Return the topology of a cluster's nodes; neither switches nor a network is linear.

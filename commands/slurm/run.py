@@ -56,6 +56,9 @@ class GatedLoopOptions(LoopOptions):
     plan_age: Option[float] = Option(
         "A plan that is older is not carried out.", default=30.0, low=0.1, includes_low=True, unit="SECONDS"
     )
+    topology: Option[str | None] = Option(
+        "topology.conf or topology.yaml, read in each pass.  [default: what scontrol shows]", unit="FILE"
+    )
     changes: Option[int] = Option("Commands of one pass at most.", default=500, low=1, unit="N")
     changes_a_minute: Option[int] = Option("Commands of a minute at most.", default=2000, low=1, unit="N")
     log: Option[Path] = Option(
@@ -134,6 +137,7 @@ def _settings(licence: str, own: dict[str, Any]) -> Settings:
         most_a_minute=own["changes_a_minute"],
         is_dry=own["dry_run"],
         at_once=AT_ONCE,
+        topology=own["topology"],
     )
 
 

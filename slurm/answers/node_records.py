@@ -88,6 +88,7 @@ class NodeFigures:
         weight: Slurm's: nodes of lower weight are taken first there.
         inactive: features that Slurm could give it by a reboot.
         is_asleep: it is powered down, or going up or down.
+        topology: where Slurm has put it by itself (25.05), ``topology:block``; empty where a file does.
     """
 
     name: str
@@ -100,6 +101,7 @@ class NodeFigures:
     weight: int
     inactive: frozenset[str] = frozenset()
     is_asleep: bool = False
+    topology: str = ""
 
 
 def read_nodes(document: Record, notes: Notes) -> tuple[NodeFigures, ...]:
@@ -197,6 +199,7 @@ def _node(record: Record, notes: Notes) -> NodeFigures:
         weight=record.number("weight") or 0,
         inactive=_features(record, "features") - features,
         is_asleep=any(word.startswith("POWER") for word in _state_words(record)),
+        topology=record.text("topology"),
     )
 
 

@@ -270,7 +270,8 @@ def _topology(
         return Named(names=names, laid=Laid())
     asked = {figures.topology for figures in partitions}
     wanted = asked.pop() if len(asked) == 1 else ""
-    found = _read(source, lambda content: parse_any_topology(content, names, notes, wanted))
+    placed = {name: node.topology for name, node in nodes.items() if node.topology}
+    found = _read(source, lambda content: parse_any_topology(content, names, notes, wanted, placed))
     for figures in partitions:
         if asked and figures.topology not in ("", found.name or "default"):
             text = f"Topology={figures.topology} is not looked at"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, TypeVar
@@ -113,10 +113,17 @@ def _blocks(sizes: tuple[int, ...], names: Sequence[str]) -> Network:
     return blocks((), units)
 
 
-def parse_any_topology(content: bytes, nodes: Sequence[str] | None, notes: Notes, wanted: str = "") -> Named:
+def parse_any_topology(
+    content: bytes,
+    nodes: Sequence[str] | None,
+    notes: Notes,
+    wanted: str = "",
+    placed: Mapping[str, str] | None = None,
+) -> Named:
     """Return the topology in a file's text; ``nodes`` and errors as ``load_topology`` has them.
 
-    ``wanted``: of Slurm's several topologies the one that is read; else the cluster's default.
+    ``wanted``: of Slurm's several topologies the one that is read; else the cluster's default. ``placed``:
+    where nodes say that they are themselves, as ``TopologyFile.joined`` takes it.
     """
     beginning = content[:1000].lstrip()
     if beginning.startswith(b"{"):
@@ -127,7 +134,7 @@ def parse_any_topology(content: bytes, nodes: Sequence[str] | None, notes: Notes
     text = text_of(content)
     if match := _SPEC.fullmatch(text.strip()):
         return _of_sizes(match[1], tuple(map(int, match[2].split("x"))), nodes, match[0])
-    read = parse_topology(text, notes, wanted)
+    read = parse_topology(text, notes, wanted).joined(placed or {}, notes)
     if nodes is None and not read.nodes:
         raise InputError("the topology names no nodes")
     laid = read.fitted(read.nodes if nodes is None else nodes, notes)

@@ -18,7 +18,7 @@ from ...cluster.snapshot import Snapshot
 from ...cluster.text import one_line
 from ...formats.reading import text_of
 from ..answers.answer_record import Known
-from ..answers.live import Ask
+from ..answers.live import Ask, SlurmFiles
 from ..answers.node_records import asleep_cores
 from ..answers.reservation_records import read_reservations
 from ..answers.states import JobPhase
@@ -60,6 +60,7 @@ class Settings:
         most_changes, most_a_minute: commands of a pass and of a minute.
         is_dry: commands are shown only, and the gate is not waited for.
         at_once: how many commands are asked at the same time.
+        topology: a file of the topology, in place of what scontrol shows.
         promise: ``plan`` or a duration; ``none`` keeps the promises of the marks and makes none.
     """
 
@@ -73,6 +74,7 @@ class Settings:
     is_dry: bool = False
     at_once: int = 1
     promise: str = NONE
+    topology: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -201,6 +203,7 @@ class Loop:
             return
         rules, began = self.settings.rules, self._clock()
         look = take_look(
+            SlurmFiles(topology=self.settings.topology),
             gate=rules.licence,
             ask=self._ask,
             known=self._known,

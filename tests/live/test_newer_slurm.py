@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from support.gated_slurm import FakeSlurm, loop_on
@@ -284,6 +285,22 @@ def test_a_job_that_wants_its_block_alone_is_pinned_and_keeps_others_off() -> No
     assert loop.one_pass().outcome == "done", "the pin is a claim now"
     assert sorted(one.required for one in others) == pinned
     assert not [event for event in fake.events("done") if event["kind"] == "hand over"]
+
+
+def test_a_loop_reads_the_topology_that_it_is_given(tmp_path: Path) -> None:
+    """Two blocks of three nodes, where scontrol shows three of two."""
+    fake = on_blocks()
+    file = tmp_path / "topology.yaml"
+    file.write_text(
+        "- topology: racks\n  cluster_default: true\n"
+        "  block: {blocks: [{block: a, nodes: 'n[0,3,5]'}, {block: b, nodes: 'n[1-2,4]'}]}\n"
+    )
+    job = fake.submit(12, least=3, most=3)
+    assert loop_on(fake, topology=str(file)).one_pass().outcome == "done"
+    assert set(job.required) == {"n1", "n2", "n4"}
+    file.write_text("- topology: racks\n  block: 3\n")
+    outcome = loop_on(fake, topology=str(file)).one_pass().outcome
+    assert outcome == f"{file}: [0].block: the member 'blocks' is missing or no list"
 
 
 @pytest.mark.parametrize(

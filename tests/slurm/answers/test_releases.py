@@ -13,7 +13,9 @@ import pytest
 
 from aucsched import Job, License, NodeState, Snapshot
 from aucsched.cluster.network import NetworkKind
+from aucsched.formats.notes import Notes
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
+from aucsched.slurm.answers.topology_conf import parse_topology
 from aucsched.slurm.live.license_gate import gates
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "slurm" / "releases"
@@ -171,6 +173,46 @@ def test_partitions_on_topologies_of_their_own(
     assert jobs["4"].request.exclusive_topo
     others = [note for note in made.unread if "Topology=" in note]
     assert others == [f"partition whole: Topology={second} is not looked at"] * (first != second)
+
+
+def test_nodes_stand_where_slurm_itself_has_put_them() -> None:
+    """25.05: ``Topology=`` of a dynamic node is in its record, and in no file."""
+    yaml = TWO.replace("n[1-2]", "n1").replace("nodes: 'n[1-4]'", "nodes: 'n[1-3]'")
+
+    def names(topology: str, places: dict[str, str]) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+        answers = sources("25.11")
+        document = json.loads(answers.nodes.content)
+        for node in document["nodes"]:
+            node["topology"] = places.get(node["name"], "")
+        found = replace(
+            answers,
+            nodes=SlurmText(name="nodes", content=json.dumps(document).encode()),
+            topology=SlurmText(name="topology", content=topology.encode()),
+        )
+        made = import_slurm(found)[0]
+        assert made.network is not None
+        said = [note for note in made.unread if "its place" in note]
+        return {unit.name: unit.nodes for unit in made.network.units}, said
+
+    dynamic = names(yaml, {"n2": "ring:1,racks:b1"})
+    assert dynamic == ({"b1": ("n1", "n2"), "b2": ("n3", "n4")}, [])
+    moved = names(yaml, {"n2": "racks:b1", "n3": "racks:b1", "n4": "racks:b2"})
+    assert moved == ({"b1": ("n1", "n2", "n3"), "b2": ("n4",)}, [])
+    strange = names(yaml, {"n2": "racks:b9"})
+    assert strange == (
+        {"b1": ("n1",), "b2": ("n3", "n4")},
+        ["node n2: its place 'b9' is not in the file"],
+    )
+    conf = names("BlockName=b1 Nodes=n1\nBlockName=b2 Nodes=n[3-4]\n", {"n2": "default:b2"})
+    assert conf[0] == {"b1": ("n1",), "b2": ("n3", "n4", "n2")}
+
+
+def test_a_dynamic_node_is_below_its_leaf_switch() -> None:
+    lines = "SwitchName=s0 Nodes=n1\nSwitchName=s1 Nodes=n2\nSwitchName=top Switches=s[0-1]\n"
+    notes = Notes()
+    read = parse_topology(lines, notes).joined({"n3": "default:top:s1"}, notes)
+    laid = read.fitted(["n1", "n2", "n3"], notes)
+    assert {one.name: one.nodes for one in laid.switches or ()}["s1"] == ("n2", "n3")
 
 
 def test_several_topologies_of_which_scontrol_shows_one() -> None:
