@@ -2,7 +2,7 @@
 
     python benchmarks/blocks.py one-pass [--seeds N] [--highs N] [--seconds S]
     python benchmarks/blocks.py left [--seeds N]
-    python benchmarks/blocks.py day [--seeds N] [--hours H]
+    python benchmarks/blocks.py day [--seeds N] [--hours H] [--passes]
 
 64 blocks of 18 nodes with four GPUs each. ``one-pass`` has 60 % of the nodes in use and 400 waiting jobs.
 Each row is a way to decide who starts: first fit in order of priority on the blocks that Slurm would choose,
@@ -14,7 +14,7 @@ On a tree the blocks are leaf switches, and no rule holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -141,10 +141,9 @@ def whole(free: Sequence[int]) -> int:
 class AllPlacements:
     """The program over all placements: a start of each job, and how many nodes it takes of each block."""
 
-    def __init__(self, snapshot: Snapshot, seconds: float) -> None:
-        self._jobs = snapshot.jobs
-        self._free = free_by_block(snapshot)
-        self._rule = rule_of(snapshot)
+    def __init__(self, jobs: Sequence[Job], free: Sequence[int], seconds: float) -> None:
+        self._jobs, self._free = jobs, free
+        self._rule = Blocks(sizes=machine(len(free)).sizes, nodes=(SIZE,) * len(free))
         self._solver = highspy.Highs()  # type: ignore[no-untyped-call]
         for name, value in (("output_flag", False), ("time_limit", seconds), ("mip_rel_gap", 0.0)):
             self._solver.setOptionValue(name, value)
@@ -178,10 +177,10 @@ class AllPlacements:
         assert request.unit == request.nodes
         assert reach.parts * reach.part == reach.group
         groups: list[tuple[int, float]] = []
-        for first in range(0, COUNT, reach.group):
+        for first in range(0, len(self._free), reach.group):
             chosen = self._variable(1.0)
             groups.append((chosen, 1.0))
-            places = range(first, min(first + reach.group, COUNT))
+            places = range(first, min(first + reach.group, len(self._free)))
             inside = [(place, self._variable(self._free[place])) for place in places if self._free[place]]
             self._take(inside, 1.0)
             self._row([*((one, 1.0) for _, one in inside), (chosen, -float(request.nodes))])
@@ -198,6 +197,18 @@ class AllPlacements:
         won = [job for job, start in zip(self._jobs, self._starts, strict=True) if round(values[start])]
         nodes = sum(job.request.fewest_nodes for job in won)
         return -info.objective_function_value, nodes, -info.mip_dual_bound
+
+    def most_whole(self, started: Collection[str]) -> tuple[int, float]:
+        """Return the most blocks that stay wholly free where exactly these jobs start, and the bound."""
+        for job, start in zip(self._jobs, self._starts, strict=True):
+            self._solver.changeColBounds(start, float(job.id in started), float(job.id in started))
+            self._solver.changeColCost(start, 0.0)
+        for count, terms in zip(self._free, self._used, strict=True):
+            if count == SIZE:
+                self._row([*terms, (self._variable(1.0, -1.0), float(SIZE))], 0.0, float(SIZE))
+        self._solver.run()
+        info = self._solver.getInfo()
+        return round(-info.objective_function_value), -info.mip_dual_bound
 
 
 def rule_of(snapshot: Snapshot) -> Blocks:
@@ -254,7 +265,7 @@ def one_pass(seeds: int, highs: int, seconds: float, save: Path | None) -> None:
             "auction": partial(by_auction, snapshot, **ALONE),
         }
         if seed < highs:
-            ways["HiGHS"] = AllPlacements(snapshot, seconds).best
+            ways["HiGHS"] = AllPlacements(snapshot.jobs, free_by_block(snapshot), seconds).best
         for name, run in ways.items():
             wall, cpu = perf_counter(), process_time()
             priority, nodes, *more = run()
@@ -272,6 +283,7 @@ def one_pass(seeds: int, highs: int, seconds: float, save: Path | None) -> None:
 def left(seeds: int) -> None:
     """Print how many blocks are wholly free after all jobs of a short queue have started."""
     click.echo(f"{'jobs':>4} {'by':22}{'priority':>10}{'whole blocks':>14}")
+    unproved = 0
     for waiting in (10, 15, 20):
         rows: dict[str, list[tuple[int, int, int]]] = {}
         for seed in range(seeds):
@@ -280,12 +292,17 @@ def left(seeds: int) -> None:
             rows.setdefault("auction", []).append(by_auction(snapshot, **ALONE))
             found = by_auction(snapshot, **ALONE, keep_whole=False)
             rows.setdefault("auction, level alone", []).append(found)
+            won = [award.job for award in schedule(snapshot, window=400, **ALONE).started]
+            most, bound = AllPlacements(snapshot.jobs, free_by_block(snapshot), 60.0).most_whole(won)
+            rows.setdefault("at most, HiGHS", []).append((found[0], found[1], most))
+            unproved += bound > most + 1 - 1e-6
             for name, kept in (("on a tree", True), ("on a tree, level alone", False)):
                 found = by_auction(snapshot, on_tree=True, **ALONE, keep_whole=kept)
                 rows.setdefault(name, []).append(found)
         for name, results in rows.items():
             priority, _, blocks_left = (fmean(column) for column in zip(*results, strict=True))
             click.echo(f"{waiting:4} {name:22}{priority:10.0f}{blocks_left:14.1f}")
+    click.echo(f"queues whose most is not proved: {unproved}")
 
 
 def arriving(seed: int, hours: float, count: int = 32, load: float = 1.1) -> ClusterWorkload:
@@ -328,6 +345,26 @@ def whole_in_mean(result: NodeResult, until_s: float) -> float:
     return free / until_s
 
 
+def left_by_pass(result: NodeResult) -> tuple[int, int, int, int]:
+    """Return the moments at which jobs start, the wholly free blocks after them, and the most there could be.
+
+    The last: moments for which HiGHS did not prove the most.
+    """
+    count, moments, ours, most, unproved = len(result.columns.names) // SIZE, 0, 0, 0, 0
+    for now in sorted({one.start_s for one in result.played}):
+        free, after = [SIZE] * count, [SIZE] * count
+        jobs = [one.demand.job for one in result.played if one.start_s == now]
+        for one in result.played:
+            if one.start_s <= now < one.start_s + one.run_s:
+                for block in (one.allocation.nodes // SIZE).tolist():
+                    after[block] -= 1
+                    free[block] -= one.start_s < now
+        found, bound = AllPlacements(jobs, free, 20.0).most_whole({job.id for job in jobs})
+        moments, ours, most = moments + 1, ours + whole(after), most + found
+        unproved += bound > found + 1 - 1e-6
+    return moments, ours, most, unproved
+
+
 POLICIES: dict[str, dict[str, Any]] = {
     "easy": {},
     "easy best": {"policy": "easy", "selection": "best"},
@@ -340,18 +377,23 @@ _SHOWN = ("wait_mean_s", "wait_max_s", "bounded_slowdown_mean", "level_mean")
 @main.command()
 @click.option("--seeds", type=int, default=2, show_default=True)
 @click.option("--hours", type=float, default=24.0, show_default=True)
-def day(seeds: int, hours: float) -> None:
+@click.option("--passes", is_flag=True, help="HiGHS says how many blocks each pass could have left.")
+@click.option("--policies", multiple=True, type=click.Choice(list(POLICIES)), default=list(POLICIES))
+def day(seeds: int, hours: float, passes: bool, policies: Sequence[str]) -> None:
     """Print how a day of arriving jobs goes under each policy."""
     click.echo(f"{'policy':16}{'seed':>5}{'in use':>8}{'whole':>8}" + "".join(f"{one:>23}" for one in _SHOWN))
     for seed in range(seeds):
         workload = arriving(seed, hours)
-        for name, chosen in POLICIES.items():
+        for name, chosen in ((one, POLICIES[one]) for one in policies):
             began = process_time()
             result = play(workload, NodeOptions(**{"policy": name, **chosen}))
             values = node_metrics(result)
             cells = "".join(f"{values[one]:23.2f}" for one in _SHOWN)
             used, free = in_use(result, hours * 3600), whole_in_mean(result, hours * 3600)
             seconds = process_time() - began
+            if passes:
+                moments, left_, most, unproved = left_by_pass(result)
+                cells += f"  {left_} of {most} whole blocks over {moments} moments, {unproved} not proved"
             click.echo(
                 f"{name:16}{seed:5}{used:8.3f}{free:8.2f}{cells}  {len(workload.jobs)} jobs {seconds:.0f} s"
             )

@@ -175,8 +175,11 @@ class LoopProcess:
 def _driven(loop: LoopProcess, options: argparse.Namespace) -> Iterator[None]:
     """Keep the loop going, and kill it as often as was asked for."""
     loop.start()
-    # The gate stands before the first job comes.
-    time.sleep(3)
+    # The gate stands before the first job comes: a loop whose kernels are not compiled yet takes a minute.
+    end, log = time.monotonic() + 180, options.folder / "run.jsonl"
+    while not (log.exists() and '"event":"pass"' in log.read_text()):
+        assert time.monotonic() < end, "the loop made no pass"
+        time.sleep(0.2)
     over = threading.Event()
 
     def kill_and_start() -> None:

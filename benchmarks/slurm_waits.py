@@ -1,7 +1,8 @@
 """Waits under ``slurm run`` and under Slurm's own backfill: ``benchmarks/slurm_waits.py FOLDER``.
 
 Each list has 100 jobs that share the cores of 16 nodes of 4 cores with others. A real Slurm on a
-fast clock runs it in three modes: with backfill alone, and with ``slurm run`` under two objectives.
+fast clock runs it in four modes: with backfill alone, and with ``slurm run`` as it ships, with promises,
+and with promises and objective ``response``.
 Each mode runs twice. Records are kept in FOLDER, and a record that is there is not made anew. The
 table gives the mean of the runs, and the ratio of each loop to the backfill of the same list. With
 --results FILE the figures of each run are written too: benchmarks/notes/slurm.md has the table of
@@ -37,6 +38,7 @@ _MINUTE_S = 60
 #: The options of ``slurm run`` in each mode, without their dashes.
 MODES: Mapping[str, tuple[str, ...]] = {
     "backfill": (),
+    "default": (),
     "run": ("promise", "15m"),
     "response": ("promise", "15m", "objective", "response"),
 }
