@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import combinations, islice
+from itertools import chain, combinations, islice
 from math import comb
 
 #: So many choices of parts are all tried; of more those with the most free nodes.
 _MOST_CHOICES = 200
+#: So many sets of wholly free blocks are tried for segments larger than a block, the smallest first.
+_MOST_TRIES = 16
 #: Steps of the search for segments larger than a block, if one after another does not find them.
 _MOST_STEPS = 20_000
 
@@ -199,7 +201,14 @@ class Blocks:
         is_whole = [count == most for count, most in zip(free, self.nodes, strict=True)]
         unit = asked.unit
         if unit < asked.nodes and unit > self.sizes[0]:
-            return None
+            whole = [place for place in places if is_whole[place] and free[place]]
+            kept = chain.from_iterable(combinations(whole, count) for count in range(len(whole) + 1))
+            lefts = (
+                [0 if place in {*whole} - {*some} else count for place, count in enumerate(free)]
+                for some in islice(kept, _MOST_TRIES)
+            )
+            placed = (self._placed(left, asked, places) for left in lefts)
+            return next((one for one in placed if one is not None), None)
         if unit < asked.nodes:
             # The fullest of those that are broken, so that the others still hold larger segments.
             size = [-count if whole else count for count, whole in zip(free, is_whole, strict=True)]

@@ -153,7 +153,7 @@ def _nodes(patient: Patient) -> tuple[Severity, str]:
 
 
 def _licences(patient: Patient) -> tuple[Severity, str]:
-    """Say which licences are remote or in layers, and what becomes of jobs that ask for them."""
+    """Say what becomes of jobs that ask for remote licences, some in layers, or one of two."""
     notes, content = Notes(), patient.ask(LICENSES)
     read_licenses(content, notes)
     entries = paragraphs(content.decode(errors="replace"), "LicenseName")
@@ -161,6 +161,9 @@ def _licences(patient: Patient) -> tuple[Severity, str]:
     said = [text for text in notes.texts() if "layer" in text or "not expressible" in text]
     if remote:
         said.append(f"remote, honoured as counted now: {', '.join(remote)}")
+    release = parse_release(patient.settings.get("SLURM_VERSION", ""))
+    if release is not None and release >= _FORGETTING[0]:
+        said.append("jobs that ask for one or another (-L a|b) are Slurm's")
     level = Severity.WARN if notes.policies else Severity.OK
     return level, "; ".join(said) or "none is remote or has layers"
 

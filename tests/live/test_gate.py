@@ -318,6 +318,8 @@ def test_doctor_says_what_becomes_of_newer_settings_licences_and_nodes() -> None
             "remote, honoured as counted now: lm@flex"
         ),
     )
+    later = answered(fake, said | {("scontrol", "show", "config"): CONFIG.replace(b"22.05.8", b"25.05.3")})
+    assert later["licences"][1].endswith("; jobs that ask for one or another (-L a|b) are Slurm's")
     nodes["nodes"][0]["state_flags"] = []
     awake = answered(fake, said | {("sinfo", "--json"): json.dumps(nodes).encode()})
     text = "features that take a reboot: snc4; a job for which no node has them is handed over"
