@@ -76,12 +76,12 @@ def _check_capacity(snapshot: Snapshot, schedule: Schedule) -> None:
 
 def _check_alone(snapshot: Snapshot, schedule: Schedule, jobs: dict[str, Job]) -> None:
     """Raise AwardError when another job is on a block or ring that one must have alone."""
-    holders = [*schedule.started, *snapshot.running]
+    holders = {job.id: job.nodes for job in snapshot.running}
+    holders |= {award.job: award.nodes for award in schedule.started}
     for award in schedule.started:
         closed = alone_on(snapshot.network, jobs[award.job].request, award.nodes)
-        for other in holders if closed else ():
-            if other is not award and not closed.isdisjoint(other.nodes):
-                name = other.id if isinstance(other, RunningJob) else other.job
+        for name, nodes in holders.items() if closed else ():
+            if name != award.job and not closed.isdisjoint(nodes):
                 raise AwardError(f"job {award.job} is not alone on its blocks: job {name} is there")
 
 

@@ -401,7 +401,8 @@ def _on_units(demand: Demand, network: Network, columns: Columns, unit_of: IntAr
     is_alone = request.exclusive_topo and network.kind is not NetworkKind.TORUS3D
     if is_alone:
         demand = replace(demand, exclusive=True, alone_in=unit_of)
-        span = span or Span(1, network.sizes[0] if network.sizes else len(columns.names))
+        most = network.sizes[0] if network.sizes else len(columns.names)
+        span = span or Span(minimum=1, maximum=most)
     if span is None and network.kind is NetworkKind.TORUS3D:
         return Ineligible(
             reason=Reason.NOT_EXPRESSIBLE, detail="on a three-dimensional torus it needs a node count"

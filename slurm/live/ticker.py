@@ -77,7 +77,7 @@ class Ticker:
         passes: how many; None: without end.
         clock: seconds, of whatever origin.
         news: what it returns changes when a pass may be worth while: the next one begins then. It is asked
-            five times in an interval, from as long after a pass on as the pass took. None: nothing is asked.
+            five times in an interval, from half as long after a pass on as it took. None: nothing is asked.
         stopping: set when the process is to stop after the pass that it is in.
     """
 
@@ -109,7 +109,7 @@ class Ticker:
                 return
             step_s, end, now = self.interval_s / _LOOKS, began + self.interval_s, self.clock()
             if self.news:
-                self.stopping.wait(max(0.0, min(max(began + step_s, 2 * now - began), end) - now))
+                self.stopping.wait(max(0.0, min(max(began + step_s, now + (now - began) / 2), end) - now))
             while (left := end - self.clock()) > 0 and not self.stopping.is_set():
                 if self.news and self.news() != before:
                     break

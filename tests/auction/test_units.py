@@ -184,6 +184,19 @@ def test_the_checker_refuses_another_job_on_blocks_that_are_ones_alone() -> None
         check_schedule(later, found)
 
 
+@pytest.mark.parametrize(("cores", "starts"), [(6, 2), (16, 4), (17, 0)])
+def test_a_job_alone_without_a_node_count_gets_whole_nodes_of_one_block(cores: int, starts: int) -> None:
+    network = blocks((4, 8), [Unit(name=f"b{n}", nodes=[f"n{n}{k}" for k in range(4)]) for n in range(3)])
+    one = Job(id="1", priority=1, request=Request(cores=cores, exclusive_topo=True), time_limit_s=60)
+    snapshot = machine(network, {"n00", "n01"}, [one])
+    found = schedule(snapshot)
+    assert [len(award.nodes) for award in found.started] == ([starts] if starts else [])
+    check_schedule(snapshot, found)
+    ring = rings([Unit(name="r", nodes=[f"n{place}" for place in range(6)])])
+    on_ring = machine(ring, set(), [one, job("2", 1)])
+    assert [award.job for award in schedule(on_ring).started] == ["1"], "the ring is its own"
+
+
 def test_a_job_that_must_be_alone_is_told_that_no_block_is_empty() -> None:
     network = blocks((4, 8), [Unit(name=f"b{n}", nodes=[f"n{n}{k}" for k in range(4)]) for n in range(2)])
     snapshot = machine(network, {"n00", "n01", "n10", "n11"}, [job("1", 1, exclusive_topo=True)])
@@ -340,12 +353,12 @@ def test_simulated_jobs_are_alone_on_their_blocks(policy: Any) -> None:
     nodes = [Node(name=name, cores=CORES) for name in network.members]
     found = play(ClusterWorkload(nodes=nodes, network=network, jobs=jobs), NodeOptions(policy=policy))
     spans = []
-    for one in found.played:
-        own = one.allocation.own
-        mine = one.allocation.nodes if own is None else one.allocation.nodes[own > 0]
-        assert len(mine) == one.demand.job.request.fewest_nodes
+    for ran in found.played:
+        own = ran.allocation.own
+        mine = ran.allocation.nodes if own is None else ran.allocation.nodes[own > 0]
+        assert len(mine) == ran.demand.job.request.fewest_nodes
         spans.append(
-            (one.start_s, one.start_s + one.run_s, one.demand.job.request.exclusive_topo, set(mine // 4))
+            (ran.start_s, ran.start_s + ran.run_s, ran.demand.job.request.exclusive_topo, set(mine // 4))
         )
     pairs = [
         (a, b) for a in spans for b in spans if a is not b and a[2] and max(a[0], b[0]) < min(a[1], b[1])
