@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from typing import Any
 
@@ -31,7 +32,6 @@ def dynsched(snapshot: str, **options: Any) -> None:
     from ..negotiation.evolving import dynamic_scheduler as machine
     from ..negotiation.evolving.dynamic_scheduler import DynamicState
     from ..negotiation.evolving.fairness import at_start
-    from ..negotiation.evolving.iteration import Depths, default_depths
     from ..negotiation.transport.handshake import Identity
     from ..negotiation.transport.party import Party
     from ..negotiation.transport.serve import TERMS, DynamicCodec, serve_applications
@@ -42,21 +42,12 @@ def dynsched(snapshot: str, **options: Any) -> None:
     loaded = load_snapshot(snapshot)
     began = loaded.time or 0.0
     note_if_any(remark)
-    asked = taken_from(DepthOptions, options)
-    depth = (
-        default_depths("iteration").reservation
-        if asked.reservation_depth is None
-        else asked.reservation_depth
-    )
-    depths = Depths(reservation=depth, delay=asked.reservation_delay_depth)
+    depths = taken_from(DepthOptions, options).depths("iteration")
     identity = Identity(party="dynsched", terms=TERMS, notes={}, secret=secret_in(options["secret_file"]))
-    state = DynamicState(
-        snapshot=loaded,
-        fairness=fairness,
-        depths=depths,
-        accounts=at_start(fairness, began),
-    )
-    settings = f"{_digest(snapshot_to_json(loaded))} {_digest(repr((fairness, depths)))}"
+    accounts = at_start(fairness, began)
+    state = DynamicState(snapshot=loaded, fairness=fairness, depths=depths, accounts=accounts)
+    texts = (snapshot_to_json(loaded), repr((fairness, depths)))
+    settings = " ".join(hashlib.sha256(text.encode()).hexdigest()[:16] for text in texts)
     with journal_in(identity, settings, options) as journal:
         party = Party(state, machine.step, journal, codec=DynamicCodec(state), tell=tell)
         first = str(time.time())
@@ -73,9 +64,3 @@ def dynsched(snapshot: str, **options: Any) -> None:
 
         with link_of(identity, options) as link:
             serve_applications(party, link, clock, tell, is_over)
-
-
-def _digest(text: str) -> str:
-    import hashlib
-
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -53,7 +53,6 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
     from ..formats.native.write import save_snapshot, write_text
     from ..negotiation.evolving.fairness import at_start
     from ..negotiation.evolving.fairness_file import load_accounts, save_accounts
-    from ..negotiation.evolving.iteration import Depths, default_depths
     from ..negotiation.evolving.requests import RequestBatch, load_requests
     from ..negotiation.evolving.serving import evolve as evolved
 
@@ -61,9 +60,8 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
         raise OptionError("--accounts: the delays are read and written again, which - cannot be")
     if requests == "-" == snapshot:
         raise OptionError("--requests - and the snapshot would both read standard input")
-    serve_by, asked_depths = options["serve_by"], taken_from(DepthOptions, options)
-    depth = asked_depths.reservation_depth
-    depth = default_depths(serve_by).reservation if depth is None else depth
+    serve_by = options["serve_by"]
+    depths = taken_from(DepthOptions, options).depths(serve_by)
     limits, remark = read_fairness(options["fairness"], options["fairness_decay"])
     loaded = load_snapshot(snapshot)
     asked = RequestBatch() if requests is None else load_requests(requests, loaded)
@@ -77,8 +75,8 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
             asked,
             fairness=limits,
             accounts=kept or at_start(limits, loaded.time or 0.0),
-            depths=Depths(reservation=depth, delay=asked_depths.reservation_delay_depth),
-            auction=StepOptions(promise=PLAN, reserve=depth) if serve_by == "auction" else None,
+            depths=depths,
+            auction=StepOptions(promise=PLAN, reserve=depths.reservation) if serve_by == "auction" else None,
         )
     note_if_any(remark)
     if accounts is not None:

@@ -9,6 +9,8 @@ from math import inf, nextafter
 from ...cluster.errors import InputError
 from ...cluster.timeline.count_profile import CountProfile
 
+#: Cores by node.
+Held = dict[int, int]
 #: A job past its end is taken to end that many seconds from now.
 OVERDUE_S = 1.0
 
@@ -67,11 +69,17 @@ class CountRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountGrant:
-    """Cores that a request is given, which jobs stop for it, and how many cores others shrink by."""
+    """What a request is given its cores from.
 
-    cores: int
+    Attributes:
+        preempted: jobs that stop for it and wait again.
+        shrunk: number of cores that each of these jobs gives up for it.
+        held: its cores by node, where who granted it chose them.
+    """
+
     preempted: tuple[str, ...] = ()
     shrunk: tuple[tuple[str, int], ...] = ()
+    held: Held | None = None
 
 
 class CountBoard:
@@ -108,11 +116,6 @@ class CountBoard:
         """Cores that nobody holds now, and nothing is planned on."""
         return int(self._profile.free[0])
 
-    @property
-    def running(self) -> dict[str, CountRunning]:
-        """What runs, by name."""
-        return dict(self._running)
-
     def copy(self) -> CountBoard:
         """Return another one, on which plans can be made."""
         other = CountBoard.__new__(CountBoard)
@@ -137,8 +140,7 @@ class CountBoard:
             return
         need = request.cores - self.free
         if need <= 0:
-            grant = CountGrant(cores=request.cores)
-            yield grant, self._granted(request, grant)
+            yield CountGrant(), self._granted(request, CountGrant())
             return
         for preempts, shrinks in ((True, False), (False, True), (True, True)):
             found = self._taken(request, need, preempts=preempts, shrinks=shrinks)
@@ -147,35 +149,27 @@ class CountBoard:
 
     def _taken(self, request: CountRequest, need: int, *, preempts: bool, shrinks: bool) -> CountGrant | None:
         """Return what others give for a request, None where it is not enough."""
-        stopped: list[str] = []
-        for job in sorted(self._running.values(), key=lambda job: (-job.rank, job.id)):
-            if preempts and need > 0 and job.preemptible and self._may_stop(request.job, job):
+        mine, stopped, shrunk = self._running[request.job], list[str](), list[tuple[str, int]]()
+        others = sorted(
+            (job for job in self._running.values() if job is not mine), key=lambda job: (-job.rank, job.id)
+        )
+        for job in others if preempts else ():
+            # A preemptible job stops none of a lower rank: two that did would start over for ever.
+            if need > 0 and job.preemptible and (not mine.preemptible or job.rank >= mine.rank):
                 stopped.append(job.id)
                 need -= job.cores
-        shrunk: list[tuple[str, int]] = []
-        for job in sorted(self._running.values(), key=lambda job: (-job.rank, job.id)):
-            can_give = shrinks and job.least is not None and job.id not in {*stopped, request.job}
-            give = min(need, job.cores - (job.least or 0)) if can_give else 0
+        for job in others if shrinks else ():
+            give = 0 if job.least is None or job.id in stopped else min(need, job.cores - job.least)
             if give > 0:
                 shrunk.append((job.id, give))
                 need -= give
-        if need > 0:
-            return None
-        return CountGrant(cores=request.cores, preempted=tuple(stopped), shrunk=tuple(shrunk))
-
-    def _may_stop(self, asking: str, job: CountRunning) -> bool:
-        """Return whether a request may stop a job: a preemptible job stops none of a lower rank.
-
-        Two that stop each other for their requests would start over for ever.
-        """
-        mine = self._running[asking]
-        return job.id != asking and (not mine.preemptible or job.rank >= mine.rank)
+        return None if need > 0 else CountGrant(preempted=tuple(stopped), shrunk=tuple(shrunk))
 
     def _granted(self, request: CountRequest, grant: CountGrant) -> CountBoard:
-        by, given = self._running, dict(grant.shrunk)
+        more = {name: -cores for name, cores in grant.shrunk} | {request.job: request.cores}
         running = [
-            replace(job, cores=job.cores - given.get(job.id, 0) + (job.id == request.job) * grant.cores)
-            for job in by.values()
+            replace(job, cores=job.cores + more.get(job.id, 0))
+            for job in self._running.values()
             if job.id not in grant.preempted
         ]
         return CountBoard(self._cores, self._now_s, running)

@@ -82,11 +82,6 @@ class Depths:
         at_least(self.delay, 0, "reservation_delay_depth")
 
 
-def default_depths(serve_by: str) -> Depths:
-    """Return the depths where none are given: the paper's, of an auction one reservation, as elsewhere."""
-    return Depths(reservation=1) if serve_by == "auction" else Depths()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestOutcome(Generic[R, G]):
     """What became of a request.

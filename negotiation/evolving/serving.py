@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import Any, cast
 
 from ...auction.decide import decide
 from ...auction.options import StepOptions
@@ -18,7 +18,6 @@ from ...auction.planning.plan import check_time
 from ...auction.queue import queue_of
 from ...auction.state import state_of
 from ...bidgen.families.registry import columns_of
-from ...cluster.errors import AwardError
 from ...cluster.jobs import Job, RunningJob
 from ...cluster.nodes import License, Resources
 from ...cluster.resources.allocation import resources_of
@@ -26,7 +25,7 @@ from ...cluster.resources.demand import DemandReader
 from ...cluster.schedule import amount_document
 from ...cluster.snapshot import Snapshot
 from .fairness import Accounts, Budgets, Fairness, delays_document
-from .iteration import Depths, RequestOutcome, budgets_of, serve, started
+from .iteration import Depths, RequestOutcome, Served, budgets_of, serve, started
 from .requests import Release, RequestBatch
 from .snapshots import (
     DynamicRequest,
@@ -47,14 +46,6 @@ _ROOM = 4
 Nodes = Mapping[str, Resources]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Awarded:
-    """Who wins: requests by job, queued jobs by name, with their nodes."""
-
-    requests: Mapping[str, Nodes]
-    jobs: Mapping[str, Nodes]
-
-
 class AwardedBoard(SnapshotBoard):
     """A board that grants what an auction awarded, and nothing else."""
 
@@ -72,8 +63,8 @@ class AwardedBoard(SnapshotBoard):
 
 def award(
     snapshot: Snapshot, requests: Sequence[DynamicRequest], budgets: Budgets, options: StepOptions
-) -> Awarded:
-    """Let requests and queue bid; return who wins."""
+) -> tuple[dict[str, Nodes], dict[str, Nodes]]:
+    """Let requests and queue bid; return who wins: requests by job, queued jobs by name, with their nodes."""
     licenses = {name: License(total=count, free=count) for name, count in budgets.left.items()}
     asked: dict[str, DynamicRequest] = {}
     jobs: list[Job] = []
@@ -106,7 +97,7 @@ def award(
             won[asked[name].job.id] = nodes
         else:
             starts[name] = nodes
-    return Awarded(requests=won, jobs=starts)
+    return won, starts
 
 
 FORMAT = "aucsched-evolution/1"
@@ -130,40 +121,39 @@ class Evolution:
 
     def to_document(self) -> dict[str, Any]:
         """Return it as plain values."""
+        granted: list[dict[str, Any]] = []
+        refused: list[dict[str, Any]] = []
+        for answer in self.answers:
+            grant, job = answer.grant, answer.request.job.id
+            delays = delays_document(answer.delays, answer.request.owner)
+            if grant is None:
+                earliest = None if answer.earliest_s == inf else answer.earliest_s
+                refused.append({"job": job, "reason": answer.why, "earliest": earliest, "delays": delays})
+                continue
+            granted.append(
+                {
+                    "job": job,
+                    "nodes": {name: amount_document(use) for name, use in grant.nodes.items()},
+                    "preempted": list(grant.preempted),
+                    "shrunk": {name: list(nodes) for name, nodes in grant.shrunk.items()},
+                    "delays": delays,
+                }
+            )
         return {
             "format": FORMAT,
             "time": self.snapshot.time,
-            "granted": [_granted(answer) for answer in self.answers if answer.grant is not None],
-            "refused": [
+            "granted": granted,
+            "refused": refused,
+            "started": [
                 {
-                    "job": answer.request.job.id,
-                    "reason": answer.why,
-                    "earliest": None if answer.earliest_s == inf else answer.earliest_s,
-                    "delays": delays_document(answer.delays, answer.request.owner),
+                    "job": job.id,
+                    "nodes": {name: amount_document(use) for name, use in job.nodes.items()},
+                    "end": job.end_time,
                 }
-                for answer in self.answers
-                if answer.grant is None
+                for job in self.started
             ],
-            "started": [{"job": job.id, "nodes": _nodes(job), "end": job.end_time} for job in self.started],
             "waiting": len(self.snapshot.jobs),
         }
-
-
-def _granted(answer: RequestOutcome[DynamicRequest, NodeGrant]) -> dict[str, Any]:
-    grant = answer.grant
-    if grant is None:
-        raise AwardError("a refusal has no nodes")
-    return {
-        "job": answer.request.job.id,
-        "nodes": {name: amount_document(use) for name, use in grant.nodes.items()},
-        "preempted": list(grant.preempted),
-        "shrunk": {name: list(nodes) for name, nodes in grant.shrunk.items()},
-        "delays": delays_document(answer.delays, answer.request.owner),
-    }
-
-
-def _nodes(job: RunningJob) -> dict[str, Any]:
-    return {name: amount_document(use) for name, use in job.nodes.items()}
 
 
 def released(snapshot: Snapshot, releases: Iterable[Release]) -> Snapshot:
@@ -202,84 +192,64 @@ def evolve(
     snapshot = released(snapshot, requests.releases)
     running = {job.id: job for job in snapshot.running}
     asked = [DynamicRequest(ask=ask, job=running[ask.job]) for ask in requests.asks if ask.job in running]
-    queue = _queue(snapshot)
-    if auction is not None:
-        return _auctioned(snapshot, asked, queue, fairness, accounts, depths, auction)
-    board = SnapshotBoard(snapshot, requests)
-    served = serve(board, asked, queue, depths, fairness, accounts)
-    after = served.board
-    if not isinstance(after, SnapshotBoard):
-        raise AwardError("a board of another kind came back")
-    jobs, work = started(after, queue, depths)
-    if not isinstance(work, SnapshotBoard):
-        raise AwardError("a board of another kind came back")
-    starts = tuple(_running(job, work, snapshot) for job in jobs)
+    reader = DemandReader(snapshot, columns_of(snapshot))
+    every = StepOptions(window=max(1, min(len(snapshot.jobs), 10**7)))
+    queue = [QueuedDemand(demand=demand) for demand in queue_of(snapshot, reader, every).window]
+    board = SnapshotBoard(snapshot, requests if auction is None else RequestBatch())
+    if auction is None:
+        served = serve(board, asked, queue, depths, fairness, accounts)
+        names = tuple(node.name for node in snapshot.nodes)
+        jobs, work = started(cast("SnapshotBoard", served.board), queue, depths)
+        placed = cast("SnapshotBoard", work).allocations
+        starts: dict[str, Nodes] = {job.id: resources_of(job.demand, placed[job.id], names) for job in jobs}
+    else:
+        served, starts = _auctioned(board, asked, queue, fairness, accounts, depths, auction)
+    owners = {job.id: job.owner for job in queue}
+    begun = tuple(_started(owners[name], nodes, snapshot) for name, nodes in starts.items())
     return Evolution(
-        snapshot=with_started(after.snapshot, starts),
+        snapshot=with_started(cast("SnapshotBoard", served.board).snapshot, begun),
         answers=served.answers,
-        started=starts,
+        started=begun,
         accounts=served.accounts,
     )
 
 
 def _auctioned(
-    snapshot: Snapshot,
+    board: SnapshotBoard,
     asked: list[DynamicRequest],
     queue: list[QueuedDemand],
     fairness: Fairness,
     accounts: Accounts,
     depths: Depths,
     options: StepOptions,
-) -> Evolution:
+) -> tuple[Served[QueuedDemand, DynamicRequest, NodeGrant], dict[str, Nodes]]:
     """Let requests and queue bid, measure the awards together, and keep what is fair."""
-    accounts = accounts.rolled(fairness, snapshot.time or 0.0)
-    board = SnapshotBoard(snapshot, RequestBatch())
+    accounts = accounts.rolled(fairness, board.now_s)
     budgets = budgets_of(board, asked, queue, fairness, accounts, depths.delay, lambda one: one.job.id)
     bidding, refused = list(asked), dict[str, RequestOutcome[DynamicRequest, NodeGrant]]()
     while True:
-        won = award(snapshot, bidding, budgets, options)
-        granted = AwardedBoard(snapshot, won.requests)
+        won, starts = award(board.snapshot, bidding, budgets, options)
+        granted = AwardedBoard(board.snapshot, won)
         served = serve(granted, bidding, queue, depths, fairness, accounts)
-        unfair = [one for one in served.answers if one.grant is None and one.request.job.id in won.requests]
+        unfair = [one for one in served.answers if one.grant is None and one.request.job.id in won]
         if not unfair:
             break
         # Nodes of a request that is unfair beside others are for the others.
         refused |= {one.request.job.id: one for one in unfair}
         bidding = [one for one in bidding if one.job.id not in refused]
     answers = {one.request.job.id: one for one in served.answers} | refused
-    demands = {job.id: job for job in queue}
-    starts = tuple(_started(demands[name], nodes, snapshot) for name, nodes in won.jobs.items())
-    after = served.board
-    if not isinstance(after, SnapshotBoard):
-        raise AwardError("a board of another kind came back")
-    return Evolution(
-        snapshot=with_started(after.snapshot, starts),
-        answers=tuple(answers[request.job.id] for request in asked),
-        started=starts,
-        accounts=served.accounts,
-    )
+    return replace(served, answers=tuple(answers[request.job.id] for request in asked)), starts
 
 
-def _queue(snapshot: Snapshot) -> list[QueuedDemand]:
-    reader = DemandReader(snapshot, columns_of(snapshot))
-    queue = queue_of(snapshot, reader, StepOptions(window=max(1, min(len(snapshot.jobs), 10**7))))
-    return [QueuedDemand(demand=demand) for demand in queue.window]
-
-
-def _running(job: QueuedDemand, board: SnapshotBoard, snapshot: Snapshot) -> RunningJob:
-    names = tuple(node.name for node in snapshot.nodes)
-    return _started(job, resources_of(job.demand, board.allocations[job.id], names), snapshot)
-
-
-def _started(job: QueuedDemand, nodes: Mapping[str, Resources], snapshot: Snapshot) -> RunningJob:
-    limit = job.owner.time_limit_s
+def _started(job: Job, nodes: Nodes, snapshot: Snapshot) -> RunningJob:
+    limit = job.time_limit_s
     return RunningJob(
         id=job.id,
         nodes=nodes,
         end_time=None if limit is None else (snapshot.time or 0.0) + limit,
-        user=job.owner.user,
-        group=job.owner.group,
-        account=job.owner.account,
-        qos=job.owner.qos,
-        partition=job.owner.partition,
+        user=job.user,
+        group=job.group,
+        account=job.account,
+        qos=job.qos,
+        partition=job.partition,
     )

@@ -9,22 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, inf
 
-import msgspec
-
 from ...auction.planning.plan import Planner
 from ...bidgen.families.registry import columns_of
 from ...bidgen.generate import place_alone
-from ...cluster.jobs import Job, JobKind, Request, RunningJob, Span
-from ...cluster.limits import Limit
+from ...cluster.jobs import Job, Request, RunningJob, Span
 from ...cluster.nodes import Node, NodeState, Resources
 from ...cluster.resources.allocation import Allocation, resources_of
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.snapshot import Snapshot, free_resources
 from ...topology.tree import topology_of
-from ..job_records import MapEntry, NodeCount
-from ..runtime.runtime_machine import MachineState, empty_machine, places, started
-from ..runtime.shrink import Shrinking
-from ..runtime.tentative import TentativeState
 from .count_board import OVERDUE_S
 from .requests import GrowthRequest, RequestBatch
 
@@ -34,7 +27,12 @@ _BUSY = (NodeState.ALLOCATED, NodeState.COMPLETING)
 
 def held_more(snapshot: Snapshot, job: str, more: Mapping[str, Resources]) -> Snapshot:
     """Return the snapshot with a running job that holds more."""
-    running = tuple(_grown(one, more) if one.id == job else one for one in snapshot.running)
+
+    def grown(one: RunningJob) -> RunningJob:
+        sums = {name: _sum(one.nodes[name], use) if name in one.nodes else use for name, use in more.items()}
+        return replace(one, nodes={**one.nodes, **sums})
+
+    running = tuple(grown(one) if one.id == job else one for one in snapshot.running)
     return replace(snapshot, running=running, nodes=_taken(snapshot.nodes, more))
 
 
@@ -42,10 +40,15 @@ def held_less(snapshot: Snapshot, job: str, less: Mapping[str, Resources]) -> Sn
     """Return the snapshot with a running job that gave something back; one without anything has ended."""
     running = []
     for one in snapshot.running:
-        left = _shrunk(one, less) if one.id == job else one
-        if left is not None:
-            running.append(left)
-    return replace(snapshot, running=tuple(running), nodes=_given_nodes(snapshot.nodes, less))
+        if one.id != job:
+            running.append(one)
+            continue
+        left = {name: free_resources(use, less.get(name)) for name, use in one.nodes.items()}
+        kept = {name: use for name, use in left.items() if use.cores or name not in less}
+        if kept:
+            running.append(replace(one, nodes=kept))
+    nodes = tuple(_with_back(node, less[node.name]) if node.name in less else node for node in snapshot.nodes)
+    return replace(snapshot, running=tuple(running), nodes=nodes)
 
 
 def without(snapshot: Snapshot, job: str) -> Snapshot:
@@ -65,27 +68,11 @@ def with_started(snapshot: Snapshot, started: Iterable[RunningJob]) -> Snapshot:
 
 def parts_of(job: RunningJob, cores: Mapping[str, int]) -> dict[str, Resources]:
     """Return what a job gives back with some of its cores: where it keeps none, all else as well."""
-    given = {}
-    for name, count in cores.items():
-        held = job.nodes[name]
-        given[name] = held if count >= held.cores else Resources(cores=count)
-    return given
-
-
-def _grown(job: RunningJob, more: Mapping[str, Resources]) -> RunningJob:
-    nodes = dict(job.nodes)
-    for name, use in more.items():
-        nodes[name] = _sum(nodes[name], use) if name in nodes else use
-    return replace(job, nodes=nodes)
-
-
-def _shrunk(job: RunningJob, less: Mapping[str, Resources]) -> RunningJob | None:
-    nodes = dict(job.nodes)
-    for name, use in less.items():
-        left = free_resources(nodes.pop(name), use)
-        if left.cores:
-            nodes[name] = left
-    return replace(job, nodes=nodes) if nodes else None
+    held = job.nodes
+    return {
+        name: held[name] if count >= held[name].cores else Resources(cores=count)
+        for name, count in cores.items()
+    }
 
 
 def _sum(one: Resources, other: Resources) -> Resources:
@@ -104,10 +91,6 @@ def _taken(nodes: tuple[Node, ...], uses: Mapping[str, Resources]) -> tuple[Node
     )
 
 
-def _given_nodes(nodes: tuple[Node, ...], uses: Mapping[str, Resources]) -> tuple[Node, ...]:
-    return tuple(_with_back(node, uses[node.name]) if node.name in uses else node for node in nodes)
-
-
 def _with_back(node: Node, use: Resources) -> Node:
     known = Resources(
         cores=use.cores,
@@ -116,10 +99,6 @@ def _with_back(node: Node, use: Resources) -> Node:
     )
     state = NodeState.MIXED if node.state in _BUSY else node.state
     return replace(node, free=_sum(node.free, known), state=state)
-
-
-#: Shrinking goes to the least at once: there is no negotiation about it.
-_ATTEMPTS = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,15 +242,19 @@ class SnapshotBoard:
     def _shrunk(
         self, snapshot: Snapshot, waiting: str, need: int
     ) -> tuple[dict[str, tuple[str, ...]], Snapshot]:
-        """Return which nodes malleable jobs give up so that ``need`` are gained, by DN-DBES's shrinking."""
-        machine = _machine(snapshot, self._requests.least_nodes, waiting)
-        draft = TentativeState(machine)
-        Shrinking(draft, _ATTEMPTS, _ATTEMPTS).take("", need, waiting)
-        taken = {}
-        for name, job in machine.running.items():
-            given = job.nodes & ~draft.nodes[name]
-            if given:
-                taken[name] = tuple(machine.names[place] for place in places(given))
+        """Return which nodes malleable jobs give up so that ``need`` are gained.
+
+        As DN-DBES shrinks jobs of one priority: who started first gives first, its last nodes, down to its
+        least.
+        """
+        place = {node.name: number for number, node in enumerate(snapshot.nodes)}
+        least, taken = self._requests.least_nodes, dict[str, tuple[str, ...]]()
+        for job in snapshot.running:
+            spare = len(job.nodes) - least.get(job.id, len(job.nodes))
+            give = min(need, spare) if job.id != waiting else 0
+            if give > 0:
+                taken[job.id] = tuple(sorted(job.nodes, key=place.__getitem__)[-give:])
+                need -= give
         uses = {job.id: job.nodes for job in snapshot.running}
         for name, nodes in taken.items():
             snapshot = held_less(snapshot, name, {node: uses[name][node] for node in nodes})
@@ -304,8 +287,10 @@ class SnapshotBoard:
 
 def _placed(request: DynamicRequest, snapshot: Snapshot) -> dict[str, Resources] | None:
     """Return free nodes for a request: the nearest to its job's own that hold it."""
-    limits = tuple(_without_jobs(snapshot))
-    at = replace(snapshot, limits=limits)
+    # A grant is no further job: it counts for the limits on everything else.
+    kept = ({what: most for what, most in limit.most.items() if what != "jobs"} for limit in snapshot.limits)
+    limits = zip(snapshot.limits, kept, strict=True)
+    at = replace(snapshot, limits=tuple(replace(limit, most=most) for limit, most in limits if most))
     columns, topology = columns_of(at), topology_of(at)
     reader = DemandReader(at, columns)
     names = nearest_names(at, request.job)
@@ -328,14 +313,6 @@ def nearest_names(snapshot: Snapshot, job: RunningJob) -> list[str]:
     own = [place for place, name in enumerate(names) if name in job.nodes]
     order = sorted(range(len(names)), key=lambda node: min(abs(node - one) for one in own))
     return [names[node] for node in order]
-
-
-def _without_jobs(snapshot: Snapshot) -> Iterator[Limit]:
-    """Yield the limits that a grant counts for: it is no further job."""
-    for limit in snapshot.limits:
-        most = {what: count for what, count in limit.most.items() if what != "jobs"}
-        if most:
-            yield replace(limit, most=most)
 
 
 def job_of(request: DynamicRequest, snapshot: Snapshot, excluded: frozenset[str], since: float) -> Job:
@@ -363,31 +340,4 @@ def job_of(request: DynamicRequest, snapshot: Snapshot, excluded: frozenset[str]
         account=job.account,
         qos=job.qos,
         partition=job.partition,
-    )
-
-
-def _machine(snapshot: Snapshot, least: Mapping[str, int], asking: str) -> MachineState:
-    """Return the jobs that can shrink as the runtime scheduler sees them."""
-    machine = empty_machine([node.name for node in snapshot.nodes])
-    place = {name: number for number, name in enumerate(machine.names)}
-    now = snapshot.time or 0.0
-    running = {}
-    for job in snapshot.running:
-        if job.id in least and job.id != asking and len(job.nodes) > least[job.id]:
-            nodes = sum(1 << place[name] for name in job.nodes)
-            running[job.id] = started(_entry(job, least[job.id], now), nodes, now)
-    return msgspec.structs.replace(machine, running=running, now_s=now)
-
-
-def _entry(job: RunningJob, least: int, now: float) -> MapEntry:
-    left = 1e6 if job.end_time is None else max(1.0, job.end_time - now)
-    return MapEntry(
-        job=job.id,
-        type=JobKind.MALLEABLE,
-        node_cnt=len(job.nodes),
-        node_count=NodeCount(min=least, max=len(job.nodes)),
-        min_nodes=least,
-        max_nodes=len(job.nodes),
-        priority=0,
-        time_at_min_s=left,
     )

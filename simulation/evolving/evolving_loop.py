@@ -8,12 +8,20 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from ...cluster.errors import AwardError
-from ...negotiation.evolving.count_board import CountJob, CountRequest, CountRunning, Credentials
+from ...negotiation.evolving.count_board import (
+    CountGrant,
+    CountJob,
+    CountRequest,
+    CountRunning,
+    Credentials,
+    Held,
+)
 from ...negotiation.evolving.fairness import Delay
+from ...negotiation.evolving.iteration import RequestOutcome
 from ..events import Event, EventKind, EventQueue, run_events
 from ..workloads.evolving import EvolvingJob, EvolvingWorkload
 from .evolving_options import EvolvingOptions
-from .providers import Granted, Held, Iteration, NodeCores, ProviderView
+from .providers import Iteration, NodeCores, ProviderView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,10 +215,6 @@ class _System:
         granted = {one.request.job for one in found.grants}
         self._asking = [one for one in self._asking if one.job not in granted and self._stands(one, now)]
         for one in found.grants:
-            for name in one.preempted:
-                self._preempt(name, now)
-            for name, cores in one.shrunk:
-                self._shrink(name, cores, now)
             self._grow(one, now)
         for job, held in found.starts:
             self._begin(job, held, now)
@@ -248,7 +252,7 @@ class _System:
         parent = self._parents.pop(job.id, None)
         if parent is not None:
             request = CountRequest(job=parent, cores=job.cores, owner=job.owner)
-            self._grow(Granted(request=request, held=held), now)
+            self._grow(RequestOutcome(request=request, grant=CountGrant(held=held)), now)
             return
         if job.id in self.run.played:
             raise AwardError(f"job {job.id} starts twice, again at {now:g}")
@@ -275,10 +279,14 @@ class _System:
         ]
         self._running[job.id] = self.run.played[job.id] = played
 
-    def _grow(self, granted: Granted, now: float) -> None:
-        """Give a job its cores, and let it end as early as they make it."""
-        request, held = granted.request, granted.held
-        name, played = request.job, self._running[request.job]
+    def _grow(self, granted: RequestOutcome[CountRequest, CountGrant], now: float) -> None:
+        """Take from others what a job is given, and let it end as early as its cores make it."""
+        request, grant = granted.request, granted.grant or CountGrant()
+        for other in grant.preempted:
+            self._preempt(other, now)
+        for other, cores in grant.shrunk:
+            self._shrink(other, cores, now)
+        name, played, held = request.job, self._running[request.job], grant.held
         if played.grown_s is not None:
             raise AwardError(f"job {name} grows twice, again at {now:g}")
         if held is None:

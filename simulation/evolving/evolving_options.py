@@ -53,6 +53,15 @@ class DepthOptions:
         "Number of waiting jobs whose delay is measured.", default=5, low=0, high=10**6
     )
 
+    def depths(self, serve_by: str) -> Depths:
+        """Return the depths where requests are served so, the default resolved."""
+        from ...negotiation.evolving.iteration import Depths  # noqa: PLC0415 - for --help
+
+        # The paper's; of an auction one reservation, as elsewhere.
+        default = 1 if serve_by == "auction" else Depths().reservation
+        reservation = default if self.reservation_depth is None else self.reservation_depth
+        return Depths(reservation=reservation, delay=self.reservation_delay_depth)
+
 
 @dataclass(kw_only=True, unsafe_hash=True)
 class EvolvingRecord(DepthOptions, FairnessOptions):
@@ -126,18 +135,9 @@ class EvolvingOptions(EvolvingRecord):
             if given.get(name, "none") != "none":
                 raise OptionError(f"{flag_of(name)}: --serve-by {serve_by} measures no delays")
 
-    @property
-    def depths(self) -> Depths:
-        """The depths, the default resolved."""
-        from ...negotiation.evolving.iteration import Depths, default_depths  # noqa: PLC0415 - for --help
-
-        default = default_depths(self.serve_by).reservation
-        reservation = default if self.reservation_depth is None else self.reservation_depth
-        return Depths(reservation=reservation, delay=self.reservation_delay_depth)
-
     def settings(self) -> dict[str, Any]:
         """Return every option as a result states it."""
-        is_auction = self.serve_by == "auction"
+        is_auction, depths = self.serve_by == "auction", self.depths(self.serve_by)
         return {
             "requests": self.requests,
             "keep_requests": is_auction if self.keep_requests is None else self.keep_requests,
@@ -151,6 +151,6 @@ class EvolvingOptions(EvolvingRecord):
             "job_overhead_s": float(self.job_overhead_s),
             "preemptible": self.preemptible,
             "shrinkable": self.shrinkable,
-            "reservation_depth": self.depths.reservation,
-            "reservation_delay_depth": self.depths.delay,
+            "reservation_depth": depths.reservation,
+            "reservation_delay_depth": depths.delay,
         }

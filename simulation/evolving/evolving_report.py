@@ -9,7 +9,7 @@ from math import fsum, inf
 from typing import Any
 
 from ...negotiation.evolving.count_board import Credentials
-from ...negotiation.evolving.fairness import Fairness, at_start, delays_document
+from ...negotiation.evolving.fairness import delays_document
 from ..report import FORMAT, RunReport, count_lines, shown
 from ..result import mean_of
 from ..workloads.evolving import EvolvingWorkload, dynamic_esp, quadflow
@@ -162,8 +162,6 @@ class Played(RunReport):
 
 #: Workloads by name, of a seed.
 WORKLOADS: dict[str, Callable[[int], EvolvingWorkload]] = {"dynamic-esp": dynamic_esp, "quadflow": quadflow}
-#: Default size, in cores, of the partition kept for requests: a node.
-PARTITION = 8
 #: Who serves requests, by name.
 PROVIDERS: dict[str, type[Iteration]] = {
     "iteration": Iteration,
@@ -174,24 +172,13 @@ PROVIDERS: dict[str, type[Iteration]] = {
 }
 
 
-def _provider(workload: EvolvingWorkload, options: EvolvingOptions) -> Iteration:
-    limits = options.limits or Fairness()
-    given = (workload, options.depths, limits, at_start(limits, 0.0))
-    kind = PROVIDERS[options.serve_by]
-    if kind is Reserved:
-        return Reserved(*given, partition=options.dynamic_partition or PARTITION)
-    if kind is RequestAuction:
-        return RequestAuction(*given, strategy=options.strategy)
-    return kind(*given)
-
-
 def simulate_evolving(workload: EvolvingWorkload, options: EvolvingOptions, *, seed: int = 0) -> Played:
     """Play a workload; ``seed`` is what it was drawn by.
 
     Raises:
         OptionError: the options do not fit the machine.
     """
-    provider = _provider(workload, options)
+    provider = PROVIDERS[options.serve_by](workload, options)
     began = time.perf_counter()
     run = play_evolving(workload, provider, options)
     return Played(run=run, options=options, seed=seed, seconds=time.perf_counter() - began)

@@ -24,21 +24,24 @@ from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import AwardError, OptionError
 from ...cluster.jobs import Job, Request
 from ...cluster.nodes import License, Node, Resources
-from ...cluster.option_table import StrategyName
 from ...cluster.promises import PLAN
 from ...cluster.resources.allocation import Allocation
 from ...cluster.resources.capacity import Capacity
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.snapshot import Snapshot
-from ...negotiation.evolving.count_board import CountBoard, CountJob, CountRequest, CountRunning
-from ...negotiation.evolving.fairness import Accounts, Delay, Fairness
-from ...negotiation.evolving.iteration import Depths, budgets_of, serve, started
+from ...negotiation.evolving.count_board import (
+    CountBoard,
+    CountGrant,
+    CountJob,
+    CountRequest,
+    CountRunning,
+    Held,
+)
+from ...negotiation.evolving.fairness import Fairness, at_start
+from ...negotiation.evolving.iteration import Board, RequestOutcome, budgets_of, serve, started
 from ...topology.tree import topology_of
-from ..workloads.evolving import EvolvingJob, EvolvingWorkload
-from .evolving_options import STRATEGY
-
-#: Cores by node.
-Held = dict[int, int]
+from ..workloads.evolving import CORES_PER_NODE, EvolvingJob, EvolvingWorkload
+from .evolving_options import STRATEGY, EvolvingOptions
 
 
 class NodeCores:
@@ -103,25 +106,6 @@ class ProviderView:
     static: dict[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Granted:
-    """A request that is granted.
-
-    Attributes:
-        request: it.
-        held: its cores by node, where the provider chose them.
-        preempted: jobs that stop for it and wait again.
-        shrunk: number of cores that each of these jobs gives up for it.
-        delays: of queued jobs.
-    """
-
-    request: CountRequest
-    held: Held | None = None
-    preempted: tuple[str, ...] = ()
-    shrunk: tuple[tuple[str, int], ...] = ()
-    delays: tuple[Delay, ...] = ()
-
-
 @dataclass(slots=True, kw_only=True)
 class ProviderDecision:
     """What a provider decides: requests that are granted, in order, then jobs that start.
@@ -130,7 +114,7 @@ class ProviderDecision:
     """
 
     starts: list[tuple[CountJob, Held | None]] = field(default_factory=list)
-    grants: list[Granted] = field(default_factory=list)
+    grants: list[RequestOutcome[CountRequest, CountGrant]] = field(default_factory=list)
 
 
 class Iteration:
@@ -140,23 +124,21 @@ class Iteration:
 
     Args:
         workload: whose machine it is.
-        depths: of reservations.
-        fairness: the configuration.
-        accounts: of delays, at the beginning.
+        options: the depths of reservations, what is fair, and what a rival reads.
 
     Attributes:
         queues_requests: a request waits in the queue as a job of its own (Slurm).
         keeps_requests: by default a request that was not granted stands until its job's last ask.
+        accounts: of delays so far.
     """
 
     queues_requests = False
     keeps_requests = False
 
-    def __init__(
-        self, workload: EvolvingWorkload, depths: Depths, fairness: Fairness, accounts: Accounts
-    ) -> None:
-        self._cores, self._depths, self._fairness = workload.cores, depths, fairness
-        self.accounts = accounts
+    def __init__(self, workload: EvolvingWorkload, options: EvolvingOptions) -> None:
+        self._cores, self._depths = workload.cores, options.depths(options.serve_by)
+        self._fairness = options.limits or Fairness()
+        self.accounts = at_start(self._fairness, 0.0)
 
     def cores_of(self, job: EvolvingJob) -> int:
         """Return the cores that it asks for."""
@@ -167,20 +149,13 @@ class Iteration:
         board = CountBoard(self._cores, view.now_s, view.running)
         served = serve(board, view.requests, view.queue, self._depths, self._fairness, self.accounts)
         self.accounts = served.accounts
-        found = ProviderDecision()
-        for answer in served.answers:
-            grant = answer.grant
-            if grant is not None:
-                granted = Granted(
-                    request=answer.request,
-                    preempted=grant.preempted,
-                    shrunk=grant.shrunk,
-                    delays=answer.delays,
-                )
-                found.grants.append(granted)
-        if starts:
-            found.starts = [(job, None) for job in started(served.board, view.queue, self._depths)[0]]
-        return found
+        grants = [answer for answer in served.answers if answer.grant is not None]
+        return ProviderDecision(grants=grants, starts=self._starts(served.board, view) if starts else [])
+
+    def _starts(
+        self, board: Board[CountJob, CountRequest, CountGrant], view: ProviderView
+    ) -> list[tuple[CountJob, Held | None]]:
+        return [(job, None) for job in started(board, view.queue, self._depths)[0]]
 
 
 class Reserved(Iteration):
@@ -189,19 +164,12 @@ class Reserved(Iteration):
     Jobs of more cores than are left take all that are left.
     """
 
-    def __init__(
-        self,
-        workload: EvolvingWorkload,
-        depths: Depths,
-        fairness: Fairness,
-        accounts: Accounts,
-        *,
-        partition: int,
-    ) -> None:
-        super().__init__(workload, depths, fairness, accounts)
-        if not 0 < partition < workload.cores:
-            raise OptionError(f"--dynamic-partition {partition} is not from 1 to {workload.cores - 1}")
-        self._partition, self._cores = partition, workload.cores - partition
+    def __init__(self, workload: EvolvingWorkload, options: EvolvingOptions) -> None:
+        super().__init__(workload, options)
+        self._partition = options.dynamic_partition or CORES_PER_NODE
+        if not 0 < self._partition < workload.cores:
+            raise OptionError(f"--dynamic-partition {self._partition} is not from 1 to {workload.cores - 1}")
+        self._cores = workload.cores - self._partition
 
     def cores_of(self, job: EvolvingJob) -> int:
         """Return its cores, at most those outside the partition."""
@@ -214,11 +182,10 @@ class Reserved(Iteration):
         for request in view.requests:
             if request.cores <= free:
                 free -= request.cores
-                found.grants.append(Granted(request=request))
+                found.grants.append(RequestOutcome(request=request, grant=CountGrant()))
         if starts:
             static = [replace(job, cores=view.static[job.id]) for job in view.running]
-            board = CountBoard(self._cores, view.now_s, static)
-            found.starts = [(job, None) for job in started(board, view.queue, self._depths)[0]]
+            found.starts = self._starts(CountBoard(self._cores, view.now_s, static), view)
         return found
 
 
@@ -231,11 +198,9 @@ class Preallocated(Iteration):
 
     def step(self, view: ProviderView, *, starts: bool) -> ProviderDecision:
         """Grant everything: it is held already."""
-        found = ProviderDecision(grants=[Granted(request=request, held={}) for request in view.requests])
-        if starts:
-            board = CountBoard(self._cores, view.now_s, view.running)
-            found.starts = [(job, None) for job in started(board, view.queue, self._depths)[0]]
-        return found
+        grants = [RequestOutcome(request=one, grant=CountGrant(held={})) for one in view.requests]
+        board = CountBoard(self._cores, view.now_s, view.running)
+        return ProviderDecision(grants=grants, starts=self._starts(board, view) if starts else [])
 
 
 class Merged(Iteration):
@@ -253,47 +218,25 @@ _ROOM = 2
 
 
 class RequestAuction(Iteration):
-    """One auction a pass over requests and queue; a request's bid stands until its job's last ask.
-
-    Args:
-        workload: whose machine it is.
-        depths: reservations of the step, and jobs whose delays are measured.
-        fairness: the configuration.
-        accounts: at the beginning.
-        strategy: of the engine; None: STRATEGY.
-    """
+    """One auction a pass over requests and queue; a request's bid stands until its job's last ask."""
 
     keeps_requests = True
 
-    def __init__(
-        self,
-        workload: EvolvingWorkload,
-        depths: Depths,
-        fairness: Fairness,
-        accounts: Accounts,
-        *,
-        strategy: StrategyName | None = None,
-    ) -> None:
-        super().__init__(workload, depths, fairness, accounts)
+    def __init__(self, workload: EvolvingWorkload, options: EvolvingOptions) -> None:
+        super().__init__(workload, options)
+        each = Resources(cores=workload.cores_per_node)
         self._snapshot = Snapshot(
-            nodes=tuple(
-                Node(
-                    name=f"n{place}",
-                    total=Resources(cores=workload.cores_per_node),
-                    free=Resources(cores=workload.cores_per_node),
-                )
-                for place in range(workload.nodes)
-            )
+            nodes=tuple(Node(name=f"n{place}", total=each, free=each) for place in range(workload.nodes))
         )
         self._topology = topology_of(self._snapshot)
         # What was free, and who could have started by counting, when last an auction started nobody.
         self._in_vain: tuple[tuple[int, ...], set[str]] | None = None
-        chosen = strategy or STRATEGY
+        chosen = options.strategy or STRATEGY
         self._options = StepOptions(
             window=_WINDOW,
             max_bids_per_job=_BIDS,
             promise=PLAN,
-            reserve=depths.reservation,
+            reserve=self._depths.reservation,
             strategy=chosen,
             work_limit=None if chosen == "greedy" else _SEARCH_STEPS,
             on_timeout="incumbent",
@@ -302,7 +245,9 @@ class RequestAuction(Iteration):
     def step(self, view: ProviderView, *, starts: bool) -> ProviderDecision:
         """Let requests and queue bid, measure what was awarded, and keep what is fair."""
         self.accounts = self.accounts.rolled(self._fairness, view.now_s)
-        bidding = _first_to_drain(view.queue) if starts else ()
+        # The queue up to the last job that drains; all of it where none waits.
+        draining = [place for place, job in enumerate(view.queue) if job.drains]
+        bidding = view.queue[: draining[-1] + 1 if draining else None] if starts else ()
         room = sum(view.free)
         fitting = {job.id for job in bidding if job.cores <= room}
         fitting |= {_name(request) for request in view.requests if request.cores <= room}
@@ -325,8 +270,7 @@ class RequestAuction(Iteration):
         return ProviderDecision(
             starts=[(job, awarded[job.id]) for job in bidding if job.id in awarded],
             grants=[
-                Granted(request=answer.request, held=awarded[_name(answer.request)], delays=answer.delays)
-                for answer in fair
+                replace(answer, grant=CountGrant(held=awarded[_name(answer.request)])) for answer in fair
             ],
         )
 
@@ -366,12 +310,6 @@ class RequestAuction(Iteration):
             )
             for start in decision.starts
         }
-
-
-def _first_to_drain(queue: Sequence[CountJob]) -> Sequence[CountJob]:
-    """Return the queue up to the last job that drains; all of it where none waits."""
-    draining = [place for place, job in enumerate(queue) if job.drains]
-    return queue[: draining[-1] + 1] if draining else queue
 
 
 def _name(request: CountRequest) -> str:
