@@ -6,6 +6,8 @@ JSON. What comes from outside is decoded or refused, and never more than one lin
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from struct import Struct
 from typing import TypeVar, cast
 
@@ -99,30 +101,30 @@ def one_line(text: str) -> str:
     return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 3]}..."
 
 
-def glanced(text: bytes, as_type: type[T]) -> T:
-    """Return what came, if it looks right: a text that is not is refused without the work of explaining it.
-
-    Raises:
-        InputError: it cannot be decoded. Members that stand twice are not looked for: ``decoded`` does that.
-    """
+@contextmanager
+def in_one_line() -> Iterator[None]:
+    """Make whatever goes wrong with a peer's bytes an InputError of a line: none may end the process."""
     try:
-        return msgspec.json.decode(text, type=as_type)
-    except Exception as error:
-        raise InputError(one_line(str(error) or type(error).__name__)) from error
-
-
-def decoded(text: bytes, as_type: type[T]) -> T:
-    """Return what came, decoded.
-
-    Raises:
-        InputError: it cannot be decoded, whatever the reason: no bytes of a peer may end the process.
-    """
-    try:
-        return decode(text, as_type)
+        yield
     except InputError as error:
         raise InputError(one_line(error.message), path=one_line(error.path)) from error
     except Exception as error:
         raise InputError(one_line(f"not JSON: {error or type(error).__name__}")) from error
+
+
+def decoded(text: bytes, as_type: type[T]) -> T:
+    """Return what an unauthenticated peer has sent, decoded.
+
+    Raises:
+        InputError: it cannot be decoded, whatever the reason. A text that does not look right is refused
+            without the work of explaining it.
+    """
+    try:
+        msgspec.json.decode(text, type=as_type)
+    except Exception as error:
+        raise InputError(one_line(str(error) or type(error).__name__)) from error
+    with in_one_line():
+        return decode(text, as_type)
 
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -139,9 +141,7 @@ def decode_message(text: bytes) -> Message:
     Raises:
         InputError: it is no JSON, no message, or a value cannot be; names the path and the value.
     """
-    message = cast("Message", decoded(text, cast("type[object]", Message)))
-    try:
+    with in_one_line():
+        message = cast("Message", decode(text, cast("type[object]", Message)))
         check(message)
-    except InputError as error:
-        raise InputError(one_line(error.message), path=one_line(error.path)) from error
     return message

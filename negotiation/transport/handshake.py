@@ -26,7 +26,7 @@ import msgspec
 
 from ...cluster.errors import AucschedError, InputError
 from ..messages import PROTOCOL_VERSION
-from .framing import decoded, glanced, one_line
+from .framing import decoded, one_line
 
 PartyName = Literal["ibsched", "irtsched", "dynsched", "application"]
 _NONCE_BYTES = 32
@@ -41,17 +41,19 @@ class RefusedByOtherError(RefusedError):
     """The other end has refused: there is nothing left to tell it."""
 
 
-class Rejection(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="message", tag="REFUSAL"
+class HandshakeBase(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="message"
 ):
+    """A frame of a handshake; its ``message`` member names its kind."""
+
+
+class Rejection(HandshakeBase, frozen=True, tag="REFUSAL"):
     """The sender closes the connection, and says why."""
 
     text: str
 
 
-class Hello(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="message", tag="HELLO"
-):
+class Hello(HandshakeBase, frozen=True, tag="HELLO"):
     """The first frame of either side.
 
     Attributes:
@@ -71,9 +73,7 @@ class Hello(
     notes: dict[str, str] = {}
 
 
-class Proof(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="message", tag="PROOF"
-):
+class Proof(HandshakeBase, frozen=True, tag="PROOF"):
     """The keyed digest, in hexadecimal; empty without a secret."""
 
     digest: str
@@ -127,16 +127,12 @@ class Identity:
                 cannot be.
         """
         try:
-            first = glanced(text, _Versioned)
+            version = decoded(text, _Versioned).version
+            hello = decoded(text, Hello) if version == PROTOCOL_VERSION else None
         except InputError as error:
             raise RefusedError(f"what came is no hello of aucsched: {error}") from error
-        if first.version != PROTOCOL_VERSION:
-            raise RefusedError(f"version {first.version} is not {PROTOCOL_VERSION}")
-        try:
-            glanced(text, Hello)
-            hello = decoded(text, Hello)
-        except InputError as error:
-            raise RefusedError(f"what came is no hello of aucsched: {error}") from error
+        if hello is None:
+            raise RefusedError(f"version {version} is not {PROTOCOL_VERSION}")
         self._check(hello)
         return hello
 
@@ -152,9 +148,6 @@ class Identity:
             mine, theirs = self.terms.get(name, "none"), hello.terms.get(name, "none")
             if mine != theirs:
                 raise RefusedError(one_line(f"{name}: {self.party} has {mine}, {hello.party} has {theirs}"))
-        self._check_notes(hello)
-
-    def _check_notes(self, hello: Hello) -> None:
         try:
             if self.check_notes is not None:
                 self.check_notes(hello.notes)
@@ -173,7 +166,6 @@ class Identity:
             RefusedError: the other does not have it.
         """
         try:
-            glanced(text, Proof)
             proof = decoded(text, Proof)
         except InputError as error:
             raise RefusedError(f"what came is no proof: {error}") from error
@@ -235,7 +227,6 @@ def refusal_in(text: bytes) -> str | None:
     if _REFUSAL not in text:
         return None
     try:
-        glanced(text, Rejection)
         return one_line(decoded(text, Rejection).text)
     except InputError:
         return None

@@ -131,24 +131,21 @@ class Connector:
             pause = min(2 * pause, _LONGEST_PAUSE_S)
 
     def _connected(self) -> tuple[SocketTransport, Hello]:
-        transport = _transport(connection_to(self.address, HANDSHAKE_S), self._limits)
+        connection, limits = connection_to(self.address, HANDSHAKE_S), self._limits
+        without_delay(connection)
+        transport = SocketTransport(
+            connection, timeout_s=min(limits.timeout_s, HANDSHAKE_S), limit=limits.message_bytes
+        )
         try:
             hello = transport.shake_hands(self._identity)
         except BaseException:
             transport.close()
             raise
-        transport.patience(self._limits.timeout_s)
+        transport.timeout_s = limits.timeout_s
         return transport, hello
 
     def close(self) -> None:
         """Nothing is open between connections."""
-
-
-def _transport(connection: socket.socket, limits: LinkLimits) -> SocketTransport:
-    without_delay(connection)
-    return SocketTransport(
-        connection, timeout_s=min(limits.timeout_s, HANDSHAKE_S), limit=limits.message_bytes
-    )
 
 
 def without_delay(connection: socket.socket) -> None:

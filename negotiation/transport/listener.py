@@ -15,11 +15,10 @@ import os
 import selectors
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from heapq import heappop, heappush
 from itertools import count
-from math import inf
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -72,15 +71,6 @@ class _Peer:
     dropped: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Greeted:
-    """A connection on which both have proved their secret; ``frames`` has what was read ahead."""
-
-    connection: socket.socket
-    frames: Frames
-    hello: Hello
-
-
 class Handshakes:
     """All handshakes that are open on a listening socket.
 
@@ -105,15 +95,17 @@ class Handshakes:
         listening.setblocking(False)
         self._selector.register(listening, selectors.EVENT_READ)
 
-    def first(self, wait_s: float) -> Greeted | None:
-        """Return the first connection that proves its secret, None when none does in time.
+    def first(self, wait_s: float) -> _Peer | None:
+        """Return the first that proves its secret, the caller's from then on; None: none does in time.
 
         Raises:
             OSError: nobody can connect any more.
         """
         until_s = monotonic() + wait_s
         while True:
-            wake_s = 0.0 if self._whole else min(self._next_s(), until_s)
+            # Who is late first comes first in its stage.
+            heads = (next(iter(peers)).until_s for peers in self._open.values() if peers)
+            wake_s = 0.0 if self._whole else min((until_s, *heads))
             for key, _ in self._selector.select(max(wake_s - monotonic(), 0.0)):
                 peer: _Peer | None = key.data
                 if peer is None:
@@ -135,11 +127,6 @@ class Handshakes:
                 self._close(peer)
         self._selector.close()
         return silent
-
-    def _next_s(self) -> float:
-        """Return when somebody is late."""
-        heads = (next(iter(peers)) for peers in self._open.values() if peers)
-        return min((head.until_s for head in heads), default=inf)
 
     def _accept(self) -> None:
         for _ in range(_ACCEPTED_AT_ONCE):
@@ -191,7 +178,10 @@ class Handshakes:
         with self._judged(peer):
             received = peer.connection.recv(_CHUNK)
             if peer.stage is _Stage.REFUSED:
-                self._ignore(peer, received)
+                # What comes is dropped: unread bytes would take the refusal away from the other end.
+                peer.dropped += len(received)
+                if not received or peer.dropped > UNAUTHENTICATED_BYTES:
+                    self._close(peer)
                 return
             if not received:
                 where = " inside a message" if peer.frames.is_inside else ""
@@ -205,7 +195,7 @@ class Handshakes:
         if peer.payload is not None:
             heappush(self._whole, (len(peer.payload), next(self._numbers), peer))
 
-    def _looked(self) -> Greeted | None:
+    def _looked(self) -> _Peer | None:
         """Look at frames for a moment, the shortest first; return the first that proves the secret.
 
         Decoding 64 KiB of the worst kind takes some ms; what parties say is short, and comes before it.
@@ -213,13 +203,13 @@ class Handshakes:
         until_s = monotonic() + _TURN_S
         while self._whole and monotonic() < until_s:
             peer = heappop(self._whole)[-1]
-            hello = self._heard(peer) if self._is_open(peer) else None
-            if hello is not None:
+            if self._is_open(peer) and self._heard(peer):
                 self._forget(peer)
-                return Greeted(connection=peer.connection, frames=peer.frames, hello=hello)
+                return peer
         return None
 
-    def _heard(self, peer: _Peer) -> Hello | None:
+    def _heard(self, peer: _Peer) -> bool:
+        """Answer a frame, and return whether it was the proof."""
         handshake = peer.handshake
         payload, peer.payload = peer.payload or b"", None
         with self._judged(peer):
@@ -227,10 +217,10 @@ class Handshakes:
             if answer is not None:
                 self._send(peer, framed(answer, UNAUTHENTICATED_BYTES))
             if handshake.is_done:
-                return handshake.hello
+                return True
             self._enter(peer, _Stage.MET, self._timeout_s)
             self._cut(peer)
-        return None
+        return False
 
     @contextlib.contextmanager
     def _judged(self, peer: _Peer) -> Iterator[None]:
@@ -265,12 +255,6 @@ class Handshakes:
             self._send(peer, refusal_frame(text))
             peer.connection.shutdown(socket.SHUT_WR)
         self._enter(peer, _Stage.REFUSED, LINGER_S)
-
-    def _ignore(self, peer: _Peer, received: bytes) -> None:
-        """Drop what comes after a refusal: unread bytes would take the refusal away from the other end."""
-        peer.dropped += len(received)
-        if not received or peer.dropped > UNAUTHENTICATED_BYTES:
-            self._close(peer)
 
     def _drop_late(self) -> None:
         now = monotonic()
@@ -356,29 +340,17 @@ class Listener:
         self._identity, self._limits, self._tell = identity, limits, tell
         self._remarks = RateLimitedLog(tell)
         self._socket = _listening(address)
-        self.address = _bound(self._socket, address)
+        is_port = not address.path
+        self.address = replace(address, port=self._socket.getsockname()[1]) if is_port else address
 
     def open(self, wait_s: float | None = None) -> tuple[SocketTransport, Hello]:
         """Return the next connection whose hello and proof are right (see ``Link``)."""
         wait_s = self._limits.wait_s if wait_s is None else wait_s
-        greeted = self._greeted(wait_s)
-        if greeted is None:
-            raise NobodyError(f"nobody connected to {self.address} within {wait_s:g} s")
-        without_delay(greeted.connection)
-        transport = SocketTransport(
-            greeted.connection,
-            timeout_s=self._limits.timeout_s,
-            limit=self._limits.message_bytes,
-            frames=greeted.frames,
-        )
-        return transport, greeted.hello
-
-    def _greeted(self, wait_s: float) -> Greeted | None:
-        timeout_s = min(self._limits.timeout_s, HANDSHAKE_S)
+        timeout_s, peer = min(self._limits.timeout_s, HANDSHAKE_S), None
         try:
             handshakes = Handshakes(self._socket, self._identity, timeout_s=timeout_s, tell=self._remarks.add)
             try:
-                return handshakes.first(wait_s)
+                peer = handshakes.first(wait_s)
             finally:
                 silent = handshakes.close()
                 self._remarks.flush()
@@ -386,6 +358,16 @@ class Listener:
                     self._tell(f"closed {silent} connections that had not said who they are")
         except OSError as error:
             raise NobodyError(f"{self.address}: {error.strerror}") from error
+        if peer is None or peer.handshake.hello is None:
+            raise NobodyError(f"nobody connected to {self.address} within {wait_s:g} s")
+        without_delay(peer.connection)
+        transport = SocketTransport(
+            peer.connection,
+            timeout_s=self._limits.timeout_s,
+            limit=self._limits.message_bytes,
+            frames=peer.frames,
+        )
+        return transport, peer.handshake.hello
 
     def close(self) -> None:
         """Stop listening, and remove the socket's file."""
@@ -406,11 +388,10 @@ def _listening(address: PartyAddress) -> socket.socket:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind((address.host, address.port))
         listening.listen(_BACKLOG)
-    except OSError as error:
+    except BaseException as error:
         listening.close()
-        raise OptionError(f"cannot listen on {address}: {error.strerror or error}") from error
-    except BaseException:
-        listening.close()
+        if isinstance(error, OSError):
+            raise OptionError(f"cannot listen on {address}: {error.strerror or error}") from error
         raise
     return listening
 
@@ -439,9 +420,3 @@ def _remove_dead(address: PartyAddress) -> None:
             Path(address.path).unlink()
         return
     raise OptionError(f"cannot listen on {address}: somebody listens there")
-
-
-def _bound(listening: socket.socket, address: PartyAddress) -> PartyAddress:
-    if address.path:
-        return address
-    return PartyAddress(host=address.host, port=listening.getsockname()[1])

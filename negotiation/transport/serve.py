@@ -45,14 +45,13 @@ class CutOffError(AucschedError):
     """The other party ended the negotiation before all was done."""
 
 
-def serve_batch(party: Party[BatchState], link: Link, tell: Tell, meet: Meet | None = None) -> None:
+def serve_batch(party: Party[BatchState], link: Link, tell: Tell) -> None:
     """Be the batch scheduler until all jobs are done and the negotiation has ended.
 
     Args:
         party: its state.
         link: how it reaches the runtime scheduler.
         tell: hears of losses.
-        meet: hears whom it met.
 
     Raises:
         NobodyError: the runtime scheduler stays away while jobs are left.
@@ -63,13 +62,13 @@ def serve_batch(party: Party[BatchState], link: Link, tell: Tell, meet: Meet | N
 
     def talk(transport: SocketTransport) -> None:
         _send(transport, party.take(Connect()))
-        while (phase := _session(party).phase) is not SessionPhase.CLOSED:
+        while (phase := party.state.sessions.get("", Session()).phase) is not SessionPhase.CLOSED:
             state = party.state
             is_idle = phase is SessionPhase.WAITING and not (state.dispatched or state.urgent)
             if is_idle and state.queue and state.next_arrival_s() is None:
                 _hear_or_leave(party, transport, len(state.queue))
             else:
-                _hear(party, transport)
+                _take(party, transport, transport.receive())
 
     def has_ended() -> bool:
         if party.has_ended and not party.state.is_finished:
@@ -80,15 +79,11 @@ def serve_batch(party: Party[BatchState], link: Link, tell: Tell, meet: Meet | N
         return _FAREWELL_S if party.state.is_finished else None
 
     try:
-        _serve(party, link, tell, meet or _ignored, talk, has_ended, farewell_s)
+        _serve(party, link, tell, None, talk, has_ended, farewell_s)
     except NobodyError:
         # Every job is reported as done: nothing is left to be said but goodbye.
         if not party.state.is_finished:
             raise
-
-
-def _session(party: Party[BatchState]) -> Session:
-    return party.state.sessions.get("", Session())
 
 
 def serve_runtime(party: Party[RuntimeState], link: Link, tell: Tell, meet: Meet | None = None) -> None:
@@ -106,7 +101,7 @@ def serve_runtime(party: Party[RuntimeState], link: Link, tell: Tell, meet: Meet
             state = party.state
             time = state.next_wake_s()
             if time is None and (state.awaits_message() or not state.queued):
-                _hear(party, transport)
+                _take(party, transport, transport.receive())
             elif time is None:
                 _hear_or_leave(party, transport, state.queued)
             else:
@@ -116,13 +111,13 @@ def serve_runtime(party: Party[RuntimeState], link: Link, tell: Tell, meet: Meet
                     _leave(party, transport, state.queued)
                 _send(transport, party.take(Wake(time_s=time)))
 
-    _serve(party, link, tell, meet or _ignored, talk, lambda: party.has_ended, lambda: None)
+    _serve(party, link, tell, meet, talk, lambda: party.has_ended, lambda: None)
 
 
 def _hear_or_leave(party: Party[Any], transport: SocketTransport, waiting: int) -> None:
     """Give the other a last moment: nothing that this party knows of will start the jobs that wait."""
     if transport.is_readable():
-        _hear(party, transport)
+        _take(party, transport, transport.receive())
     else:
         _leave(party, transport, waiting)
 
@@ -137,7 +132,7 @@ def _serve(
     party: Party[Any],
     link: Link,
     tell: Tell,
-    meet: Meet,
+    meet: Meet | None,
     talk: Callable[[SocketTransport], None],
     has_ended: Callable[[], bool],
     farewell_s: Callable[[], float | None],
@@ -151,7 +146,8 @@ def _serve(
         transport, hello = link.open(farewell_s())
         before = _progress(party.state)
         try:
-            meet(hello)
+            if meet is not None:
+                meet(hello)
             talk(transport)
         except PeerLostError as lost:
             tell(f"lost {hello.party}: {lost}")
@@ -172,11 +168,6 @@ def _progress(state: BatchState | RuntimeState) -> tuple[object, ...]:
     return (machine.now_s, len(machine.running), len(machine.suspended), len(machine.done))
 
 
-def _hear(party: Party[Any], transport: SocketTransport) -> None:
-    """Take one message and send what follows."""
-    _take(party, transport, transport.receive())
-
-
 def _take(party: Party[Any], transport: SocketTransport, message: Message) -> None:
     """Send what follows from a message; refuse one that may not come."""
     try:
@@ -191,10 +182,6 @@ def _take(party: Party[Any], transport: SocketTransport, message: Message) -> No
 def _send(transport: SocketTransport, messages: tuple[Message, ...]) -> None:
     for message in messages:
         transport.send(message)
-
-
-def _ignored(hello: Hello) -> None:
-    """Nobody wants to know whom a party met."""
 
 
 #: How long an application that has connected may take to say what it wants: others wait meanwhile.
@@ -228,7 +215,9 @@ def serve_applications(
             _wake(party, clock)
             continue
         try:
-            _answer(party, transport, clock)
+            message = transport.receive(_HEAR_S)
+            _wake(party, clock)
+            _take(party, transport, message)
         except PeerLostError as lost:
             tell(f"lost an application: {lost}")
         finally:
@@ -238,12 +227,6 @@ def serve_applications(
 
 def _wake(party: Party[DynamicState], clock: Callable[[], float]) -> None:
     party.take(Wake(time_s=max(clock(), party.state.now_s)))
-
-
-def _answer(party: Party[DynamicState], transport: SocketTransport, clock: Callable[[], float]) -> None:
-    message = transport.receive(_HEAR_S)
-    _wake(party, clock)
-    _take(party, transport, message)
 
 
 class _Saved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -38,7 +38,7 @@ class SocketTransport:
 
     Args:
         connection: it; owned from now on.
-        timeout_s: how long sending may take, and receiving by default.
+        timeout_s: how long sending may take, and receiving by default; it may be changed.
         limit: longest message, in bytes.
         frames: what was read from it already, by whom both parties have proved their secret to.
     """
@@ -52,7 +52,7 @@ class SocketTransport:
         frames: Frames | None = None,
     ) -> None:
         self._socket = connection
-        self._timeout_s, self._limit = timeout_s, limit
+        self.timeout_s, self._limit = timeout_s, limit
         self._frames = Frames(min(limit, UNAUTHENTICATED_BYTES)) if frames is None else frames
         if frames is not None:
             frames.limit = limit
@@ -76,7 +76,7 @@ class SocketTransport:
         Raises:
             PeerLostError: the other end is gone, silent for too long, refuses, or sent what is no message.
         """
-        payload = self._receive(self._timeout_s if timeout_s is None else timeout_s)
+        payload = self._receive(self.timeout_s if timeout_s is None else timeout_s)
         try:
             return decode_message(payload)
         except InputError as error:
@@ -93,11 +93,7 @@ class SocketTransport:
         # Not select.select, which raises at a descriptor from 1024 on.
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
-        return bool(poll.poll(self._timeout_s / 2 * 1000))
-
-    def patience(self, timeout_s: float) -> None:
-        """Set how long sending may take, and receiving by default."""
-        self._timeout_s = timeout_s
+        return bool(poll.poll(self.timeout_s / 2 * 1000))
 
     def close(self) -> None:
         """Close this end."""
@@ -136,7 +132,7 @@ class SocketTransport:
         while not handshake.is_done or handshake.hello is None:
             if said is not None:
                 self._send(framed(said, UNAUTHENTICATED_BYTES))
-            said = handshake.heard(self._receive(self._timeout_s))
+            said = handshake.heard(self._receive(self.timeout_s))
         return handshake.hello
 
     def _send(self, frame: bytes) -> None:
@@ -146,7 +142,7 @@ class SocketTransport:
             raise PeerLostError(self._last_words() or f"the other party is gone: {reason(error)}") from error
 
     def _write(self, frame: bytes) -> None:
-        self._socket.settimeout(self._timeout_s)
+        self._socket.settimeout(self.timeout_s)
         self._socket.sendall(frame)
 
     def _last_words(self) -> str | None:
