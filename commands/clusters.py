@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -46,12 +46,16 @@ def serve_clusters(path: Path, command: click.Command) -> int:
         InputError: the file, or what it names, cannot be used; nothing was begun then.
         OptionError: an option of a cluster cannot be used.
     """
+    from ..formats.reading import read_document
+    from ..formats.tomltext import toml_tables
+
     failed: list[str] = []
     output = threading.Lock()
     with ExitStack() as stack:
         threads = []
-        for name, (workload, options) in clusters_in(path, command).items():
-            told = partial(_tell, tell, name)
+        found = read_document(path, lambda content: _clusters(toml_tables(content), command))
+        for name, (workload, options) in found.items():
+            told = partial(_tell_of, name)
             try:
                 side = stack.enter_context(runtime_side(workload, options, told, has_bar=False))
             except OptionError as error:
@@ -67,7 +71,7 @@ def serve_clusters(path: Path, command: click.Command) -> int:
     return 1 if failed else 0
 
 
-def _tell(tell: Callable[[str], None], name: str, text: str) -> None:
+def _tell_of(name: str, text: str) -> None:
     tell(f"{name}: {text}")
 
 
@@ -87,19 +91,12 @@ def _run(name: str, side: RuntimeSide, failed: list[str], output: threading.Lock
         raise
 
 
-def clusters_in(path: Path, command: click.Command) -> dict[str, tuple[str, dict[str, Any]]]:
+def _clusters(document: Mapping[str, Any], command: click.Command) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return the workload and the options of each cluster, by its name.
 
     Raises:
-        InputError: the file is no TOML, has no cluster, or two of them share what each needs of its own.
+        InputError: it has no cluster, or two of them share what each needs of its own.
     """
-    from ..formats.reading import read_document
-    from ..formats.tomltext import toml_tables
-
-    return read_document(path, lambda content: _clusters(toml_tables(content), command))
-
-
-def _clusters(document: Mapping[str, Any], command: click.Command) -> dict[str, tuple[str, dict[str, Any]]]:
     common = {key: value for key, value in document.items() if not isinstance(value, dict)}
     tables = {name: table for name, table in document.items() if isinstance(table, dict)}
     if not tables:

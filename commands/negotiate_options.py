@@ -149,13 +149,13 @@ def play_from(workload: str, options: dict[str, Any]) -> Play:
         InputError: the file cannot be played.
         OptionError: an option contradicts it, or would be ignored.
     """
-    from ..simulation.negotiated.plays import esp_play, play_of
+    from ..simulation.negotiated.plays import Changeability, esp_play, play_of
 
     mix = _mix(options)
     if workload == "esp":
         return esp_play(
             options["nodes"] or _ESP_NODES,
-            mix or _no_mix(),
+            mix or Changeability(),
             order=options["order"] or 0,
             arrivals=options["arrivals"] or "esp",
             with_z=options["urgent"] is not None,
@@ -172,12 +172,6 @@ def play_from(workload: str, options: dict[str, Any]) -> Play:
     if options["urgent"] is not None and not any(arrival.urgent for arrival in play.arrivals):
         raise OptionError("--urgent: no job of the workload has the qos urgent")
     return play
-
-
-def _no_mix() -> Changeability:
-    from ..simulation.negotiated.plays import Changeability
-
-    return Changeability()
 
 
 def _mix(options: dict[str, Any]) -> Changeability | None:

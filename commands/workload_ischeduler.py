@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ..cluster.errors import InputError, OptionError, errors_in
+from ..cluster.errors import OptionError, errors_in
 from .outputs import output_option, read_log, shown
-
-if TYPE_CHECKING:
-    from ..simulation.workloads.application_traces import TraceModel
 
 #: Options of one kind of trace only.
 _SYSTEM, _USER = ("load", "model", "max_size"), ("beta", "ge_p4_s", "block_bytes")
@@ -50,8 +47,9 @@ def ischeduler(kind: str, output: Path, **options: Any) -> None:
     What a job asks for are its ideal processors, its run time is the one on those. A file with the ending .gz
     is compressed.
     """
+    from ..formats.reading import read_document
     from ..formats.swf import write_swf
-    from ..simulation.workloads.application_traces import system_trace, user_trace
+    from ..simulation.workloads.application_traces import SDSC_SP2, model_of, system_trace, user_trace
 
     foreign = _USER if kind == "system" else _SYSTEM
     for name in foreign:
@@ -62,24 +60,9 @@ def ischeduler(kind: str, output: Path, **options: Any) -> None:
     if options["processors"] is not None:
         given["processors"] = options["processors"]
     given |= {"jobs": options["jobs"], "seed": options["seed"]}
-    made = system_trace(_model(options["model"]), **given) if kind == "system" else user_trace(kind, **given)
+    model = SDSC_SP2 if options["model"] is None else read_document(options["model"], model_of)
+    made = system_trace(model, **given) if kind == "system" else user_trace(kind, **given)
     write_swf(output, made)
-
-
-def _model(path: str | None) -> TraceModel:
-    from ..formats.reading import read_document
-    from ..simulation.workloads.application_traces import SDSC_SP2, model_of
-
-    return SDSC_SP2 if path is None else read_document(path, lambda content: model_of(_json(content)))
-
-
-def _json(content: bytes) -> Any:
-    import json
-
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"is not JSON: {error}") from error
 
 
 @click.command("fit")

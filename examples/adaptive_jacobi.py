@@ -14,7 +14,8 @@ import numpy as np
 from adaptive.jacobi import JacobiApplication, serial_jacobi
 from adaptive.live import LiveScheduler
 
-from aucsched.negotiation.malleable.malleable_policies import DISTRIBUTIONS, HARVESTS, IschedulerPolicy
+from aucsched.negotiation.malleable.harvesting import DISTRIBUTIONS, HARVESTS
+from aucsched.negotiation.malleable.malleable_policies import IschedulerPolicy
 
 #: Rows and iterations of each solver, and when it comes.
 SOLVERS = {"a": (1200, 600, 0.0), "b": (800, 400, 1.0), "c": (1000, 300, 2.0)}

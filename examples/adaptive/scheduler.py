@@ -19,9 +19,9 @@ from aucsched.negotiation.malleable.application_columns import (
     Context,
     JobColumns,
     empty_active,
+    speed,
 )
 from aucsched.negotiation.malleable.deciding import admit, harvest, on_arrival, on_end, remember
-from aucsched.negotiation.malleable.execution import speed
 from aucsched.negotiation.malleable.malleable_policies import IschedulerPolicy
 
 

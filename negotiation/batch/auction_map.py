@@ -147,18 +147,14 @@ class Ground:
         key = (entry.partition, entry.eligible)
         if key not in self._variants:
             partition = self._place.partitions.get(entry.partition, 0)
+            every = np.arange(len(self._place.names))
             sets = [self._place.mask(names) & partition for names in entry.eligible] or [partition]
             self._variants[key] = tuple(
-                replace(variant, eligible=variant.eligible & self._among(nodes))
+                replace(variant, eligible=variant.eligible & np.isin(every, places(nodes)))
                 for variant in read
                 for nodes in sets
             )
         return self._variants[key]
-
-    def _among(self, nodes: int) -> BoolArray:
-        mask = np.zeros(len(self._place.names), np.bool_)
-        mask[places(nodes)] = True
-        return mask
 
 
 def _latest_nodes_first(queue: Sequence[Demand], idle: BoolArray) -> Reread:
@@ -185,16 +181,11 @@ def _latest_nodes_first(queue: Sequence[Demand], idle: BoolArray) -> Reread:
     return reread
 
 
-def ground_of(place: Place, switches: Sequence[Switch] | None) -> Ground:
-    """Return the ground of a place, kept for the offers to come."""
-    partitions = tuple(place.partitions.items())
-    return _ground(place.names, partitions, None if switches is None else tuple(switches))
-
-
 @lru_cache(maxsize=8)
 def _ground(
     names: tuple[str, ...], partitions: tuple[tuple[str, int], ...], switches: tuple[Switch, ...] | None
 ) -> Ground:
+    """Return the ground of a place, kept for the offers to come."""
     bits = {name: 1 << number for number, name in enumerate(names)}
     return Ground(Place(names=names, bits=bits, partitions=dict(partitions)), switches)
 
@@ -261,18 +252,20 @@ def _award(request: MapRequest, order: Sequence[Slot], critical: Mapping[str, fl
     free = offered.idle
     for slot in order:
         free |= offered.promised.get(slot.entry.job, 0)
-    ground = ground_of(offered.place, request.settings.switches)
+    switches, now_s = request.settings.switches, offered.now_s
+    kept_from_s = now_s - request.settings.patience_s
+    ground = _ground(offered.place.names, tuple(offered.place.partitions.items()), switches)
     worth = _worth(order, critical, len(offered.place.names))
     queue = [
         ground.demand(
             slot.entry,
             NodeCount(min=slot.range.min, max=max(slot.range.min, min(slot.range.max, free.bit_count()))),
             worth[slot.entry.job],
-            reserves=_has_waited(request, slot.entry.job),
+            reserves=request.came_s.get(slot.entry.job, now_s) <= kept_from_s,
         )
         for slot in order
     ]
-    state = ground.state(free, offered.now_s, list(offered.running.values()), queue)
+    state = ground.state(free, now_s, list(offered.running.values()), queue)
     # All that ask alike take each other's place: no more of them bid than could start.
     decision = decide(state, queue, request.settings.engine.step_options(len(queue)), all_bid_up_to=0)
     placed = {
@@ -283,11 +276,6 @@ def _award(request: MapRequest, order: Sequence[Slot], critical: Mapping[str, fl
     _keep_promises(placed, slots, offered)
     for job, nodes in placed.items():
         slots[job].nodes, slots[job].start_s = nodes, None
-
-
-def _has_waited(request: MapRequest, job: str) -> bool:
-    now = request.offered.now_s
-    return now - request.came_s.get(job, now) >= request.settings.patience_s
 
 
 def _worth(order: Sequence[Slot], critical: Mapping[str, float], nodes: int) -> Mapping[str, int | Fraction]:
@@ -315,7 +303,8 @@ def _keep_promises(placed: dict[str, int], slots: Mapping[str, Slot], offered: O
             continue  # An offer may name nodes that are not the job's to have.
         wanted, spare = promised & ~mine, mine & ~promised
         holders = [other for other, nodes in placed.items() if nodes & wanted and other != job]
-        if any(not _swaps(slots[other].entry, entry) for other in holders):
+        theirs = [slots[other].entry for other in holders]
+        if any(_is_bound(other) or other.partition != entry.partition for other in theirs):
             continue
         for other in holders:
             taken = placed[other] & wanted
@@ -328,7 +317,3 @@ def _keep_promises(placed: dict[str, int], slots: Mapping[str, Slot], offered: O
 def _is_bound(entry: MapEntry) -> bool:
     """Return whether a job cannot take any node of its partition instead of another."""
     return bool(entry.eligible or entry.contiguous or entry.max_switches)
-
-
-def _swaps(entry: MapEntry, other: MapEntry) -> bool:
-    return not _is_bound(entry) and entry.partition == other.partition

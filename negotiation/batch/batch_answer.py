@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any
 
 import msgspec
 
@@ -25,16 +25,8 @@ MAPPERS: dict[MapperName, Mapper] = {"greedy": greedy_map, "auction": auction_ma
 _replace = msgspec.structs.replace
 
 
-class Outlook(TypedDict):
-    """What every message of the batch scheduler carries."""
-
-    queued: int
-    next_arrival_s: float | None
-    next_urgent_s: float | None
-
-
-def outlook(state: BatchState, peer: str) -> Outlook:
-    """Return what every message to a peer tells of the queue and the jobs to come.
+def outlook(state: BatchState, peer: str) -> dict[str, Any]:
+    """Return what every message to a peer tells of the queue and the jobs to come (``FromBatchBase``).
 
     Only of jobs that can run there: a runtime scheduler that believes others to wait, or to come first,
     offers nothing anew when one of its own comes.
@@ -177,7 +169,7 @@ def answered(
         came_s=state.came_s,
     )
     slots = MAPPERS[settings.mapper](request)
-    code = DECISIONS[settings.decision](request, slots, session.memory, settings.third_of)
+    code = DECISIONS[settings.decision](request, slots, session.memory)
     if message.attempt >= settings.max_attempts:
         code = Code.ACCEPT
     answer = ResponseResourceOffer(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from ..runtime.runtime_machine import highest
 from ..runtime.shrink import step_size
 from .mapping import MapRequest, Slot, take
 
@@ -96,12 +97,9 @@ def try_schedule(slot: Slot, slots: list[Slot], free: dict[str, int], step: Step
         if not other.nodes or other.entry.partition != partition:
             continue
         before = _can_give(other, step)
-        give = before
-        kept = other.nodes
-        for _ in range(give):
-            kept &= ~(1 << (kept.bit_length() - 1))
-        free[partition] |= other.nodes & ~kept
-        other.nodes = kept
+        given = highest(other.nodes, before)
+        free[partition] |= given
+        other.nodes &= ~given
         lost += before - _can_give(other, step)
     slot.nodes = take(free, partition, min(slot.range.max, slot.range.min))
     slot.start_s = None

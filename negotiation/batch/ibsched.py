@@ -59,16 +59,12 @@ def step(state: BatchState, event: Event | Message, peer: str = "") -> Step:
             # An empty Map says that nothing waits for this runtime scheduler.
             is_empty = isinstance(send.message, ResponseResourceOffer) and not send.message.map
             believed = 0 if is_empty else send.message.queued
-            hears_s = _hears_s(send.message)
+            # When the runtime scheduler that hears this waits to hear of a job that comes.
+            times = [send.message.next_urgent_s, None if send.message.queued else send.message.next_arrival_s]
+            hears_s = min((time for time in times if time is not None), default=None)
             session = _replace(after.sessions[send.peer], believed=believed, hears_s=hears_s)
             after = with_session(after, send.peer, session)
     return after, sends
-
-
-def _hears_s(message: FromBatchBase) -> float | None:
-    """Return when the runtime scheduler that hears this waits to hear of a job that comes."""
-    times = [message.next_urgent_s, None if message.queued else message.next_arrival_s]
-    return min((time for time in times if time is not None), default=None)
 
 
 def _stepped(state: BatchState, event: Event | Message, peer: str) -> Step:  # noqa: PLR0911 - a case each

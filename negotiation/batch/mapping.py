@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 
@@ -239,12 +239,9 @@ class MapRequest:
     came_s: Mapping[str, float] = field(default_factory=dict)
 
 
-class Mapper(Protocol):
-    """Maps queued jobs to an offer."""
-
-    def __call__(self, request: MapRequest) -> list[Slot]:
-        """Return the Map: mapped jobs and at most ``depth`` others, in the order in which they are served."""
-        ...
+#: Maps queued jobs to an offer: returns mapped jobs and at most ``depth`` others, in the order in which they
+#: are served.
+Mapper = Callable[[MapRequest], list[Slot]]
 
 
 def take(free: dict[str, int], partition: str, count: int) -> int:
@@ -283,37 +280,30 @@ def objective(slots: Sequence[Slot]) -> int:
     return sum(slot.entry.priority for slot in slots if slot.nodes)
 
 
-def paper_decision(
-    request: MapRequest, slots: Sequence[Slot], memory: LastAttempt, third_of: ThirdOf
-) -> Code:
+def paper_decision(request: MapRequest, slots: Sequence[Slot], memory: LastAttempt) -> Code:
     """Return the thesis's decision.
 
     (a) Reject while the front job is not mapped, or fewer than a third of the jobs are; waived past half
     the attempts. (b) After an accept: accept again if the objective did not fall. (c) After a reject:
     reject if it fell, else accept unless (a).
     """
-    now = objective(slots)
+    settings, now = request.settings, objective(slots)
     if memory.code is Code.ACCEPT:
         return Code.ACCEPT if now >= memory.objective else Code.REJECT
     if memory.code is Code.REJECT and now < memory.objective:
         return Code.REJECT
-    return Code.REJECT if _asks_for_more(request, slots, third_of) else Code.ACCEPT
-
-
-def _asks_for_more(request: MapRequest, slots: Sequence[Slot], third_of: ThirdOf) -> bool:
-    """Rule (a)."""
-    if 2 * request.offered.attempt > request.settings.max_attempts or not request.queue:
-        return False
+    if 2 * request.offered.attempt > settings.max_attempts or not request.queue:
+        return Code.ACCEPT
     mapped = {slot.entry.job for slot in slots if slot.nodes}
-    total = len(slots) if third_of == "forwarded" else len(request.queue)
-    return request.queue[0][0].job not in mapped or 3 * len(mapped) < total
+    total = len(slots) if settings.third_of == "forwarded" else len(request.queue)
+    asks_for_more = request.queue[0][0].job not in mapped or 3 * len(mapped) < total
+    return Code.REJECT if asks_for_more else Code.ACCEPT
 
 
 def objective_decision(
     request: MapRequest,
     slots: Sequence[Slot],
     memory: LastAttempt,  # noqa: ARG001 - a decision's signature
-    third_of: ThirdOf,  # noqa: ARG001
 ) -> Code:
     """Return accept once no further attempt could map more.
 
@@ -338,7 +328,7 @@ def objective_decision(
 
 
 #: What ``--decision`` names.
-DECISIONS: dict[DecisionName, Callable[[MapRequest, Sequence[Slot], LastAttempt, ThirdOf], Code]] = {
+DECISIONS: dict[DecisionName, Callable[[MapRequest, Sequence[Slot], LastAttempt], Code]] = {
     "paper": paper_decision,
     "objective": objective_decision,
 }

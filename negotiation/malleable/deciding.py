@@ -1,13 +1,22 @@
 """The decision function on columns: when an application comes or ends (Weissman, figure 3).
 
-Decisions change counts and append who starts; how work goes on from there is execution.py's.
+Decisions change counts and append who starts; how work goes on from there is application_columns.py's.
 """
 
 from __future__ import annotations
 
 from ...cluster.kernels.harness import Floats, Ints, kernel
-from .application_columns import ATTEMPTS, EVENTS, SUCCESSES, Active, Context, JobColumns
-from .execution import overhead_s, speed, work_left
+from .application_columns import (
+    ATTEMPTS,
+    EVENTS,
+    SUCCESSES,
+    Active,
+    Context,
+    JobColumns,
+    overhead_s,
+    speed,
+    work_left,
+)
 from .harvesting import (
     FAVOR_QUEUED,
     FAVOR_RUNNING,

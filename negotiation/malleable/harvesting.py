@@ -8,10 +8,11 @@ what is asked for, or nothing; to give free processors is its inverse.
 from __future__ import annotations
 
 from ...cluster.kernels.harness import kernel
-from .application_columns import Active, PolicyRules
-from .execution import speed, work_left
+from .application_columns import Active, PolicyRules, speed, work_left
 
 NEVER, EVEN, FAIR, LONG, SHORT, LOW_IMPACT, PRICED = 0, 1, 2, 3, 4, 5, 6
+#: The names of these, in their order.
+HARVESTS = ("never", "even", "fair", "long", "short", "low_impact", "priced")
 
 #: Which way processors go; a sign, so that one comparison serves both.
 GIVES, GETS = 1, -1
@@ -207,6 +208,9 @@ def can_harvest(rules: PolicyRules) -> bool:
 
 #: From FAVOR_QUEUED on running applications grow after the queue was served.
 FAVOR_RUNNING, QUEUED_ONLY, FAVOR_QUEUED, TRADE = 0, 1, 2, 3
+#: The names of these, in their order: who gets the processors of an application that ended; trade: the queue,
+#: then running ones trade (ours).
+DISTRIBUTIONS = ("favor_running", "queued_only", "favor_queued", "trade")
 
 #: A processor moves only for a price so many times the one it has: moving is not free.
 CLEARLY = 1.05

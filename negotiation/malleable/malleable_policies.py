@@ -8,41 +8,8 @@ from math import isfinite
 
 from ...cluster.checks import at_least
 from ...cluster.errors import OptionError
-from .application_columns import NO_LIMIT, PolicyRules
-from .execution import LINEAR, PARABOLIC
-from .harvesting import (
-    EVEN,
-    FAIR,
-    FAVOR_QUEUED,
-    FAVOR_RUNNING,
-    LONG,
-    LOW_IMPACT,
-    NEVER,
-    PRICED,
-    QUEUED_ONLY,
-    SHORT,
-    TRADE,
-)
-
-#: Who gives processors, by name: harvesting.py says how.
-HARVESTS: Mapping[str, int] = {
-    "never": NEVER,
-    "even": EVEN,
-    "fair": FAIR,
-    "long": LONG,
-    "short": SHORT,
-    "low_impact": LOW_IMPACT,
-    "priced": PRICED,
-}
-#: Who gets the processors of an application that ended; trade: the queue, then running ones trade (ours).
-DISTRIBUTIONS: Mapping[str, int] = {
-    "favor_running": FAVOR_RUNNING,
-    "favor_queued": FAVOR_QUEUED,
-    "queued_only": QUEUED_ONLY,
-    "trade": TRADE,
-}
-#: How run times follow from processors.
-EXECUTION_MODELS: Mapping[str, int] = {"linear": LINEAR, "parabolic": PARABOLIC}
+from .application_columns import EXECUTION_MODELS, NO_LIMIT, PolicyRules
+from .harvesting import DISTRIBUTIONS, HARVESTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +71,9 @@ class IschedulerPolicy:
         most = self.control.max_harvests
         return PolicyRules(
             admission=NO_LIMIT if self.admission is None else self.admission,
-            harvest=HARVESTS[self.harvest],
-            distribution=DISTRIBUTIONS[self.distribution],
-            model=EXECUTION_MODELS[model],
+            harvest=HARVESTS.index(self.harvest),
+            distribution=DISTRIBUTIONS.index(self.distribution),
+            model=EXECUTION_MODELS.index(model),
             max_harvests=NO_LIMIT if most is None else most,
             protected_s=self.control.protected_s,
             weighs=int(self.control.weighs),

@@ -105,12 +105,11 @@ def step(state: RuntimeState, event: Event | Message, peer: str = "") -> Step:
     Raises:
         ProtocolError: the message may not come now; the state stays as it was.
     """
-    state, messages = _happened(state, event) or _received(state, event)
+    state, messages = _stepped(state, event)
     return state, tuple(Send(peer, message) for message in messages)
 
 
-def _happened(state: RuntimeState, event: Event | Message) -> tuple[RuntimeState, Messages] | None:
-    """Return what an event here comes to, None when it is a message."""
+def _stepped(state: RuntimeState, event: Event | Message) -> tuple[RuntimeState, Messages]:  # noqa: PLR0911 - a case each
     match event:
         case Wake():
             return _woken(state, event.time_s)
@@ -118,27 +117,20 @@ def _happened(state: RuntimeState, event: Event | Message) -> tuple[RuntimeState
             return _replace(_abort(state), phase=SessionPhase.CLOSED), []
         case Leave():
             return _replace(_abort(state), phase=SessionPhase.ENDING), [NegotiationEnd(event.text)]
-        case _:
-            return None
-
-
-def _received(state: RuntimeState, message: Event | Message) -> tuple[RuntimeState, Messages]:
-    """Return what a message of the batch scheduler comes to."""
-    match message:
         case NegotiationStart():
-            return _started(_with_outlook(state, message), message)
+            return _started(_with_outlook(state, event), event)
         case RequestResourceOffer():
-            return _requested(_with_outlook(_open(state), message), message)
+            return _requested(_with_outlook(_open(state), event), event)
         case ResponseResourceOffer():
-            return _answered(_with_outlook(_open(state), message), message)
+            return _answered(_with_outlook(_open(state), event), event)
         case UrgentJob():
-            return _urgent(_with_outlook(_open(state), message), message)
+            return _urgent(_with_outlook(_open(state), event), event)
         case NegotiationEnd():
             return _replace(_abort(_open(state)), phase=SessionPhase.CLOSED), [NegotiationEndResponse()]
         case NegotiationEndResponse() if state.phase is SessionPhase.ENDING:
             return _replace(state, phase=SessionPhase.CLOSED), []
         case _:
-            raise ProtocolError(f"{type(message).__name__} may not come to a runtime scheduler now")
+            raise ProtocolError(f"{type(event).__name__} may not come to a runtime scheduler now")
 
 
 # The clock.
@@ -162,11 +154,11 @@ def _woken(state: RuntimeState, now_s: float) -> tuple[RuntimeState, Messages]:
     if state.base is not None or not (ended or is_due) or state.awaits_message():
         return state, messages
     state = _replace(state, next_step_s=now_s + state.settings.interval_s, machine=settled(machine))
-    state, more = _stepped(state, is_periodic=is_due and not ended)
+    state, more = _made_step(state, is_periodic=is_due and not ended)
     return state, [*messages, *more]
 
 
-def _stepped(state: RuntimeState, *, is_periodic: bool) -> tuple[RuntimeState, Messages]:
+def _made_step(state: RuntimeState, *, is_periodic: bool) -> tuple[RuntimeState, Messages]:
     """Make one step: an offer where jobs wait, or a transformation; periodic ones alternate."""
     if state.queued and not is_periodic:
         return _offer_idle(state)
@@ -242,7 +234,7 @@ def _started(state: RuntimeState, message: NegotiationStart) -> tuple[RuntimeSta
         )
         return _replace(_abort(state), phase=SessionPhase.CLOSED), [refusal]
     try:
-        settings = _adopted(state.settings, message)
+        settings = replace(state.settings, max_attempts=message.max_attempts, interval_s=message.interval_s)
     except OptionError as error:
         raise ProtocolError(str(error)) from error
     state = _replace(_abort(state), phase=SessionPhase.WAITING, settings=settings)
@@ -254,11 +246,6 @@ def _started(state: RuntimeState, message: NegotiationStart) -> tuple[RuntimeSta
     state = _replace(state, next_step_s=machine.now_s + settings.interval_s)
     state, offer = _offer_idle(state)
     return state, [agreed, *([known] if has_history else []), *offer]
-
-
-def _adopted(settings: RuntimeSettings, message: NegotiationStart) -> RuntimeSettings:
-    """Return the settings with what the batch scheduler proposes."""
-    return replace(settings, max_attempts=message.max_attempts, interval_s=message.interval_s)
 
 
 def _requested(state: RuntimeState, message: RequestResourceOffer) -> tuple[RuntimeState, Messages]:

@@ -18,7 +18,7 @@ import msgspec
 from ...cluster.jobs import JobKind
 from ..job_records import MapEntry, NodeCount
 from ..speedup import LINEAR, speed
-from .runtime_machine import MachineState, bits_of, lowest, nearest
+from .runtime_machine import MachineState, bits_of, lowest, nearest, places
 
 
 def has_constraints(entry: MapEntry) -> bool:
@@ -78,9 +78,9 @@ def _choices(entry: MapEntry, machine: MachineState, idle: int, count: int, want
             continue
         if wanted & free == wanted and wanted.bit_count() == count and len(list(_runs(wanted))) == 1:
             yield wanted
-        runs = [(run.bit_count(), run) for run in _runs(free) if run.bit_count() >= count]
-        if runs:
-            yield lowest(min(runs)[1], count)
+        shortest = _in_a_row(free, count)
+        if shortest:
+            yield shortest
 
 
 def _runs(nodes: int) -> Iterator[int]:
@@ -92,6 +92,12 @@ def _runs(nodes: int) -> Iterator[int]:
         run = ((1 << length) - 1) << begin
         yield run
         nodes &= ~run
+
+
+def _in_a_row(nodes: int, count: int) -> int:
+    """Return the first of the shortest run of neighbours with that many nodes, 0 where none has."""
+    runs = [(run.bit_count(), run) for run in _runs(nodes) if run.bit_count() >= count]
+    return lowest(min(runs)[1], count) if runs else 0
 
 
 def more_nodes(entry: MapEntry, machine: MachineState, held: int, idle: int, count: int) -> int:
@@ -154,7 +160,8 @@ def part_choices(entry: MapEntry, machine: MachineState, free: int, count: int, 
     def order(place: int) -> tuple[bool, int, int]:
         return (not there[place] & wanted, there[place].bit_count(), place)
 
-    chosen = _neighbours(able, full) if entry.contiguous else sorted(able, key=order)[:full]
+    row = places(_in_a_row(sum(1 << place for place in able), full)) if entry.contiguous else able
+    chosen = row if entry.contiguous else sorted(able, key=order)[:full]
     if len(chosen) < full:
         return
     taken = sum(lowest(there[place], entry.parts) for place in chosen)
@@ -167,18 +174,6 @@ def part_choices(entry: MapEntry, machine: MachineState, free: int, count: int, 
         taken |= lowest(there[min(others, key=order)], rest)
     if taken:
         yield taken
-
-
-def _neighbours(able: list[int], count: int) -> list[int]:
-    """Return the first of the shortest rows of neighbours with that many nodes, none where none has."""
-    rows: list[list[int]] = []
-    for place in able:
-        if rows and rows[-1][-1] == place - 1:
-            rows[-1].append(place)
-        else:
-            rows.append([place])
-    long = [row for row in rows if len(row) >= count]
-    return min(long, key=len)[:count] if long else []
 
 
 @lru_cache(maxsize=64)

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import msgspec
 
-from ...cluster.errors import InputError
+from ...cluster.errors import InputError, errors_below
 from ...cluster.jobs import JobKind
 from ..job_records import JobReport, JobState, MapEntry
 from ..speedup import relative_speed
@@ -181,11 +181,16 @@ def empty_machine(
         raise InputError("node names are missing or stand twice", path="nodes")
     nodes = tuple(name for name in nodes for _ in range(parts))
     place = bits_of(nodes)
-    masks = {"": (1 << len(nodes)) - 1}
-    if partitions:
-        masks = {name: _mask(members, place, name) for name, members in partitions.items()}
-        _refuse_shared(masks)
-    return MachineState(names=nodes, partitions=masks, idle=(1 << len(nodes)) - 1, parts=parts)
+    every = (1 << len(nodes)) - 1
+    masks = {"": every} if not partitions else {}
+    seen = 0
+    for name, members in (partitions or {}).items():
+        with errors_below(f"partitions.{name}"):
+            masks[name] = _mask(members, place)
+            if seen & masks[name]:
+                raise InputError("shares nodes with another partition", path="")
+        seen |= masks[name]
+    return MachineState(names=nodes, partitions=masks, idle=every, parts=parts)
 
 
 @lru_cache(maxsize=64)
@@ -197,21 +202,13 @@ def bits_of(names: tuple[str, ...]) -> dict[str, int]:
     return bits
 
 
-def _mask(members: Iterable[str], place: Mapping[str, int], partition: str) -> int:
+def _mask(members: Iterable[str], place: Mapping[str, int]) -> int:
     mask = 0
     for member in members:
         if member not in place:
-            raise InputError(f"{member!r} is no node", path=f"partitions.{partition}")
+            raise InputError(f"{member!r} is no node", path="")
         mask |= place[member]
     return mask
-
-
-def _refuse_shared(masks: Mapping[str, int]) -> None:
-    seen = 0
-    for name, mask in masks.items():
-        if seen & mask:
-            raise InputError("shares nodes with another partition", path=f"partitions.{name}")
-        seen |= mask
 
 
 def places(nodes: int) -> list[int]:

@@ -40,11 +40,7 @@ def _share_out(draft: TentativeState, partition: str, *, with_starts: bool) -> N
         if held[name] == room[name]:
             open_jobs.remove(name)
     for name, count in held.items():
-        if count == before[name]:
-            continue
-        if name in draft.starts:
-            draft.resize_start(name, count)
-        else:
+        if count != before[name]:
             draft.resize(name, count)
 
 

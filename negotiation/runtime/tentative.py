@@ -35,7 +35,10 @@ class TentativeState:
         self.starts: dict[str, tuple[MapEntry, int]] = {}
         self.holds_for = {name: job.holds_for for name, job in machine.running.items() if job.holds_for}
         self.grown_for = {name: job.grown_for for name, job in machine.running.items() if job.grown_for}
-        self._part = _partition_of(machine)
+        only = next(iter(machine.partitions)) if len(machine.partitions) == 1 else None
+        self._part = {
+            name: job.entry.partition if only is None else only for name, job in machine.running.items()
+        }
         self._growable = [
             name
             for name, job in machine.running.items()
@@ -61,10 +64,16 @@ class TentativeState:
         return job.planned_end_s(job.pace if count == job.count else count, self.now_s)
 
     def resize(self, job: str, count: int) -> None:
-        """Give a running job another size: it gives its last nodes, or takes idle ones near its own.
+        """Give a job another size: it gives its last nodes, or takes idle ones near its own.
 
         One that may not use every node may stay smaller than that.
         """
+        if job in self.starts:
+            entry, nodes = self.starts[job]
+            taken = self._more(job, count - nodes.bit_count())
+            self.idle &= ~taken
+            self.starts[job] = (entry, nodes | taken)
+            return
         held, change = self.nodes[job], count - self.count[job]
         if change < 0:
             given = highest(held, -change)
@@ -119,13 +128,6 @@ class TentativeState:
         """Let running jobs hold what they held when this was saved."""
         self.idle, self.nodes, self.count = saved
 
-    def resize_start(self, job: str, count: int) -> None:
-        """Give a job that would start more nodes."""
-        entry, nodes = self.starts[job]
-        taken = self._more(job, count - nodes.bit_count())
-        self.idle &= ~taken
-        self.starts[job] = (entry, nodes | taken)
-
     def committed(self, *, at_minimum: bool = False) -> MachineState:
         """Return the machine as it is when the draft comes true."""
         running = dict(self.machine.running)
@@ -144,12 +146,6 @@ class TentativeState:
         nodes = self.nodes[job.entry.job]
         is_fresh = at_minimum and job.pace == job.entry.min_nodes != job.count
         return job.on(nodes, self.now_s, pace=job.pace if is_fresh else None)
-
-
-def _partition_of(machine: MachineState) -> dict[str, str]:
-    if len(machine.partitions) == 1:
-        return dict.fromkeys(machine.running, next(iter(machine.partitions)))
-    return {name: job.entry.partition for name, job in machine.running.items()}
 
 
 def waiting_first(jobs: Iterable[RunRecord]) -> list[RunRecord]:

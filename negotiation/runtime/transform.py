@@ -53,7 +53,7 @@ def transform(
         settings: the limit of attempts, which dependencies count.
         attempt: from 1; the steps grow with it.
         atomic: all mapped entries start, or nothing does.
-        rejected_with: see ``decision.accepts``.
+        rejected_with: see ``accepts``.
     """
     fresh = [in_parts(entry, machine.parts) for entry in entries if not machine.knows(entry.job)]
     draft = TentativeState(machine)
@@ -61,13 +61,7 @@ def transform(
     if atomic and not _starts_whole(draft, fresh):
         return _nothing(machine, fresh, settings.dependencies)
     is_accepted, why = accepts(
-        draft,
-        reserved,
-        forwarded=len(fresh),
-        attempt=attempt,
-        attempts=settings.max_attempts,
-        rejected_with=rejected_with,
-        any_idle=settings.reject_idle == "any",
+        draft, reserved, settings, forwarded=len(fresh), attempt=attempt, rejected_with=rejected_with
     )
     reservations, idle = _reservations(draft, fresh, reserved), draft.idle
     equipartition(draft, with_starts=settings.equipartition == "all")
@@ -85,7 +79,9 @@ def _serve(
     draft: TentativeState, entries: Sequence[MapEntry], settings: RuntimeSettings, attempt: int
 ) -> list[Planned]:
     """Algorithm 5, lines 1-20: plan, shrink for reserved jobs, plan again, expand holders, backfill."""
-    wanted = _masks(draft.machine, entries)
+    bits = bits_of(draft.machine.names)
+    # Names that are no nodes here do not bind.
+    wanted = {one.job: sum(bits.get(name, 0) for name in one.nodes) for one in entries if one.nodes}
     shrinking = Shrinking(draft, attempt, settings.max_attempts, settings.shrink, settings.steps)
     reserved = plan(draft, entries, wanted)
     update_dependencies(draft, reserved, settings.dependencies)
@@ -96,12 +92,6 @@ def _serve(
         reserved = plan(draft, entries, wanted)
         update_dependencies(draft, reserved, settings.dependencies)
     return reserved
-
-
-def _masks(machine: MachineState, entries: Sequence[MapEntry]) -> dict[str, int]:
-    """Return the nodes that entries are mapped to, by job; names that are none here do not bind."""
-    bits = bits_of(machine.names)
-    return {entry.job: sum(bits.get(name, 0) for name in entry.nodes) for entry in entries if entry.nodes}
 
 
 def _shrink_for_reserved(
@@ -217,32 +207,30 @@ def _now(draft: TentativeState, entry: MapEntry, named: int) -> OfferReservation
 def accepts(
     draft: TentativeState,
     reserved: Sequence[Planned],
+    settings: RuntimeSettings,
     *,
     forwarded: int,
     attempt: int,
-    attempts: int,
     rejected_with: int | None,
-    any_idle: bool = False,
 ) -> tuple[bool, str]:
     """Return the decision about a Map that the transformation would serve, and why.
 
     Args:
         draft: the transformation, before equipartition.
         reserved: forwarded jobs that would not start.
+        settings: the limit of attempts, and for which idle nodes to reject.
         forwarded: how many jobs the Map holds.
-        attempt: from 1 to ``attempts``; the last one accepts.
-        attempts: the limit.
+        attempt: from 1; the last one accepts.
         rejected_with: how many jobs would have started when this party last rejected in the transaction.
-        any_idle: reject while nodes stay idle, whether or not a job could use them (the thesis).
     """
-    starting = len(draft.starts)
+    starting, attempts = len(draft.starts), settings.max_attempts
     if attempt >= attempts:
         return True, "last attempt"
     if rejected_with is not None and starting <= rejected_with:
         return False, f"{starting} jobs would start, no more than before"
     if starting == 1 and forwarded > 1 and 2 * attempt <= attempts:
         return False, "only one of the jobs would start"
-    if any_idle and draft.idle:
+    if settings.reject_idle == "any" and draft.idle:
         return False, "nodes would stay idle"
     if _idle_is_useful(draft, reserved):
         return False, "nodes would stay idle that a job could use"
@@ -252,7 +240,7 @@ def accepts(
 def _idle_is_useful(draft: TentativeState, reserved: Sequence[Planned]) -> bool:
     """Say whether idle nodes remain that a forwarded job or a growing one could use.
 
-    The thesis rejects whenever nodes stay idle (``any_idle``): that drags rigid loads to the last attempt.
+    The thesis rejects whenever nodes stay idle (``reject_idle``): that drags rigid loads to the last attempt.
     """
     for partition in draft.machine.partitions:
         idle = draft.idle_in(partition).bit_count()

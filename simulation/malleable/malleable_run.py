@@ -30,10 +30,11 @@ from ...negotiation.malleable.application_columns import (
     Active,
     Context,
     JobColumns,
+    begin,
     empty_active,
+    resize,
 )
 from ...negotiation.malleable.deciding import on_arrival, on_end, remember, remove
-from ...negotiation.malleable.execution import begin, resize
 from ...negotiation.malleable.malleable_policies import IschedulerPolicy
 from ..backfilling.easy import Easy
 from ..log_columns import Requests, Workload

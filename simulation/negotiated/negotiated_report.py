@@ -8,7 +8,7 @@ from math import fsum
 from typing import Any
 
 from ...cluster.text import one_line
-from ...negotiation.job_records import JobReport, MapEntry
+from ...negotiation.job_records import JobReport
 from ..report import RunReport
 from ..result import mean_of
 from .negotiated_run import Negotiated
@@ -38,6 +38,13 @@ def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
     urgent = [arriving.job.job for arriving in result.play.arrivals if arriving.urgent]
     asked = ((arriving.job.job, arriving.job.deadline_s) for arriving in result.play.arrivals)
     deadlines = {job: end for job, end in asked if end is not None}
+    parts, entries = result.runtime.parts, [arriving.job for arriving in result.play.arrivals]
+    # How much of each of its nodes a job has at least.
+    shares = [1 if parts == 1 else entry.node_share[0] / entry.node_share[1] for entry in entries]
+    work_node_s = fsum(
+        entry.min_nodes * share * (entry.true_time_at_min_s or entry.time_at_min_s)
+        for entry, share in zip(entries, shares, strict=True)
+    )
     return {
         "makespan_s": makespan if jobs else None,
         "wait_mean_s": mean_of(waits),
@@ -45,10 +52,8 @@ def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
         "response_mean_s": mean_of(responses),
         "response_max_s": max(responses, default=None),
         "utilization": held / (nodes * makespan) if makespan else None,
-        "work_bound_s": _work_node_s(result) / nodes,
-        "loss_of_capacity": _loss_of_capacity(result, nodes * result.runtime.parts * makespan)
-        if makespan
-        else None,
+        "work_bound_s": work_node_s / nodes,
+        "loss_of_capacity": _loss_of_capacity(result, nodes * parts * makespan) if makespan else None,
         "throughput_per_h": len(jobs) * _HOUR_S / makespan if makespan else None,
         "transactions": len(result.attempts),
         "attempts_mean": mean_of(list(result.attempts)),
@@ -64,19 +69,6 @@ def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
         "killed": sum(len(answer.killed) for answer in result.urgent),
         "lost_node_s": result.lost_node_s,
     }
-
-
-def _work_node_s(result: Negotiated) -> float:
-    return fsum(
-        entry.min_nodes * _share(entry, result) * (entry.true_time_at_min_s or entry.time_at_min_s)
-        for entry in (arrival.job for arrival in result.play.arrivals)
-    )
-
-
-def _share(entry: MapEntry, result: Negotiated) -> float:
-    """Return how much of each of its nodes a job has at least."""
-    part, whole = entry.node_share
-    return 1 if result.runtime.parts == 1 else part / whole
 
 
 def _changes(result: Negotiated) -> tuple[int, int]:
@@ -127,10 +119,6 @@ _SHOWN_URGENT = (
 )
 
 
-def _shown(value: float | None, form: str, unit: float) -> str:
-    return "-" if value is None else form.format(value / unit)
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class NegotiatedReport(RunReport):
     """What a negotiated run comes to; ``settings`` are those that neither party has."""
@@ -167,7 +155,10 @@ class NegotiatedReport(RunReport):
             *(_SHOWN_DEADLINES if metrics["deadlines"] else ()),
             *(_SHOWN_URGENT if result.urgent else ()),
         ]
-        lines = [f"  {label:<16}{_shown(metrics[key], form, unit)}" for label, key, form, unit in rows]
+        lines = []
+        for label, key, form, unit in rows:
+            value = metrics[key]
+            lines.append(f"  {label:<16}{'-' if value is None else form.format(value / unit)}")
         return "\n".join([f"{one_line(name)}: {machine}, mapper {result.batch.mapper}", *lines]) + "\n"
 
 

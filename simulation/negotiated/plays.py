@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from ...cluster.errors import InputError, OptionError
+from ...cluster.errors import InputError, OptionError, errors_below
 from ...cluster.holds import hold_words, is_held, may_start
 from ...cluster.jobs import Job, JobKind
 from ...cluster.nodes import Node, Switch
@@ -109,9 +109,7 @@ def esp_arrivals(
     ]
     generator = random.Random(order)  # noqa: S311 - an order of submission, no secret
     generator.shuffle(jobs)
-    ranks = list(range(len(jobs)))
-    generator.shuffle(ranks)
-    elastic = set(ranks[: round(mix.share * len(jobs))])
+    elastic = _chosen(len(jobs), mix, generator)
     found = []
     for rank, (kind, number) in enumerate(jobs):
         size = kind.units(nodes)
@@ -127,21 +125,12 @@ def esp_arrivals(
         )
         late = 0.0 if arrivals == "at-once" else max(0, rank - _AT_ONCE + 1) * _EACH_S
         found.append(Arrival(time_s=late, job=job))
-    if with_full_machine:
-        found += _full_machine(nodes)
+    (full,) = [entry for entry in ESP_TYPES if entry.name == FULL_MACHINE]
+    for number, time in enumerate(_FULL_MACHINE_S if with_full_machine else ()):
+        name, priority = f"{full.name}{number + 1}", _FIRST_PRIORITY + 1
+        job = entry_of(name, nodes, full.run_time_s, priority=priority)
+        found.append(Arrival(time_s=time, job=job, urgent=True))
     return tuple(sorted(found, key=lambda arrival: arrival.time_s))
-
-
-def _full_machine(nodes: int) -> list[Arrival]:
-    (kind,) = [entry for entry in ESP_TYPES if entry.name == FULL_MACHINE]
-    return [
-        Arrival(
-            time_s=time,
-            job=entry_of(f"{kind.name}{number + 1}", nodes, kind.run_time_s, priority=_FIRST_PRIORITY + 1),
-            urgent=True,
-        )
-        for number, time in enumerate(_FULL_MACHINE_S)
-    ]
 
 
 def node_names(count: int) -> tuple[str, ...]:
@@ -240,14 +229,13 @@ def play_of(
     machine = _machine(workload, nodes)
     if mix is not None and any(arriving.job.kind is not JobKind.RIGID for arriving in workload.jobs):
         raise OptionError("--malleable: the workload says itself which jobs are malleable")
-    chosen = _chosen(len(workload.jobs), mix, order)
-    scale = _priority_scale(workload.jobs)
+    chosen = _chosen(len(workload.jobs), mix, random.Random(order)) if mix is not None else set()  # noqa: S311 - a choice of jobs, no secret
+    # What makes every priority an integer, exactly.
+    scale = lcm(*(Fraction(arriving.job.priority).denominator for arriving in workload.jobs))
     arrivals = []
     for index, arriving in enumerate(workload.jobs):
-        try:
+        with errors_below(f"jobs[{index}]"):
             entry = _entry(arriving, machine, mix, is_chosen=index in chosen, scale=scale)
-        except InputError as error:
-            raise error.under(f"jobs[{index}]") from error
         urgent = arriving.job.qos == URGENT_QOS
         # Before its start time a job is in nobody's queue.
         comes_s = max(arriving.arrival_s, arriving.not_before_s or 0.0)
@@ -304,18 +292,11 @@ def _like(workload: ClusterWorkload, usable: Sequence[Node], nodes: int) -> _Mac
     return _Machine(names=names, partitions={"": names}, members={"": members}, wishes=wishes)
 
 
-def _chosen(count: int, mix: Changeability | None, order: int) -> set[int]:
+def _chosen(count: int, mix: Changeability, generator: random.Random) -> set[int]:
     """Return which jobs may change their size; those of a smaller share are among those of a larger one."""
-    if mix is None:
-        return set()
     ranks = list(range(count))
-    random.Random(order).shuffle(ranks)  # noqa: S311 - a choice of jobs, no secret
+    generator.shuffle(ranks)
     return set(ranks[: round(mix.share * count)])
-
-
-def _priority_scale(jobs: Sequence[ArrivingJob]) -> int:
-    """Return what makes every priority an integer, exactly."""
-    return lcm(*(Fraction(arriving.job.priority).denominator for arriving in jobs)) if jobs else 1
 
 
 def _entry(

@@ -9,13 +9,13 @@ from itertools import pairwise
 
 import msgspec
 
-from ...cluster.errors import InputError
+from ...cluster.errors import InputError, errors_below
 from ...cluster.text import one_line
 from ...formats.hostlist import join
 from ...formats.jsontext import decode
 from ...negotiation.batch.batch_state import Arrival
 from ...negotiation.batch.mapping import BatchSettings
-from ...negotiation.job_records import JobReport, MapEntry, OfferReservation
+from ...negotiation.job_records import MapEntry
 from ...negotiation.message_rules import check
 from ...negotiation.messages import (
     DynRelease,
@@ -106,32 +106,20 @@ def replayed(text: bytes) -> Negotiated:
         runtimes=header.runtimes,
     )
     for place, arrival in enumerate(header.arrivals):
-        try:
+        with errors_below(f"arrivals[{place}].job"):
             check(arrival.job)
-        except InputError as error:
-            raise error.under(f"arrivals[{place}].job") from error
     try:
-        result = negotiate(play, header.batch, header.runtime, until_s=_last_s(lines) + _LONGER_S)
+        sent = (_TIME.match(line) for line in lines[1:])
+        last_s = max((float(match[1]) for match in sent if match), default=0.0)
+        result = negotiate(play, header.batch, header.runtime, until_s=last_s + _LONGER_S)
     except (ProtocolError, StuckError) as error:
         raise InputError(f"line 1 leads nowhere: {one_line(str(error))}") from error
-    _compare(lines, trace_json(result).encode().splitlines())
+    again = trace_json(result).encode().splitlines()
+    if lines != again:
+        pairs = enumerate(zip(lines, again, strict=False), start=1)
+        first = next((line for line, (one, other) in pairs if one != other), min(len(lines), len(again)) + 1)
+        raise InputError(f"line {first} is not what the negotiation comes to")
     return result
-
-
-def _last_s(lines: list[bytes]) -> float:
-    """Return the latest time at which a message was sent."""
-    found = (_TIME.match(line) for line in lines[1:])
-    return max((float(match[1]) for match in found if match), default=0.0)
-
-
-def _compare(recorded: list[bytes], again: list[bytes]) -> None:
-    if recorded == again:
-        return
-    same = next(
-        (place for place, (one, other) in enumerate(zip(recorded, again, strict=False)) if one != other),
-        min(len(recorded), len(again)),
-    )
-    raise InputError(f"line {same + 1} is not what the negotiation comes to")
 
 
 # For people.
@@ -139,17 +127,17 @@ def _compare(recorded: list[bytes], again: list[bytes]) -> None:
 
 def trace_text(result: Negotiated) -> str:
     """Return a line a message: when, who to whom, what."""
-    return "".join(f"{_time(sent.time_s)}  {_arrow(sent)}  {described(sent)}\n" for sent in result.sent)
+    lines = []
+    for sent in result.sent:
+        runtime = f"iRTSched {sent.peer}".rstrip()
+        arrow = f"iBSched  → {runtime}" if sent.from_batch else f"{runtime} → iBSched "
+        lines.append(f"{_time(sent.time_s)}  {arrow}  {described(sent)}\n")
+    return "".join(lines)
 
 
 def _time(seconds: float) -> str:
     minutes, rest = divmod(seconds, 60)
     return f"{minutes:5.0f}:{rest:06.3f}"
-
-
-def _arrow(sent: Sent) -> str:
-    runtime = f"iRTSched {sent.peer}".rstrip()
-    return f"iBSched  → {runtime}" if sent.from_batch else f"{runtime} → iBSched "
 
 
 def described(sent: Sent) -> str:
@@ -170,7 +158,8 @@ def _said(sent: Sent) -> str:  # noqa: C901, PLR0911 - one line for each kind of
         case ResponseResourceOffer() as m:
             return f" {m.transaction}.{m.attempt} {m.code}: {_map(m.map)}{' (atomic)' if m.atomic else ''}"
         case StatusReport() as m:
-            return f" {_some([_report(report) for report in m.reports])}"
+            ons = ["" if one.state == "done" else f" on {one.node_count}" for one in m.reports]
+            return f" {_some([f'{one.job} {one.state}{on}' for one, on in zip(m.reports, ons, strict=True)])}"
         case UrgentJob() as m:
             return f" {m.job.job} on {m.job.node_count.max} nodes"
         case UrgentJobResponse() as m:
@@ -199,16 +188,16 @@ def _offer(offer: ResourceOffer) -> str:
         return f" {offer.transaction}.{offer.attempt} closes, {len(offer.idle)} idle"
     idle = join(offer.idle) if offer.idle else "no node"
     now = [f"{entry.job} on {entry.node_count}" for entry in offer.reservations if entry.node_count]
-    later = [_later(entry) for entry in offer.reservations if not entry.node_count]
+    later = [
+        f"{entry.job} at {_time(entry.start_s).strip()}"
+        for entry in offer.reservations
+        if not entry.node_count
+    ]
     parts = [f" {offer.transaction}.{offer.attempt} {idle} idle"]
     parts += [f"now {_some(now)}"] if now else []
     parts += [f"later {_some(later)}"] if later else []
     parts += [offer.text] if offer.text and offer.code == "reject" else []
     return "; ".join(parts)
-
-
-def _later(entry: OfferReservation) -> str:
-    return f"{entry.job} at {_time(entry.start_s).strip()}"
 
 
 def _map(entries: tuple[MapEntry, ...]) -> str:
@@ -217,12 +206,6 @@ def _map(entries: tuple[MapEntry, ...]) -> str:
     if not entries:
         return "an empty Map"
     return f"{_some(mapped)}; forwarded {_some(waiting)}" if waiting else _some(mapped)
-
-
-def _report(report: JobReport) -> str:
-    if report.state == "done":
-        return f"{report.job} done"
-    return f"{report.job} {report.state} on {report.node_count}"
 
 
 # As a diagram.
@@ -235,14 +218,18 @@ def mermaid(sent: Iterable[Sent], limit: int) -> str:
     lines = ["sequenceDiagram", "    participant B as iBSched"]
     peers = list(dict.fromkeys(one.peer for one in every))
     lines += [f"    participant R{peer} as {f'iRTSched {peer}'.rstrip()}" for peer in peers]
-    openings = {id(one) for one in shown if _opens(one)}
+    openings = {
+        id(one): one.message.transaction
+        for one in shown
+        if isinstance(one.message, ResourceOffer) and one.message.negotiation and one.message.attempt == 1
+    }
     depth = 0
     for one, following in pairwise([*shown, None]):
         if one is None:
             break
         if id(one) in openings:
-            number = _transaction(one)
-            lines.append(f"    rect rgb(240, 244, 250)\n    Note over B,R{one.peer}: transaction {number}")
+            note = f"    Note over B,R{one.peer}: transaction {openings[id(one)]}"
+            lines.append(f"    rect rgb(240, 244, 250)\n{note}")
             depth += 1
         arrow = f"B->>R{one.peer}" if one.from_batch else f"R{one.peer}->>B"
         lines.append(f"    {arrow}: {_plain(described(one))}")
@@ -255,20 +242,11 @@ def mermaid(sent: Iterable[Sent], limit: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _opens(sent: Sent) -> bool:
-    message = sent.message
-    return isinstance(message, ResourceOffer) and message.negotiation == 1 and message.attempt == 1
-
-
 def _closes(sent: Sent) -> bool:
     message = sent.message
     if isinstance(message, ResponseResourceOffer):
         return not message.map
     return isinstance(message, ResourceOffer) and message.negotiation == 0
-
-
-def _transaction(sent: Sent) -> int:
-    return sent.message.transaction if isinstance(sent.message, ResourceOffer) else 0
 
 
 def _plain(text: str) -> str:

@@ -16,10 +16,12 @@ from typing import Any
 from zlib import crc32
 from zoneinfo import ZoneInfo
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ...cluster.errors import InputError, OptionError
+from ...formats.jsontext import decode
 from ...formats.swf import WIDTH, SwfField, SwfLog
 
 DAY_S = 86_400.0
@@ -140,25 +142,25 @@ SDSC_SP2 = TraceModel(
 )
 
 
-def model_of(document: Any) -> TraceModel:
-    """Return the model in a JSON document.
+class _ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    format: str
+    source: str
+    hours: tuple[float, ...]
+    sizes: dict[int, float]
+    shape: float
+    scale_s: float
+
+
+def model_of(content: bytes) -> TraceModel:
+    """Return the model in a JSON text.
 
     Raises:
         InputError: it is none.
     """
-    known = {"format", "source", "hours", "sizes", "shape", "scale_s"}
-    if not isinstance(document, dict) or document.get("format") != FORMAT or set(document) != known:
-        raise InputError(f"is not {FORMAT}")
-    try:
-        return TraceModel(
-            source=str(document["source"]),
-            hours=tuple(map(float, document["hours"])),
-            sizes={int(size): float(share) for size, share in document["sizes"].items()},
-            shape=float(document["shape"]),
-            scale_s=float(document["scale_s"]),
-        )
-    except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise InputError(f"is not {FORMAT}: {error}") from error
+    found = decode(content, _ModelFile, FORMAT)
+    return TraceModel(
+        source=found.source, hours=found.hours, sizes=found.sizes, shape=found.shape, scale_s=found.scale_s
+    )
 
 
 def fit(log: SwfLog, source: str) -> TraceModel:

@@ -11,7 +11,8 @@ import pytest
 from aucsched.cli import run
 from aucsched.cluster.option_fields import options_in
 from aucsched.commands import malleable_options
-from aucsched.negotiation.malleable.malleable_policies import BASELINES, DISTRIBUTIONS, HARVESTS
+from aucsched.negotiation.malleable.harvesting import DISTRIBUTIONS, HARVESTS
+from aucsched.negotiation.malleable.malleable_policies import BASELINES
 from aucsched.simulation.simulate_options import MALLEABLE_POLICIES
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -174,9 +175,9 @@ def _slots(*flags: bool) -> list[Slot]:
     ]
 
 
-def _decide(slots: list[Slot], memory: LastAttempt, attempt: int = 1, *, of: str = "forwarded") -> Code:
+def _decide(slots: list[Slot], memory: LastAttempt, attempt: int = 1) -> Code:
     asked = request(*(slot.entry for slot in slots), nodes=16, attempt=attempt)
-    return paper_decision(asked, slots, memory, of)  # type: ignore[arg-type]
+    return paper_decision(asked, slots, memory)
 
 
 def test_the_papers_decision() -> None:
@@ -201,8 +202,10 @@ def test_the_papers_decision() -> None:
 def test_a_third_of_the_queue_is_more_than_a_third_of_the_forwarded() -> None:
     slots = _slots(True, False)
     asked = request(*(rigid(f"j{n}", 1, 1) for n in range(9)), nodes=16)
-    assert paper_decision(asked, slots, LastAttempt(), "forwarded") is Code.ACCEPT
-    assert paper_decision(asked, slots, LastAttempt(), "queue") is Code.REJECT
+    assert asked.settings.third_of == "forwarded"
+    assert paper_decision(asked, slots, LastAttempt()) is Code.ACCEPT
+    of_the_queue = replace(asked, settings=replace(asked.settings, third_of="queue"))
+    assert paper_decision(of_the_queue, slots, LastAttempt()) is Code.REJECT
 
 
 def test_relaxing_stops_once_more_jobs_are_mapped_after_an_accept() -> None:
@@ -220,9 +223,9 @@ def test_the_objective_decision_talks_on_while_it_can_gain() -> None:
         Slot(moldable("m", 2, 8, 1), NodeCount(min=6, max=8), nodes=0xFF),
         Slot(rigid("r", 4, 1), NodeCount(min=4, max=4)),
     ]
-    assert objective_decision(asked, slots, LastAttempt(), "forwarded") is Code.REJECT
+    assert objective_decision(asked, slots, LastAttempt()) is Code.REJECT
     slots[0].entry = rigid("m", 8, 1)
-    assert objective_decision(asked, slots, LastAttempt(), "forwarded") is Code.ACCEPT
+    assert objective_decision(asked, slots, LastAttempt()) is Code.ACCEPT
 
 
 # The auction.

@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.kernels.harness import SWITCH
-from aucsched.negotiation.malleable.execution import overhead_s, speed
+from aucsched.negotiation.malleable.application_columns import EXECUTION_MODELS, overhead_s, speed
+from aucsched.negotiation.malleable.harvesting import DISTRIBUTIONS, HARVESTS
 from aucsched.negotiation.malleable.malleable_policies import (
     BASELINES,
-    DISTRIBUTIONS,
-    EXECUTION_MODELS,
-    HARVESTS,
     Control,
     IschedulerPolicy,
 )
@@ -79,7 +77,7 @@ def check(found: Outcome, policy: IschedulerPolicy, model: str, share: float) ->
         now = time
         if held[job]:
             passed = max(0.0, time - since[job])
-            done[job] += passed * speed(EXECUTION_MODELS[model], held[job], int(jobs.ideal[job]))
+            done[job] += passed * speed(EXECUTION_MODELS.index(model), held[job], int(jobs.ideal[job]))
             since[job] = max(time, since[job]) + (overhead_s(jobs.data[job], held[job]) if count else 0.0)
         else:
             since[job] = time

@@ -100,11 +100,11 @@ def test_likelihood_is_largest_at_the_fit() -> None:
 
 
 def test_a_model_travels_as_json() -> None:
-    assert model_of(json.loads(json.dumps(SDSC_SP2.to_document()))) == SDSC_SP2
+    assert model_of(json.dumps(SDSC_SP2.to_document()).encode()) == SDSC_SP2
     document = SDSC_SP2.to_document()
     for name, value in (("hours", [1]), ("sizes", {}), ("shape", 0), ("scale_s", "x"), ("format", "y")):
         with pytest.raises(InputError):
-            model_of({**document, name: value})
+            model_of(json.dumps({**document, name: value}).encode())
 
 
 def test_refusals() -> None:
@@ -123,7 +123,7 @@ def test_refusals() -> None:
 def test_models_and_headers_that_are_out_of_range_are_refused() -> None:
     for shape in (1e-3, float("nan"), float("inf")):
         with pytest.raises(InputError):
-            model_of({**SDSC_SP2.to_document(), "shape": shape})
+            model_of(json.dumps({**SDSC_SP2.to_document(), "shape": shape}).encode())
     rows = np.full((2, 18), 1.0)
     rows[1, SwfField.RUN] = 2
     with pytest.raises(InputError, match="is not a time"):
