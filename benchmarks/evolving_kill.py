@@ -30,8 +30,7 @@ from aucsched.negotiation.evolving import dynamic_scheduler
 from aucsched.negotiation.evolving.dynamic_scheduler import DynamicState
 from aucsched.negotiation.evolving.fairness import Fairness, at_start
 from aucsched.negotiation.evolving.iteration import Depths
-from aucsched.negotiation.messages import DynResponse, DynState
-from aucsched.negotiation.protocol import Send
+from aucsched.negotiation.messages import DynResponse, DynState, Send
 from aucsched.negotiation.transport.party import Party
 from aucsched.negotiation.transport.party_journal import Happening, PartyJournal
 

@@ -20,9 +20,8 @@ import msgspec
 from aucsched.cluster.jobs import JobKind
 from aucsched.negotiation.batch.batch_state import Arrival, BatchState
 from aucsched.negotiation.batch.mapping import BatchSettings, DecisionName, MapperName
-from aucsched.negotiation.messages import NegotiationStart, ResourceOffer, ResponseResourceOffer
+from aucsched.negotiation.messages import NegotiationStart, ResourceOffer, ResponseResourceOffer, Submit
 from aucsched.negotiation.pair import Pair, Sent
-from aucsched.negotiation.protocol import Submit
 from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.runtime_machine import empty_machine
 from aucsched.negotiation.runtime.settings import RuntimeSettings

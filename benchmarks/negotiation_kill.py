@@ -35,8 +35,8 @@ from command_options import command_options
 
 from aucsched.api.negotiations import runtime_settings
 from aucsched.cluster.option_fields import taken_from
-from aucsched.commands.negotiate_options import play_from
-from aucsched.negotiation.protocol import Send
+from aucsched.commands.negotiate import play_from
+from aucsched.negotiation.messages import Send
 from aucsched.negotiation.runtime import irtsched
 from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.runtime_machine import empty_machine

@@ -16,12 +16,17 @@ from pathlib import Path
 
 from command_options import command_options
 
-from aucsched.commands.negotiate_options import play_from
+from aucsched.commands.negotiate import play_from
 from aucsched.negotiation.batch.mapping import BatchSettings
 from aucsched.negotiation.messages import PROTOCOL_VERSION, NegotiationStart, NegotiationStartResponse
 from aucsched.negotiation.transport.handshake import Identity, PartyName
-from aucsched.negotiation.transport.link import Connector, LinkLimits, PartyAddress, address_of
-from aucsched.negotiation.transport.socket import SocketTransport
+from aucsched.negotiation.transport.link import (
+    Connector,
+    LinkLimits,
+    PartyAddress,
+    SocketTransport,
+    address_of,
+)
 from aucsched.simulation.negotiated.negotiated_run import batch_notes, terms_of
 from aucsched.simulation.negotiated.plays import Play
 

@@ -11,7 +11,7 @@ import click
 from ..cluster.option_fields import taken_from
 from ..simulation.evolving.evolving_options import DepthOptions
 from .auction_options import snapshot_argument
-from .evolving_options import depth_options, fairness_options, note_if_any, read_fairness
+from .evolve import depth_options, fairness_options, note_if_any, read_fairness
 from .party_links import journal_in, link_of, link_options, secret_in, tell
 
 

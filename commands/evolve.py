@@ -1,4 +1,4 @@
-"""``aucsched evolve``: one extended iteration over a snapshot and the requests of its running jobs."""
+"""``aucsched evolve``: one extended iteration over a snapshot; ``simulate`` under policy evolving."""
 
 from __future__ import annotations
 
@@ -11,11 +11,149 @@ from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_fields import taken_from
 from ..simulation.evolving.evolving_options import DepthOptions
 from .auction_options import output_options, snapshot_argument, write_json
-from .evolving_options import depth_options, fairness_options, note_if_any, read_fairness
 from .outputs import OUTPUT
 
 if TYPE_CHECKING:
     from ..negotiation.evolving.serving import Evolution
+
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..cluster.option_fields import flag_of, options_in
+from ..simulation.evolving.evolving_options import (
+    EVOLVING_WORKLOADS,
+    EvolvingOptions,
+    EvolvingRecord,
+    FairnessOptions,
+)
+from ..simulation.simulate_options import EVOLVING
+from .built_options import click_option, in_order, record_options
+from .outputs import note, write_report
+
+if TYPE_CHECKING:
+    from ..negotiation.evolving.fairness import Fairness
+    from ..simulation.workloads.evolving import EvolvingWorkload
+
+
+_TARGET = "target:"
+#: How many names of other parameters are printed, and how much of each.
+_LISTED, _LONGEST = 8, 40
+
+
+_OPTIONS = options_in(EvolvingRecord)
+evolving_options = in_order(click_option(one) for one in _OPTIONS.values())
+fairness_options = record_options(FairnessOptions)
+depth_options = record_options(DepthOptions)
+#: Options of other simulations that are read here too.
+_SHARED = (
+    "policy",
+    "order",
+    "seed",
+    "interval_s",
+    "strategy",
+    "form",
+    "output",
+    "jobs_out",
+    "plot",
+    "workload",
+)
+
+
+def is_evolving(workload: str) -> bool:
+    """Whether a workload is named rather than a file."""
+    return workload in EVOLVING_WORKLOADS and not Path(workload).exists()
+
+
+def refuse_evolving(workload: str, options: dict[str, Any]) -> None:
+    """Refuse what only evolving jobs have."""
+    if is_evolving(workload):
+        raise OptionError(f"the workload {workload} needs --policy {EVOLVING}, not {options['policy']}")
+    for name in _OPTIONS:
+        if options[name] is not None:
+            raise OptionError(f"{flag_of(name)} needs --policy {EVOLVING}, not {options['policy']}")
+
+
+def read_fairness(text: str | None, decay: float | None) -> tuple[Fairness, str]:
+    """Return the configuration that ``--fairness`` names, and the remark on it to print once all is well.
+
+    Raises:
+        InputError: the file cannot be read.
+        OptionError: the text is none of the forms.
+    """
+    from ..negotiation.evolving.fairness import Fairness, same_for_every_user
+    from ..negotiation.evolving.fairness_file import load_fairness, seconds_of
+
+    is_target = text is not None and text.startswith(_TARGET)
+    if decay is not None and not is_target:
+        raise OptionError("--fairness-decay needs --fairness target:SECONDS")
+    if text is None or text == "none":
+        return Fairness(), ""
+    if is_target:
+        seconds = seconds_of(text.removeprefix(_TARGET), "--fairness")
+        if not seconds:
+            raise OptionError(f"--fairness {text}: 0 would be no limit; give none")
+        return same_for_every_user(seconds, decay=decay or 0.0), ""
+    fairness, others = load_fairness(text)
+    if not others:
+        return fairness, ""
+    named = ", ".join(name[:_LONGEST] for name in others[:_LISTED])
+    more = f" and {len(others) - _LISTED} more" if others[_LISTED:] else ""
+    return fairness, f"{text}: not of dynamic fairness, not read: {named}{more}"
+
+
+def note_if_any(remark: str) -> None:
+    """Print a remark on stderr, if there is one."""
+    if remark:
+        note(remark)
+
+
+def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: dict[str, Any]) -> None:
+    """Play a named workload and print what came of it.
+
+    Args:
+        workload: its name.
+        options: all of the command's.
+        foreign: what those of other simulations are where nothing is said, if not None.
+    """
+    from ..formats.drawing import check_drawing
+    from ..simulation.evolving.evolving_report import WORKLOADS, simulate_evolving
+
+    _check(workload, options, foreign)
+    check_drawing("--plot", options["plot"])
+    seed = options["seed"] or 0
+    made = WORKLOADS[workload](seed)
+    limits, remark = read_fairness(options["fairness"], options["fairness_decay"])
+    given = {name: options[name] for name in (*_OPTIONS, "strategy", "interval_s")}
+    chosen = EvolvingOptions(limits=limits, **given)
+    _check_types(made, chosen)
+    played = simulate_evolving(made, chosen, seed=seed)
+    note_if_any(remark)
+    if options["plot"] is not None:
+        from ..reports.curves import draw_evolving
+
+        refused = EvolvingOptions(limits=limits, **{**given, "requests": "refuse"})
+        runs = {"requests refused": simulate_evolving(made, refused).run, "as asked for": played.run}
+        draw_evolving(runs, options["plot"])
+    write_report(played, workload, options)
+
+
+def _check(workload: str, options: dict[str, Any], foreign: dict[str, Any]) -> None:
+    if workload not in EVOLVING_WORKLOADS:
+        raise OptionError(f"--policy {EVOLVING} plays {' or '.join(EVOLVING_WORKLOADS)}, not {workload!r}")
+    if options["order"] != "fcfs":
+        raise OptionError(f"--policy {EVOLVING} serves first come, first served: no --order")
+    for name, value in options.items():
+        if name not in _OPTIONS and name not in _SHARED and value != foreign.get(name) and value != ():
+            raise OptionError(f"{flag_of(name)} is not for --policy {EVOLVING}")
+
+
+def _check_types(workload: EvolvingWorkload, chosen: EvolvingOptions) -> None:
+    """Refuse types of jobs that the workload does not have."""
+    known = {job.kind for job in workload.jobs}
+    for name in ("preemptible", "shrinkable"):
+        for one in sorted({*(getattr(chosen, name) or "").split(",")} - known - {""}):
+            raise OptionError(f"{flag_of(name)}: {one!r} is not one of {', '.join(sorted(known))}")
 
 
 @click.command()

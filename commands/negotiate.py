@@ -1,4 +1,4 @@
-"""``aucsched negotiate``: both schedulers on a workload."""
+"""``aucsched negotiate``: both schedulers on a workload, and the options that each party has alone, too."""
 
 from __future__ import annotations
 
@@ -11,22 +11,241 @@ from ..cluster.errors import OptionError
 from ..cluster.option_fields import flag_of, taken_from
 from ..simulation.negotiated.negotiation_options import NegotiationOptions
 from .built_options import SectionCommand
-from .negotiate_options import (
-    RESULT_OPTIONS,
-    batch_options,
-    check_result_options,
-    keep_runs,
-    known_runs,
-    play_from,
-    play_options,
-    result_options,
-    runtime_options,
-    write_result,
-)
 from .outputs import progress_over
 
 if TYPE_CHECKING:
     from ..simulation.negotiated.negotiated_run import Negotiated
+
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from ..cluster.errors import InputError, errors_in
+from ..cluster.option_fields import Option, options_in
+from ..cluster.option_table import NEGOTIATE, read_by
+from ..simulation.negotiated.negotiation_options import (
+    THESIS,
+    BatchOptions,
+    RuntimeOptions,
+    SharedOptions,
+)
+from .built_options import Decorator, click_option, in_order, in_section
+from .outputs import format_option, note, output_option, shown, write_report
+
+if TYPE_CHECKING:
+    from ..negotiation.job_records import JobReport
+    from ..simulation.negotiated.negotiated_run import Negotiated
+    from ..simulation.negotiated.plays import Changeability, Play
+
+
+#: The machine of the thesis's experiment.
+_ESP_NODES = 16
+#: Options that a result's settings name where they were given.
+_NAMED = ("preset", "malleable", "moldable", "order", "speedup", "arrivals")
+
+
+class Share(click.ParamType[float]):
+    """A share of the jobs: percent (``50`` or ``50%``), or a fraction with a point (``0.5``)."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the share from 0 to 1."""
+        text = str(value).strip()
+        try:
+            number = float(text.removesuffix("%"))
+        except ValueError:
+            self.fail(f"{text!r} is not a share such as 50, 50% or 0.5", param, ctx)
+        is_fraction = "." in text and not text.endswith("%") and number <= 1
+        share = number if is_fraction else number / 100
+        if not 0 <= share <= 1:
+            self.fail(f"{text} is not from 0 to 100 %", param, ctx)
+        return share
+
+
+class SpeedupModelText(click.ParamType[str]):
+    """A speedup model's text."""
+
+    name = "model"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text, once it is known to name a model."""
+        from ..negotiation.speedup import curve
+
+        try:
+            curve(str(value))
+        except InputError as error:
+            self.fail(error.message, param, ctx)
+        return str(value)
+
+
+def _preset(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:  # noqa: ARG001
+    """Let a preset's values be the defaults of the other options, which are read after it."""
+    if value is not None:
+        context.default_map = {**(context.default_map or {}), **THESIS}
+    return value
+
+
+@dataclass(kw_only=True)
+class PlayOptions:
+    """Which workload is negotiated, and how its jobs change."""
+
+    preset: Option[Literal["thesis"] | None] = Option(
+        "DN-DBES as in chapter 5 of the thesis; options given take precedence (docs/negotiation.md)."
+    )
+    nodes: Option[int | None] = Option(
+        "Number of nodes; further nodes are copies of a file's.",
+        default="16 for esp, the nodes of a file",
+        low=1,
+        high=100_000,
+    )
+    malleable: Option[str | None] = Option(
+        "Share of the jobs that may grow and shrink: 50, 50% or 0.5.", is_text=True
+    )
+    moldable: Option[bool] = Option(
+        "Jobs of that share choose their size at their start only.", default=False
+    )
+    speedup: Option[str | None] = Option(
+        "Speedup model: linear, amdahl:F, downey:A:SIGMA, table:N=S,…", default="linear"
+    )
+    arrivals: Option[Literal["esp", "at-once"] | None] = Option(
+        "Arrivals of esp's jobs.", default="50 at once, then one every 30 s"
+    )
+    order: Option[int | None] = Option(
+        "Seed of esp's order and of the choice of malleable jobs.", default=0, low=0
+    )
+
+
+@dataclass(kw_only=True)
+class NegotiationFiles:
+    """The files that a negotiation can write."""
+
+    trace: Option[Path | None] = Option(
+        "Write every message: .jsonl can be replayed, any other name is one readable line each."
+    )
+    mermaid: Option[Path | None] = Option("Write the first messages as a Mermaid sequence diagram.")
+    mermaid_messages: Option[int | None] = Option("Number of messages in the diagram.", default=60, low=1)
+    jobs_out: Option[Path | None] = Option("CSV with one row for each job.")
+    gantt: Option[Path | None] = Option("Chart of the jobs that grow and shrink (.png, .pdf, .svg).")
+
+
+#: What ``result_options`` sets.
+RESULT_OPTIONS = ("form", "output", *options_in(NegotiationFiles))
+#: What click takes of options above what their fields say.
+_MORE: dict[str, dict[str, Any]] = {
+    "preset": {"is_eager": True, "callback": _preset},
+    "order": {"also": "--seed"},
+    "malleable": {"type": Share()},
+    "speedup": {"type": SpeedupModelText()},
+}
+
+
+def _options(*records: type) -> Decorator:
+    return in_order(click_option(one, **_MORE.get(one.name, {})) for one in options_in(*records).values())
+
+
+play_options = in_section("Workload", _options(SharedOptions, PlayOptions))
+batch_options = in_section(
+    "Batch scheduler",
+    _options(BatchOptions),
+    *(click_option(one, NEGOTIATE, before="Mapper auction, of each Map. ") for one in read_by(NEGOTIATE)),
+)
+runtime_options = in_section("Runtime scheduler", _options(RuntimeOptions))
+result_options = in_section("Output", format_option, output_option, _options(NegotiationFiles))
+
+
+def play_from(workload: str, options: dict[str, Any]) -> Play:
+    """Return what the options play: esp, or a workload file (``-`` reads standard input).
+
+    Raises:
+        InputError: the file cannot be played.
+        OptionError: an option contradicts it, or would be ignored.
+    """
+    from ..simulation.negotiated.plays import Changeability, esp_play, play_of
+
+    mix = _mix(options)
+    if workload == "esp":
+        return esp_play(
+            options["nodes"] or _ESP_NODES,
+            mix or Changeability(),
+            order=options["order"] or 0,
+            arrivals=options["arrivals"] or "esp",
+            with_z=options["urgent"] is not None,
+        )
+    if options["arrivals"] is not None:
+        raise OptionError("--arrivals is of esp: a workload file says when its jobs come")
+    if options["order"] is not None and mix is None:
+        raise OptionError("--order needs --malleable with a workload file")
+    from ..formats.native.workload_file import load_workload
+
+    with errors_in(workload):
+        play = play_of(load_workload(workload), mix, nodes=options["nodes"], order=options["order"] or 0)
+    play = play if play.name else replace(play, name=shown(workload))
+    if options["urgent"] is not None and not any(arrival.urgent for arrival in play.arrivals):
+        raise OptionError("--urgent: no job of the workload has the qos urgent")
+    return play
+
+
+def _mix(options: dict[str, Any]) -> Changeability | None:
+    from ..cluster.jobs import JobKind
+    from ..negotiation.speedup import LINEAR
+    from ..simulation.negotiated.plays import Changeability
+
+    if options["malleable"] is None:
+        for name in ("moldable", "speedup"):
+            if options[name]:
+                raise OptionError(f"--{name} needs --malleable: the share of the jobs")
+        return None
+    kind = JobKind.MOLDABLE if options["moldable"] else JobKind.MALLEABLE
+    return Changeability(share=options["malleable"], kind=kind, speedup=options["speedup"] or LINEAR)
+
+
+def check_result_options(options: dict[str, Any]) -> None:
+    """Refuse options of the result that cannot be served, before anything runs."""
+    from ..formats.drawing import check_drawing
+
+    check_drawing("--gantt", options["gantt"])
+    if options["mermaid_messages"] is not None and options["mermaid"] is None:
+        raise OptionError("--mermaid-messages needs --mermaid")
+
+
+def write_result(result: Negotiated, options: dict[str, Any]) -> None:
+    """Write the files that the options name, then the metrics."""
+    from ..formats.native.write import write_text
+    from ..reports.gantt import draw_malleable
+    from ..simulation.negotiated.negotiated_report import NegotiatedReport
+    from ..simulation.negotiated.trace import mermaid, trace_json, trace_text
+
+    if options["trace"] is not None:
+        is_json = options["trace"].suffix == ".jsonl"
+        write_text(options["trace"], trace_json(result) if is_json else trace_text(result))
+    if options["mermaid"] is not None:
+        write_text(options["mermaid"], mermaid(result.sent, options["mermaid_messages"] or 60))
+    if options["gantt"] is not None:
+        draw_malleable(result, options["gantt"])
+    settings = {name: options[name] for name in _NAMED if options[name] not in (None, False)}
+    write_report(NegotiatedReport(result=result, settings=settings), result.play.name, options)
+
+
+def known_runs(options: dict[str, Any]) -> dict[str, dict[int, tuple[int, float]]]:
+    """Return what the history file knows, nothing without one."""
+    from ..formats.run_history import load_history
+
+    return {} if options["history"] is None else load_history(options["history"])
+
+
+def keep_runs(play: Play, done: Mapping[str, JobReport], options: dict[str, Any]) -> None:
+    """Add a run's jobs to the history file; say where none of them has a name."""
+    from ..formats.run_history import add_to_history
+    from ..simulation.negotiated.negotiated_run import runs_of
+
+    if options["history"] is None:
+        return
+    runs = runs_of(play, done)
+    if not runs:
+        note("no job of the workload has a name: the history learns nothing")
+    add_to_history(options["history"], runs)
 
 
 @click.command(cls=SectionCommand, short_help="Let the batch scheduler and the runtime scheduler negotiate.")

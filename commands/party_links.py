@@ -16,7 +16,7 @@ from ..cluster.errors import InputError, OptionError, system_errors
 from ..cluster.option_fields import Option, options_in, taken_from
 from ..simulation.negotiated.negotiation_options import NegotiationOptions
 from .built_options import click_option, in_section
-from .negotiate_options import check_result_options, play_from, write_result
+from .negotiate import check_result_options, play_from, write_result
 from .outputs import progress_over, say
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from ..cluster.errors import OptionError
 from ..simulation.policy_names import naming_as_typed, split_policies
 from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, current_name
 from .built_options import SectionCommand, click_option, in_section, record_options
-from .evolving_options import evolving_options, refuse_evolving, simulate_evolving_workload
+from .evolve import evolving_options, refuse_evolving, simulate_evolving_workload
 from .forecast_options import ForecastOptions, asked_at, write_forecasts
 from .malleable_options import (
     check_malleable,

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from ..cluster.errors import AucschedError
 from .batch import ibsched
 from .batch.batch_state import BatchState
-from .messages import Message
-from .protocol import Connect, Event, Send, Wake
+from .messages import Connect, Event, Message, Send, Wake
 from .runtime import irtsched
 from .runtime.irtsched import RuntimeState
 from .runtime.runtime_machine import MachineState

@@ -35,8 +35,7 @@ from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand, DemandReader, Variant
 from ...cluster.snapshot import Snapshot
 from ...topology.tree import topology_of
-from ..job_records import MapEntry, NodeCount
-from ..runtime.performance import run_time_s
+from ..job_records import MapEntry, NodeCount, run_time_s
 from ..runtime.runtime_machine import lowest, places
 from .mapping import Dispatched, MapRequest, Offered, Place, Slot
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ..runtime.runtime_machine import highest
-from ..runtime.shrink import step_size
+from ..runtime.share import step_size
 from .mapping import MapRequest, Slot, take
 
 #: The step by which a mapped job shrinks, from the nodes that it has above its least.

@@ -20,7 +20,7 @@ from ..job_records import JobReport, MapEntry, NodeCount
 from ..messages import Code
 from ..runtime.runtime_machine import lowest, places
 from ..runtime.settings import MAX_ATTEMPTS, check_interval
-from ..runtime.shrink import Steps
+from ..runtime.share import Steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +192,7 @@ class BatchSettings:
             Map would say that nothing waits.
         third_of: of what a third must be mapped (decision "paper").
         max_attempts, interval_s: proposed to the runtime scheduler.
-        steps: how a job's range is divided by the attempts (negotiation/runtime/shrink.py).
+        steps: how a job's range is divided by the attempts (negotiation/runtime/share.py).
         atomic: Maps start whole or not at all.
         ends_when_done: end the negotiation once every job has ended and none is to come.
         patience_s: mapper "auction": how long a job waits before nodes are kept for it.

@@ -15,8 +15,18 @@ import msgspec
 
 from ...cluster.jobs import RunningJob
 from ...cluster.snapshot import Snapshot
-from ..messages import DynRelease, DynRequest, DynResponse, DynState, DynStatus, Message
-from ..protocol import Event, ProtocolError, Send, Wake
+from ..messages import (
+    DynRelease,
+    DynRequest,
+    DynResponse,
+    DynState,
+    DynStatus,
+    Event,
+    Message,
+    ProtocolError,
+    Send,
+    Wake,
+)
 from .fairness import Accounts, Fairness
 from .iteration import Depths
 from .requests import GrowthRequest, RequestBatch

@@ -15,8 +15,7 @@ from typing import Literal
 import msgspec
 
 from ...cluster.timeline.count_profile import CountProfile
-from ..job_records import MapEntry
-from .performance import DIGITS, run_time_s
+from ..job_records import DIGITS, MapEntry, run_time_s
 from .placement_constraints import has_constraints, start_nodes
 from .tentative import TentativeState
 

@@ -15,27 +15,32 @@ from ..job_records import JobReport
 from ..messages import (
     PROTOCOL_VERSION,
     Code,
+    Disconnect,
+    Event,
     FromBatchBase,
     FromRuntime,
+    Leave,
     Message,
     NegotiationEnd,
     NegotiationEndResponse,
     NegotiationStart,
     NegotiationStartResponse,
+    ProtocolError,
     RequestResourceOffer,
     ResourceOffer,
     ResponseResourceOffer,
+    Send,
+    SessionPhase,
     StatusReport,
     UrgentJob,
     UrgentJobResponse,
+    Wake,
 )
-from ..protocol import Disconnect, Event, Leave, ProtocolError, Send, SessionPhase, Wake
 from .placement_constraints import whole_nodes
 from .runtime_machine import MachineState, advanced, reports
 from .settings import RuntimeSettings
 from .share import full_transformation, partial_transformation, settled
-from .transform import Transformation, transform
-from .urgent import resumed, start_urgent
+from .transform import Transformation, resumed, start_urgent, transform
 
 _replace = msgspec.structs.replace
 

@@ -13,9 +13,8 @@ import msgspec
 
 from ...cluster.errors import InputError, errors_below
 from ...cluster.jobs import JobKind
-from ..job_records import JobReport, JobState, MapEntry
+from ..job_records import DIGITS, JobReport, JobState, MapEntry
 from ..speedup import relative_speed
-from .performance import DIGITS
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -9,7 +9,7 @@ from ...cluster.checks import at_least
 from ...cluster.errors import OptionError
 from ..messages import LEAST_INTERVAL_S
 from .backfill_plan import Dependencies
-from .shrink import ShrinkOrder, Steps
+from .share import ShrinkOrder, Steps
 
 #: Among whom algorithm 5 shares idle nodes at its end: jobs that run, or also those that start.
 Equipartition = Literal["all", "running"]
@@ -44,7 +44,7 @@ class RuntimeSettings:
             simulation).
         transaction_s: what a transaction costs on the clock (the thesis: 1-2 s).
         shrink: who gives first for a waiting job, within the classes of algorithm 5.
-        steps: how a job's range is divided by the attempts (negotiation/runtime/shrink.py).
+        steps: how a job's range is divided by the attempts (negotiation/runtime/share.py).
         urgency: what may be done to running jobs for an urgent one.
         parts: equal parts, sockets or cores, in which nodes are given out; 1: whole nodes.
     """

@@ -25,8 +25,18 @@ from time import monotonic, sleep
 from ...cluster.errors import OptionError
 from .framing import UNAUTHENTICATED_BYTES, Frames, FramingError, PeerLostError, framed
 from .handshake import Handshake, Hello, Identity, RefusedByOtherError, RefusedError
-from .link import HANDSHAKE_S, LinkLimits, NobodyError, PartyAddress, connection_to, without_delay
-from .socket import LINGER_S, SocketTransport, reason, refusal_frame
+from .link import (
+    HANDSHAKE_S,
+    LINGER_S,
+    LinkLimits,
+    NobodyError,
+    PartyAddress,
+    SocketTransport,
+    connection_to,
+    reason,
+    refusal_frame,
+    without_delay,
+)
 
 #: Connections that the kernel keeps while nobody accepts them: more than a burst of unauthenticated peers.
 _BACKLOG = 1024

@@ -11,8 +11,7 @@ import msgspec
 from ...cluster.errors import AucschedError, InputError
 from ...cluster.version import __version__
 from ...formats.jsontext import decode
-from ..messages import Message, NegotiationEnd, NegotiationEndResponse
-from ..protocol import Event, ProtocolError, Send
+from ..messages import Event, Message, NegotiationEnd, NegotiationEndResponse, ProtocolError, Send
 from .framing import one_line
 from .party_journal import Checkpoint, CheckpointReader, Happening, PartyJournal, has_digest
 

@@ -34,8 +34,7 @@ from ...cluster.errors import AucschedError, InputError
 from ...cluster.version import __version__
 from ...formats.checked_lines import CheckedLines, texts_in
 from ...formats.jsontext import decode
-from ..messages import Message
-from ..protocol import Event, Send
+from ..messages import Event, Message, Send
 from .framing import encode_message, one_line
 
 #: Begins the digests of values; those of earlier journals are of JSON, and begin with a hexadecimal digit.

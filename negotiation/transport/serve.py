@@ -22,15 +22,23 @@ from ...formats.native.write import snapshot_to_json
 from ..batch.batch_state import BatchState, Session
 from ..evolving.dynamic_scheduler import DynamicState, Pending
 from ..evolving.fairness import Accounts
-from ..messages import DynRequest, DynResponse, Message
+from ..messages import (
+    Connect,
+    Disconnect,
+    DynRequest,
+    DynResponse,
+    Leave,
+    Message,
+    ProtocolError,
+    SessionPhase,
+    Wake,
+)
 from ..pair import PATIENCE, StuckError
-from ..protocol import Connect, Disconnect, Leave, ProtocolError, SessionPhase, Wake
 from ..runtime.irtsched import RuntimeState
 from .framing import PeerLostError, one_line
 from .handshake import Hello
-from .link import Link, NobodyError
+from .link import Link, NobodyError, SocketTransport
 from .party import Party, StructCodec
-from .socket import SocketTransport
 
 #: Connections in a row that come to nothing before a party that connects gives up.
 _FRUITLESS = 20

@@ -19,20 +19,19 @@ from ...cluster.errors import InputError
 from ...formats.jsontext import decode
 from ...negotiation.batch.batch_state import Arrival, BatchState
 from ...negotiation.batch.mapping import BatchSettings
-from ...negotiation.job_records import JobReport
+from ...negotiation.job_records import JobReport, Known
 from ...negotiation.messages import (
     FromBatchBase,
     NegotiationEnd,
     NegotiationEndResponse,
     ResourceOffer,
     ResponseResourceOffer,
+    Send,
     StatusReport,
     UrgentJobResponse,
 )
 from ...negotiation.pair import Pair, Sent, StuckError
-from ...negotiation.protocol import Send
 from ...negotiation.runtime.irtsched import RuntimeState
-from ...negotiation.runtime.performance import Known
 from ...negotiation.runtime.runtime_machine import MachineState
 from ...negotiation.runtime.settings import RuntimeSettings
 from ...negotiation.transport.party_journal import Happening

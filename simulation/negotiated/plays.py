@@ -22,8 +22,7 @@ from ...cluster.jobs import Job, JobKind
 from ...cluster.nodes import Node, Switch
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ...negotiation.batch.batch_state import Arrival
-from ...negotiation.job_records import MapEntry, NodeCount
-from ...negotiation.runtime.performance import run_time_s
+from ...negotiation.job_records import MapEntry, NodeCount, run_time_s
 from ...negotiation.runtime.runtime_machine import MachineState, empty_machine
 from ...negotiation.speedup import LINEAR, model_text, relative_speed
 from ..workloads.esp import ESP_TYPES, FULL_MACHINE

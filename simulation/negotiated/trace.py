@@ -26,6 +26,7 @@ from ...negotiation.messages import (
     NegotiationEndResponse,
     NegotiationStart,
     NegotiationStartResponse,
+    ProtocolError,
     RequestResourceOffer,
     ResourceOffer,
     ResponseResourceOffer,
@@ -34,7 +35,6 @@ from ...negotiation.messages import (
     UrgentJobResponse,
 )
 from ...negotiation.pair import Sent, StuckError
-from ...negotiation.protocol import ProtocolError
 from ...negotiation.runtime.settings import RuntimeSettings
 from ...negotiation.transport.framing import encode_message
 from .negotiated_run import Negotiated, negotiate

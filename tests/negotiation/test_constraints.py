@@ -13,8 +13,7 @@ from aucsched import InputError
 from aucsched.cluster.jobs import JobKind
 from aucsched.formats.native.workload_file import parse_workload, workload_to_json
 from aucsched.negotiation.batch.mapping import BatchSettings
-from aucsched.negotiation.job_records import MapEntry, NodeCount
-from aucsched.negotiation.runtime.performance import is_pressing, needed_count, run_time_s
+from aucsched.negotiation.job_records import MapEntry, NodeCount, is_pressing, needed_count, run_time_s
 from aucsched.negotiation.runtime.runtime_machine import empty_machine, started
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.negotiation.runtime.share import equipartition, full_transformation, partial_transformation

@@ -21,8 +21,9 @@ from aucsched.negotiation.messages import (
     DynState,
     DynStatus,
     NegotiationEnd,
+    ProtocolError,
+    Wake,
 )
-from aucsched.negotiation.protocol import ProtocolError, Wake
 from aucsched.negotiation.transport.framing import decode_message, encode_message
 from aucsched.negotiation.transport.serve import DynamicCodec
 

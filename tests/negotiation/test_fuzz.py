@@ -18,20 +18,23 @@ from aucsched.negotiation.job_records import JobReport, JobState, MapEntry, Node
 from aucsched.negotiation.messages import (
     PROTOCOL_VERSION,
     Code,
+    Connect,
+    Disconnect,
     FromBatch,
     FromRuntime,
     NegotiationEnd,
     NegotiationEndResponse,
     NegotiationStart,
     NegotiationStartResponse,
+    ProtocolError,
     RequestResourceOffer,
     ResourceOffer,
     ResponseResourceOffer,
     StatusReport,
     UrgentJob,
     UrgentJobResponse,
+    Wake,
 )
-from aucsched.negotiation.protocol import Connect, Disconnect, ProtocolError, Wake
 from aucsched.negotiation.runtime import irtsched
 from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.settings import RuntimeSettings

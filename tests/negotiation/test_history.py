@@ -19,8 +19,7 @@ from aucsched.formats import sqlite_file
 from aucsched.formats.native.workload_file import parse_workload
 from aucsched.formats.run_history import add_to_history, load_history
 from aucsched.negotiation.batch.mapping import BatchSettings
-from aucsched.negotiation.job_records import MapEntry, NodeCount
-from aucsched.negotiation.runtime.performance import informed, learned, run_time_s
+from aucsched.negotiation.job_records import MapEntry, NodeCount, informed, learned, run_time_s
 from aucsched.negotiation.runtime.runtime_machine import started
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.simulation.negotiated.negotiated_run import Negotiated, negotiate, runs_of

@@ -19,9 +19,17 @@ from aucsched.negotiation.batch import ibsched
 from aucsched.negotiation.batch.batch_state import Arrival, BatchState
 from aucsched.negotiation.batch.mapping import BatchSettings, MapperName
 from aucsched.negotiation.job_records import MapEntry
-from aucsched.negotiation.messages import Message
+from aucsched.negotiation.messages import (
+    Connect,
+    Disconnect,
+    Event,
+    Message,
+    ProtocolError,
+    Send,
+    Submit,
+    Wake,
+)
 from aucsched.negotiation.pair import Pair
-from aucsched.negotiation.protocol import Connect, Disconnect, Event, ProtocolError, Send, Submit, Wake
 from aucsched.negotiation.runtime import irtsched
 from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.runtime_machine import empty_machine

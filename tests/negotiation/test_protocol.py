@@ -13,24 +13,22 @@ from aucsched.negotiation.batch.batch_state import Arrival
 from aucsched.negotiation.messages import (
     PROTOCOL_VERSION,
     Code,
-    NegotiationStart,
-    NegotiationStartResponse,
-    ResourceOffer,
-    ResponseResourceOffer,
-    StatusReport,
-    UrgentJob,
-    UrgentJobResponse,
-)
-from aucsched.negotiation.pair import StuckError
-from aucsched.negotiation.protocol import (
     Connect,
     Disconnect,
     Leave,
+    NegotiationStart,
+    NegotiationStartResponse,
     ProtocolError,
+    ResourceOffer,
+    ResponseResourceOffer,
     SessionPhase,
+    StatusReport,
     Submit,
+    UrgentJob,
+    UrgentJobResponse,
     Wake,
 )
+from aucsched.negotiation.pair import StuckError
 from aucsched.negotiation.runtime import irtsched
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.simulation.negotiated.plays import Changeability, esp_arrivals

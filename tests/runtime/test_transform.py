@@ -22,11 +22,17 @@ from aucsched.negotiation.runtime.runtime_machine import (
     started,
 )
 from aucsched.negotiation.runtime.settings import RuntimeSettings
-from aucsched.negotiation.runtime.share import full_transformation, partial_transformation
-from aucsched.negotiation.runtime.shrink import Shrinking, ShrinkOrder, Steps, shrunk_count, step_size
+from aucsched.negotiation.runtime.share import (
+    Shrinking,
+    ShrinkOrder,
+    Steps,
+    full_transformation,
+    partial_transformation,
+    shrunk_count,
+    step_size,
+)
 from aucsched.negotiation.runtime.tentative import TentativeState
-from aucsched.negotiation.runtime.transform import transform
-from aucsched.negotiation.runtime.urgent import resumed, start_urgent
+from aucsched.negotiation.runtime.transform import resumed, start_urgent, transform
 
 
 def running(state: MachineState, *jobs: tuple[MapEntry, int], **marks: str) -> MachineState:

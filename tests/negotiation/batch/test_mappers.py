@@ -13,7 +13,7 @@ from support.negotiation import malleable, moldable, rigid
 
 from aucsched.cluster.nodes import Switch
 from aucsched.negotiation.batch.auction_map import auction_map
-from aucsched.negotiation.batch.batch_answer import relaxed_range
+from aucsched.negotiation.batch.batch_state import relaxed_range
 from aucsched.negotiation.batch.greedy import greedy_map, try_schedule
 from aucsched.negotiation.batch.mapping import (
     BatchSettings,
@@ -29,7 +29,7 @@ from aucsched.negotiation.batch.mapping import (
 )
 from aucsched.negotiation.job_records import JobReport, JobState, MapEntry, NodeCount
 from aucsched.negotiation.messages import Code
-from aucsched.negotiation.runtime.shrink import Steps, step_size
+from aucsched.negotiation.runtime.share import Steps, step_size
 from aucsched.simulation.negotiated.plays import node_names
 
 MAPPERS = pytest.mark.parametrize("mapper", [greedy_map, auction_map])

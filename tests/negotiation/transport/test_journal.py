@@ -20,8 +20,15 @@ from aucsched.cluster.nodes import Switch
 from aucsched.negotiation.batch import ibsched
 from aucsched.negotiation.batch.batch_state import Arrival, BatchState
 from aucsched.negotiation.batch.mapping import BatchSettings, Engine
-from aucsched.negotiation.messages import Code, Message, ResponseResourceOffer
-from aucsched.negotiation.protocol import Connect, Disconnect, ProtocolError, Wake
+from aucsched.negotiation.messages import (
+    Code,
+    Connect,
+    Disconnect,
+    Message,
+    ProtocolError,
+    ResponseResourceOffer,
+    Wake,
+)
 from aucsched.negotiation.runtime import irtsched
 from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.settings import RuntimeSettings, Urgency

@@ -17,8 +17,15 @@ from aucsched.negotiation.batch import ibsched
 from aucsched.negotiation.batch.batch_state import Arrival, BatchState
 from aucsched.negotiation.batch.mapping import BatchSettings
 from aucsched.negotiation.job_records import MapEntry
-from aucsched.negotiation.messages import Code, Message, NegotiationStart, ResponseResourceOffer
-from aucsched.negotiation.protocol import Connect, Send, Wake
+from aucsched.negotiation.messages import (
+    Code,
+    Connect,
+    Message,
+    NegotiationStart,
+    ResponseResourceOffer,
+    Send,
+    Wake,
+)
 from aucsched.negotiation.runtime import irtsched
 from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.settings import RuntimeSettings

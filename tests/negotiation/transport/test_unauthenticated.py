@@ -27,9 +27,9 @@ from aucsched.negotiation.messages import (
     PROTOCOL_VERSION,
     NegotiationStart,
     NegotiationStartResponse,
+    ProtocolError,
     ResourceOffer,
 )
-from aucsched.negotiation.protocol import ProtocolError
 from aucsched.negotiation.transport import listener as module
 from aucsched.negotiation.transport.framing import PeerLostError, framed
 from aucsched.negotiation.transport.handshake import Handshake, Identity, RefusedError
