@@ -15,10 +15,13 @@ import zlib
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from ..cluster.errors import InputError, errors_in, system_errors
+from .jsontext import decode
 from .reading import bounded
+
+T = TypeVar("T")
 
 _TORN_HEAD = re.compile(rb"[0-9a-f]{0,8}|[0-9a-f]{8} (\{.*)?")
 
@@ -108,6 +111,20 @@ class CheckedLines:
         self._handle, self._waiting, self.size = handle, [], len(content)
         self._sync_folder()
         return True
+
+    def decoded(self, as_type: type[T], *, first: int = 1) -> list[T]:
+        """Return the texts it held from a line on, decoded.
+
+        Raises:
+            InputError: one of them is none; names the line.
+        """
+        found = []
+        for number, text in enumerate(self.held[first - 1 :], start=first):
+            try:
+                found.append(decode(text, as_type))
+            except InputError as error:
+                raise self.error(f"line {number}: {error}") from error
+        return found
 
     def error(self, message: str) -> InputError:
         """Return an error that names the file."""

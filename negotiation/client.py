@@ -25,7 +25,6 @@ import msgspec
 
 from ..cluster.errors import InputError
 from ..formats.checked_lines import CheckedLines
-from ..formats.jsontext import decode
 from .message_rules import check
 from .messages import DynRelease, DynRequest, DynResponse, DynState, DynStatus, Message
 from .transport.framing import PeerLostError
@@ -133,16 +132,16 @@ class EvolvingClient:
             InputError: it asks for nothing, or for both; or a message before it is still open.
             NobodyError: dynsched stays away.
         """
-        serial = self._next()
-        message = DynRequest(
-            job=self.job,
-            serial=serial,
-            cores=cores,
-            nodes=nodes,
-            cores_per_node=cores_per_node,
-            timeout_s=timeout_s,
+        return self._said(
+            DynRequest(
+                job=self.job,
+                serial=self._next(),
+                cores=cores,
+                nodes=nodes,
+                cores_per_node=cores_per_node,
+                timeout_s=timeout_s,
+            )
         )
-        return self._said(message)
 
     def release(self, nodes: Mapping[str, int]) -> DynResponse:
         """Give back cores by node, any that the job has (tm_dynfree); with all of them the job has ended."""
@@ -217,14 +216,9 @@ class EvolvingClient:
 
     def _read(self, lines: CheckedLines) -> None:
         if not lines.held:
-            lines.append(msgspec.json.encode(_Line(format=FORMAT, job=self.job)))
-            return
-        for number, text in enumerate(lines.held, start=1):
-            try:
-                line = decode(text, _Line)
-            except InputError as error:
-                raise lines.error(f"line {number}: {error}") from error
-            if number == 1 and (line.format, line.job) != (FORMAT, self.job):
+            self._note(_Line(format=FORMAT, job=self.job))
+        for number, line in enumerate(lines.decoded(_Line)):
+            if not number and (line.format, line.job) != (FORMAT, self.job):
                 raise lines.error(f"it is {line.format!r} of job {line.job!r}, not of {self.job!r}")
             if line.said is not None:
                 self._open, self._serial = line.said, line.said.serial

@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin, get_t
 import msgspec
 
 from ..cluster.checks import LARGEST_COUNT
-from ..cluster.errors import InputError
+from ..cluster.errors import InputError, errors_below
 
 #: Raises InputError at a value that cannot be.
 Rule: TypeAlias = Callable[[Any], None]
@@ -42,10 +42,8 @@ def check(value: msgspec.Struct) -> None:
 
 def _each(values: Iterable[msgspec.Struct]) -> None:
     for place, one in enumerate(values):
-        try:
+        with errors_below(f"[{place}]"):
             check(one)
-        except InputError as error:
-            raise error.under(f"[{place}]") from error
 
 
 @cache
@@ -83,12 +81,6 @@ def is_finite(value: float, least: float, words: str) -> None:
         raise InputError(f"{value:g} is {words}", path="")
 
 
-def above_0(seconds: float) -> None:
-    """Refuse a run time that is none."""
-    if not (isfinite(seconds) and seconds > 0):
-        raise InputError(f"{seconds:g} is no time above 0", path="")
-
-
 def unique(names: Iterable[str]) -> None:
     """Refuse an empty name, and one that stands twice."""
     seen: set[str] = set()
@@ -108,20 +100,16 @@ def unique_jobs(entries: Iterable[Any]) -> None:
 def unique_within(sets: dict[str, Iterable[str]]) -> None:
     """Refuse a name that stands twice in one of several sets."""
     for part, names in sets.items():
-        try:
+        with errors_below(part):
             unique(names)
-        except InputError as error:
-            raise error.under(part) from error
 
 
 def counts_by_name(counts: dict[str, int]) -> None:
     """Refuse a name without a count."""
     unique(counts)
     for name, count in counts.items():
-        try:
+        with errors_below(name):
             within(1, count)
-        except InputError as error:
-            raise error.under(name) from error
 
 
 #: Counts from 0 and from 1 on; names without a repeat; cores by node; times and amounts from 0 on.
@@ -132,4 +120,4 @@ Names: TypeAlias = Annotated[tuple[str, ...], unique]
 CoresByNode: TypeAlias = Annotated[dict[str, int], counts_by_name]
 Time: TypeAlias = Annotated[float, lambda value: is_finite(value, 0, "no time from 0 on")]
 Amount: TypeAlias = Annotated[float, lambda value: is_finite(value, 0, "not from 0 on")]
-RunTime: TypeAlias = Annotated[float, above_0]
+RunTime: TypeAlias = Annotated[float, lambda value: is_finite(value, 5e-324, "no time above 0")]

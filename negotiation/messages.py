@@ -26,7 +26,7 @@ from typing import Annotated
 
 import msgspec
 
-from ..cluster.errors import AucschedError, InputError
+from ..cluster.errors import AucschedError, InputError, errors_below
 from .job_records import JobReport, MapEntry, OfferReservation
 from .message_rules import (
     CoresByNode,
@@ -49,13 +49,12 @@ _NO_INTERVAL = f"not a time from {LEAST_INTERVAL_S:g} s on"
 Interval = Annotated[float, lambda value: is_finite(value, LEAST_INTERVAL_S, _NO_INTERVAL)]
 
 
-def _no_node_twice(entries: tuple[MapEntry, ...]) -> None:
-    """Check a Map: no job twice, no node twice."""
-    unique_jobs(entries)
-    unique(node for entry in entries for node in entry.nodes)
-
-
-Map = Annotated[tuple[MapEntry, ...], _no_node_twice]
+#: No job twice, no node twice.
+Map = Annotated[
+    tuple[MapEntry, ...],
+    unique_jobs,
+    lambda entries: unique(node for entry in entries for node in entry.nodes),
+]
 
 
 class Code(StrEnum):
@@ -148,10 +147,8 @@ class ResourceOffer(FromRuntimeBase, frozen=True, tag="RESOURCE_OFFER"):
         """Refuse a node that is offered twice."""
         if self.negotiation not in {0, 1}:
             raise InputError(f"{self.negotiation} is neither 0 nor 1", path="negotiation")
-        try:
+        with errors_below("idle"):
             unique((*self.idle, *(node for entry in self.reservations for node in entry.nodes)))
-        except InputError as error:
-            raise error.under("idle") from error
 
 
 class ResponseResourceOffer(FromBatchBase, frozen=True, tag="RESPONSE_RESOURCE_OFFER"):

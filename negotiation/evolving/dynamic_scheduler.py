@@ -68,12 +68,18 @@ class DynamicState:
         """The clock."""
         return self.snapshot.time or 0.0
 
+    def running(self, job: str) -> RunningJob | None:
+        """Return a running job."""
+        return next((one for one in self.snapshot.running if one.id == job), None)
+
     def held(self, job: str) -> dict[str, int]:
         """Return the cores that a job holds, by node."""
-        for one in self.snapshot.running:
-            if one.id == job:
-                return {name: use.cores for name, use in one.nodes.items()}
-        return {}
+        found = self.running(job)
+        return {} if found is None else {name: use.cores for name, use in found.nodes.items()}
+
+    def asks(self, job: str) -> bool:
+        """Whether a request of a job waits."""
+        return any(one.message.job == job for one in self.pending)
 
 
 Step = tuple[DynamicState, tuple[Send, ...]]
@@ -115,57 +121,46 @@ def _woken(state: DynamicState, now_s: float) -> DynamicState:
 
 def _iterated(state: DynamicState) -> DynamicState:
     """Make an extended iteration with all requests that wait; keep the answers."""
-    running = {job.id for job in state.snapshot.running}
-    waiting = [one for one in state.pending if one.message.job in running]
+    waiting = [one for one in state.pending if state.running(one.message.job) is not None]
+    asks = (
+        GrowthRequest(job=one.job, cores=one.cores, nodes=one.nodes, cores_per_node=one.cores_per_node)
+        for one in (pending.message for pending in waiting)
+    )
     # From idle nodes only: nobody here could make another application leave what it holds.
-    requests = RequestBatch(asks=tuple(_ask(one.message) for one in waiting))
+    requests = RequestBatch(asks=tuple(asks))
     found = evolve(
         state.snapshot, requests, fairness=state.fairness, accounts=state.accounts, depths=state.depths
     )
     state = replace(state, snapshot=found.snapshot, accounts=found.accounts, changed=False)
-    answers = dict(state.answers)
-    left = []
+    answers, left = dict(state.answers), []
     by = {one.message.job: one for one in waiting}
     for answer in found.answers:
-        one = by[answer.request.job.id]
-        nodes = {} if answer.grant is None else {name: use.cores for name, use in answer.grant.nodes.items()}
-        if answer.grant is None:
+        one, grant = by[answer.request.job.id], answer.grant
+        if grant is None:
             left.append(one)
-        how = DynState.PENDING if answer.grant is None else DynState.GRANTED
-        earliest_s = None if answer.earliest_s == inf else answer.earliest_s
         answers[one.message.job] = _response(
-            state, one.message, how, answer.why, nodes=nodes, earliest_s=earliest_s
+            state,
+            one.message,
+            DynState.PENDING if grant is None else DynState.GRANTED,
+            answer.why,
+            nodes={} if grant is None else {name: use.cores for name, use in grant.nodes.items()},
+            earliest_s=None if answer.earliest_s == inf else answer.earliest_s,
         )
     return replace(state, pending=tuple(left), answers=answers)
 
 
-def _ask(message: DynRequest) -> GrowthRequest:
-    return GrowthRequest(
-        job=message.job,
-        cores=message.cores,
-        nodes=message.nodes,
-        cores_per_node=message.cores_per_node,
-    )
-
-
 def _without_late(state: DynamicState) -> DynamicState:
     """Refuse requests whose time is over, and forget those of jobs that ended."""
-    running = {job.id for job in state.snapshot.running}
     answers, left = dict(state.answers), []
     for one in state.pending:
-        job = one.message.job
-        if job in running and one.deadline_s > state.now_s:
+        job, runs = one.message.job, state.running(one.message.job) is not None
+        if runs and one.deadline_s > state.now_s:
             left.append(one)
             continue
         before = answers.get(job)
-        text = "" if before is None else before.text
-        answers[job] = _response(
-            state,
-            one.message,
-            DynState.REFUSED,
-            text if job in running else "the job has ended",
-            earliest_s=None if before is None else before.earliest_s,
-        )
+        text, earliest_s = ("", None) if before is None else (before.text, before.earliest_s)
+        text = text if runs else "the job has ended"
+        answers[job] = _response(state, one.message, DynState.REFUSED, text, earliest_s=earliest_s)
     return replace(state, pending=tuple(left), answers=answers)
 
 
@@ -173,9 +168,9 @@ def _requested(state: DynamicState, message: DynRequest) -> tuple[DynamicState, 
     known = _said_before(state, message)
     if known is not None:
         return state, known
-    if any(one.message.job == message.job for one in state.pending):
+    if state.asks(message.job):
         return _answered(state, message, DynState.REFUSED, "a job has one request at a time")
-    if _running(state, message.job) is None:
+    if state.running(message.job) is None:
         return _answered(state, message, DynState.REFUSED, "no such job runs")
     pending = Pending(message=message, deadline_s=state.now_s + message.timeout_s)
     state = _iterated(replace(state, pending=(*state.pending, pending)))
@@ -187,10 +182,10 @@ def _released(state: DynamicState, message: DynRelease) -> tuple[DynamicState, D
     known = _said_before(state, message)
     if known is not None:
         return state, known
-    job = _running(state, message.job)
+    job = state.running(message.job)
     if job is None:
         return _answered(state, message, DynState.REFUSED, "no such job runs")
-    if any(one.message.job == message.job for one in state.pending):
+    if state.asks(message.job):
         # Answers come in order of their numbers: what is said once more must not be done twice.
         return _answered(state, message, DynState.REFUSED, "its request is still pending")
     held = state.held(message.job)
@@ -206,7 +201,7 @@ def _released(state: DynamicState, message: DynRelease) -> tuple[DynamicState, D
 
 def _status(state: DynamicState, message: DynStatus) -> DynResponse:
     last = state.answers.get(message.job)
-    is_known = last is not None or _running(state, message.job) is not None
+    is_known = last is not None or state.running(message.job) is not None
     return DynResponse(
         time_s=state.now_s,
         job=message.job,
@@ -215,10 +210,6 @@ def _status(state: DynamicState, message: DynStatus) -> DynResponse:
         held=state.held(message.job),
         text="" if is_known else "no such job runs",
     )
-
-
-def _running(state: DynamicState, job: str) -> RunningJob | None:
-    return next((one for one in state.snapshot.running if one.id == job), None)
 
 
 def _said_before(state: DynamicState, message: DynRequest | DynRelease) -> DynResponse | None:
@@ -262,7 +253,6 @@ def _answered(
 ) -> tuple[DynamicState, DynResponse]:
     """Answer a message and keep the answer, unless a request of the job still waits for its own."""
     answer = _response(state, message, how, text)
-    waits = any(one.message.job == message.job for one in state.pending)
-    if waits and how is DynState.REFUSED:
+    if state.asks(message.job) and how is DynState.REFUSED:
         return state, answer
     return replace(state, answers={**state.answers, message.job: answer}), answer

@@ -9,7 +9,7 @@ than each alone, so that awards are measured once more, together, before they co
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from math import ceil, floor, inf, isfinite
 from typing import Any
@@ -67,11 +67,8 @@ class DelayLimits:
 
     def over(self, other: DelayLimits) -> DelayLimits:
         """Return these limits, and another's where these say nothing."""
-        return DelayLimits(
-            permitted=other.permitted if self.permitted is None else self.permitted,
-            single_s=other.single_s if self.single_s is None else self.single_s,
-            target_s=other.target_s if self.target_s is None else self.target_s,
-        )
+        mine = {one.name: getattr(self, one.name) for one in fields(self)}
+        return replace(other, **{name: value for name, value in mine.items() if value is not None})
 
 
 _NOTHING = DelayLimits()

@@ -59,13 +59,19 @@ def seconds_of(value: object, path: str) -> float:
     if found is not None:
         days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
         return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
-    try:
-        number = float(value) if isinstance(value, (int, float, str)) else float("nan")
-    except (ValueError, OverflowError):
-        number = float("nan")
-    if isinstance(value, bool) or not (isfinite(number) and number >= 0):
+    number = _number(value)
+    if not (isfinite(number) and number >= 0):
         raise InputError(f"{value!r} is neither seconds from 0 on nor HH:MM:SS", path=path)
     return number
+
+
+def _number(value: object) -> float:
+    """Return a number or that in a text, NaN where it is neither."""
+    try:
+        is_one = isinstance(value, (int, float, str)) and not isinstance(value, bool)
+        return float(value) if is_one else float("nan")  # type: ignore[arg-type]  # is_one says so
+    except (ValueError, OverflowError):
+        return float("nan")
 
 
 # TOML.
@@ -82,24 +88,19 @@ def fairness_of_toml(content: bytes) -> Fairness:
     """
     document = toml_tables(content)
     _only(document, (*_TOP, *KINDS), "")
-    limits = {}
+    policy, limits = document.get("policy", DelayPolicy.NONE), {}
+    if policy not in [*DelayPolicy]:
+        raise InputError(f"{policy!r} is not one of {', '.join(DelayPolicy)}", path="policy")
     for kind in KINDS:
         for name, members in _table(document.get(kind, {}), kind).items():
             named(name, kind)
             limits[kind, name] = _limits_of_toml(_table(members, f"{kind}.{name}"), f"{kind}.{name}")
     return Fairness(
-        policy=_policy_of_toml(document.get("policy", DelayPolicy.NONE)),
+        policy=DelayPolicy(policy),
         interval_s=seconds_of(document.get("interval", INTERVAL_S), "interval"),
         decay=_decay(document.get("decay", 0.0), "decay"),
         limits=limits,
     )
-
-
-def _policy_of_toml(value: object) -> DelayPolicy:
-    try:
-        return DelayPolicy(str(value))
-    except ValueError:
-        raise InputError(f"{value!r} is not one of {', '.join(DelayPolicy)}", path="policy") from None
 
 
 def _limits_of_toml(members: dict[str, Any], path: str) -> DelayLimits:
@@ -127,11 +128,8 @@ def _only(members: dict[str, Any], names: tuple[str, ...], path: str) -> None:
 
 
 def _decay(value: object, path: str) -> float:
-    try:
-        number = float(value) if isinstance(value, (int, float, str)) else float("nan")
-    except (ValueError, OverflowError):
-        number = float("nan")
-    if isinstance(value, bool) or not 0 <= number <= 1:
+    number = _number(value)
+    if not 0 <= number <= 1:
         raise InputError(f"{value!r} is not from 0 to 1", path=path)
     return number
 
@@ -160,7 +158,11 @@ def fairness_of_maui(text: str) -> tuple[Fairness, tuple[str, ...]]:
             found = _limits_of_maui(words[1:], path, others)
             limits[key] = found.over(limits.get(key, DelayLimits()))
         elif name == "DFSPOLICY":
-            policy = _policy_of_maui(_only_word(words, path), path)
+            word = _only_word(words, path)
+            if word.upper() not in _MAUI_POLICIES:
+                known = ", ".join(_MAUI_POLICIES)
+                raise InputError(f"{word!r} is not one of {known}", path=f"{path}.DFSPOLICY")
+            policy = _MAUI_POLICIES[word.upper()]
         elif name == "DFSINTERVAL":
             interval_s = seconds_of(_only_word(words, path), f"{path}.{name}")
             if not interval_s:
@@ -194,13 +196,6 @@ def _only_word(words: list[str], path: str) -> str:
     if len(values) != 1:
         raise InputError(f"{' '.join(values)!r} is not one value", path=f"{path}.{words[0]}")
     return values[0]
-
-
-def _policy_of_maui(text: str, path: str) -> DelayPolicy:
-    found = _MAUI_POLICIES.get(text.upper())
-    if found is None:
-        raise InputError(f"{text!r} is not one of {', '.join(_MAUI_POLICIES)}", path=f"{path}.DFSPOLICY")
-    return found
 
 
 def _limits_of_maui(words: list[str], path: str, others: list[str]) -> DelayLimits:
@@ -277,9 +272,7 @@ def _parsed(content: bytes) -> Accounts:
         _times(names, f"delays.targets.{kind}")
     _times(body.singles, "delays.singles")
     _times({"since_s": body.since_s}, "delays")
-    targets = {
-        (kind, name): seconds for kind, names in body.targets.items() for name, seconds in names.items()
-    }
+    targets = {(kind, name): one for kind, names in body.targets.items() for name, one in names.items()}
     return Accounts(since_s=body.since_s, targets=targets, singles=body.singles)
 
 

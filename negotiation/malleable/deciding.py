@@ -20,9 +20,9 @@ from .application_columns import (
 from .harvesting import (
     FAVOR_QUEUED,
     FAVOR_RUNNING,
+    NEVER,
     QUEUED_ONLY,
     TRADE,
-    can_harvest,
     give_up,
     grow,
     set_floors,
@@ -40,7 +40,7 @@ def harvest(active: Active, running: int, need: int, spared: int, now: float, co
     rules, tally = context.rules, context.tally
     if need <= 0:
         return True
-    if running == 0 or not can_harvest(rules):
+    if running == 0 or rules.harvest == NEVER:
         return False
     tally[ATTEMPTS] += 1
     spare = set_floors(active, running, now, rules)

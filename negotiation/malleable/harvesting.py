@@ -7,23 +7,15 @@ what is asked for, or nothing; to give free processors is its inverse.
 
 from __future__ import annotations
 
-from ...cluster.kernels.harness import kernel
+from ...cluster.kernels.harness import Floats, kernel
 from .application_columns import Active, PolicyRules, speed, work_left
 
 NEVER, EVEN, FAIR, LONG, SHORT, LOW_IMPACT, PRICED = 0, 1, 2, 3, 4, 5, 6
-#: The names of these, in their order.
+#: The names of these, in their order; from LOW_IMPACT on processors go one by one, before in turns.
 HARVESTS = ("never", "even", "fair", "long", "short", "low_impact", "priced")
 
 #: Which way processors go; a sign, so that one comparison serves both.
 GIVES, GETS = 1, -1
-
-
-@kernel
-def order_even(active: Active, running: int) -> int:
-    """All, in order of their starts."""
-    for place in range(running):
-        active.order[place] = place
-    return running
 
 
 @kernel
@@ -47,43 +39,32 @@ def order_fair(active: Active, running: int, way: int) -> int:
 @kernel
 def order_long(active: Active, running: int, now: float, way: int) -> int:
     """Longest run first, of at least the average age; to get, the youngest first, of at most that."""
-    total = 0.0
     for place in range(running):
         active.order[place] = place if way == GIVES else running - 1 - place
-        total += now - active.start[place]
-    chosen = 0
-    while chosen < running:
-        above = (now - active.start[active.order[chosen]]) * running - total
-        if way * above < 0.0:
-            break
-        chosen += 1
-    return chosen
+    return first_by_average(active, running, now, active.start, way)
 
 
 @kernel
 def order_short(active: Active, running: int, now: float, way: int) -> int:
     """Most time left first, of at least the average; to get, the least time left first, of at most that."""
-    total = 0.0
     for place in range(running):
-        left = active.end[place] - now
-        total += left
-        at = place
-        while at > 0 and _before(left, active.end[active.order[at - 1]] - now, way):
+        left, at = active.end[place] - now, place
+        while at > 0 and way * left > way * (active.end[active.order[at - 1]] - now):
             active.order[at] = active.order[at - 1]
             at -= 1
         active.order[at] = place
-    chosen = 0
-    while chosen < running:
-        above = (active.end[active.order[chosen]] - now) * running - total
-        if way * above < 0.0:
-            break
-        chosen += 1
-    return chosen
+    return first_by_average(active, running, now, active.end, -way)
 
 
 @kernel
-def _before(left: float, other: float, way: int) -> bool:
-    return way * left > way * other
+def first_by_average(active: Active, running: int, now: float, times: Floats, way: int) -> int:
+    """Return how many of an order are at least as far from their time as the average is, or as near."""
+    total, chosen = 0.0, 0
+    for place in range(running):
+        total += now - times[place]
+    while chosen < running and way * ((now - times[active.order[chosen]]) * running - total) >= 0.0:
+        chosen += 1
+    return chosen
 
 
 @kernel
@@ -97,7 +78,8 @@ def order_of(active: Active, running: int, now: float, policy: int, way: int) ->
     elif policy == SHORT:
         chosen = order_short(active, running, now, way)
     else:
-        chosen = order_even(active, running)
+        for place in range(running):
+            active.order[place] = place
     return max(chosen, 1)
 
 
@@ -121,12 +103,9 @@ def set_floors(active: Active, running: int, now: float, rules: PolicyRules) -> 
 @kernel
 def take(active: Active, running: int, need: int, now: float, rules: PolicyRules) -> None:
     """Mark in ``taken`` from whom ``need`` processors come; ``set_floors`` found that there are as many."""
-    if rules.harvest == LOW_IMPACT:
+    if rules.harvest >= LOW_IMPACT:
         for _ in range(need):
-            active.taken[least_hit(active, running)] += 1
-    elif rules.harvest == PRICED:
-        for _ in range(need):
-            active.taken[cheapest(active, running, now, rules.model)] += 1
+            active.taken[next_one(active, running, now, rules.harvest, rules.model, GIVES)] += 1
     else:
         chosen = order_of(active, running, now, rules.harvest, GIVES)
         take_in_turns(active, running, chosen, need)
@@ -150,28 +129,27 @@ def take_in_turns(active: Active, running: int, chosen: int, need: int) -> None:
 
 
 @kernel
-def least_hit(active: Active, running: int) -> int:
-    """Return who keeps the largest share of its ideal when it gives one more: (count − 1) / ideal."""
-    best, largest = -1, -1.0
-    for place in range(running):
-        after = active.held[place] - active.taken[place] - 1
-        if after >= active.floor[place]:
-            share = after / active.ideal[place]
-            if share > largest:
-                best, largest = place, share
-    return best
+def next_one(active: Active, running: int, now: float, policy: int, model: int, way: int) -> int:
+    """Return who gives one processor more, or gets it, under low impact or prices; -1: nobody can.
 
-
-@kernel
-def cheapest(active: Active, running: int, now: float, model: int) -> int:
-    """Return to whom one processor is worth least."""
-    best, smallest = -1, 0.0
+    Low impact: who keeps the largest share of its ideal gives, who has the smallest gets. Priced: to whom one
+    processor is worth least gives, to whom one more is worth most gets. Among equals the first.
+    """
+    best, least = -1, 0.0
     for place in range(running):
-        count = active.held[place] - active.taken[place]
-        if count - 1 >= active.floor[place]:
-            price = price_of(active, place, count - 1, now, model)
-            if best < 0 or price < smallest:
-                best, smallest = place, price
+        # The count without the processor in question.
+        count = active.held[place]
+        if way == GIVES:
+            count -= active.taken[place] + 1
+        can = count >= active.floor[place] if way == GIVES else count < active.ideal[place]
+        if not can:
+            continue
+        if policy == LOW_IMPACT:
+            value = -way * (count / active.ideal[place])
+        else:
+            value = way * price_of(active, place, count, now, model)
+        if best < 0 or value < least:
+            best, least = place, value
     return best
 
 
@@ -200,12 +178,6 @@ def give_up(active: Active, running: int) -> int:
     return victims
 
 
-@kernel
-def can_harvest(rules: PolicyRules) -> bool:
-    """Return whether the policy harvests at all."""
-    return rules.harvest != NEVER
-
-
 #: From FAVOR_QUEUED on running applications grow after the queue was served.
 FAVOR_RUNNING, QUEUED_ONLY, FAVOR_QUEUED, TRADE = 0, 1, 2, 3
 #: The names of these, in their order: who gets the processors of an application that ended; trade: the queue,
@@ -225,12 +197,9 @@ def grow(active: Active, running: int, free: int, now: float, rules: PolicyRules
     given = min(free, room)
     if given <= 0:
         return free
-    if rules.harvest == LOW_IMPACT:
+    if rules.harvest >= LOW_IMPACT:
         for _ in range(given):
-            active.held[most_missing(active, running)] += 1
-    elif rules.harvest == PRICED:
-        for _ in range(given):
-            active.held[highest_bidder(active, running, now, rules.model)] += 1
+            active.held[next_one(active, running, now, rules.harvest, rules.model, GETS)] += 1
     else:
         chosen = order_of(active, running, now, rules.harvest, GETS)
         give_in_turns(active, running, chosen, given)
@@ -255,38 +224,14 @@ def give_in_turns(active: Active, running: int, chosen: int, given: int) -> None
 
 
 @kernel
-def most_missing(active: Active, running: int) -> int:
-    """Return who has the smallest share of its ideal."""
-    best, smallest = -1, 2.0
-    for place in range(running):
-        if active.held[place] < active.ideal[place]:
-            share = active.held[place] / active.ideal[place]
-            if share < smallest:
-                best, smallest = place, share
-    return best
-
-
-@kernel
-def highest_bidder(active: Active, running: int, now: float, model: int) -> int:
-    """Return to whom one processor more is worth most."""
-    best, largest = -1, 0.0
-    for place in range(running):
-        if active.held[place] < active.ideal[place]:
-            price = price_of(active, place, active.held[place], now, model)
-            if best < 0 or price > largest:
-                best, largest = place, price
-    return best
-
-
-@kernel
 def trade(active: Active, running: int, now: float, rules: PolicyRules) -> None:
     """Move processors from applications to which one is worth least to those to which one is worth most.
 
     Ours: the control policy's floors hold, and moving ends when no price is clearly above another.
     """
     for _ in range(set_floors(active, running, now, rules)):
-        giver = cheapest(active, running, now, rules.model)
-        taker = highest_bidder(active, running, now, rules.model)
+        giver = next_one(active, running, now, PRICED, rules.model, GIVES)
+        taker = next_one(active, running, now, PRICED, rules.model, GETS)
         if giver < 0 or taker < 0 or giver == taker:
             break
         low = price_of(active, giver, active.held[giver] - 1, now, rules.model)

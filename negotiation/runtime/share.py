@@ -220,66 +220,39 @@ def _by_speedup(
     draft: TentativeState, jobs: list[RunRecord], partition: str, *, movable: list[RunRecord]
 ) -> None:
     """Hand idle nodes to the largest gain; move nodes while a gain is clearly above a loss."""
-    if not jobs:
-        return
-    shares = _Shares(draft, jobs)
-    for _ in range(draft.idle_in(partition).bit_count()):
-        if not shares.grow_best():
-            break
-    for _ in range(sum(job.count for job in movable)):
-        if not shares.move_one(movable):
-            break
-    shares.apply()
+    now_s, names = draft.now_s, [job.entry.job for job in jobs]
+    models = {job.entry.job: job.entry.speedup for job in jobs}
+    left = dict(zip(names, jobs, strict=True))
+    count = {name: draft.count[name] for name in names}
+    most = {name: draft.reach(name) for name in names}
 
-
-class _Shares:
-    """Node counts of running jobs while nodes are handed out among them."""
-
-    def __init__(self, draft: TentativeState, jobs: list[RunRecord]) -> None:
-        self._draft = draft
-        self._jobs = {job.entry.job: job for job in jobs}
-        self._count = {name: draft.count[name] for name in self._jobs}
-        self._most = {name: draft.reach(name) for name in self._jobs}
-
-    def _gain(self, name: str, at: int) -> float:
+    def gain(name: str, at: int) -> float:
         """Return the speedup that one node more than ``at`` brings."""
-        model = self._jobs[name].entry.speedup
-        return round(speed(model, at + 1) - speed(model, at), 9)
+        return round(speed(models[name], at + 1) - speed(models[name], at), 9)
 
-    def _left_s(self, name: str) -> float:
-        return self._jobs[name].planned_end_s(self._count[name], self._draft.now_s)
-
-    def _open(self) -> list[str]:
-        return [name for name in self._jobs if self._count[name] < self._most[name]]
-
-    def grow_best(self) -> bool:
-        """Give a node to the job that gains most; among equals to the one that would end last."""
-        takers = self._open()
-        if takers:
-            best = max(takers, key=lambda name: (self._gain(name, self._count[name]), self._left_s(name)))
-            self._count[best] += 1
-        return bool(takers)
-
-    def move_one(self, movable: list[RunRecord]) -> bool:
-        """Move a node from the smallest loss to the largest gain, where that is clearly larger."""
-        now_s = self._draft.now_s
-        names = [job.entry.job for job in movable if self._count[job.entry.job] > job.least_count(now_s)]
-        takers = self._open()
-        if not names or not takers:
-            return False
-        giver = min(names, key=lambda name: self._gain(name, self._count[name] - 1))
-        taker = max(takers, key=lambda name: self._gain(name, self._count[name]))
-        if self._gain(taker, self._count[taker]) <= _CLEARLY * self._gain(giver, self._count[giver] - 1):
-            return False
-        self._count[giver] -= 1
-        self._count[taker] += 1
-        return True
-
-    def apply(self) -> None:
-        """Resize the jobs: those that give first."""
-        for name in sorted(self._count, key=lambda name: self._count[name] - self._draft.count[name]):
-            if self._count[name] != self._draft.count[name]:
-                self._draft.resize(name, self._count[name])
+    for _ in range(draft.idle_in(partition).bit_count()):
+        takers = [name for name in names if count[name] < most[name]]
+        if not takers:
+            break
+        # Among equals the one that would end last.
+        count[
+            max(takers, key=lambda one: (gain(one, count[one]), left[one].planned_end_s(count[one], now_s)))
+        ] += 1
+    for _ in range(sum(job.count for job in movable)):
+        givers = [job.entry.job for job in movable if count[job.entry.job] > job.least_count(now_s)]
+        takers = [name for name in names if count[name] < most[name]]
+        if not givers or not takers:
+            break
+        giver = min(givers, key=lambda one: gain(one, count[one] - 1))
+        taker = max(takers, key=lambda one: gain(one, count[one]))
+        if gain(taker, count[taker]) <= _CLEARLY * gain(giver, count[giver] - 1):
+            break
+        count[giver] -= 1
+        count[taker] += 1
+    # Those that give first.
+    for name in sorted(count, key=lambda one: count[one] - draft.count[one]):
+        if count[name] != draft.count[name]:
+            draft.resize(name, count[name])
 
 
 def partial_transformation(machine: MachineState, attempts: int, steps: Steps = "ceiling") -> MachineState:

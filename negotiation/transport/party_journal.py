@@ -225,22 +225,18 @@ class PartyJournal:
         if not self._lines.held:
             self._lines.append(msgspec.json.encode(_Head(format=FORMAT, identity=dict(identity))))
             return ()
-        first, *others = self._lines.held
-        self._check_head(first, identity)
-        lines = [self._line(text, number) for number, text in enumerate(others, start=2)]
+        self._check_head(self._lines.held[0], identity)
+        lines = self._lines.decoded(_Line, first=2)
         for line in lines:
             self.notes.update(line.notes)
         self.checkpoint = lines[0].checkpoint if lines else None
-        self._check_checkpoints(lines)
-        happenings = ((line.event if line.event is not None else line.message, line.sent) for line in lines)
-        return tuple((happening, sent) for happening, sent in happenings if happening is not None)
-
-    def _check_checkpoints(self, lines: Sequence[_Line]) -> None:
         if any(line.checkpoint is not None for line in lines[1:]):
             raise self.error("a checkpoint stands behind entries")
         if self.checkpoint is not None and self.checkpoint.version != __version__:
             version = self.checkpoint.version
             raise self.error(f"its checkpoint is of aucsched {version}, this is {__version__}")
+        happenings = ((line.event if line.event is not None else line.message, line.sent) for line in lines)
+        return tuple((happening, sent) for happening, sent in happenings if happening is not None)
 
     def _check_head(self, text: bytes, identity: Mapping[str, str]) -> None:
         try:
@@ -254,12 +250,6 @@ class PartyJournal:
             if then != now:
                 difference = f"it was begun with {name} {then}, this run has {now}"
                 raise self.error(f"{difference}; remove it to begin anew")
-
-    def _line(self, text: bytes, number: int) -> _Line:
-        try:
-            return decode(text, _Line)
-        except InputError as error:
-            raise self.error(f"line {number}: {error}") from error
 
 
 def checkpoint_in(path: Path) -> Checkpoint:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 from ...cluster.errors import AwardError
@@ -141,14 +140,15 @@ class _System:
                 raise AwardError(f"{event.kind.name} happens to no evolving job")
 
     def _arrive(self, job: EvolvingJob) -> None:
-        asked = CountJob(
-            id=job.id,
-            cores=self._provider.cores_of(job),
-            walltime_s=job.static_s + self._overhead_s,
-            owner=Credentials(user=job.user),
-            drains=job.drains,
+        self._enqueue(
+            CountJob(
+                id=job.id,
+                cores=self._provider.cores_of(job),
+                walltime_s=job.static_s + self._overhead_s,
+                owner=Credentials(user=job.user),
+                drains=job.drains,
+            )
         )
-        self._enqueue(asked)
 
     def _enqueue(self, asked: CountJob) -> None:
         """Let a job wait: in order of arrival, also where it comes back."""
@@ -157,7 +157,7 @@ class _System:
 
     def _end(self, name: str, now: float) -> None:
         played = self._running.pop(name)
-        played.core_s += (now - played.since_s) * played.cores
+        self._account(played, now)
         self._cores.give(played.held)
         self._waiting = [one for one in self._waiting if self._parents.get(one[2].id) != name]
         self._asking = [request for request in self._asking if request.job != name]
@@ -221,11 +221,9 @@ class _System:
 
     def _stands(self, request: CountRequest, now: float) -> bool:
         """Return whether a request that was not granted is asked again in the next pass."""
-        played = self._running[request.job]
-        kept = self._options.keep_requests
-        return (
-            self._provider.keeps_requests if kept is None else kept
-        ) and now < played.start_s + played.job.asks_s[-1]
+        played, kept = self._running[request.job], self._options.keep_requests
+        keeps = self._provider.keeps_requests if kept is None else kept
+        return keeps and now < played.start_s + played.job.asks_s[-1]
 
     def _trim(self, now: float) -> None:
         """Let requests that wait as jobs ask for what is left of their parents' walltime."""
@@ -233,8 +231,7 @@ class _System:
             parent = self._parents.get(job.id)
             if parent is not None:
                 left = max(self._running[parent].walltime_end_s - now, 1.0)
-                other = CountJob(id=job.id, cores=job.cores, walltime_s=left, owner=job.owner)
-                self._waiting[place] = (order, number, other)
+                self._waiting[place] = (order, number, replace(job, walltime_s=left))
 
     def _seen(self, played: Playing) -> CountRunning:
         return CountRunning(
@@ -313,7 +310,6 @@ class _System:
     def _preempt(self, name: str, now: float) -> None:
         """Stop a job: it waits again, where it stood, and what it did is lost."""
         played = self._running[name]
-        self._account(played, now)
         for sequence in played.events:
             self._events.cancel(sequence)
         self._end(name, now)
@@ -329,14 +325,10 @@ class _System:
         before = played.cores
         given: Held = {}
         for node in sorted(played.held, reverse=True):
-            count = min(cores - sum(given.values()), played.held[node])
-            if count:
-                given[node] = count
+            given[node] = min(cores - sum(given.values()), played.held[node])
         self._cores.give(given)
         played.held = {
-            node: count - given.get(node, 0)
-            for node, count in played.held.items()
-            if count > given.get(node, 0)
+            node: count - given[node] for node, count in played.held.items() if count > given[node]
         }
         slower = before / played.cores
         played.walltime_end_s = now + (played.walltime_end_s - now) * slower
@@ -346,6 +338,5 @@ class _System:
     def close(self) -> EvolvingRun:
         """Return the run; nothing may be left."""
         if self._running or self._waiting or len(self.run.played) != len(self._jobs):
-            missing: Mapping[str, object] = {one[2].id: None for one in self._waiting}
-            raise AwardError(f"jobs are lost: {', '.join(list(missing)[:5])}")
+            raise AwardError(f"jobs are lost: {', '.join(one[2].id for one in self._waiting[:5])}")
         return self.run

@@ -296,7 +296,17 @@ class RequestAuction(Iteration):
         asked = [
             _job_of(request, view, budgets.costs.get(request.job, {}), _FIRST + len(requests) - place)
             for place, request in enumerate(requests)
-        ] + [_queued(job, _FIRST - place) for place, job in enumerate(jobs)]
+        ]
+        asked += [
+            Job(
+                id=job.id,
+                priority=_FIRST - place,
+                request=Request(cores=job.cores),
+                time_limit_s=max(1, ceil(job.walltime_s)),
+                user=job.owner.user,
+            )
+            for place, job in enumerate(jobs)
+        ]
         for job in asked:
             found = reader.read(job, len(demands))
             if isinstance(found, Demand):
@@ -314,16 +324,6 @@ class RequestAuction(Iteration):
 
 def _name(request: CountRequest) -> str:
     return f"{request.job}+{request.cores}"
-
-
-def _queued(job: CountJob, priority: int) -> Job:
-    return Job(
-        id=job.id,
-        priority=priority,
-        request=Request(cores=job.cores),
-        time_limit_s=max(1, ceil(job.walltime_s)),
-        user=job.owner.user,
-    )
 
 
 def _job_of(request: CountRequest, view: ProviderView, costs: dict[str, int], priority: int) -> Job:

@@ -57,7 +57,7 @@ class Eligibility:
 
 
 class PartitionNodes:
-    """The nodes of a partition, all of them idle.
+    """The nodes of a partition, all of them idle (``members``).
 
     Args:
         members: the nodes.
@@ -65,13 +65,13 @@ class PartitionNodes:
     """
 
     def __init__(self, members: Sequence[Node], switches: Sequence[Switch] | None) -> None:
-        self._members = tuple(
+        self.members = tuple(
             replace(node, free=node.total, state=NodeState.IDLE, partitions=()) for node in members
         )
-        names = {node.name for node in self._members}
+        names = {node.name for node in self.members}
         self._has_switches = bool(switches)
         tree = part_of_tree(switches, names) if switches else None
-        snapshot = Snapshot(nodes=self._members, switches=tree)
+        snapshot = Snapshot(nodes=self.members, switches=tree)
         self._columns = columns_of(snapshot)
         self._topology = topology_of(snapshot)
         self._reader = DemandReader(snapshot, self._columns)
@@ -90,13 +90,15 @@ class PartitionNodes:
         ways = self._ways(job)
         sets = [np.flatnonzero(mask).tolist() for mask, _ in ways]
         together = sorted({node for nodes in sets for node in nodes})
-        is_all = any(len(nodes) == len(self._members) for nodes in sets)
+        # The longest of neighbours, where a job's nodes must stand side by side.
+        runs = [run for nodes in sets for run in np.split(nodes, np.flatnonzero(np.diff(nodes) != 1) + 1)]
+        is_all = any(len(nodes) == len(self.members) for nodes in sets)
         return Eligibility(
-            members=tuple(self._members[node] for node in together),
+            members=tuple(self.members[node] for node in together),
             eligible=()
             if is_all
             else tuple(tuple(self._columns.names[node] for node in mine) for mine in sets),
-            largest=max(_longest(nodes) if request.contiguous else len(nodes) for nodes in sets),
+            largest=max(map(len, runs if request.contiguous else sets)),
             fewest=max(fewest for _, fewest in ways),
             contiguous=request.contiguous,
             max_switches=request.max_switches if self._has_switches else None,
@@ -185,12 +187,6 @@ def _share_of_gres(members: Sequence[Node], name: str, asked: int) -> Fraction:
         if (own == name or own.startswith(f"{name}:")) and count >= asked > 0
     ]
     return Fraction(asked, min(counts)) if counts else Fraction(bool(asked))
-
-
-def _longest(nodes: Sequence[int]) -> int:
-    """Return the length of the longest run of neighbours among nodes, ascending."""
-    runs = np.split(np.array(nodes), np.flatnonzero(np.diff(nodes) != 1) + 1)
-    return max(map(len, runs))
 
 
 def _fewest(choice: GresChoice, mask: BoolArray, total: Capacity) -> int:

@@ -96,19 +96,18 @@ class Negotiated:
         return tuple(s.message for s in self.sent if isinstance(s.message, UrgentJobResponse))
 
 
-class Recorder:
+class Recorder(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Notes which nodes jobs hold, from one state of a machine to the next.
 
-    ``held`` are the stretches that have ended, ``since`` those that go on: their beginning and nodes, by job.
-
-    Args:
+    Attributes:
+        held: the stretches that have ended.
+        since: those that go on: their beginning and nodes, by job.
         first: the number of its first node among all nodes.
     """
 
-    def __init__(self, first: int = 0) -> None:
-        self.held: list[Held] = []
-        self._first = first
-        self.since: dict[str, tuple[float, int]] = {}
+    held: list[Held] = []
+    since: dict[str, tuple[float, int]] = {}
+    first: int = 0
 
     def see(self, machine: MachineState) -> None:
         """Take note of a machine after a transition."""
@@ -119,7 +118,7 @@ class Recorder:
                 continue
             end = machine.done[job].end_s if now is None and job in machine.done else machine.now_s
             if end > since:
-                self.held.append(Held(job=job, start_s=since, end_s=end, nodes=nodes << self._first))
+                self.held.append(Held(job=job, start_s=since, end_s=end, nodes=nodes << self.first))
             del self.since[job]
         for job, record in running.items():
             if job not in self.since:
@@ -142,7 +141,7 @@ def negotiate(
     """
     machines = play.machines(runtime.parts)
     recorders = {
-        peer: Recorder(runtime.parts * play.nodes.index(machine.names[0]))
+        peer: Recorder(first=runtime.parts * play.nodes.index(machine.names[0]))
         for peer, machine in machines.items()
     }
     sent: list[Sent] = []
@@ -225,14 +224,12 @@ def batch_settings_in(notes: Mapping[str, str]) -> BatchSettings:
     return decode(notes[_BATCH].encode(), BatchSettings)
 
 
-class _Noted(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A run log as a checkpoint keeps it."""
+class _Noted(Recorder):
+    """What a run log has noted, as a checkpoint keeps it."""
 
-    sent: list[Sent]
-    own: list[Sent]
-    lost_node_s: float
-    held: list[Held]
-    since: dict[str, tuple[float, int]]
+    sent: list[Sent] = []
+    own: list[Sent] = []
+    lost_node_s: float = 0.0
 
 
 class RunLog:
@@ -243,10 +240,7 @@ class RunLog:
     """
 
     def __init__(self, progress: Callable[[int], None] | None = None) -> None:
-        self._recorder, self._progress = Recorder(), progress
-        self._sent: list[Sent] = []
-        self._own: list[Sent] = []
-        self._lost_node_s = 0.0
+        self._noted, self._progress = _Noted(), progress
 
     def watch(
         self, before: RuntimeState, happening: Happening, after: RuntimeState, sends: Sequence[Send]
@@ -255,40 +249,29 @@ class RunLog:
 
         Messages that came together are noted together, before what the first of them led to.
         """
-        has_more = False
+        noted, now, has_more = self._noted, after.machine.now_s, False
         if isinstance(happening, FromBatchBase | NegotiationEnd | NegotiationEndResponse):
-            self._sent.append(Sent(time_s=before.machine.now_s, from_batch=True, peer="", message=happening))
+            noted.sent.append(Sent(time_s=before.machine.now_s, from_batch=True, peer="", message=happening))
             has_more = isinstance(happening, FromBatchBase) and happening.more
-        now = after.machine.now_s
-        self._own += [Sent(time_s=now, from_batch=False, peer="", message=send.message) for send in sends]
         for send in sends:
+            noted.own.append(Sent(time_s=now, from_batch=False, peer="", message=send.message))
             if isinstance(send.message, StatusReport):
                 for report in send.message.reports:  # one by one: the sum of floats depends on the order
-                    self._lost_node_s += report.lost_node_s
+                    noted.lost_node_s += report.lost_node_s
         if not has_more:
-            self._sent += self._own
-            self._own = []
-        self._recorder.see(after.machine)
+            noted.sent += noted.own
+            noted.own = []
+        noted.see(after.machine)
         if self._progress is not None:
             self._progress(len(after.machine.done))
 
     def saved(self) -> bytes:
         """Return what was noted, as JSON."""
-        return msgspec.json.encode(
-            _Noted(
-                sent=self._sent,
-                own=self._own,
-                lost_node_s=self._lost_node_s,
-                held=self._recorder.held,
-                since=self._recorder.since,
-            )
-        )
+        return msgspec.json.encode(self._noted)
 
     def restore(self, text: bytes) -> None:
         """Take what was noted before."""
-        noted = decode(text, _Noted)
-        self._sent, self._own, self._lost_node_s = noted.sent, noted.own, noted.lost_node_s
-        self._recorder.held, self._recorder.since = noted.held, noted.since
+        self._noted = decode(text, _Noted)
 
     def result(self, play: Play, batch: BatchSettings, state: RuntimeState) -> Negotiated:
         """Return the finished run.
@@ -305,7 +288,7 @@ class RunLog:
             batch=batch,
             runtime=state.settings,
             done=state.machine.done,
-            held=tuple(self._recorder.held),
-            sent=tuple(self._sent + self._own),
-            lost_node_s=self._lost_node_s,
+            held=tuple(self._noted.held),
+            sent=tuple(self._noted.sent + self._noted.own),
+            lost_node_s=self._noted.lost_node_s,
         )

@@ -240,55 +240,36 @@ def play_of(
         comes_s = max(arriving.arrival_s, arriving.not_before_s or 0.0)
         arrivals.append(Arrival(time_s=comes_s, job=entry, urgent=urgent))
     arrivals.sort(key=lambda arrival: arrival.time_s)
+    partitions = {name: tuple(node.name for node in part.members) for name, part in machine.items()}
     return Play(
         name=workload.name,
-        nodes=machine.names,
-        partitions=machine.partitions,
+        nodes=tuple(name for names in partitions.values() for name in names),
+        partitions=partitions,
         arrivals=tuple(arrivals),
         switches=None if nodes is not None else workload.switches,
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Machine:
-    names: tuple[str, ...]
-    partitions: Mapping[str, tuple[str, ...]]
-    members: Mapping[str, tuple[Node, ...]]
-    wishes: Mapping[str, PartitionNodes]
-
-
-def _machine(workload: ClusterWorkload, nodes: int | None) -> _Machine:
+def _machine(workload: ClusterWorkload, nodes: int | None) -> dict[str, PartitionNodes]:
+    """Return the nodes that take jobs by partition, or that many like them."""
     usable = [node for node in workload.nodes if node.state.takes_jobs]
     if not usable:
         raise InputError("no node takes jobs", path="nodes")
     if nodes is not None:
-        return _like(workload, usable, nodes)
-    names: dict[str, list[Node]] = {}
+        first = usable[0]
+        if any((node.total, node.features) != (first.total, first.features) for node in usable):
+            raise OptionError("--nodes: the workload's nodes are not alike")
+        if workload.partitions or any(node.partitions for node in usable):
+            raise OptionError("--nodes: the workload has partitions")
+        return {"": PartitionNodes([replace(first, name=name) for name in node_names(nodes)], None)}
+    members: dict[str, list[Node]] = {}
     added = {partition.name: set(partition.nodes) for partition in workload.partitions}
     for node in usable:
-        mine = {*node.partitions, *(name for name, members in added.items() if node.name in members)}
+        mine = {*node.partitions, *(name for name, names in added.items() if node.name in names)}
         if len(mine) > 1:
             raise InputError(f"{node.name!r} is in several partitions", path="nodes")
-        names.setdefault(min(mine, default=""), []).append(node)
-    return _Machine(
-        names=tuple(node.name for members in names.values() for node in members),
-        partitions={name: tuple(node.name for node in members) for name, members in names.items()},
-        members={name: tuple(members) for name, members in names.items()},
-        wishes={name: PartitionNodes(members, workload.switches) for name, members in names.items()},
-    )
-
-
-def _like(workload: ClusterWorkload, usable: Sequence[Node], nodes: int) -> _Machine:
-    """Return a machine of that many nodes like the workload's, which must be alike."""
-    first = usable[0]
-    if any((node.total, node.features) != (first.total, first.features) for node in usable):
-        raise OptionError("--nodes: the workload's nodes are not alike")
-    if workload.partitions or any(node.partitions for node in usable):
-        raise OptionError("--nodes: the workload has partitions")
-    names = node_names(nodes)
-    members = tuple(replace(first, name=name) for name in names)
-    wishes = {"": PartitionNodes(members, None)}
-    return _Machine(names=names, partitions={"": names}, members={"": members}, wishes=wishes)
+        members.setdefault(min(mine, default=""), []).append(node)
+    return {name: PartitionNodes(mine, workload.switches) for name, mine in members.items()}
 
 
 def _chosen(count: int, mix: Changeability, generator: random.Random) -> set[int]:
@@ -299,15 +280,20 @@ def _chosen(count: int, mix: Changeability, generator: random.Random) -> set[int
 
 
 def _entry(
-    arriving: ArrivingJob, machine: _Machine, mix: Changeability | None, *, is_chosen: bool, scale: int
+    arriving: ArrivingJob,
+    machine: Mapping[str, PartitionNodes],
+    mix: Changeability | None,
+    *,
+    is_chosen: bool,
+    scale: int,
 ) -> MapEntry:
     job = arriving.job
     _refuse_held(job)
-    members = machine.members.get(job.partition)
-    if members is None:
-        known = ", ".join(name or "none" for name in machine.members)
+    part = machine.get(job.partition)
+    if part is None:
+        known = ", ".join(name or "none" for name in machine)
         raise InputError(f"{job.partition!r} is no partition of whole nodes ({known})", path="partition")
-    wishes = machine.wishes[job.partition].of(job)
+    wishes, there = part.of(job), len(part.members)
     size, least, most = _sizes(job, wishes.members)
     if most < wishes.fewest and job.request.node_counts is not None:
         message = f"it takes {wishes.fewest} nodes to hold so much, whichever they are"
@@ -315,11 +301,11 @@ def _entry(
     least, most = max(least, wishes.fewest), max(most, wishes.fewest)
     kind = job.kind
     if is_chosen and mix is not None:
-        kind, least, most = mix.kind, max(-(-size // 2), wishes.fewest), min(len(members), 2 * size)
+        kind, least, most = mix.kind, max(-(-size // 2), wishes.fewest), min(there, 2 * size)
     elif kind is JobKind.RIGID and most > least:
         kind = JobKind.MOLDABLE
-    if least > len(members):
-        raise InputError(f"{least} nodes are above the partition's {len(members)}", path="nodes")
+    if least > there:
+        raise InputError(f"{least} nodes are above the partition's {there}", path="nodes")
     if least > wishes.largest:
         raise InputError(f"{least} nodes are above the {wishes.largest} that it may use", path="nodes")
     priority = int(job.priority * scale)
@@ -327,7 +313,7 @@ def _entry(
         raise InputError(f"{float(job.priority):g} cannot be carried exactly by a message", path="priority")
     own = model_text(job.speedup)
     limit = job.time_limit_s
-    machine.wishes[job.partition].check(job, least)
+    part.check(job, least)
     entry = entry_of(
         job.id,
         size,
@@ -345,7 +331,7 @@ def _entry(
         entry = _within_budget(
             entry, arriving.budget_core_h, max(node.total.cores for node in wishes.members)
         )
-    share = machine.wishes[job.partition].share(job, wishes.members, entry.min_nodes)
+    share = part.share(job, wishes.members, entry.min_nodes)
     return msgspec.structs.replace(wishes.on(entry), node_share=(share.numerator, share.denominator))
 
 

@@ -9,6 +9,7 @@ from math import ceil
 
 from ...cluster.checks import at_least
 from ...cluster.errors import InputError
+from .esp import FULL_MACHINE, EspType
 
 #: The paper's machine: 15 nodes of 8 cores.
 NODES, CORES_PER_NODE = 15, 8
@@ -80,14 +81,10 @@ class EvolvingWorkload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DynamicEspType:
-    """A row of table I: static and dynamic execution times in seconds; None: rigid."""
+class DynamicEspType(EspType):
+    """A row of table I: its run time is the static one; ``dynamic_s`` in seconds, None: rigid."""
 
-    name: str
     user: str
-    size: Fraction
-    count: int
-    static_s: int
     dynamic_s: int | None = None
 
     @property
@@ -99,8 +96,9 @@ class DynamicEspType:
 def _type(
     name: str, user: str, size: str, count: int, static_s: int, dynamic_s: int | None = None
 ) -> DynamicEspType:
+    share = Fraction(size)
     return DynamicEspType(
-        name=name, user=user, size=Fraction(size), count=count, static_s=static_s, dynamic_s=dynamic_s
+        name=name, user=user, size=share, count=count, run_time_s=static_s, dynamic_s=dynamic_s
     )
 
 
@@ -121,7 +119,6 @@ DYNAMIC_ESP: tuple[DynamicEspType, ...] = (
     _type("M", "user09", "0.25000", 15, 187),
     _type("Z", "user10", "1.00000", 2, 100),
 )
-_WHOLE = "Z"
 
 
 def dynamic_esp(seed: int = 0) -> EvolvingWorkload:
@@ -134,7 +131,10 @@ def dynamic_esp(seed: int = 0) -> EvolvingWorkload:
         seed: draws the order.
     """
     drawn = [
-        (entry, number) for entry in DYNAMIC_ESP if entry.name != _WHOLE for number in range(entry.count)
+        (entry, number)
+        for entry in DYNAMIC_ESP
+        if entry.name != FULL_MACHINE
+        for number in range(entry.count)
     ]
     random.Random(seed).shuffle(drawn)  # noqa: S311 - an order of submission, no secret
     jobs = [
@@ -145,7 +145,7 @@ def dynamic_esp(seed: int = 0) -> EvolvingWorkload:
     jobs += [
         _esp_job(entry, number, last_s)
         for entry in DYNAMIC_ESP
-        if entry.name == _WHOLE
+        if entry.name == FULL_MACHINE
         for number in range(entry.count)
     ]
     return EvolvingWorkload(name="dynamic-esp", nodes=NODES, cores_per_node=CORES_PER_NODE, jobs=tuple(jobs))
@@ -159,12 +159,12 @@ def _esp_job(entry: DynamicEspType, number: int, arrival_s: float) -> EvolvingJo
         user=entry.user,
         cores=entry.cores,
         arrival_s=arrival_s,
-        static_s=float(entry.static_s),
-        asks_s=tuple(float(share * entry.static_s) for share in _ASKS) if evolves else (),
+        static_s=float(entry.run_time_s),
+        asks_s=tuple(float(share * entry.run_time_s) for share in _ASKS) if evolves else (),
         more_cores=_MORE_CORES if evolves else 0,
         dynamic_s=None if entry.dynamic_s is None else float(entry.dynamic_s),
         rest=entry.cores / (entry.cores + _MORE_CORES) if evolves else 1.0,
-        drains=entry.name == _WHOLE,
+        drains=entry.name == FULL_MACHINE,
     )
 
 

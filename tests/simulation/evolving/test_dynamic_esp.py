@@ -62,7 +62,7 @@ def test_table_1() -> None:
     assert sum(entry.count for entry in DYNAMIC_ESP if entry.dynamic_s is not None) == 69
     for entry in DYNAMIC_ESP:
         if entry.dynamic_s is not None:
-            assert entry.dynamic_s == int(entry.static_s * entry.cores / (entry.cores + 4))
+            assert entry.dynamic_s == int(entry.run_time_s * entry.cores / (entry.cores + 4))
 
 
 def test_submission() -> None:
