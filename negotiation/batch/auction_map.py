@@ -37,7 +37,7 @@ from ...cluster.snapshot import Snapshot
 from ...topology.tree import topology_of
 from ..job_records import MapEntry, NodeCount, run_time_s
 from ..runtime.runtime_machine import lowest, places
-from .mapping import Dispatched, MapRequest, Offered, Place, Slot
+from .mapping import Dispatched, MapRequest, Place, Slot
 
 #: Most counts that a job bids on: spread evenly over its range, both ends among them.
 _COUNTS = 16
@@ -213,8 +213,8 @@ _LARGEST = 2**50
 
 def auction_map(request: MapRequest) -> list[Slot]:
     """Return the Map that the auction awards: winners first, then the others as they should be served."""
-    slots = [Slot(entry, span, start_s=request.offered.later.get(entry.job)) for entry, span in request.queue]
-    critical = _critical(request.offered, slots)
+    slots = [Slot(entry, span, start_s=request.later.get(entry.job)) for entry, span in request.queue]
+    critical = _critical(request, slots)
     served = sorted(slots, key=lambda slot: -critical.get(slot.entry.job, 0.0))
     _award(request, served, critical)
     won = [slot for slot in served if slot.nodes]
@@ -222,20 +222,20 @@ def auction_map(request: MapRequest) -> list[Slot]:
     return won + waiting[: request.settings.depth]
 
 
-def _critical(offered: Offered, slots: Sequence[Slot]) -> Mapping[str, float]:
+def _critical(request: MapRequest, slots: Sequence[Slot]) -> Mapping[str, float]:
     """Return the critical jobs with their shortest run times in seconds."""
-    work = dict.fromkeys(offered.place.partitions, 0.0)
+    work = dict.fromkeys(request.place.partitions, 0.0)
     for slot in slots:
         work[slot.entry.partition] += slot.entry.min_nodes * slot.entry.time_at_min_s
-    for dispatched in offered.running.values():
+    for dispatched in request.running.values():
         if dispatched.entry.partition in work:
-            left_s = max(0.0, dispatched.report.end_s - offered.now_s)
+            left_s = max(0.0, dispatched.report.end_s - request.now_s)
             work[dispatched.entry.partition] += left_s * dispatched.report.node_count
     times = {slot.entry.job: _shortest_s(slot.entry) for slot in slots}
     return {
         slot.entry.job: times[slot.entry.job]
         for slot in slots
-        if times[slot.entry.job] * CRITICAL * offered.place.partitions[slot.entry.partition].bit_count()
+        if times[slot.entry.job] * CRITICAL * request.place.partitions[slot.entry.partition].bit_count()
         >= work[slot.entry.partition]
     }
 
@@ -247,14 +247,13 @@ def _shortest_s(entry: MapEntry) -> float:
 
 def _award(request: MapRequest, order: Sequence[Slot], critical: Mapping[str, float]) -> None:
     """Let the slots bid, and write the nodes into the winners."""
-    offered = request.offered
-    free = offered.idle
+    free = request.idle
     for slot in order:
-        free |= offered.promised.get(slot.entry.job, 0)
-    switches, now_s = request.settings.switches, offered.now_s
+        free |= request.promised.get(slot.entry.job, 0)
+    switches, now_s = request.settings.switches, request.now_s
     kept_from_s = now_s - request.settings.patience_s
-    ground = _ground(offered.place.names, tuple(offered.place.partitions.items()), switches)
-    worth = _worth(order, critical, len(offered.place.names))
+    ground = _ground(request.place.names, tuple(request.place.partitions.items()), switches)
+    worth = _worth(order, critical, len(request.place.names))
     queue = [
         ground.demand(
             slot.entry,
@@ -264,7 +263,7 @@ def _award(request: MapRequest, order: Sequence[Slot], critical: Mapping[str, fl
         )
         for slot in order
     ]
-    state = ground.state(free, now_s, list(offered.running.values()), queue)
+    state = ground.state(free, now_s, list(request.running.values()), queue)
     # All that ask alike take each other's place: no more of them bid than could start.
     decision = decide(state, queue, request.settings.engine.step_options(len(queue)), all_bid_up_to=0)
     placed = {
@@ -272,7 +271,7 @@ def _award(request: MapRequest, order: Sequence[Slot], critical: Mapping[str, fl
         for start in decision.starts
     }
     slots = {slot.entry.job: slot for slot in order}
-    _keep_promises(placed, slots, offered)
+    _keep_promises(placed, slots, request)
     for job, nodes in placed.items():
         slots[job].nodes, slots[job].start_s = nodes, None
 
@@ -292,13 +291,13 @@ def _worth(order: Sequence[Slot], critical: Mapping[str, float], nodes: int) -> 
     return {job: Fraction(value, -(-total // _LARGEST)) for job, value in worth.items()}
 
 
-def _keep_promises(placed: dict[str, int], slots: Mapping[str, Slot], offered: Offered) -> None:
+def _keep_promises(placed: dict[str, int], slots: Mapping[str, Slot], request: MapRequest) -> None:
     """Let winners have the nodes that the offer promises them, where their holders can use others as well."""
-    for job, promised in offered.promised.items():
+    for job, promised in request.promised.items():
         mine, entry = placed.get(job, 0), slots[job].entry
         if mine.bit_count() != promised.bit_count() or mine == promised or _is_bound(entry):
             continue
-        if promised & ~offered.place.partitions[entry.partition]:
+        if promised & ~request.place.partitions[entry.partition]:
             continue  # An offer may name nodes that are not the job's to have.
         wanted, spare = promised & ~mine, mine & ~promised
         holders = [other for other, nodes in placed.items() if nodes & wanted and other != job]

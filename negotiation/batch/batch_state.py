@@ -36,7 +36,6 @@ from .mapping import (
     Mapper,
     MapperName,
     MapRequest,
-    Offered,
     Place,
 )
 
@@ -325,33 +324,12 @@ def relaxed_range(entry: MapEntry, settings: BatchSettings, times: int) -> NodeC
     return NodeCount(min=max(entry.min_nodes, entry.max_nodes - step * (1 + times)), max=entry.max_nodes)
 
 
-def _as_offered(
-    state: BatchState, message: ResourceOffer, session: Session, peer: str, later: dict[str, float]
-) -> Offered:
-    place = session.place
-    here = {job: dispatched for job, dispatched in state.dispatched.items() if dispatched.peer == peer}
-    elastic: dict[str, int] = {}
-    for dispatched in here.values():
-        if dispatched.entry.type == "malleable":
-            spare = max(0, dispatched.report.node_count - dispatched.entry.min_nodes)
-            elastic[dispatched.entry.partition] = elastic.get(dispatched.entry.partition, 0) + spare
-    return Offered(
-        place=place,
-        idle=place.mask(message.idle),
-        promised={entry.job: place.mask(entry.nodes) for entry in message.reservations if entry.node_count},
-        later=later,
-        now_s=message.time_s,
-        attempt=message.attempt,
-        running=here,
-        elastic=elastic,
-    )
-
-
 def answered(
     state: BatchState, message: ResourceOffer, peer: str, entries: list[MapEntry]
 ) -> tuple[BatchState, tuple[Send, ...]]:
     """Map the queue to an offer, decide, and answer."""
     settings, session = state.settings, state.sessions[peer]
+    place = session.place
     later = {entry.job: entry.start_s for entry in message.reservations if not entry.node_count}
     relaxed = dict(session.relaxed)
     if session.memory.relaxes:
@@ -361,9 +339,15 @@ def answered(
         queue=[
             (entry, _range(entry, settings, relaxed.get(entry.job, 0), message.time_s)) for entry in entries
         ],
-        offered=_as_offered(state, message, session, peer, later),
         settings=settings,
         came_s=state.came_s,
+        place=place,
+        idle=place.mask(message.idle),
+        promised={entry.job: place.mask(entry.nodes) for entry in message.reservations if entry.node_count},
+        later=later,
+        now_s=message.time_s,
+        attempt=message.attempt,
+        running={job: dispatched for job, dispatched in state.dispatched.items() if dispatched.peer == peer},
     )
     slots = MAPPERS[settings.mapper](request)
     code = DECISIONS[settings.decision](request, slots, session.memory)

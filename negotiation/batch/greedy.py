@@ -18,7 +18,7 @@ Step = Callable[[int], int]
 
 def greedy_map(request: MapRequest) -> list[Slot]:
     """Return the Map of algorithms 1-3."""
-    free = {name: request.offered.idle_in(name) for name in request.offered.place.partitions}
+    free = {name: request.idle_in(name) for name in request.place.partitions}
     slots, skipped = _in_queue_order(request, free)
     step = partial(step_size, attempts=request.settings.max_attempts, steps=request.settings.steps)
     if _best_fit(slots, free, step):
@@ -28,11 +28,12 @@ def greedy_map(request: MapRequest) -> list[Slot]:
 
 def _in_queue_order(request: MapRequest, free: dict[str, int]) -> tuple[list[Slot], list[Slot]]:
     """Algorithm 1: map what the offer promises and what fits; forward the others up to the depth."""
-    offered, slots, skipped = request.offered, [], []
+    slots: list[Slot] = []
+    skipped: list[Slot] = []
     unmapped = 0
     for entry, span in request.queue:
-        slot = Slot(entry, span, start_s=offered.later.get(entry.job))
-        promised = offered.promised.get(entry.job, 0)
+        slot = Slot(entry, span, start_s=request.later.get(entry.job))
+        promised = request.promised.get(entry.job, 0)
         if promised:
             slot.nodes, slot.start_s = promised, None
         else:

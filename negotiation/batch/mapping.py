@@ -14,6 +14,7 @@ import msgspec
 from ...auction.options import StepOptions
 from ...cluster.checks import at_least
 from ...cluster.errors import OptionError
+from ...cluster.jobs import JobKind
 from ...cluster.nodes import Switch
 from ...cluster.option_table import StrategyName
 from ..job_records import JobReport, MapEntry, NodeCount
@@ -96,35 +97,6 @@ class Slot:
             node_count=self.range,
             start_s=self.start_s,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offered:
-    """An offer as a mapper sees it.
-
-    Attributes:
-        place: the nodes.
-        idle: those that nobody holds.
-        promised: nodes of reservations that start now, by job.
-        later: starts of the other reservations, by job.
-        now_s: the runtime scheduler's clock.
-        attempt: where the transaction stands.
-        running: jobs that run there, with their last reports: expected ends and sizes.
-        elastic: nodes that running jobs could give by shrinking, by partition.
-    """
-
-    place: Place
-    idle: int
-    promised: Mapping[str, int]
-    later: Mapping[str, float]
-    now_s: float
-    attempt: int
-    running: Mapping[str, Dispatched] = field(default_factory=dict)
-    elastic: Mapping[str, int] = field(default_factory=dict)
-
-    def idle_in(self, partition: str) -> int:
-        """Return the idle nodes of a partition."""
-        return self.idle & self.place.partitions.get(partition, 0)
 
 
 #: Bids of one job: some for each count.
@@ -224,19 +196,43 @@ class BatchSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapRequest:
-    """What a mapper answers: queued jobs in queue order with their ranges.
+    """What a mapper answers: queued jobs in queue order with their ranges, and an offer.
 
     Attributes:
         queue: jobs, highest priority first, with the range that each stands at.
-        offered: the offer.
         settings: the batch scheduler's.
         came_s: when each job came.
+        place: the nodes.
+        idle: those that nobody holds.
+        promised: nodes of reservations that start now, by job.
+        later: starts of the other reservations, by job.
+        now_s: the runtime scheduler's clock.
+        attempt: where the transaction stands.
+        running: jobs that run there, with their last reports: expected ends and sizes.
     """
 
     queue: Sequence[tuple[MapEntry, NodeCount]]
-    offered: Offered
     settings: BatchSettings
     came_s: Mapping[str, float] = field(default_factory=dict)
+    place: Place
+    idle: int
+    promised: Mapping[str, int]
+    later: Mapping[str, float]
+    now_s: float
+    attempt: int
+    running: Mapping[str, Dispatched] = field(default_factory=dict)
+
+    def idle_in(self, partition: str) -> int:
+        """Return the idle nodes of a partition."""
+        return self.idle & self.place.partitions.get(partition, 0)
+
+    def elastic(self, partition: str) -> int:
+        """Return the nodes that running jobs of a partition could give by shrinking."""
+        jobs = [one for one in self.running.values() if one.entry.type is JobKind.MALLEABLE]
+        spare = [
+            one.report.node_count - one.entry.min_nodes for one in jobs if one.entry.partition == partition
+        ]
+        return sum(max(0, count) for count in spare)
 
 
 #: Maps queued jobs to an offer: returns mapped jobs and at most ``depth`` others, in the order in which they
@@ -292,7 +288,7 @@ def paper_decision(request: MapRequest, slots: Sequence[Slot], memory: LastAttem
         return Code.ACCEPT if now >= memory.objective else Code.REJECT
     if memory.code is Code.REJECT and now < memory.objective:
         return Code.REJECT
-    if 2 * request.offered.attempt > settings.max_attempts or not request.queue:
+    if 2 * request.attempt > settings.max_attempts or not request.queue:
         return Code.ACCEPT
     mapped = {slot.entry.job for slot in slots if slot.nodes}
     total = len(slots) if settings.third_of == "forwarded" else len(request.queue)
@@ -313,15 +309,14 @@ def objective_decision(
     unmapped = [slot for slot in slots if not slot.nodes]
     if not unmapped:
         return Code.ACCEPT
-    offered = request.offered
     for slot in unmapped:
         partition = slot.entry.partition
         mapped = [other for other in slots if other.nodes and other.entry.partition == partition]
-        free = offered.idle_in(partition)
+        free = request.idle_in(partition)
         for other in mapped:
             free &= ~other.nodes
         spare = sum(other.count - other.entry.min_nodes for other in mapped)
-        reach = free.bit_count() + spare + offered.elastic.get(partition, 0)
+        reach = free.bit_count() + spare + request.elastic(partition)
         if slot.entry.min_nodes <= reach:
             return Code.REJECT
     return Code.ACCEPT

@@ -72,12 +72,8 @@ def plan(draft: TentativeState, entries: Sequence[MapEntry], wanted: dict[str, i
     return reserved
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
-    """Nodes that a job which may not use every node waits for, and when it would start."""
-
-    start_s: float
-    nodes: int
+#: When a job that may not use every node would start, and the nodes that it waits for.
+_Kept = tuple[float, int]
 
 
 def _start_now(
@@ -95,7 +91,7 @@ def _start_now(
         seconds = run_time_s(entry, count)
         if not profile.holds(count, seconds):
             continue
-        avoid = union_of(one.nodes for one in kept if one.start_s < draft.now_s + seconds)
+        avoid = union_of(nodes for start_s, nodes in kept if start_s < draft.now_s + seconds)
         if draft.start(entry, count, wanted, avoid):
             return count
     return 0
@@ -130,7 +126,7 @@ def _reserve_where_it_may(
     ends = [(draft.end_s(job), draft.nodes[name]) for name, job in draft.machine.running.items()]
     for started, nodes in draft.starts.values():
         ends.append((round(draft.now_s + run_time_s(started, nodes.bit_count()), DIGITS), nodes))
-    taken = union_of(one.nodes for one in kept)
+    taken = union_of(nodes for _, nodes in kept)
     # That many as negotiated may never stand together: the range opens for jobs that have a reservation.
     for count in range(entry.node_count.min, entry.min_nodes - 1, -1):
         free = draft.idle
@@ -138,7 +134,7 @@ def _reserve_where_it_may(
             free |= nodes
             found = start_nodes(anywhere, draft.machine, free & ~taken, count)
             if found:
-                kept.append(_Kept(start_s=end, nodes=found))
+                kept.append((end, found))
                 start = profile.earliest(count, run_time_s(entry, count), after=end)
                 return _reserved(profile, entry, start, count)
     return Planned(entry=entry, start_s=inf, end_s=inf, count=entry.node_count.min)

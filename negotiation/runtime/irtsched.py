@@ -11,7 +11,6 @@ from dataclasses import replace
 import msgspec
 
 from ...cluster.errors import OptionError
-from ..job_records import JobReport
 from ..messages import (
     PROTOCOL_VERSION,
     Code,
@@ -33,7 +32,6 @@ from ..messages import (
     SessionPhase,
     StatusReport,
     UrgentJob,
-    UrgentJobResponse,
     Wake,
 )
 from .placement_constraints import whole_nodes
@@ -331,23 +329,11 @@ def _urgent(state: RuntimeState, message: UrgentJob) -> tuple[RuntimeState, Mess
     is_aborted = state.phase is SessionPhase.NEGOTIATING
     if is_aborted:
         state = _replace(_abort(state), voided=state.transaction)
-    made = start_urgent(state.machine, message.job, state.settings.urgency)
-    machine = made.machine
-    queued = state.queued - made.is_started + len(made.killed)
+    machine, answer, losses = start_urgent(state.machine, message.job, state.settings.urgency)
+    queued = state.queued - (answer.code is Code.ACCEPT) + len(answer.killed)
     state = _replace(state, machine=machine, queued=max(0, queued))
-    answer = UrgentJobResponse(
-        time_s=machine.now_s,
-        job=message.job.job,
-        code=Code.ACCEPT if made.is_started else Code.REJECT,
-        nodes=machine.names_of(machine.running[message.job.job].nodes) if made.is_started else (),
-        shrunk=made.shrunk,
-        suspended=made.suspended,
-        killed=made.killed,
-        text=made.why,
-    )
-    moved = reports(machine, [*made.suspended, *made.shrunk])
+    moved = reports(machine, [*answer.suspended, *answer.shrunk])
     messages: Messages = [answer]
-    losses: tuple[JobReport, ...] = made.losses
     if moved or losses:
         messages.append(StatusReport(time_s=machine.now_s, reports=(*moved, *losses)))
     if state.queued and not state.awaits_message():

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from ..job_records import JobReport, JobState, MapEntry, OfferReservation, run_time_s
+from ..messages import Code, UrgentJobResponse
 from .backfill_plan import (
     Dependencies,
     Planned,
@@ -269,38 +270,26 @@ def _idle_is_useful(draft: TentativeState, reserved: Sequence[Planned]) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
-    """The machine after room was made, who paid, and what iBSched must hear of killed jobs.
-
-    ``machine`` is as before when the job cannot start.
-    """
-
-    machine: MachineState
-    is_started: bool
-    shrunk: tuple[str, ...] = ()
-    suspended: tuple[str, ...] = ()
-    killed: tuple[str, ...] = ()
-    losses: tuple[JobReport, ...] = ()
-    why: str = ""
-
-
-def start_urgent(machine: MachineState, entry: MapEntry, urgency: Urgency) -> Made:
-    """Return the machine on which a job has started now.
+def start_urgent(
+    machine: MachineState, entry: MapEntry, urgency: Urgency
+) -> tuple[MachineState, UrgentJobResponse, tuple[JobReport, ...]]:
+    """Return the machine on which a job has started now, the answer, and the reports of killed jobs.
 
     It takes idle nodes, then those of malleable jobs down to their minimum, then those of jobs that are
-    suspended or killed, lowest priority first. Urgent jobs give nothing.
+    suspended or killed, lowest priority first. Urgent jobs give nothing. Where it cannot start the machine
+    is as before.
     """
-    if machine.knows(entry.job):
-        return Made(machine=machine, is_started=entry.job in machine.running, why="it has started already")
     entry = in_parts(entry, machine.parts)
     draft = TentativeState(machine)
     total = machine.partitions.get(entry.partition, 0).bit_count()
     count = entry.node_cnt or min(entry.node_count.max, total)
-    if not entry.min_nodes <= count <= total:
-        return Made(
-            machine=machine, is_started=False, why=f"the partition has {total // machine.parts} nodes"
-        )
+    why = ""
+    if machine.knows(entry.job):
+        why = "it has started already"
+    elif not entry.min_nodes <= count <= total:
+        why = f"the partition has {total // machine.parts} nodes"
+    if why:
+        return machine, _refusal(machine, entry, why), ()
     named = set(entry.nodes)
     wanted = sum(bits for name, bits in bits_of(machine.names).items() if name in named)
     shrunk = _shrink(draft, entry.partition, count)
@@ -308,23 +297,37 @@ def start_urgent(machine: MachineState, entry: MapEntry, urgency: Urgency) -> Ma
     victims = _victims(after, entry, count, urgency)
     idle = after.idle & after.partitions[entry.partition]
     if idle.bit_count() + sum(job.count for job in victims) < count:
-        return Made(machine=machine, is_started=False, why="running jobs may not give that many nodes")
-    after, losses, killed = _removed(after, victims, urgency)
+        return machine, _refusal(machine, entry, "running jobs may not give that many nodes"), ()
+    after, losses = _removed(after, victims, urgency)
     nodes = start_nodes(entry, after, after.idle, count, wanted)
     if not nodes:
-        return Made(machine=machine, is_started=False, why="it may not use the nodes that can be had")
+        return machine, _refusal(machine, entry, "it may not use the nodes that can be had"), ()
     job = msgspec.structs.replace(started(entry, nodes, machine.now_s), is_urgent=True)
     after = msgspec.structs.replace(
         after, running={**after.running, entry.job: job}, idle=after.idle & ~nodes
     )
     gone = {victim.entry.job for victim in victims}
-    return Made(
-        machine=after,
-        is_started=True,
+    answer = UrgentJobResponse(
+        time_s=machine.now_s,
+        job=entry.job,
+        code=Code.ACCEPT,
+        nodes=machine.names_of(nodes),
         shrunk=tuple(name for name in shrunk if name not in gone),
         suspended=tuple(name for name in after.suspended if name in gone),
-        killed=killed,
-        losses=losses,
+        killed=tuple(loss.job for loss in losses),
+    )
+    return after, answer, losses
+
+
+def _refusal(machine: MachineState, entry: MapEntry, why: str) -> UrgentJobResponse:
+    """Return why an urgent job does not start; one that runs already is accepted once more."""
+    running = machine.running.get(entry.job)
+    return UrgentJobResponse(
+        time_s=machine.now_s,
+        job=entry.job,
+        code=Code.REJECT if running is None else Code.ACCEPT,
+        nodes=() if running is None else machine.names_of(running.nodes),
+        text=why,
     )
 
 
@@ -369,7 +372,7 @@ def _victims(machine: MachineState, entry: MapEntry, count: int, urgency: Urgenc
 
 def _removed(
     machine: MachineState, victims: list[RunRecord], urgency: Urgency
-) -> tuple[MachineState, tuple[JobReport, ...], tuple[str, ...]]:
+) -> tuple[MachineState, tuple[JobReport, ...]]:
     """Return the machine without some jobs: suspended with their progress, or killed and queued again."""
     running, suspended, idle = dict(machine.running), dict(machine.suspended), machine.idle
     losses: list[JobReport] = []
@@ -386,7 +389,7 @@ def _removed(
                 msgspec.structs.replace(lost, node_count=0, nodes=(), lost_node_s=lost.node_s, node_s=0.0)
             )
     after = msgspec.structs.replace(machine, running=running, suspended=suspended, idle=idle)
-    return after, tuple(losses), tuple(loss.job for loss in losses)
+    return after, tuple(losses)
 
 
 def resumed(machine: MachineState) -> tuple[MachineState, tuple[str, ...]]:

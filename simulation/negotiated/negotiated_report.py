@@ -36,9 +36,8 @@ def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
     held = fsum(job.node_s for job in jobs)
     sizes = _changes(result)
     urgent = [arriving.job.job for arriving in result.play.arrivals if arriving.urgent]
-    asked = ((arriving.job.job, arriving.job.deadline_s) for arriving in result.play.arrivals)
-    deadlines = {job: end for job, end in asked if end is not None}
     parts, entries = result.runtime.parts, [arriving.job for arriving in result.play.arrivals]
+    deadlines = {entry.job: entry.deadline_s for entry in entries if entry.deadline_s is not None}
     # How much of each of its nodes a job has at least.
     shares = [1 if parts == 1 else entry.node_share[0] / entry.node_share[1] for entry in entries]
     work_node_s = fsum(

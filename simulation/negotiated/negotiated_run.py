@@ -96,21 +96,19 @@ class Negotiated:
         return tuple(s.message for s in self.sent if isinstance(s.message, UrgentJobResponse))
 
 
-class Recorder(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class Recorder(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Notes which nodes jobs hold, from one state of a machine to the next.
 
     Attributes:
         held: the stretches that have ended.
         since: those that go on: their beginning and nodes, by job.
-        first: the number of its first node among all nodes.
     """
 
     held: list[Held] = []
     since: dict[str, tuple[float, int]] = {}
-    first: int = 0
 
-    def see(self, machine: MachineState) -> None:
-        """Take note of a machine after a transition."""
+    def see(self, machine: MachineState, first: int = 0) -> None:
+        """Take note of a machine after a transition; ``first``: its first node's number among all."""
         running = machine.running
         for job, (since, nodes) in list(self.since.items()):
             now = running.get(job)
@@ -118,7 +116,7 @@ class Recorder(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_de
                 continue
             end = machine.done[job].end_s if now is None and job in machine.done else machine.now_s
             if end > since:
-                self.held.append(Held(job=job, start_s=since, end_s=end, nodes=nodes << self.first))
+                self.held.append(Held(job=job, start_s=since, end_s=end, nodes=nodes << first))
             del self.since[job]
         for job, record in running.items():
             if job not in self.since:
@@ -140,14 +138,12 @@ def negotiate(
         StuckError: a job would never start, or the clock came to ``until_s`` seconds.
     """
     machines = play.machines(runtime.parts)
-    recorders = {
-        peer: Recorder(first=runtime.parts * play.nodes.index(machine.names[0]))
-        for peer, machine in machines.items()
-    }
+    first = {peer: runtime.parts * play.nodes.index(one.names[0]) for peer, one in machines.items()}
+    recorders = {peer: Recorder() for peer in machines}
     sent: list[Sent] = []
 
     def watch(peer: str, machine: MachineState) -> None:
-        recorders[peer].see(machine)
+        recorders[peer].see(machine, first[peer])
         if machine.now_s > until_s:
             raise StuckError(f"it goes on beyond {until_s:g} s")
         if progress is not None:

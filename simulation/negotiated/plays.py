@@ -293,13 +293,12 @@ def _entry(
     if part is None:
         known = ", ".join(name or "none" for name in machine)
         raise InputError(f"{job.partition!r} is no partition of whole nodes ({known})", path="partition")
-    wishes, there = part.of(job), len(part.members)
+    wishes, there, kind = part.of(job), len(part.members), job.kind
     size, least, most = _sizes(job, wishes.members)
     if most < wishes.fewest and job.request.node_counts is not None:
         message = f"it takes {wishes.fewest} nodes to hold so much, whichever they are"
         raise InputError(message, path="gres_total")
     least, most = max(least, wishes.fewest), max(most, wishes.fewest)
-    kind = job.kind
     if is_chosen and mix is not None:
         kind, least, most = mix.kind, max(-(-size // 2), wishes.fewest), min(there, 2 * size)
     elif kind is JobKind.RIGID and most > least:
@@ -311,8 +310,7 @@ def _entry(
     priority = int(job.priority * scale)
     if priority > _LARGEST_PRIORITY:
         raise InputError(f"{float(job.priority):g} cannot be carried exactly by a message", path="priority")
-    own = model_text(job.speedup)
-    limit = job.time_limit_s
+    limit, own = job.time_limit_s, model_text(job.speedup)
     part.check(job, least)
     entry = entry_of(
         job.id,
@@ -326,13 +324,11 @@ def _entry(
         partition=job.partition,
         name=arriving.name,
     )
-    entry = msgspec.structs.replace(entry, deadline_s=arriving.deadline_s)
     if arriving.budget_core_h is not None:
-        entry = _within_budget(
-            entry, arriving.budget_core_h, max(node.total.cores for node in wishes.members)
-        )
-    share = part.share(job, wishes.members, entry.min_nodes)
-    return msgspec.structs.replace(wishes.on(entry), node_share=(share.numerator, share.denominator))
+        cores = max(node.total.cores for node in wishes.members)
+        entry = _within_budget(entry, arriving.budget_core_h, cores)
+    share = part.share(job, wishes.members, entry.min_nodes).as_integer_ratio()
+    return msgspec.structs.replace(wishes.on(entry), node_share=share, deadline_s=arriving.deadline_s)
 
 
 def _within_budget(entry: MapEntry, budget_core_h: float, cores: int) -> MapEntry:

@@ -10,6 +10,7 @@ from support.negotiation import check_machine, machine, malleable, moldable, rig
 
 from aucsched.cluster.errors import InputError
 from aucsched.negotiation.job_records import MapEntry
+from aucsched.negotiation.messages import Code
 from aucsched.negotiation.runtime.backfill_plan import plan, update_dependencies
 from aucsched.negotiation.runtime.runtime_machine import (
     MachineState,
@@ -260,28 +261,28 @@ def test_room_for_urgent_jobs_by_shrinking_then_by_the_lowest_priorities() -> No
         (rigid("high", 2, 100, priority=9), 2),
     ]
     state = running(machine(16), *jobs)
-    made = start_urgent(state, rigid("z", 5, 10), "suspend")
-    assert (made.is_started, made.shrunk, made.suspended) == (True, ("m",), ())
-    made = start_urgent(state, rigid("z", 9, 10), "suspend")
+    _, made, _ = start_urgent(state, rigid("z", 5, 10), "suspend")
+    assert (made.code, made.shrunk, made.suspended) == (Code.ACCEPT, ("m",), ())
+    after, made, _ = start_urgent(state, rigid("z", 9, 10), "suspend")
     assert (made.shrunk, made.suspended, made.killed) == (("m",), ("low",), ())
-    check_machine(made.machine)
-    made = start_urgent(state, rigid("z", 16, 10), "kill")
+    check_machine(after)
+    _, made, losses = start_urgent(state, rigid("z", 16, 10), "kill")
     assert (made.suspended, made.killed) == ((), ("low", "mid", "m", "high"))
-    assert [loss.job for loss in made.losses] == ["low", "mid", "m", "high"]
-    assert not start_urgent(state, rigid("z", 9, 10), "shrink").is_started
-    assert start_urgent(state, rigid("z", 17, 10), "kill").machine is state
+    assert [loss.job for loss in losses] == ["low", "mid", "m", "high"]
+    assert start_urgent(state, rigid("z", 9, 10), "shrink")[1].code is Code.REJECT
+    assert start_urgent(state, rigid("z", 17, 10), "kill")[0] is state
     fixed = rigid("low", 4, 100, priority=1, can_suspend=False)
     state = running(machine(6), (fixed, 4))
-    assert not start_urgent(state, rigid("z", 3, 10), "suspend").is_started
+    assert start_urgent(state, rigid("z", 3, 10), "suspend")[1].code is Code.REJECT
     # Nobody takes nodes from an urgent job.
-    first = start_urgent(machine(4), rigid("y", 3, 10), "kill").machine
-    assert not start_urgent(first, rigid("z", 3, 10), "kill").is_started
+    first, *_ = start_urgent(machine(4), rigid("y", 3, 10), "kill")
+    assert start_urgent(first, rigid("z", 3, 10), "kill")[1].code is Code.REJECT
 
 
 def test_suspended_jobs_wait_for_their_nodes_and_go_on_in_order() -> None:
     state = running(machine(8), (rigid("a", 4, 100), 4), (malleable("m", 1, 4, 400), 4))
     state, _ = advanced(state, 25.0)
-    state = start_urgent(state, rigid("z", 8, 10), "suspend").machine
+    state, *_ = start_urgent(state, rigid("z", 8, 10), "suspend")
     assert resumed(state)[1] == ()
     state, _ = advanced(state, 35.0)
     state, back = resumed(state)

@@ -21,7 +21,6 @@ from aucsched.negotiation.batch.mapping import (
     Dispatched,
     Engine,
     MapRequest,
-    Offered,
     Place,
     Slot,
 )
@@ -58,13 +57,10 @@ def request(  # noqa: PLR0913 - what a test may set
     promised: dict[str, int] | None = None,
 ) -> MapRequest:
     """Return a request with the jobs' whole ranges open."""
-    offered = Offered(
-        place=place, idle=idle, promised=promised or {}, later={}, now_s=0.0, attempt=5,
-        running=running or {},
-    )  # fmt: skip
     queue = [(job, NodeCount(min=job.min_nodes, max=job.max_nodes)) for job in jobs]
     return MapRequest(
-        queue=queue, offered=offered,
+        queue=queue, place=place, idle=idle, promised=promised or {}, later={}, now_s=0.0, attempt=5,
+        running=running or {},
         settings=BatchSettings(
             depth=depth, switches=switches, patience_s=patience_s, engine=engine or Engine()
         ),

@@ -21,7 +21,6 @@ from aucsched.negotiation.batch.mapping import (
     LastAttempt,
     Mapper,
     MapRequest,
-    Offered,
     Place,
     Slot,
     objective_decision,
@@ -56,7 +55,9 @@ def request(  # noqa: PLR0913 - what a test may set
     for job in jobs:
         entry, times = job if isinstance(job, tuple) else (job, 0)
         queue.append((entry, relaxed_range(entry, BatchSettings(), times)))
-    offered = Offered(
+    return MapRequest(
+        queue=queue,
+        settings=BatchSettings(depth=depth, switches=switches, patience_s=patience_s),
         place=place(nodes),
         idle=(1 << nodes) - 1 if idle is None else idle,
         promised=promised or {},
@@ -65,8 +66,6 @@ def request(  # noqa: PLR0913 - what a test may set
         attempt=attempt,
         running=running or {},
     )
-    settings = BatchSettings(depth=depth, switches=switches, patience_s=patience_s)
-    return MapRequest(queue=queue, offered=offered, settings=settings)
 
 
 def mapped(slots: list[Slot]) -> dict[str, int]:
@@ -128,9 +127,18 @@ def test_algorithm_3_as_printed_leaves_a_job_of_a_small_range_as_it_is(steps: St
         Slot(rigid("new", 1, 1), NodeCount(min=1, max=1)),
     ]
     queue = [(slot.entry, slot.range) for slot in slots]
-    offered = Offered(place=place(4), idle=0, promised={"small": 0b1111}, later={}, now_s=0, attempt=1)
-    settings = BatchSettings(depth=9, steps=steps)
-    slots = greedy_map(MapRequest(queue=queue, offered=offered, settings=settings))
+    settings, promised = BatchSettings(depth=9, steps=steps), {"small": 0b1111}
+    offer = MapRequest(
+        queue=queue,
+        settings=settings,
+        place=place(4),
+        idle=0,
+        promised=promised,
+        later={},
+        now_s=0,
+        attempt=1,
+    )
+    slots = greedy_map(offer)
     assert mapped(slots) == ({"small": 3, "new": 1} if given else {"small": 4})
 
 
