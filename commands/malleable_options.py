@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import click
-
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import Option, flag_of, options_in, taken_from
 from .built_options import click_option, in_order
@@ -19,25 +17,12 @@ ISCHEDULER = "ischeduler"
 NO_LIMIT = "none"
 
 
-class Admission(click.ParamType[str]):
-    """M of achieve_mp, or none."""
-
-    name = "M|none"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text, once it is known to be one of both."""
-        text = str(value)
-        if text != NO_LIMIT and not (text.isdecimal() and text.isascii() and len(text) < 10):  # noqa: PLR2004
-            self.fail(f"{text!r} is neither a number of applications nor {NO_LIMIT}", param, ctx)
-        return text
-
-
 @dataclass(kw_only=True, unsafe_hash=True)
 class DecidingOptions:
     """How policy ischeduler decides who gives processors and who gets them."""
 
     admission: Option[str] = Option(
-        "Admit applications while fewer than M run; none: while one fits.", default=NO_LIMIT
+        "Admit applications while fewer than M run; none: while one fits.", default=NO_LIMIT, unit="M|none"
     )
     harvest: Option[Literal["never", "even", "fair", "long", "short", "low_impact", "priced"]] = Option(
         "Which applications give processors.", default="low_impact"
@@ -82,10 +67,7 @@ class PlayingOptions:
 
 
 _DECIDING, _PLAYING = options_in(DecidingOptions), options_in(PlayingOptions)
-malleable_options = in_order(
-    click_option(one, kind=Admission() if one.name == "admission" else None)
-    for one in (*_DECIDING.values(), *_PLAYING.values())
-)
+malleable_options = in_order(click_option(one) for one in (*_DECIDING.values(), *_PLAYING.values()))
 #: Options of simulations that have no meaning here.
 _FOREIGN = (
     *("check", "batsim_out", "swf_out", "forecasts", "forecast_at", "gantt", "plot"),
@@ -128,8 +110,11 @@ def policy_of(options: dict[str, Any]) -> IschedulerPolicy:
     if options["policy"] != ISCHEDULER:
         return BASELINES[options["policy"]]
     given = taken_from(DecidingOptions, options)
+    admission = given.admission
+    if admission != NO_LIMIT and not (admission.isdecimal() and admission.isascii() and len(admission) < 10):  # noqa: PLR2004
+        raise OptionError(f"--admission: {admission!r} is neither a number of applications nor {NO_LIMIT}")
     return IschedulerPolicy(
-        admission=None if given.admission == NO_LIMIT else int(given.admission),
+        admission=None if admission == NO_LIMIT else int(admission),
         harvest=given.harvest,
         distribution=given.distribute,
         control=Control(

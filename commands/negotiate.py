@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from ..cluster.errors import InputError, errors_in
+from ..cluster.errors import errors_in
 from ..cluster.option_fields import Option, options_in
 from ..cluster.option_table import NEGOTIATE, read_by
 from ..simulation.negotiated.negotiation_options import (
@@ -64,22 +64,6 @@ class Share(click.ParamType[float]):
         return share
 
 
-class SpeedupModelText(click.ParamType[str]):
-    """A speedup model's text."""
-
-    name = "model"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text, once it is known to name a model."""
-        from ..negotiation.speedup import curve
-
-        try:
-            curve(str(value))
-        except InputError as error:
-            self.fail(error.message, param, ctx)
-        return str(value)
-
-
 def _preset(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:  # noqa: ARG001
     """Let a preset's values be the defaults of the other options, which are read after it."""
     if value is not None:
@@ -107,7 +91,7 @@ class PlayOptions:
         "Jobs of that share choose their size at their start only.", default=False
     )
     speedup: Option[str | None] = Option(
-        "Speedup model: linear, amdahl:F, downey:A:SIGMA, table:N=S,…", default="linear"
+        "Speedup model: linear, amdahl:F, downey:A:SIGMA, table:N=S,…", default="linear", unit="MODEL"
     )
     arrivals: Option[Literal["esp", "at-once"] | None] = Option(
         "Arrivals of esp's jobs.", default="50 at once, then one every 30 s"
@@ -137,7 +121,6 @@ _MORE: dict[str, dict[str, Any]] = {
     "preset": {"is_eager": True, "callback": _preset},
     "order": {"also": "--seed"},
     "malleable": {"type": Share()},
-    "speedup": {"type": SpeedupModelText()},
 }
 
 
@@ -189,7 +172,7 @@ def play_from(workload: str, options: dict[str, Any]) -> Play:
 
 def _mix(options: dict[str, Any]) -> Changeability | None:
     from ..cluster.jobs import JobKind
-    from ..negotiation.speedup import LINEAR
+    from ..negotiation.speedup import LINEAR, curve
     from ..simulation.negotiated.plays import Changeability
 
     if options["malleable"] is None:
@@ -197,8 +180,10 @@ def _mix(options: dict[str, Any]) -> Changeability | None:
             if options[name]:
                 raise OptionError(f"--{name} needs --malleable: the share of the jobs")
         return None
+    speedup = options["speedup"] or LINEAR
+    curve(speedup)  # which raises where it names no model
     kind = JobKind.MOLDABLE if options["moldable"] else JobKind.MALLEABLE
-    return Changeability(share=options["malleable"], kind=kind, speedup=options["speedup"] or LINEAR)
+    return Changeability(share=options["malleable"], kind=kind, speedup=speedup)
 
 
 def check_result_options(options: dict[str, Any]) -> None:
