@@ -88,6 +88,7 @@ class LogColumns(NamedTuple):
         size: processors, as integers.
         estimate: of each job.
         run: of each job.
+        user: whose each job is, counted from 0; −1: nobody's.
         is_whole: submissions and run times are integers.
 
     """
@@ -96,6 +97,7 @@ class LogColumns(NamedTuple):
     size: NDArray[np.int64]
     estimate: NDArray[np.float64]
     run: NDArray[np.float64]
+    user: NDArray[np.int64]
     is_whole: bool
 
 
@@ -152,7 +154,14 @@ def _columns_of(workload: Workload) -> LogColumns | None:
     run, estimate = np.array(workload.run, np.float64), np.array(requests.estimate, np.float64)
     if kinds == {int} and submit[-2] + run.sum() + estimate.max() >= EXACT_BELOW:
         return None
-    return LogColumns(submit, np.array(requests.size, np.int64), estimate, run, kinds == {int})
+    size, user = np.array(requests.size, np.int64), count_users(requests.user)
+    return LogColumns(submit, size, estimate, run, user, kinds == {int})
+
+
+def count_users(user: Sequence[int]) -> NDArray[np.int64]:
+    """Return whose jobs are, the users that there are counted from 0; −1: nobody's, there as here."""
+    numbers = np.array(user, np.int64)
+    return np.where(numbers == -1, -1, np.searchsorted(np.unique(numbers[numbers != -1]), numbers))
 
 
 def _within(values: Sequence[float], smallest: float, largest: float, path: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
+from .log_columns import LogColumns
+
 Seen = TypeVar("Seen")
 Start = TypeVar("Start")
 
@@ -65,9 +67,9 @@ class MachinePolicy(Generic[Seen, Start]):
         """The compiled loop that gives its starts for a whole log (logs/counts.py); None: none does."""
         return None
 
-    def columns(self) -> Any:
-        """Return what such a loop works on, where that is the policy's own."""
-        return None
+    def columns(self, log: LogColumns) -> Any:
+        """Return what such a loop works on, of a log whose jobs are numbered as the policy's."""
+        raise NotImplementedError
 
     @property
     def wants_more(self) -> bool:
@@ -149,9 +151,9 @@ class Renumbered(PolicyWrapper):
         """The compiled loop that plays the policy's jobs by their places."""
         return self._policy.loop
 
-    def columns(self) -> Any:
+    def columns(self, log: LogColumns) -> Any:
         """Return what it works on, by the same places."""
-        return self._policy.columns()
+        return self._policy.columns(log)
 
     @property
     def stopped(self) -> Sequence[int] | None:

@@ -25,7 +25,7 @@ import numpy as np
 from ...cluster.kernels.column_operations import insert_number, remove
 from ...cluster.kernels.harness import Column, Floats, Ints, kernel
 from ...cluster.timeline.count_profile import CountProfile, ProfileColumns, add, advance, earliest, most, runs
-from ..log_columns import Requests
+from ..log_columns import LogColumns, Requests
 from ..stepping import Changes, CountPolicy, Resort
 
 #: Of a time, more than what one sum and one difference round.
@@ -247,6 +247,10 @@ class Conservative(CountPolicy):
     def loop(self) -> str | None:
         """The compiled loop that gives the same starts."""
         return None if self._resort or self._rules else "conservative"
+
+    def columns(self, log: LogColumns) -> ConservativeState:
+        """Return the schedule of a log, from its beginning."""
+        return conservative_columns(self._requests.processors, log.size, log.estimate, is_compiled=True)
 
     def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Release, compress, reserve for the arrivals, start what is due."""

@@ -28,7 +28,7 @@ import numpy as np
 
 from ...cluster.kernels.column_operations import first_from, insert_number, insert_pair, remove, remove_pair
 from ...cluster.kernels.harness import Column, Floats, Ints, kernel
-from ..log_columns import Requests
+from ..log_columns import LogColumns, Requests
 from ..stepping import Changes, CountPolicy, Resort
 from .deep_queue import (
     DEEP,
@@ -307,6 +307,10 @@ class Easy(CountPolicy):
     def loop(self) -> str | None:
         """The compiled loop that gives the same starts."""
         return None if self._resort else "easy"
+
+    def columns(self, log: LogColumns) -> EasyState:
+        """Return the queue of a log and what runs, from its beginning."""
+        return easy_columns(self._requests.processors, log.size, log.estimate, is_compiled=True)
 
     def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Make one step; see the module's text for the rule."""

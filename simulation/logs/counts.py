@@ -12,17 +12,17 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from heapq import heapify, heappop, heappush
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...cluster.errors import AwardError
 from ...cluster.kernels.column_operations import pop, push
 from ...cluster.kernels.harness import Column, Entry, Floats, Ints, kernel
-from ..backfilling.conservative import ConservativeState, conservative_columns
+from ..backfilling.conservative import ConservativeState
 from ..backfilling.conservative import step as step_conservative
 from ..backfilling.deep_queue import deep_queue_of
-from ..backfilling.easy import QUEUED, EasyState, easy_columns
+from ..backfilling.easy import QUEUED, EasyState
 from ..backfilling.easy import step as step_easy
 from ..log_columns import LogColumns, Requests, Workload
 from ..promised.promise_state import PromisedPlay
@@ -330,13 +330,12 @@ def play_compiled(
     columns = workload.columns() if is_compiled else None
     if name is None or loop is None or columns is None:
         return None
-    start = play_columns(name, loop, columns, workload.requests.processors, policy, progress)
+    start = play_columns(loop, columns, workload.requests.processors, policy, progress)
     starts: list[float] = (start.astype(np.int64) if columns.is_whole else start).tolist()
     return starts
 
 
 def play_columns(
-    name: str,
     loop: Callable[..., int],
     columns: LogColumns,
     processors: int,
@@ -345,21 +344,15 @@ def play_columns(
 ) -> Floats:
     """Return the starts in order of submission that a loop gives, compiled or not."""
     job_at: Sequence[int] | None = getattr(policy, "job_at", None)
-    submit, size, estimate, run, _ = columns
-    jobs = len(size)
-    place = np.arange(jobs)
+    jobs = len(columns.size)
+    place = order = np.arange(jobs)
     if job_at is not None:
         order = np.array(job_at, np.int64)
         place[order] = np.arange(jobs)
-        size, estimate, run = size[order], estimate[order], run[order]
-    log = _events(submit, place, run, processors)
-    state: Any
-    if name == "easy":
-        state = easy_columns(processors, size, estimate, is_compiled=True)
-    elif name == "conservative":
-        state = conservative_columns(processors, size, estimate, is_compiled=True)
-    else:
-        state = policy.columns()
+    size, estimate, run = columns.size[order], columns.estimate[order], columns.run[order]
+    shown = LogColumns(columns.submit[order], size, estimate, run, columns.user[order], columns.is_whole)
+    log = _events(columns.submit, place, run, processors)
+    state = policy.columns(shown)
     until = step = REPORT_EVERY if progress else jobs + 1
     while (status := loop(log, state, until)) != DONE:
         if status == WANTS_INDEX:

@@ -34,7 +34,7 @@ import numpy as np
 from ...cluster.errors import OptionError
 from ...cluster.kernels.harness import Column, Loop
 from ..backfilling.deep_queue import DEEP
-from ..log_columns import Requests
+from ..log_columns import LogColumns, Requests, count_users
 from ..promised.easy_reference import longest_wait
 from ..promised.promise_state import (
     COPY_NOW,
@@ -44,7 +44,7 @@ from ..promised.promise_state import (
     empty_state,
     rules_of,
 )
-from ..promised.promise_stepping import STEP
+from ..promised.promise_stepping import STEP, catch_up
 from ..stepping import Changes, CountPolicy, Resort
 
 OBJECTIVES = ("priority", "response")
@@ -83,25 +83,28 @@ class LogAuction(CountPolicy):
         """The compiled loop that gives the same starts."""
         return None if self._resort else "promised"
 
-    def columns(self, *, is_compiled: bool = True) -> PromisedPlay:
+    def columns(self, log: LogColumns) -> PromisedPlay:
         """Return what plays a log from its beginning."""
-        requests = self._requests
+        return self._play(log, log.user, is_compiled=True)
+
+    def _play(self, asked: LogColumns | Requests, user: Column, *, is_compiled: bool) -> PromisedPlay:
         state = empty_state(
-            processors=requests.processors,
-            submit=requests.submit,
-            size=requests.size,
-            estimate=requests.estimate,
-            user=requests.user,
+            processors=self._requests.processors,
+            submit=asked.submit,
+            size=asked.size,
+            estimate=asked.estimate,
+            user=user,
             is_compiled=is_compiled,
         )
-        started: Column = [0] * (len(requests) + 1)
+        started: Column = [0] * (len(self._requests) + 1)
         return PromisedPlay(state, self._rules, np.array(started) if is_compiled else started)
 
     @cached_property
     def _stepping(self) -> tuple[Loop, bool, PromisedPlay]:
         """What makes a pass, whether numba compiled it, and what it works on: a compiled loop needs none."""
         step, is_compiled = STEP.for_jobs(len(self._requests))
-        return step, is_compiled, self.columns(is_compiled=is_compiled)
+        users = count_users(self._requests.user).tolist()
+        return step, is_compiled, self._play(self._requests, users, is_compiled=is_compiled)
 
     def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Make one pass."""
@@ -135,6 +138,8 @@ class LogAuction(CountPolicy):
         """By job, the start promised last; infinite where none was, or it was withdrawn under overload."""
         state, rules, _ = self._stepping[2]
         now = state.copy.clock[COPY_NOW]
+        if rules.follows:
+            catch_up(state, rules, inf)
         is_made = [not rules.follows or due <= now for due in state.jobs.due]
         return [float(one) if made else inf for one, made in zip(state.jobs.promise, is_made, strict=True)]
 

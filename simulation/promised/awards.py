@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, sqrt
 
 from ...cluster.kernels.column_operations import pop, push
 from ...cluster.kernels.harness import Entry, Ints, kernel
@@ -45,33 +45,57 @@ def award(state: PromisedState, rules: PromiseRules, now: float, longest: float,
         else:
             key = cost(state, now, job) if rules.response else float(state.jobs.rank[job])
         count = push(scratch.key, scratch.place, count, key, place)
-    chosen = (
-        _keeping(state, now, count, started) if rules.promises else _beside_head(state, now, count, started)
-    )
+    if rules.promises:
+        is_planned = bool(rules.follows) and machine.counts[WAITING] > 1
+        chosen = _keeping(state, now, is_planned, count, started)
+    else:
+        chosen = _beside_head(state, now, count, started)
     if chosen:
         _remove_started(state)
     return chosen
 
 
 @kernel
-def _keeping(state: PromisedState, now: float, count: int, started: Ints) -> int:
-    """Start what leaves everybody their promises."""
+def _keeping(state: PromisedState, now: float, is_planned: bool, count: int, started: Ints) -> int:
+    """Start what leaves everybody their promises.
+
+    Where a plan is at hand, starts that it has now are its own, and one that has ended before the first
+    to come, on processors that those leave, changes none of it.
+    """
     jobs, machine, scratch = state.jobs, state.machine, state.scratch
     chosen = refused = 0
+    first, spare = _first_put_off(state, now) if is_planned else (-inf, 0)
     while count > 0:
         place = scratch.place[0]
         count = pop(scratch.key, scratch.place, count)
         job = machine.waiting[place]
         if jobs.size[job] > machine.counts[FREE]:
             continue
-        found = verdict(state, now, place, refused)
-        if found != ALLOWED:
-            refused += int(found == REFUSED)
-            continue
+        is_in_turn = is_planned and machine.planned[place] <= now
+        if is_planned and not is_in_turn and now + jobs.estimate[job] <= first and jobs.size[job] <= spare:
+            spare -= jobs.size[job]
+        elif not is_in_turn:
+            found = verdict(state, now, place, refused)
+            if found != ALLOWED:
+                refused += int(found == REFUSED)
+                continue
+            is_planned = False
         start(state, now, place)
         started[chosen] = job
         chosen += 1
     return chosen
+
+
+@kernel
+def _first_put_off(state: PromisedState, now: float) -> tuple[float, int]:
+    """Return the plan's first start after now, and the processors that its starts now leave free."""
+    machine = state.machine
+    spare = machine.counts[FREE]
+    for place in range(machine.counts[WAITING]):
+        if machine.planned[place] > now:
+            return machine.planned[place], spare
+        spare -= state.jobs.size[machine.waiting[place]]
+    return inf, spare
 
 
 @kernel

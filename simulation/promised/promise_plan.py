@@ -36,14 +36,11 @@ def plan(state: PromisedState, now: float, spared: int, is_test: bool) -> int:
         spared: a place whose job starts now instead of in its turn; NOBODY for none.
         is_test: stop at the first job that would be late.
     """
-    jobs, machine, scratch = state.jobs, state.machine, state.scratch
-    ends, sizes = scratch.end, scratch.size
-    count = machine.counts[RUNNING]
-    free = machine.counts[FREE]
-    # Sorted ends are a heap.
-    for place in range(count):
-        ends[place] = machine.end[place]
-        sizes[place] = machine.size[place]
+    jobs, machine = state.jobs, state.machine
+    ends, sizes = state.scratch.end, state.scratch.size
+    running, free = machine.counts[RUNNING], machine.counts[FREE]
+    # What runs ends in order; a heap has the ends of what is planned.
+    count = ended = 0
     if spared >= 0:
         job = machine.waiting[spared]
         free -= jobs.size[job]
@@ -53,15 +50,25 @@ def plan(state: PromisedState, now: float, spared: int, is_test: bool) -> int:
         if machine.gone[place] or place == spared:
             continue
         job = machine.waiting[place]
-        while free < jobs.size[job] or (count > 0 and ends[0] <= start):
-            start = max(start, ends[0])
-            free += sizes[0]
-            count = pop(ends, sizes, count)
+        size = jobs.size[job]
+        while True:
+            if ended < running and (count == 0 or machine.end[ended] <= ends[0]):
+                if free >= size and machine.end[ended] > start:
+                    break
+                start = max(start, machine.end[ended])
+                free += machine.size[ended]
+                ended += 1
+            elif free >= size and (count == 0 or ends[0] > start):
+                break
+            else:
+                start = max(start, ends[0])
+                free += sizes[0]
+                count = pop(ends, sizes, count)
         machine.planned[place] = start
         if is_test and start > jobs.promise[job]:
             return place
-        free -= jobs.size[job]
-        count = push(ends, sizes, count, start + jobs.estimate[job], jobs.size[job])
+        free -= size
+        count = push(ends, sizes, count, start + jobs.estimate[job], size)
     return NOBODY
 
 
@@ -163,20 +170,21 @@ def promise_due(state: PromisedState, rules: PromiseRules, now: float, longest: 
 
 @kernel
 def _sort(state: PromisedState, rules: PromiseRules, longest: float) -> None:
-    """Put those who have no promise into the order in which they are due."""
-    jobs, machine, scratch = state.jobs, state.machine, state.scratch
-    count = 0
-    for place in range(machine.counts[PROMISED], machine.counts[WAITING]):
-        job = machine.waiting[place]
-        jobs.due[job] = due(state, rules, longest, job)
-        count = push(scratch.key, scratch.place, count, jobs.due[job], job)
-    for place in range(machine.counts[PROMISED], machine.counts[WAITING]):
-        machine.waiting[place] = scratch.place[0]
-        count = pop(scratch.key, scratch.place, count)
+    """Put those who have no promise into the order in which they are due, in which most stand already."""
+    due, waiting = state.jobs.due, state.machine.waiting
+    first = state.machine.counts[PROMISED]
+    for place in range(first, state.machine.counts[WAITING]):
+        job = waiting[place]
+        due[job] = when = due_of(state, rules, longest, job)
+        behind = place
+        while behind > first and (when, job) < (due[waiting[behind - 1]], waiting[behind - 1]):
+            waiting[behind] = waiting[behind - 1]
+            behind -= 1
+        waiting[behind] = job
 
 
 @kernel
-def due(state: PromisedState, rules: PromiseRules, longest: float, job: int) -> float:
+def due_of(state: PromisedState, rules: PromiseRules, longest: float, job: int) -> float:
     """Return when a job is due: a share of the longest wait after its submission.
 
     It is at most some estimates of the job: short jobs are due soon. One of nearly the whole machine is due

@@ -6,7 +6,6 @@ give the same to the bit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -20,8 +19,9 @@ from ..run_times import REMEMBERED, LastShares
 
 #: Places of ``counts``.
 WAITING, RUNNING, FREE, PROMISED, COUNTED = 0, 1, 2, 3, 4
-#: Places of ``clock``: of the copy, in seconds, the longest wait on it so far, and when its next job ends.
-COPY_NOW, LONGEST, NEXT_END, CLOCKS = 0, 1, 2, 3
+#: Places of ``clock``: of the copy, in seconds, the longest wait on it so far, and when its next job ends;
+#: the longest wait in the last pass, and when a pass was skipped last, below 0 where none was since a plan.
+COPY_NOW, LONGEST, NEXT_END, LAST, SKIPPED, CLOCKS = 0, 1, 2, 3, 4, 5
 #: How promises follow a log, the same where processors are counted and on nodes:
 #: after which share of the longest wait under EASY a job is due,
 SHARE = 0.55
@@ -210,10 +210,10 @@ class PromisedPlay(NamedTuple):
 def empty_state(
     *,
     processors: int,
-    submit: Sequence[float],
-    size: Sequence[int],
-    estimate: Sequence[float],
-    user: Sequence[int],
+    submit: Column,
+    size: Column,
+    estimate: Column,
+    user: Column,
     is_compiled: bool,
 ) -> PromisedState:
     """Return the state of an empty machine, as arrays or as lists.
@@ -223,7 +223,7 @@ def empty_state(
         submit: by job number, in seconds; the other columns as in ``PromisedJobs``.
         size: processors.
         estimate: in seconds.
-        user: whose; -1: nobody's.
+        user: whose, counted from 0; -1: nobody's.
         is_compiled: whether compiled code reads it, which wants arrays.
     """
     jobs = len(submit)
@@ -235,10 +235,10 @@ def empty_state(
     def floats(count: int, value: float = 0.0) -> Column:
         return np.full(count, value) if is_compiled else [value] * count
 
-    def column(values: Sequence[float], kind: type) -> Column:
+    def column(values: Column, kind: type) -> Column:
         return np.array(values, np.float64 if kind is float else np.int64) if is_compiled else list(values)
 
-    users = {name: place for place, name in enumerate(sorted(set(user) - {-1}))}
+    users = int(np.max(user, initial=-1)) + 1
     counts = ints(COUNTED)
     counts[FREE] = processors
     sizes, estimates = column(size, int), column(estimate, float)
@@ -254,8 +254,8 @@ def empty_state(
             run=floats(jobs, -1.0),
             promise=floats(jobs, inf),
             due=floats(jobs, inf),
-            rank=column(range(jobs), int),
-            user=column([users.get(name, -1) for name in user], int),
+            rank=column(np.arange(jobs), int),
+            user=column(user, int),
         ),
         machine=PromisedMachine(
             counts=counts,
@@ -267,16 +267,14 @@ def empty_state(
             job=ints(running),
         ),
         copy=Copy(
-            clock=column([0.0, 0.0, inf], float),
+            clock=column([0.0, 0.0, inf, 0.0, -1.0], float),
             start=floats(jobs, -1.0),
             running=ints(running),
             ended=ints(running),
             easy=easy._replace(deep=deep_queue_of(sizes, is_compiled=True)) if is_deep else easy,
         ),
-        shares=LastShares(
-            last=floats(len(users) * REMEMBERED), ended=ints(len(users)), mean=floats(len(users), 1.0)
-        ),
-        backlog=Backlog(asked=floats(len(users) + 1), learnt=floats(1), queue=queue),
+        shares=LastShares(last=floats(users * REMEMBERED), ended=ints(users), mean=floats(users, 1.0)),
+        backlog=Backlog(asked=floats(users + 1), learnt=floats(1), queue=queue),
         scratch=Scratch(
             end=floats(running + jobs + 1),
             size=ints(running + jobs + 1),

@@ -7,7 +7,7 @@ from .awards import award
 from .easy_reference import arrive, follow, hear_of_end, longest_wait
 from .overload import award_overloaded, change_backlog, is_overloaded, learn
 from .promise_plan import MANY, NOBODY, plan, promise, promise_due
-from .promise_state import FREE, RUNNING, WAITING, PromisedState, PromiseRules
+from .promise_state import FREE, LAST, RUNNING, SKIPPED, WAITING, PromisedState, PromiseRules
 
 
 @kernel
@@ -25,13 +25,16 @@ def step(
         started: as long as the queue may be.
     """
     for job in ended:
-        _end(state, now, job)
+        _hear_of_end(state, now, job)
     longest = 0.0
     if rules.follows:
         follow(state, now)
         arrive(state, now, arrived)
         longest = longest_wait(state, now)
-    elif rules.promises and state.machine.counts[WAITING] > 0:
+        catch_up(state, rules, longest)
+    for job in ended:
+        _release(state, job)
+    if rules.promises and not rules.follows and state.machine.counts[WAITING] > 0:
         _improve(state, rules, now)
     for job in arrived:
         change_backlog(state, job, +1)
@@ -53,22 +56,52 @@ def step(
 @kernel
 def _award(state: PromisedState, rules: PromiseRules, now: float, longest: float, started: Ints) -> int:
     """Promise starts to whom is due, and start jobs; return how many."""
-    if state.machine.counts[WAITING] == 0:
+    if not _any_fits(state):
+        # Where all that changes is that jobs end early, later promises are nearer: see ``catch_up``.
+        state.copy.clock[SKIPPED] = now
         return 0
-    if rules.follows:
+    if rules.follows and state.machine.counts[WAITING] > 1:
         promise_due(state, rules, now, longest)
-    return award(state, rules, now, longest, started) if state.machine.counts[FREE] > 0 else 0
+    return award(state, rules, now, longest, started)
 
 
 @kernel
-def _end(state: PromisedState, now: float, job: int) -> None:
-    jobs, machine = state.jobs, state.machine
+def _any_fits(state: PromisedState) -> bool:
+    for place in range(state.machine.counts[WAITING]):
+        if state.jobs.size[state.machine.waiting[place]] <= state.machine.counts[FREE]:
+            return True
+    return False
+
+
+@kernel
+def catch_up(state: PromisedState, rules: PromiseRules, longest: float) -> None:
+    """Make the promises of skipped passes before a longer wait on the copy allows later ones.
+
+    In skipped passes nobody started, so that the plan came nearer from one to the next, and the last
+    has the best promises of them all.
+    """
+    clock = state.copy.clock
+    if longest != clock[LAST] and clock[SKIPPED] >= 0.0:
+        promise_due(state, rules, clock[SKIPPED], clock[LAST])
+    clock[SKIPPED], clock[LAST] = -1.0, longest
+
+
+@kernel
+def _hear_of_end(state: PromisedState, now: float, job: int) -> None:
+    """Learn how long a job ran, and let it end on the copy."""
+    jobs = state.jobs
     jobs.run[job] = min(now - jobs.start[job], jobs.estimate[job])
     hear_of_end(state, job)
     user = jobs.user[job]
     if user >= 0:
         learn(state, user, jobs.run[job] / jobs.estimate[job])
-    machine.counts[FREE] += jobs.size[job]
+
+
+@kernel
+def _release(state: PromisedState, job: int) -> None:
+    """Take the processors of a job that has ended back."""
+    machine = state.machine
+    machine.counts[FREE] += state.jobs.size[job]
     count = machine.counts[RUNNING] - 1
     place = 0
     while machine.job[place] != job:

@@ -60,7 +60,7 @@ def compiled_starts(workload: Workload, name: str, order: str) -> list[float] | 
     if loop is None:
         pytest.skip("numba cannot be used")
     policy = make_policy(name, workload.requests, order=order)
-    starts: list[float] = play_columns(name, loop, columns, workload.requests.processors, policy).tolist()
+    starts: list[float] = play_columns(loop, columns, workload.requests.processors, policy).tolist()
     return starts
 
 

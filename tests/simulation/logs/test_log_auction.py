@@ -16,13 +16,17 @@ from support.plain import J, plain_easy, starts_of, workload_of, workloads
 
 import aucsched
 from aucsched.cluster.errors import OptionError
+from aucsched.cluster.kernels.column_operations import pop
+from aucsched.cluster.kernels.harness import Column
 from aucsched.cluster.promises import promised_duration_s
 from aucsched.simulation.logs import log_auction
 from aucsched.simulation.logs.counts import simulate_checked
 from aucsched.simulation.logs.log_auction import LogAuction
 from aucsched.simulation.logs.policies import ORDERS, make_policy
-from aucsched.simulation.promised import promise_stepping
+from aucsched.simulation.promised import awards, promise_stepping
 from aucsched.simulation.promised.overload import PLANNED
+from aucsched.simulation.promised.promise_plan import NOBODY, plan, promise_due
+from aucsched.simulation.promised.promise_state import FREE, WAITING, PromisedState, PromiseRules
 from aucsched.simulation.promised.promise_stepping import STEP
 from aucsched.simulation.simulate_options import PolicyOptions
 from aucsched.simulation.stepping import Changes, CountPolicy
@@ -105,6 +109,46 @@ def test_a_duration_promises_no_earlier_than_that_and_no_later_than_it_or_the_pl
         # All that is ahead of it, one after another.
         others = sum(one.estimate for number, one in enumerate(jobs) if number != job)
         assert promise <= jobs[job].submit + 20 + others + max(one.estimate for one in jobs)
+
+
+def _plain_award(
+    state: PromisedState, rules: PromiseRules, now: float, longest: float, started: Column
+) -> int:
+    """Plan in every pass in which anybody waits."""
+    if rules.follows and state.machine.counts[WAITING] > 0:
+        promise_due(state, rules, now, longest)
+    return awards.award(state, rules, now, longest, started)
+
+
+def _plain_keeping(state: PromisedState, now: float, _: bool, count: int, started: Column) -> int:
+    """Ask the plan of the others about every start."""
+    scratch, chosen = state.scratch, 0
+    while count > 0:
+        place = scratch.place[0]
+        count = pop(scratch.key, scratch.place, count)
+        job = state.machine.waiting[place]
+        if state.jobs.size[job] <= state.machine.counts[FREE] and plan(state, now, place, True) == NOBODY:
+            awards.start(state, now, place)
+            started[chosen] = job
+            chosen += 1
+    return chosen
+
+
+@settings(max_examples=300, deadline=None)
+@given(workloads(most=30), OBJECTIVES, PROMISES)
+def test_a_plan_that_is_not_made_would_have_changed_nothing(
+    case: tuple[list[J], int], objective: str, promise: str
+) -> None:
+    jobs, processors = case
+    starts, watched = played(jobs, processors, objective, promise)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(promise_stepping, "_award", _plain_award)
+        patch.setattr(awards, "_keeping", _plain_keeping)
+        plain, plainly_watched = played(jobs, processors, objective, promise)
+    assert starts == plain
+    for job, promised in plainly_watched.promised_at.items():
+        # Who starts in that pass needs no promise.
+        assert starts[job] <= promised[0] or watched.promised_at[job] == promised
 
 
 def test_the_first_job_of_an_empty_machine_is_promised_now() -> None:
