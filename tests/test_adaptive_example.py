@@ -69,6 +69,10 @@ def test_a_platform_is_found_again_from_its_measurements() -> None:
 
 
 def test_it_grows_shrinks_migrates_and_senses_itself() -> None:
+    """Nagendra: invasive MPI (3.3.1), its process manager (4.1.3).
+
+    Weissman: application model, callbacks, figure 4 (3.0).
+    """
     turns = Event()
 
     def pace(app: JacobiApplication) -> None:

@@ -27,6 +27,7 @@ SCRIPTS = sorted((DOCS / "scripts").glob("*.py"))
 
 
 def test_the_reference_is_as_the_code_makes_it() -> None:
+    """Soner: tables 3.1, 4.1, 5.1, 6.1 symbols."""
     command_options("irtsched", ["small.json"])  # who parses in this process changes no page
     for name, text in pages(cli).items():
         again = "python .ci/reference.py"

@@ -58,6 +58,10 @@ def nodesets(cores: IntArray, gres: IntArray, count: int) -> list[tuple[int, int
 
 
 def test_figure_4_4_has_exactly_these_eight_nodesets() -> None:
+    """Soner: nodesets (4.1).
+
+    Soner: figure 4.4 nodesets.
+    """
     cores, gpus = np.array([[*map(int, pair.split("/"))] for pair in FIGURE_4_4.split()]).T
     found = [
         (first + 1, last + 1, total, g) for g in (0, 1, 2) for first, last, total in nodesets(cores, gpus, g)
@@ -95,7 +99,10 @@ def test_figure_4_4_counts_eight_general_nodesets() -> None:
     ],
 )
 def test_classes_of_bids_are_those_of_section_4_1(job: dict[str, Any], gpus: int) -> None:
-    """A stands at an end of a nodeset, B inside of one, C joins nodesets; for the three types of jobs."""
+    """A stands at an end of a nodeset, B inside of one, C joins nodesets; for the three types of jobs.
+
+    Soner: bids of class A, B, C, job types 1 to 3 (4.1).
+    """
     cluster = snapshot(figure_4_4_nodes(), [job])
     columns = columns_of(cluster)
     demand = DemandReader(cluster, columns).read(cluster.jobs[0], 0)
@@ -126,7 +133,10 @@ def test_classes_of_bids_are_those_of_section_4_1(job: dict[str, Any], gpus: int
 
 
 def test_a_range_of_gpus_takes_the_most_that_are_free() -> None:
-    """Section 5.2: bids have z_min <= R <= z_max; (5.7) prefers more; less is taken where no more is free."""
+    """Section 5.2: bids have z_min <= R <= z_max; (5.7) prefers more; less is taken where no more is free.
+
+    Soner: GPU ranges, --gres=gpu:X-Y (5.2).
+    """
     nodes = [
         {"name": f"n{free}", "cores": 4, "gres": {"gpu": 4}, "free_gres": {"gpu": free}} for free in range(5)
     ]
@@ -143,6 +153,7 @@ def test_a_range_of_gpus_takes_the_most_that_are_free() -> None:
 
 
 def test_switches_end_nodesets_and_duplicates_are_dropped() -> None:
+    """Soner: nodesets below every switch (6.1)."""
     nodes = [{"name": f"n{place}", "cores": 1} for place in range(6)]
     cluster = snapshot(nodes, [], topology=tree([str(node["name"]) for node in nodes], 2))
     columns, topology = columns_of(cluster), topology_of(cluster)
@@ -153,6 +164,7 @@ def test_switches_end_nodesets_and_duplicates_are_dropped() -> None:
 @BOTH
 @pytest.mark.parametrize("topology", [{"kind": "linear"}, tree(["n1", "n2", "n3", "n4"], 2)])
 def test_section_1_2_starts_all_three_jobs(model: Any, topology: dict[str, Any]) -> None:
+    """Soner: AUCSCHED2 (chapter 5)."""
     nodes = [{"name": "n[1-4]", "cores": 12, "gres": {"gpu": 3}}]
     jobs: list[dict[str, Any]] = [
         {"cores": 24},
@@ -202,6 +214,7 @@ def test_a_thousand_priorities_near_four_billion_leave_the_last_waiting(model: A
 def test_one_wide_job_against_two_narrow_ones_is_decided_by_the_last_unit(
     model: Any, wide: int, expected: list[str]
 ) -> None:
+    """Soner: equations (6.8)-(6.13) proof for pairs of jobs."""
     jobs = [
         {"cores": 2, "priority": wide},
         {"cores": 1, "priority": 4_000_000_000},
@@ -238,6 +251,7 @@ def test_fractions_of_priorities_decide(model: Any) -> None:
 
 
 def test_two_bids_that_differ_in_level_only_take_the_lower_level() -> None:
+    """Soner: AUCSCHED3 (chapter 6)."""
     names = [f"n{place}" for place in range(6)]
     nodes = [{"name": name, "cores": 1, "free_cores": int(name not in {"n0", "n3"})} for name in names]
     cluster = snapshot(nodes, [{"nodes": 2, "cores": 2}], topology=tree(names, 3))
@@ -247,6 +261,7 @@ def test_two_bids_that_differ_in_level_only_take_the_lower_level() -> None:
 
 
 def test_equal_priorities_do_not_switch_topology_off() -> None:
+    """Soner: equations (6.1)-(6.4)."""
     names = [f"n{place}" for place in range(8)]
     nodes = [{"name": name, "cores": 1, "free_cores": int(name not in {"n0", "n5"})} for name in names]
     jobs = [{"nodes": 2, "cores": 2, "priority": 5} for _ in range(3)]
@@ -255,6 +270,7 @@ def test_equal_priorities_do_not_switch_topology_off() -> None:
 
 
 def test_no_gpus_anywhere_are_no_division_by_zero() -> None:
+    """Soner: equation (6.5)."""
     result = schedule(snapshot(one_core_nodes(2), [{"cores": 1}]), model="aucsched3", weights="paper")
     assert started(result) == ["J1"]
 
@@ -289,6 +305,7 @@ def bids_of(jobs: list[dict[str, Any]], **options: Any) -> tuple[BidTable, int]:
     ],
 )
 def test_preference_ranks_a_above_b_above_c_at_equal_gres(job: dict[str, Any]) -> None:
+    """Soner: equation (5.7)."""
     table, nodes = bids_of([job])
     preference = preference_f(table, nodes, CORRECTED)
     assert len(set(table.bid_class.tolist())) == 3
@@ -306,6 +323,7 @@ def test_preference_ranks_a_above_b_above_c_at_equal_gres(job: dict[str, Any]) -
 
 
 def test_the_printed_table_ranks_c_above_b_for_types_two_and_three() -> None:
+    """Soner: table 5.2 constants."""
     table, nodes = bids_of([{"nodes": 2, "cores": 3}])
     preference = preference_f(table, nodes, PRINTED)
     assert preference[table.bid_class == 2].max() > preference[table.bid_class == 1].max()
@@ -314,6 +332,10 @@ def test_the_printed_table_ranks_c_above_b_for_types_two_and_three() -> None:
 @given(seed=st.integers(0, 10**6), order=st.sampled_from(BID_ORDERS))
 @settings(max_examples=100, deadline=None)
 def test_preference_stays_in_the_ranges_of_4_11(seed: int, order: str) -> None:
+    """Soner: preference constants (4.2).
+
+    Soner: equations (4.11), (4.12).
+    """
     cluster = random_snapshot(seed)
     columns = columns_of(cluster)
     reader = DemandReader(cluster, columns)
@@ -339,6 +361,7 @@ def test_preference_stays_in_the_ranges_of_4_11(seed: int, order: str) -> None:
 
 
 def test_table_4_4_is_the_printed_one() -> None:
+    """Soner: table 4.4 constants."""
     printed = {
         True: "k1 0 0.25 0.5 / k2 0.25 0.25 0.25 / k3 0 0 0.25",
         False: "k1 0 0.5 0.5 / k2 0 0 0 / k3 0 0 0.5",
@@ -365,6 +388,7 @@ def test_a_bid_on_every_other_node_of_one_nodeset_comes_from_one_nodeset() -> No
 
 @pytest.mark.parametrize("cap", [15, 60])
 def test_figure_4_5_has_spread_bids_among_those_of_their_class(cap: int) -> None:
+    """Soner: spread bids (sections 1.2, 8.3: bids "spanning a large number of nodes")."""
     nodes = [{"name": f"n{place:03d}", "cores": 12} for place in range(200)]
     cluster = snapshot(nodes, [{"cores": 48}])
     columns = columns_of(cluster)

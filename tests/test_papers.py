@@ -1,4 +1,4 @@
-"""docs/papers.md: what it names is there."""
+"""docs/papers.md: what it names is there, and each named test says which item it holds."""
 
 from __future__ import annotations
 
@@ -16,17 +16,33 @@ NAMED = re.compile(r"`((?:[a-z_0-9]+/)+(?:[a-z_0-9]+\.(?:py|md))?)(?:::(\w+))?`"
 
 
 @lru_cache
-def named_in(path: Path) -> set[str]:
+def functions_in(path: Path) -> dict[str, ast.FunctionDef]:
     tree = ast.parse(path.read_text())
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
-@pytest.mark.parametrize(("named", "test"), sorted(set(NAMED.findall(PAGE))))
-def test_a_file_and_its_test_are_there(named: str, test: str) -> None:
+@pytest.mark.parametrize("named", sorted({named for named, _ in NAMED.findall(PAGE)}))
+def test_a_file_is_there(named: str) -> None:
     assert (ROOT / named).exists()
-    if test:
-        assert named.startswith("tests/")
-        assert test in named_in(ROOT / named)
+
+
+def rows() -> list[list[str]]:
+    """The cells of each item: what, where, test, figure or why not."""
+    lines = [line.strip("|").split("|") for line in PAGE.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in row] for row in lines if len(row) == 4 and row[0].strip() != "item"]
+
+
+@pytest.mark.parametrize(
+    ("item", "named", "test"),
+    [(row[0], named, test) for row in rows() for named, test in NAMED.findall(row[2]) if test],
+)
+def test_a_test_names_the_item_that_it_holds_and_asserts(item: str, named: str, test: str) -> None:
+    assert named.startswith("tests/")
+    found = functions_in(ROOT / named)[test]
+    plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", item).replace("`", "")
+    assert plain in " ".join((ast.get_docstring(found) or "").split())
+    asserted = any(isinstance(node, ast.Assert) for node in ast.walk(found))
+    assert asserted or "pytest.raises" in ast.unparse(found)
 
 
 def test_pages_that_it_links_are_there() -> None:
@@ -37,10 +53,8 @@ def test_pages_that_it_links_are_there() -> None:
 
 
 def test_every_row_says_where_it_is_or_why_not() -> None:
-    rows = [line.strip("|").split("|") for line in PAGE.splitlines() if line.startswith("| ")]
-    items = [[cell.strip() for cell in row] for row in rows if len(row) == 4 and row[0].strip() != "item"]
-    assert len(items) > 100
-    for item, where, test, why in items:
+    assert len(rows()) > 100
+    for item, where, test, why in rows():
         assert (where and test) or why, item
 
 
@@ -96,6 +110,5 @@ def test_no_numbered_item_of_another_paper_is_left_out(paper: str) -> None:
 
 
 def test_no_row_stands_twice() -> None:
-    rows = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith("| item")]
-    whole = [row for row in rows if row.count("|") == 5]
+    whole = ["|".join(row) for row in rows()]
     assert len(whole) == len(set(whole))

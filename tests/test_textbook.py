@@ -29,7 +29,10 @@ FIGURE = [J(0, 10, 5, 10), J(0, 6, 3, 6), J(1, 8, 10, 8), J(2, 5, 2, 5)]
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_figure_of_backfilling(policy: str) -> None:
-    """All but FCFS and one queue for all let job 4 pass job 3, which starts at the shadow time 10 as well."""
+    """All but FCFS and one queue for all let job 4 pass job 3, which starts at the shadow time 10 as well.
+
+    Nagendra: figures 3.1, 3.2 backfilling.
+    """
     expected = [0, 0, 10, 18] if policy in {"fcfs", "queues"} else [0, 0, 10, 2]
     assert starts_of(FIGURE, 10, policy) == expected
 
@@ -58,7 +61,10 @@ def test_a_job_that_would_delay_the_reservation_waits(policy: str) -> None:
 )
 @pytest.mark.parametrize("policy", ["conservative", "planning"])
 def test_the_figure_of_orders(order: str, starts: list[float], policy: str) -> None:
-    """Four jobs at once on 4 processors, each placed as soon as possible in the order's turn."""
+    """Four jobs at once on 4 processors, each placed as soon as possible in the order's turn.
+
+    The chapter: figures 3.1, 3.2 backfilling and its variations.
+    """
     jobs = [J(0, 4, 2, 4), J(0, 2, 4, 2), J(0, 3, 1, 3), J(0, 1, 3, 1)]
     assert starts_of(jobs, 4, policy, order=order) == starts
 

@@ -42,6 +42,10 @@ def listed(text: str) -> list[int]:
 
 @pytest.mark.parametrize("model", ["ipsched", "aucsched1", "aucsched2", "aucsched3"])
 def test_section_1_2_as_the_page_shows_it(model: Any) -> None:
+    """Soner: table 1.2 three jobs.
+
+    Soner: figure 1.3 three jobs on four nodes.
+    """
     result = schedule(load_snapshot(EXAMPLES / "section-1.2.json"), model=model, reserve=0)
     assert sorted(nodes_of(result)) == ["J1", "J2", "J3"]
     wide = next(award for award in result.started if award.job == "J1")
@@ -53,6 +57,7 @@ def test_section_1_2_as_the_page_shows_it(model: Any) -> None:
 
 @pytest.mark.parametrize("policy", ["fcfs", "easy"])
 def test_figure_2_2_as_the_page_shows_it(policy: str) -> None:
+    """Soner: figure 2.2 FCFS and backfilling."""
     result = simulate(load_swf(EXAMPLES / "figure-2.2.swf"), policy=policy)
     columns = result.columns
     hours = [int(cell) for cell in rows("First come")[policy]]
@@ -62,6 +67,7 @@ def test_figure_2_2_as_the_page_shows_it(policy: str) -> None:
 
 @pytest.mark.parametrize("model", ["ipsched", "aucsched1", "aucsched2", "aucsched3"])
 def test_sixteen_nodes_as_the_page_shows_them(model: Any) -> None:
+    """Soner: figures 3.3, 4.2, 5.1, 6.2 five jobs on 16 nodes."""
     result = schedule(
         load_snapshot(EXAMPLES / "sixteen-nodes.json"), model=model, preset="paper", time_limit_s=60
     )

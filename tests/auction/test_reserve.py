@@ -33,6 +33,10 @@ def reasons(result: Schedule) -> dict[str, str]:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_bids_that_would_delay_the_blocked_job_are_not_made(model: Any) -> None:
+    """Soner: EASY's lookahead and number of reservations on nodes (2.1).
+
+    Soner: reservations in bid generation (9.1).
+    """
     jobs = [
         {"nodes": 4, "cores": 16, "time_limit_s": 600},
         {"cores": 4, "time_limit_s": 600},

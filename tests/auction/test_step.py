@@ -277,6 +277,7 @@ def crowded() -> Snapshot:
 
 
 def test_a_timeout_halves_the_window_while_there_is_time() -> None:
+    """Soner: time limit, window halved (3.2)."""
     # Seconds of this process: other work on the machine must not eat the time for a second attempt.
     result = schedule(crowded(), strategy="exact", time_limit_s=1.0, reserve=0, clock=time.process_time)
     sizes = [one.size for one in result.attempts]
@@ -335,6 +336,7 @@ def test_an_incumbent_is_started_after_one_attempt() -> None:
 
 
 def test_discard_starts_nothing_without_a_proof() -> None:
+    """Soner: time limit, window halved (3.2)."""
     result = schedule(crowded(), time_limit_s=0.05, on_timeout="discard", reserve=0)
     assert result.status == "no_solution"
     assert result.started == ()

@@ -57,6 +57,7 @@ def test_the_time_limit_ends_a_step_whose_work_would_take_longer() -> None:
 
 @pytest.mark.parametrize("jobs", [25, 100])
 def test_the_window_that_timed_out_is_halved_and_the_next_pass_reads_it(jobs: int) -> None:
+    """Soner: time limit, window halved (3.2)."""
     queue = dataclasses.replace(crowded(), jobs=in_order(crowded().jobs)[:jobs])
     count = len(queue.jobs)
     first = schedule(queue, reserve=0, work_limit=0, on_timeout="halve")

@@ -23,6 +23,7 @@ CAPTIONS = {
 def test_figures_8_to_11_draw_the_waits_of_their_captions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Prabhakaran: figures 8 to 11 waits."""
     pytest.importorskip("matplotlib")
     drawn: list[dict[str, list[float]]] = []
 
@@ -44,6 +45,7 @@ def test_figures_8_to_11_draw_the_waits_of_their_captions(
 
 @pytest.mark.parametrize("loaded", [False, True])
 def test_figure_12_times_grants_of_1_to_10_nodes(loaded: bool) -> None:
+    """Prabhakaran: figure 12 time of an allocation."""
     found = overhead(loaded=loaded, repeats=1)
     assert list(found) == list(range(1, 11))
     assert all(len(times) == 1 and times[0] > 0 for times in found.values())

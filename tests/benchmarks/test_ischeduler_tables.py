@@ -31,6 +31,7 @@ class Fixed:
 
 
 def test_gates_hold_and_fail_by_their_figures() -> None:
+    """Weissman: tables 2, 3."""
     good = report(Fixed(10.0), 0.7)
     assert "FAILS" not in good
     assert "holds  load .5: wait of ideal-only over ours: 100.0, at least 70" in good
@@ -43,6 +44,7 @@ def test_gates_hold_and_fail_by_their_figures() -> None:
 
 @pytest.mark.parametrize("load", [0.5, 0.7])
 def test_every_point_that_a_table_reads_is_simulated(load: float) -> None:
+    """Weissman: figures 9 to 16."""
     rows = Fixed(10.0)
     report(rows, load)
     made = {*sweep_points(), *user_points("GE"), *user_points("MIXED")}

@@ -20,6 +20,7 @@ ROWS = Path(__file__).parents[2] / "benchmarks" / "results" / "figures-7.jsonl"
 
 
 def test_the_preset_s_bars_have_all_of_the_preset() -> None:
+    """Nagendra: experiment of 7.3, figures 7.1-7.3."""
     batch, runtime = negotiation_figures.settings_of("thesis")
     assert (batch.mapper, batch.decision, batch.third_of) == (
         THESIS["mapper"],
@@ -61,6 +62,8 @@ def test_completion_is_flat_as_in_figure_7_1_and_moldable_jobs_take_longer() -> 
     Section 7.3, p. 70: "consistent behavior irrespective of the variation in the percentages of the malleable
     jobs". The steps are those of p. 41, "If step size in the above calculation comes up as 0 then we will set
     it as 1", and the quotients of algorithms 3 and 5.
+
+    Nagendra: experiment of 7.3, figures 7.1-7.3.
     """
     rows, paper = kept_rows(), negotiation_figures.PAPER
     assert len({row["order"] for row in rows}) >= 6

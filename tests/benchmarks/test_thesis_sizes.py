@@ -14,6 +14,7 @@ SIXTEEN = Path(__file__).parents[2] / "examples" / "thesis" / "sixteen-nodes.jso
 
 
 def test_ipsched_has_the_variables_of_table_3_2_without_c() -> None:
+    """Soner: tables 3.2, 3.3 size of IPSCHED."""
     jobs, nodes = 3, 5
     empty = snapshot(
         [{"name": f"n[1-{nodes}]", "cores": 4, "gres": {"gpu": 1}}],
@@ -28,6 +29,7 @@ def test_ipsched_has_the_variables_of_table_3_2_without_c() -> None:
 
 
 def test_aucsched1_has_the_variables_of_table_4_2() -> None:
+    """Soner: tables 4.2, 4.3 size of AUCSCHED1."""
     sizes = sizes_of(load_snapshot(SIXTEEN), "aucsched1")
     assert sizes.variables == sizes.thesis_variables == 2 * sizes.entries + sizes.bids
     # (4.2), (4.3) and (4.4) of each bid, (4.7) of each of its nodes; then (4.5), (4.6) of the nodes bid for.
@@ -37,6 +39,7 @@ def test_aucsched1_has_the_variables_of_table_4_2() -> None:
 
 @pytest.mark.parametrize("model", ["aucsched2", "aucsched3"])
 def test_auctions_have_a_variable_a_bid_and_a_row_a_job_and_capacity(model: str) -> None:
+    """Soner: table 8.1 sizes of all four."""
     sizes = sizes_of(load_snapshot(SIXTEEN), model)
     assert sizes.variables == sizes.thesis_variables == sizes.bids
     # Rows that bind nobody are left out: no cell of a full node, none of gres that nobody asks for.

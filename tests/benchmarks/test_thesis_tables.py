@@ -56,6 +56,10 @@ def test_a_model_s_name_alone_is_the_model_with_solver_or_search(table: str) -> 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_rows_of_a_table_differ_in_what_they_are_called_for_only(table: str) -> None:
+    """Soner: seven repetitions (8.1).
+
+    Soner: tables A.1, A.2, A.3, A.4, A.5.
+    """
     told: dict[str, set[str]] = {}
     for row in TABLES[table]:
         told.setdefault(row.label, set()).add(str(sorted(row.options.items())))
@@ -91,6 +95,7 @@ def test_every_workload_has_the_same_methods(table: str) -> None:
 
 
 def test_experiments_of_a_1_are_numbered_against_table_8_3() -> None:
+    """Soner: table 8.3 experiments."""
     # Table 8.3: plug-ins in order, basic before multifactor for each.
     plugins = ("Backfill", "IPSCHED", "IPSCHED, P·R", "AUCSCHED1")
     printed = {
@@ -177,6 +182,10 @@ def made_up(row: Row, table: str, seed: int) -> dict[str, Any]:
 
 
 def test_every_figure_of_chapter_8_is_drawn_of_its_table(tmp_path: Path) -> None:
+    """Soner: figures 8.1-8.9 waits, utilisation, packing, fragmentation, spread.
+
+    Soner: figures 8.10-8.19.
+    """
     runs = [
         made_up(row, table, seed)
         for table, rows in TABLES.items()

@@ -58,6 +58,11 @@ def test_section_1_2_starts_all_three_jobs(model: Any) -> None:
 
 @pytest.mark.parametrize("preset", with_presets("aucsched1"))
 def test_figure_4_3_starts_all_four_jobs_with_aucsched1(preset: Any) -> None:
+    """Soner: AUCSCHED1 (chapter 4).
+
+    Soner: equations (4.1)-(4.8).
+    Soner: figure 4.3 four jobs on 144 nodes.
+    """
     nodes = [
         {"name": "n[001-064]", "cores": 8, "gres": {"gpu": 2}},
         {"name": "n[065-080]", "cores": 8, "free_cores": 0, "gres": {"gpu": 2}, "state": "allocated"},
@@ -86,6 +91,7 @@ def expressible(cluster: Snapshot) -> Snapshot:
 
 
 def test_ipsched_equals_free_placement_on_forty_tiny_snapshots() -> None:
+    """Soner: equations (3.6), (3.7)."""
     for seed in range(40):
         cluster = expressible(tiny(seed))
         result = schedule(cluster, model="ipsched", **ALONE, time_limit_s=60)
@@ -93,6 +99,7 @@ def test_ipsched_equals_free_placement_on_forty_tiny_snapshots() -> None:
 
 
 def test_ipsched_equals_free_placement_on_all_it_can_express() -> None:
+    """Soner: IPSCHED (chapter 3)."""
     for seed in range(60):
         cluster = expressible(random_snapshot(seed))
         lowest = [
@@ -124,6 +131,7 @@ def test_aucsched1_reaches_95_percent_at_its_own_caps() -> None:
 
 
 def test_ipsched_packs_jobs_on_few_nodes_in_its_second_stage() -> None:
+    """Soner: equations (3.2)-(3.5)."""
     nodes = [{"name": "n[1-4]", "cores": 4}]
     result = schedule(snapshot(nodes, [{"cores": 4}, {"cores": 8}]), model="ipsched", **ALONE)
     assert sorted(len(award.nodes) for award in result.started) == [1, 2]
@@ -131,6 +139,7 @@ def test_ipsched_packs_jobs_on_few_nodes_in_its_second_stage() -> None:
 
 
 def test_ipsched_says_what_it_cannot_express() -> None:
+    """Soner: table 8.2 features."""
     jobs = [{"nodes": 1, "cores_per_node": 1}, {"cores": 1, "contiguous": True}, {"cores": 1}]
     result = schedule(snapshot([{"name": "n1", "cores": 8}], jobs), model="ipsched")
     assert {refusal.job: refusal.reason for refusal in result.pending} == {
@@ -182,6 +191,7 @@ def test_quick_awards_are_solutions_of_the_program_that_starts_from_them(seed: i
 
 
 def test_presets_are_overridden_by_what_is_explicit() -> None:
+    """Soner: Slurm plug-ins (3.2, 4.3, 5.2, 6.1), their constants."""
     options = options_with_preset({"preset": "plugin", "model": "aucsched1", "max_bids": 99})
     assert (options.window, options.max_bids, options.max_bids_per_job) == (100, 99, 15)
     assert (options.weights, options.bid_order, options.on_timeout) == ("paper", "figure-4.5", "incumbent")
@@ -353,12 +363,14 @@ def test_duplicate_bids_take_no_slots() -> None:
 
 
 def test_contiguous_bids_skip_no_busy_node() -> None:
+    """Soner: bids of class A, B, C, job types 1 to 3 (4.1)."""
     nodes = [{"name": f"n{place}", "cores": 2, "free_cores": 0 if place == 2 else 2} for place in range(6)]
     table = table_of(snapshot(nodes, [{"nodes": 3, "cores": 6, "contiguous": True}]))
     assert [table.node[table.entries(bid)].tolist() for bid in range(len(table))] == [[3, 4, 5]]
 
 
 def test_late_jobs_get_a_bid_except_under_figure_4_5() -> None:
+    """Soner: figure 4.5 bid generation."""
     cluster = snapshot([{"name": "n[1-9]", "cores": 2}], [{"cores": 2}] * 8)
     caps = {"max_bids": 12, "max_bids_per_job": 6}
     assert (np.bincount(table_of(cluster, **caps).job, minlength=8) > 0).all()

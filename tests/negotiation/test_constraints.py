@@ -63,6 +63,7 @@ def test_running_jobs_do_not_shrink_below_what_their_deadline_needs() -> None:
 
 @pytest.mark.parametrize("deadline", [None, 200.0])
 def test_shrinking_for_others_stops_at_the_deadline(deadline: float | None) -> None:
+    """Nagendra: constraints of invasive jobs (4.3): start, deadline, budget."""
     machine = empty_machine([f"n{place}" for place in range(4)])
     running = started(entry("a", 1, 4, 800, deadline_s=deadline), 0b1111, 0.0)
     machine = type(machine)(
@@ -106,6 +107,7 @@ def test_a_job_about_to_miss_its_deadline_goes_first(mapper: str) -> None:
 
 
 def test_a_job_does_not_start_before_its_start_time() -> None:
+    """Nagendra: constraints of invasive jobs (4.3): start, deadline, budget."""
     rows = [{"nodes": 1, "arrival_s": 0, "run_time_s": 10, "not_before_s": 77}]
     rows.append({"nodes": 1, "arrival_s": 5, "run_time_s": 10})
     done = played(workload(rows)).done
@@ -113,6 +115,7 @@ def test_a_job_does_not_start_before_its_start_time() -> None:
 
 
 def test_a_budget_bounds_the_nodes_a_job_takes_and_grows_to() -> None:
+    """Nagendra: constraints of invasive jobs (4.3): start, deadline, budget."""
     elastic = {"nodes": 1, "arrival_s": 0, "run_time_s": 900, "time_limit_s": 900, "kind": "malleable"}
     elastic |= {"min_nodes": 1, "max_nodes": 4, "speedup": {"model": "amdahl", "serial": 0.2}}
     free = played(workload([elastic]))
@@ -183,6 +186,7 @@ def test_the_thesis_rejects_while_any_node_stays_idle() -> None:
 
 
 def test_the_preset_is_chapter_5_and_what_stands_beside_it_stands(tmp_path: Path) -> None:
+    """Nagendra: chapter 5's choices (--preset thesis)."""
     rows = [{"nodes": 1, "arrival_s": 0, "run_time_s": 10}]
     (tmp_path / "w.json").write_text(workload(rows))
     args = ("negotiate", tmp_path / "w.json", "--format", "json", "--preset", "thesis")

@@ -12,6 +12,7 @@ from aucsched.cli import run
 
 
 def test_three_processes_ask_grow_and_give_back(tmp_path: Path) -> None:
+    """Prabhakaran: figures 2 to 4 Torque and Maui."""
     kills = play_round(tmp_path, random.Random(1), 2, 150)
     assert kills.total() <= 2
     checked = check(tmp_path)

@@ -84,6 +84,7 @@ def test_a_request_is_granted_once() -> None:
 
 
 def test_any_subset_is_given_back() -> None:
+    """Prabhakaran: tm_dynget, tm_dynfree."""
     state, _ = _say(_state(), DynRequest(job="A", serial=1, cores=6))
     give = DynRelease(job="A", serial=2, nodes={"n0": 3, "n3": 2})
     state, answer = _say(state, give)

@@ -168,6 +168,7 @@ _FAST = settings(max_examples=150, deadline=None, phases=[Phase.explicit, Phase.
 @_FAST
 @given(st.lists(_batch_says() | st.just(Disconnect()) | st.just("wake"), max_size=14))
 def test_a_runtime_scheduler_bears_any_messages(happenings: list[Any]) -> None:
+    """Nagendra: figures 6.1, 6.2 control flow."""
     state = RuntimeState(settings=RuntimeSettings(), machine=machine(4))
     start = NegotiationStart(version=PROTOCOL_VERSION, max_attempts=5, interval_s=60.0, queued=2)
     for happening in (start, *happenings):
@@ -196,6 +197,7 @@ def test_a_runtime_scheduler_bears_any_messages(happenings: list[Any]) -> None:
 @_FAST
 @given(happenings=st.lists(_runtime_says() | st.just(Disconnect()) | st.just(Connect()), max_size=14))
 def test_a_batch_scheduler_bears_any_messages(mapper: MapperName, happenings: list[Any]) -> None:
+    """Nagendra: figures 6.1, 6.2 control flow."""
     arrivals = (
         Arrival(time_s=0.0, job=rigid("a", 3, 100)),
         Arrival(time_s=0.0, job=malleable("m", 1, 4, 90)),

@@ -34,6 +34,7 @@ def entry(**members: Any) -> MapEntry:
 
 
 def test_a_mean_of_runs_replaces_the_estimate() -> None:
+    """Nagendra: performance model (4.3) and history (4.1.1)."""
     known = learned({}, [("app", 2, 100.0), ("app", 2, 300.0), ("other", 1, 5.0)])
     assert known["app"] == {2: (2, 200.0)}
     told = informed(entry(), known)

@@ -76,6 +76,7 @@ EVERY: dict[str, Message] = {
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_a_message_comes_back_as_it_was_sent(kind: str) -> None:
+    """Nagendra: data structures (6.2), APIs (6.3)."""
     text = encode_message(EVERY[kind])
     assert json.loads(text)["message"] == kind
     assert decode_message(text) == EVERY[kind]
@@ -139,6 +140,7 @@ def _entry(**members: Any) -> list[dict[str, Any]]:
     ],
 )
 def test_what_no_party_may_say_is_refused_in_one_line(text: bytes, said: str) -> None:
+    """Nagendra: figure 4.2 messages."""
     with pytest.raises(InputError) as refused:
         decode_message(text)
     assert said in str(refused.value)

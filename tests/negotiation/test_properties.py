@@ -185,6 +185,7 @@ def _finish(world: World) -> None:
 @settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(st.data())
 def test_two_runtime_schedulers_share_a_queue_and_no_job_starts_twice(data: st.DataObject) -> None:
+    """Nagendra: 8.1: several runtime schedulers."""
     arrivals = []
     for number in range(data.draw(st.integers(1, 12))):
         entry = _entry(data, number, most=NODES // 2)

@@ -39,7 +39,13 @@ def arrivals(*jobs: object, at: float = 0.0) -> tuple[Arrival, ...]:
 
 
 def test_s1_negotiates_until_the_runtime_scheduler_commits() -> None:
-    """START/RESPONSE, OFFER 1, RESPONSE with a Map … commit: STATUS_REPORT, OFFER with negotiation=0."""
+    """START/RESPONSE, OFFER 1, RESPONSE with a Map … commit: STATUS_REPORT, OFFER with negotiation=0.
+
+    Nagendra: iRTSched (4.1.2), algorithm 4.
+    Nagendra: figures 4.3, 4.4, 5.1 scenario 1.
+    Nagendra: figures 6.1, 6.2 control flow.
+    The chapter: iHypervisor, iScheduler, figure 1.1.
+    """
     both, sent = pair(4, arrivals(rigid("a", 3, 100), rigid("b", 2, 50, priority=99)), ends_when_done=True)
     both.run()
     assert kinds(sent) == [
@@ -72,6 +78,7 @@ def test_s1_negotiates_until_the_runtime_scheduler_commits() -> None:
 
 
 def test_s2_an_empty_map_closes_and_a_submission_asks_again() -> None:
+    """Nagendra: figure 4.5 scenario 2."""
     both, sent = pair(4)
     both.connect()
     assert kinds(sent)[2:] == ["< OFFER 1.1 negotiation=1", "> MAP 1.1 accept 0"]
@@ -202,6 +209,7 @@ def test_an_atomic_map_starts_whole_or_not_at_all_also_at_the_last_attempt() -> 
 
 
 def test_an_urgent_job_aborts_a_transaction_whose_attempt_does_not_count() -> None:
+    """Nagendra: urgent jobs (4.2, 5.3)."""
     both, _ = pair(4, arrivals(rigid("a", 2, 100), rigid("b", 2, 100)))
     both.connect()
     # Open a transaction by hand: an offer is out, its answer on the way.
@@ -226,6 +234,7 @@ def test_an_urgent_job_aborts_a_transaction_whose_attempt_does_not_count() -> No
 
 
 def test_suspended_jobs_keep_their_progress_and_go_on_first() -> None:
+    """Nagendra: constraints of invasive jobs (4.3): urgent."""
     jobs = (*arrivals(rigid("a", 4, 100)), Arrival(time_s=10.0, job=rigid("b", 1, 5)))
     z = Arrival(time_s=30.0, job=rigid("z", 4, 7, priority=1), urgent=True)
     both, _ = pair(4, (*jobs, z), ends_when_done=True)
@@ -349,6 +358,7 @@ def test_an_offer_that_crosses_the_end_is_let_pass() -> None:
 
 @pytest.mark.parametrize("mapper", ["greedy", "auction"])
 def test_after_each_step_both_parties_know_the_same_sizes_and_ends(mapper: str) -> None:
+    """Nagendra: figure 1.1, 4.1 architecture."""
     play = esp_arrivals(16, Changeability(share=0.8), order=4)[:60]
     both, _ = pair(16, play, mapper=mapper, ends_when_done=True)
     both.connect()

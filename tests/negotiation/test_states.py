@@ -94,6 +94,7 @@ def gone(
 
 
 def test_jobs_go_the_ways_of_the_diagram_and_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nagendra: figure 5.2 job states."""
     found: set[tuple[str, str]] = set()
     for seed in range(36):
         mapper: MapperName = "auction" if seed % 4 == 3 else "greedy"

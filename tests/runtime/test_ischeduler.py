@@ -18,6 +18,7 @@ def policy(harvest: str = "even", distribution: str = "favor_queued", **more: ob
 
 
 def test_figure_3_example_with_eight_processors() -> None:
+    """Weissman: logic and example, figure 3."""
     rules = policy()
     first, second = app("J1", 2, 4), app("J2", 2, 4)
     assert decide(Event.ARRIVAL, 0, "linear", [], [first], 8, rules).counts == {"J1": 4}
@@ -56,6 +57,7 @@ def test_what_an_ended_application_leaves_goes_to_the_running_first_or_to_the_qu
 
 
 def test_figure_3_steps_of_an_arrival() -> None:
+    """Weissman: architecture, figures 1 and 2."""
     running = [app("a", 1, 6, 6)]
     # 2a: what is free, up to the ideal. 2b: M is reached. 2c: harvest min − avail. 2d: queue.
     for rules, ideal, counts in (
@@ -74,6 +76,7 @@ def test_figure_3_steps_of_an_arrival() -> None:
 
 
 def test_baselines() -> None:
+    """Weissman: baselines IDEAL-ONLY, MOLDABLE, IDEAL-BACKFILL."""
     running = [app("a", 1, 6, 6)]
     new = [app("b", 1, 4)]
     assert decide(Event.ARRIVAL, 1, "linear", running, new, 8, BASELINES["moldable"]).counts == {"b": 2}
@@ -160,6 +163,7 @@ def test_fair_gives_first_to_those_harvested_most() -> None:
 
 
 def test_control_limits_harvests_protects_the_young_and_weighs() -> None:
+    """Weissman: admission, harvesting, distribution (2.2)."""
     new = [app("n", 3, 9)]
     limited = policy("even", control=Control(max_harvests=1))
     found = decide(Event.ARRIVAL, 40, "linear", four((1, 0, 1, 0)), new, 20, limited)

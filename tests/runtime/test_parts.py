@@ -116,6 +116,7 @@ def check_parts(machine: MachineState) -> None:
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_all_run_once_on_parts_of_their_own(mapper: str, data: st.DataObject) -> None:
+    """Nagendra: sharing of a node by cores and sockets (4.1.2, 4.2.1)."""
     nodes, parts = data.draw(st.integers(1, 4)), data.draw(st.integers(2, 4))
     entries = []
     for number in range(data.draw(st.integers(1, 9))):

@@ -64,7 +64,10 @@ def test_a_step_is_at_least_one_and_the_last_attempt_reaches_the_minimum() -> No
 
 
 def test_algorithm_5_as_printed_shrinks_by_the_quotient() -> None:
-    """A job with a range below the attempts keeps its nodes, also in a partial transformation."""
+    """A job with a range below the attempts keeps its nodes, also in a partial transformation.
+
+    Nagendra: the step of algorithms 1, 3 and 5 (5.2.1, 5.2.2).
+    """
     assert [step_size(span, 5, "printed") for span in (0, 1, 4, 5, 6, 12, 14)] == [0, 0, 0, 1, 1, 2, 2]
     assert [shrunk_count(16, 4, attempt, 5, "printed") for attempt in range(1, 6)] == [14, 12, 10, 8, 6]
     assert {shrunk_count(5, 1, attempt, 5, "printed") for attempt in range(1, 6)} == {5}
@@ -147,6 +150,7 @@ def test_a_dependency_is_cleared_once_its_job_starts() -> None:
 
 
 def test_shrinking_goes_by_class_then_by_rising_priority() -> None:
+    """Nagendra: algorithm 5."""
     jobs = [
         (malleable("other", 1, 4, 100, priority=1), 4),
         (malleable("none-high", 1, 4, 100, priority=5), 4),
@@ -174,6 +178,7 @@ def test_an_attempt_takes_no_more_than_its_steps() -> None:
 
 
 def test_a_reserved_job_starts_on_what_running_ones_give() -> None:
+    """The chapter: virtual offers."""
     state = running(machine(8), (malleable("m", 2, 8, 100), 8))
     settings = RuntimeSettings()
     assert transform(state, [rigid("w", 5, 10)], settings, attempt=1).started == ()
@@ -217,6 +222,7 @@ def test_the_runtime_scheduler_rejects_while_something_could_use_idle_nodes() ->
 
 
 def test_after_its_own_rejection_it_rejects_until_more_jobs_start() -> None:
+    """Nagendra: decision of the runtime scheduler (5.2.2)."""
     jobs = [rigid("a", 2, 10), rigid("b", 2, 10)]
     settings = RuntimeSettings()
     assert transform(machine(4), jobs, settings, attempt=2, rejected_with=1).is_accepted
@@ -233,6 +239,7 @@ def test_idle_nodes_are_shared_equally_among_malleable_jobs() -> None:
 
 
 def test_a_full_transformation_prefers_holders_then_speedup() -> None:
+    """Nagendra: runtime transformation, periodic and partial (5.2.2)."""
     flat, steep = malleable("flat", 1, 8, 100, speedup="amdahl:0.5"), malleable("steep", 1, 8, 100)
     state = running(machine(8), (flat, 3), (steep, 1))
     assert counts(full_transformation(state)) == {"flat": 1, "steep": 7}

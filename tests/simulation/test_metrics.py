@@ -44,6 +44,10 @@ def test_small_schedule(small: Result) -> None:
 
 
 def test_metrics_by_hand(small: Result) -> None:
+    """Soner: equations (7.2), (7.3).
+
+    Nagendra: metrics of users and of the system (7).
+    """
     values = metrics(small)
     work = 10 * 2 + 30 * 4 + 5 * 1 + 50 * 2 + 6 * 1
     assert values["makespan_s"] == 90

@@ -56,6 +56,7 @@ def test_a_curve_visits_every_point_by_single_steps_cube_by_cube(dimensions: int
 
 
 def test_the_curve_of_the_plane_is_hilberts() -> None:
+    """Soner: torus by a Hilbert curve (9.1), dragonfly."""
     points = grid((2, 2))
     way = points[np.argsort(curve_place(points, 1))].tolist()
     assert way == [[0, 0], [0, 1], [1, 1], [1, 0]]
@@ -102,6 +103,7 @@ def test_a_torus_may_keep_its_numbering() -> None:
 
 @pytest.mark.parametrize("sizes", [(9, 4, 2, 2), (5, 2, 1, 2), (3, 4, 2, 1), (1, 3, 2, 1), (2, 1, 4, 1)])
 def test_a_dragonfly_has_the_distances_of_its_graph(sizes: tuple[int, ...]) -> None:
+    """Soner: torus by a Hilbert curve (9.1), dragonfly."""
     names = ("groups", "routers", "nodes_per_router", "global_links")
     count = sizes[0] * sizes[1] * sizes[2]
     snapshot = made(count, {"kind": "dragonfly", **dict(zip(names, sizes, strict=True))})

@@ -75,6 +75,7 @@ def test_common_switches_and_hops_equal_networkx(seed: int) -> None:
 
 @given(st.integers(0, 2**32))
 def test_sets_of_nodes_meet_at_the_switch_their_ancestors_share(seed: int) -> None:
+    """Soner: figure 7.2 level of a job's switch."""
     nodes, switches = random_tree(seed)
     topology = tree(switches, nodes)
     graph = tree_graph(tuple(switches))
@@ -93,6 +94,7 @@ def test_sets_of_nodes_meet_at_the_switch_their_ancestors_share(seed: int) -> No
 
 @pytest.mark.parametrize(("levels", "radix"), [(1, 4), (2, 4), (3, 4), (2, 6)])
 def test_the_tree_of_a_fat_tree_keeps_the_distances_of_its_wiring(levels: int, radix: int) -> None:
+    """Soner: figures 2.3, 6.1 fat tree, tree."""
     nodes, switches = fat_tree(levels, radix)
     assert len(nodes) == 2 * (radix // 2) ** levels
     topology = tree(switches, nodes)

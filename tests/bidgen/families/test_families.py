@@ -54,6 +54,7 @@ def balanced_bids_of(cluster: Snapshot) -> tuple[BidTable, Cluster]:
 @given(st.integers(0, 10**6), st.booleans())
 @settings(max_examples=25, deadline=None)
 def test_ledger_search_and_program_let_the_same_bids_win_together(seed: int, balanced: bool) -> None:
+    """Soner: equations (5.1)-(5.4)."""
     cluster = random_snapshot(seed)
     table, told = balanced_bids_of(cluster) if balanced else bids_of(cluster, guards_of(cluster))
     packing = packing_of(table, told.columns, told.guards)

@@ -124,6 +124,7 @@ def test_differences_have_the_same_solutions_and_optimum(seed: int) -> None:
 @given(SEEDS)
 @settings(max_examples=30, deadline=None)
 def test_the_relaxation_bounds_every_award_with_and_without_cliques(seed: int) -> None:
+    """Soner: LP relaxation as a heuristic (9.1)."""
     packing, weights, _ = window_of(tiny(seed), per_job=12)
     if not len(packing):
         return

@@ -166,6 +166,7 @@ def test_unknown_options_and_values_are_refused(extra: dict[str, bool | int | fl
 
 
 def test_pulp_expressions_arrive_as_arrays() -> None:
+    """Soner: equations (2.1)-(2.3) linear program."""
     problem = pulp.LpProblem("p", pulp.LpMinimize)
     x = [
         problem.add_variable(name, 0, high, cat)

@@ -99,6 +99,7 @@ def tiny_auction(seed: int) -> tuple[list[Any], dict[str, Any], str | list[Any],
 
 @pytest.mark.parametrize("part", range(20))
 def test_2000_tiny_auctions_are_proved_at_what_brute_force_finds(part: int) -> None:
+    """Soner: equations (2.4)-(2.15) knapsacks: integer, 0-1, m-dimensional, multiple."""
     for seed in range(100 * part, 100 * part + 100):
         bids, capacities, groups, named = tiny_auction(seed)
         limit: dict[str, Any] = {"work_limit": 40} if seed % 2 else {"time_limit_s": 5.0}

@@ -262,6 +262,7 @@ def test_priorities_of_any_size_are_summed_exactly() -> None:
 
 
 def test_each_map_is_one_call_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nagendra: 8.1: an integer program maps."""
     calls = []
 
     def counted(*arguments: Any, **options: Any) -> Any:

@@ -89,7 +89,10 @@ def test_a_range_opens_by_steps_and_the_last_attempt_reaches_the_minimum() -> No
 
 
 def test_algorithm_1_as_printed_relaxes_by_the_quotient_and_a_step_of_0_is_1() -> None:
-    """Nagendra, p. 41: "If step size in the above calculation comes up as 0 then we will set it as 1"."""
+    """Nagendra, p. 41: "If step size in the above calculation comes up as 0 then we will set it as 1".
+
+    Nagendra: the step of algorithms 1, 3 and 5 (5.2.1, 5.2.2).
+    """
     printed = BatchSettings(steps="printed")
     small, wide = malleable("s", 1, 4, 100), malleable("w", 2, 16, 100)
     assert [relaxed_range(small, printed, times).min for times in range(5)] == [3, 2, 1, 1, 1]
@@ -100,6 +103,7 @@ def test_algorithm_1_as_printed_relaxes_by_the_quotient_and_a_step_of_0_is_1() -
 
 
 def test_algorithm_1_has_one_record_a_job_in_queue_order() -> None:
+    """Nagendra: iBSched (4.1.1), algorithm 1."""
     slots = greedy_map(request(rigid("a", 3, 1), rigid("b", 4, 1), rigid("c", 1, 1), nodes=5))
     assert [slot.entry.job for slot in slots] == ["a", "b", "c"]
     assert mapped(slots) == {"a": 3, "c": 1}
@@ -120,7 +124,10 @@ def test_beyond_the_depth_only_jobs_that_fit_are_forwarded() -> None:
 
 @pytest.mark.parametrize(("steps", "given"), [("ceiling", True), ("printed", False)])
 def test_algorithm_3_as_printed_leaves_a_job_of_a_small_range_as_it_is(steps: Steps, *, given: bool) -> None:
-    """Its quotient has no sentence about 0: only algorithm 1's has one."""
+    """Its quotient has no sentence about 0: only algorithm 1's has one.
+
+    Nagendra: the step of algorithms 1, 3 and 5 (5.2.1, 5.2.2).
+    """
     small = malleable("small", 1, 4, 1)
     slots = [
         Slot(small, NodeCount(min=1, max=4), nodes=0b1111),
@@ -143,6 +150,7 @@ def test_algorithm_3_as_printed_leaves_a_job_of_a_small_range_as_it_is(steps: St
 
 
 def test_algorithm_3_shrinks_mapped_jobs_in_increasing_priority_by_a_step() -> None:
+    """Nagendra: algorithm 3, try schedule."""
     high, low = malleable("high", 2, 12, 1), malleable("low", 2, 12, 1)
     slots = [
         Slot(high, NodeCount(min=2, max=12), nodes=0b111111111111),
@@ -162,6 +170,7 @@ def test_algorithm_3_shrinks_mapped_jobs_in_increasing_priority_by_a_step() -> N
 
 
 def test_best_fit_maps_a_reserved_job_by_shrinking_and_rescans_the_rest() -> None:
+    """Nagendra: algorithm 2, best fit."""
     slots = greedy_map(
         request((moldable("m", 2, 10, 1), 4), rigid("r", 2, 1), rigid("skipped", 1, 1), nodes=10, depth=1)
     )
@@ -189,6 +198,7 @@ def _decide(slots: list[Slot], memory: LastAttempt, attempt: int = 1) -> Code:
 
 
 def test_the_papers_decision() -> None:
+    """Nagendra: decision of the batch scheduler (5.2.1)."""
     accept, reject = Code.ACCEPT, Code.REJECT
     none = LastAttempt()
     # (a) the front job, and a third of the jobs; waived past half the attempts.

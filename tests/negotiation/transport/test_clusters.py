@@ -79,6 +79,7 @@ def batch(name: str) -> list[str]:
 
 
 def test_each_cluster_is_served_as_by_a_process_of_its_own(site: Path) -> None:
+    """Nagendra: one runtime scheduler of several partitions (4.1), or clusters."""
     with started("irtsched", "--clusters", "clusters.toml", cwd=site) as process:
         with started(*batch("west"), cwd=site) as west:
             east = aucsched(*batch("east"), cwd=site)

@@ -229,6 +229,7 @@ def test_a_listener_without_descriptors_left_serves_the_true_party(tmp_path: Pat
 
 @SECRETS
 def test_no_bytes_of_a_stranger_end_a_listener(address: str, secret: bytes | None) -> None:
+    """Nagendra: phases of the protocol (ch. 4): initialisation, finalisation."""
     with listening("irtsched", address=address, secret=secret) as (listener, told):
         runtime = Served(serve_runtime, runtime_party(), listener)
         for text in SEQUENCES:

@@ -85,6 +85,7 @@ def _charge(
 
 
 def test_figure_6_is_read_as_it_stands() -> None:
+    """Prabhakaran: figure 6 configuration."""
     found = _figure_6()
     assert found.policy is DelayPolicy.BOTH
     assert (found.interval_s, found.decay) == (21600.0, 0.4)
@@ -256,6 +257,7 @@ def test_accounts_survive_a_restart_and_torn_files_are_refused(tmp_path: Path) -
 def test_no_user_ever_exceeds_a_limit(
     decay: float, limit: float, steps: list[tuple[float, str, float]]
 ) -> None:
+    """Prabhakaran: dynamic fairness (III-D)."""
     fairness = same_for_every_user(limit, interval_s=1000, decay=decay)
     accounts, now = at_start(fairness, 0.0), 0.0
     intervals: dict[int, dict[str, float]] = {}

@@ -38,6 +38,7 @@ def _figure_1() -> CountBoard:
 
 
 def test_figure_1_job_c_is_delayed_by_four_hours() -> None:
+    """Prabhakaran: figure 1."""
     _, starts = planned(_figure_1(), [C], 5)
     assert starts == {"C": 4 * HOUR}
     none = Fairness()
@@ -76,6 +77,7 @@ def test_jobs_that_would_start_now_are_measured_too() -> None:
 
 
 def test_only_the_delay_depth_is_measured() -> None:
+    """Prabhakaran: figure 5 depths."""
     board = CountBoard(6, 0.0, [A, B])
     jobs = [CountJob(id=f"J{n}", cores=4, walltime_s=HOUR, owner=Credentials(user=f"u{n}")) for n in range(4)]
     none = Fairness()
@@ -98,6 +100,7 @@ def test_a_refusal_says_when_resources_could_be_there() -> None:
 
 
 def test_requests_are_served_first_come_first_served() -> None:
+    """Prabhakaran: algorithm 2, the extended iteration."""
     none = Fairness()
     asks = [CountRequest(job="A", cores=1), CountRequest(job="B", cores=2), CountRequest(job="A", cores=1)]
     served = serve(_figure_1(), asks, NOBODY, DEPTHS, none, at_start(none, 0.0))
@@ -159,6 +162,7 @@ _QUEUE = st.lists(st.tuples(st.integers(1, 16), st.integers(1, 20)), max_size=8)
 
 @given(running=_RUNNING, queue=_QUEUE)
 def test_plans_are_the_earliest_starts(running: list[tuple[int, int]], queue: list[tuple[int, int]]) -> None:
+    """Prabhakaran: algorithm 1, Maui's iteration."""
     busy = [(0.0, float(end), cores) for cores, end in running]
     board = CountBoard(
         20, 0.0, [CountRunning(id=f"R{n}", cores=c, end_s=e) for n, (_, e, c) in enumerate(busy)]

@@ -56,6 +56,7 @@ def _check(run: EvolvingRun) -> None:
 
 
 def test_table_1() -> None:
+    """Prabhakaran: table I dynamic ESP."""
     cores = [entry.cores for entry in DYNAMIC_ESP]
     assert cores == [4, 8, 64, 32, 64, 8, 16, 21, 4, 8, 13, 16, 32, 120]
     assert sum(entry.count for entry in DYNAMIC_ESP) == 230
@@ -74,6 +75,7 @@ def test_submission() -> None:
 
 
 def test_table_2_over_a_few_orders() -> None:
+    """Prabhakaran: table II."""
     seeds = range(8)
     static = [_run(seed, STATIC) for seed in seeds]
     served = [_run(seed, EvolvingOptions()) for seed in seeds]
@@ -231,6 +233,7 @@ def test_shrinkable_jobs_take_longer_and_hold_less() -> None:
 
 
 def test_quadflow_phases() -> None:
+    """Prabhakaran: figure 7 Quadflow."""
     plate, cylinder = QUADFLOW
     for case, saved in ((plate, 0.17), (cylinder, 0.33)):
         growth = 2.0 if case is plate else 0.84 / (0.84 - saved)

@@ -76,6 +76,7 @@ def plain_adaptive(jobs: Sequence[J], processors: int, every: int, window: int) 
 @settings(max_examples=200)
 @given(workloads(), st.integers(1, 6), st.integers(1, 12))
 def test_adaptive_is_its_plain_rule(case: Case, every: int, window: int) -> None:
+    """The chapter: adaptive."""
     options = PolicyOptions(candidates=("fcfs", "easy"), adapt_every=every, adapt_window=window)
     assert starts_of(*case, "adaptive", options=options) == plain_adaptive(*case, every, window)
 

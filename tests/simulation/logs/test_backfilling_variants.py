@@ -71,6 +71,7 @@ def by_brute_force(candidates: Sequence[Candidate], free: int, extra: int) -> li
 @settings(max_examples=400)
 @given(selections())
 def test_the_fullest_selection_is_that_of_brute_force(case: tuple[list[Candidate], int, int]) -> None:
+    """The chapter: lookahead."""
     assert fullest(*case) == by_brute_force(*case)
 
 
@@ -199,6 +200,7 @@ def plain_slack(jobs: Sequence[J], processors: int, factor: float) -> list[float
 @settings(max_examples=200)
 @given(workloads(), st.sampled_from([0, 0.25, 0.5, 1, 3]))
 def test_slack_is_its_plain_rule(case: Case, factor: float) -> None:
+    """The chapter: slack."""
     assert starts_of(*case, "slack", options=PolicyOptions(slack=factor)) == plain_slack(*case, factor)
 
 
@@ -256,6 +258,7 @@ def plain_selective(jobs: Sequence[J], processors: int, threshold: float) -> lis
 @settings(max_examples=200)
 @given(workloads(), st.sampled_from([1, 1.5, 2, 5, 1e9]))
 def test_selective_is_its_plain_rule(case: Case, threshold: float) -> None:
+    """The chapter: selective."""
     options = PolicyOptions(expansion_factor=threshold)
     assert starts_of(*case, "selective", options=options) == plain_selective(*case, threshold)
 
@@ -326,6 +329,7 @@ def plain_partitioned(jobs: Sequence[J], processors: int, limits: Sequence[float
 @settings(max_examples=200)
 @given(workloads(), st.sampled_from([(), (4.0,), (2.0, 6.0), (1.0, 3.0, 9.0)]))
 def test_partitioned_is_its_plain_rule(case: Case, limits: tuple[float, ...]) -> None:
+    """The chapter: partitioned reservations."""
     options = PolicyOptions(class_limits_s=limits)
     assert starts_of(*case, "partitioned", options=options) == plain_partitioned(*case, limits)
 

@@ -127,6 +127,7 @@ def plain_planning(
 @settings(max_examples=150)
 @given(reserved_cases(), st.booleans())
 def test_planning_is_its_plain_rule(case: tuple[list[J], int, tuple[Advance, ...]], rebuild: bool) -> None:
+    """The chapter: queueing and planning systems, table 3.2."""
     jobs, processors, advance = case
     options = PolicyOptions(advance=advance, replan="rebuild" if rebuild else "keep")
     planned = starts_of(jobs, processors, "planning", options=options)
@@ -137,6 +138,7 @@ def test_planning_is_its_plain_rule(case: tuple[list[J], int, tuple[Advance, ...
 def test_no_job_touches_what_is_reserved(
     case: tuple[list[J], int, tuple[Advance, ...]], replan: str, order: str
 ) -> None:
+    """The chapter: advance reservations."""
     jobs, processors, advance = case
     options = PolicyOptions(advance=advance, replan=replan)  # type: ignore[arg-type]
     starts = starts_of(jobs, processors, "planning", order=order, options=options)

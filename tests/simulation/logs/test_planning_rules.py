@@ -40,6 +40,8 @@ def test_a_request_is_accepted_or_refused_when_it_is_submitted() -> None:
     """Of 4 processors job 0 has 3 until 10.
 
     At 2 somebody asks for 2 from 5 on: refused; at 3 for 4 from 12 on: accepted, and job 1 waits for its end.
+
+    The chapter: fixed-time requests, unused reservations.
     """
     jobs = [J(0, 10, 3, 10), J(4, 5, 2, 5)]
     asked = (
@@ -113,7 +115,10 @@ def test_hours_refuse_what_they_cannot_use(wrong: str) -> None:
 
 
 def test_large_jobs_start_at_night() -> None:
-    """The Chapter's example: more than two thirds of the machine not in daytime; it is Monday, 00:00."""
+    """The Chapter's example: more than two thirds of the machine not in daytime; it is Monday, 00:00.
+
+    The chapter: limits by time, kind, user and project in a plan.
+    """
     night = rules("processors>66%: 18:00-08:00,sat,sun")
     jobs = [J(0, 9 * HOUR, 3, 9 * HOUR), J(8 * HOUR, HOUR, 3, HOUR), J(9 * HOUR, HOUR, 2, HOUR)]
     # Job 1 fits at 9:00 already, beside nobody, and is planned for 18:00; job 2 is small.
@@ -128,14 +133,20 @@ def test_a_job_that_runs_when_its_hours_end_runs_on() -> None:
 
 
 def test_so_many_of_a_kind_at_once() -> None:
-    """Never three jobs of a third of the machine each."""
+    """Never three jobs of a third of the machine each.
+
+    The chapter: limits by time, kind, user and project in a plan.
+    """
     jobs = [J(0, 10, 2, 10)] * 3
     assert planned(jobs, 6) == [0, 0, 0]
     assert planned(jobs, 6, start_rule=rules("processors>=33%: 2")) == [0, 0, 10]
 
 
 def test_a_user_has_a_smaller_machine() -> None:
-    """Jobs 0 and 3 are user 0's, who may have 2 of 6 processors; a job of more than that is refused."""
+    """Jobs 0 and 3 are user 0's, who may have 2 of 6 processors; a job of more than that is refused.
+
+    The chapter: limits by time, kind, user and project in a plan.
+    """
     jobs = [J(0, 10, 2, 10), J(0, 10, 1, 10), J(0, 10, 1, 10), J(0, 10, 1, 10)]
     assert planned(jobs, 6) == [0, 0, 0, 0]
     assert planned(jobs, 6, start_rule=rules("user=0: 2")) == [0, 0, 0, 10]
@@ -144,7 +155,10 @@ def test_a_user_has_a_smaller_machine() -> None:
 
 
 def test_a_project_has_a_smaller_machine(tmp_path: Path) -> None:
-    """Groups of a log are its projects: 1 and 3 are of group 5, which may have 2 of 6 processors."""
+    """Groups of a log are its projects: 1 and 3 are of group 5, which may have 2 of 6 processors.
+
+    The chapter: limits by time, kind, user and project in a plan.
+    """
     log = tmp_path / "groups.swf"
     rows = [f"{job} 0 -1 10 {size} -1 -1 {size} 10 -1 1 1 {group} -1 1 -1 -1 -1"
             for job, size, group in ((1, 2, 5), (2, 3, 4), (3, 1, 5))]  # fmt: skip
@@ -223,6 +237,7 @@ def test_a_job_that_does_not_is_stopped_and_waits_again() -> None:
 
 
 def test_the_next_test_is_twice_as_long() -> None:
+    """The chapter: speculation by test runs."""
     found = with_tests([*TESTED, J(2, 11, 2, 16)], 10, 2, stops=3)
     assert found == ([0, 0, 10, 18], [StoppedRun(3, 2, 4), StoppedRun(3, 4, 8)])
 

@@ -45,6 +45,7 @@ def test_fcfs_is_its_plain_rule(case: tuple[list[J], int]) -> None:
 @settings(max_examples=400)
 @given(workloads())
 def test_easy_is_its_plain_rule(case: tuple[list[J], int]) -> None:
+    """Soner: FCFS, EASY (2.1)."""
     assert starts_of(*case, "easy") == plain_easy(*case)
 
 
@@ -59,6 +60,7 @@ def test_easy_over_a_deep_queue_is_its_plain_rule(case: tuple[list[J], int], dee
 
 @given(workloads(), st.integers(1, 4))
 def test_k_reservations_are_their_plain_rule(case: tuple[list[J], int], count: int) -> None:
+    """The chapter: K reservations."""
     options = PolicyOptions(reservations=count)
     assert starts_of(*case, "reservations", options=options) == plain_reservations(*case, count)
 
@@ -72,6 +74,7 @@ def test_one_reservation_is_easy(case: tuple[list[J], int]) -> None:
 @settings(max_examples=200)
 @given(workloads(most=16))
 def test_conservative_is_its_plain_rule(case: tuple[list[J], int]) -> None:
+    """The chapter: EASY, conservative."""
     assert starts_of(*case, "conservative") == plain_conservative(*case)
 
 
@@ -110,6 +113,8 @@ WAITING_KEYS: dict[str, Callable[[J, float], float]] = {
 @pytest.mark.parametrize("order", KEYS)
 @given(case=workloads())
 def test_every_order_sorts_the_queue_before_each_pass(order: str, case: tuple[list[J], int]) -> None:
+    """The chapter: orders: FCFS, SJF, LJF, area, weight, Smith ratio."""
+
     def key(_: float, job: int) -> tuple[float | Fraction, ...]:
         return (KEYS[order](case[0][job], job), job)
 
@@ -153,6 +158,7 @@ def test_fractions_of_seconds_keep_the_rules(case: tuple[list[J], int], unit: fl
 
 
 def test_multifactor_adds_age_size_and_fair_share() -> None:
+    """The chapter: fair share, multifactor priority."""
     requests = workload_of([J(0, 10, 4, 10), J(0, 10, 1, 10), J(50, 10, 2, 10), J(50, 10, 4, 10)], 4).requests
     queue = [2, 3]
     Multifactor(requests, MultifactorWeights(age=0, fairshare=0)).sort(60, queue)

@@ -45,7 +45,10 @@ def test_the_short_do_not_wait_behind_the_long() -> None:
 
 
 def test_heads_are_chosen_by_priority_or_by_best_fit() -> None:
-    """At 10 four processors come free: the heads are job 1 (1, of the higher priority) and job 2 (4)."""
+    """At 10 four processors come free: the heads are job 1 (1, of the higher priority) and job 2 (4).
+
+    The chapter: several queues, limits, hours, choice of heads, table 3.1.
+    """
     jobs = [J(0, 10, 4, 10), J(1, 5, 1, 5), J(2, 9, 4, 9)]
     two = ("narrow: processors=2 priority=1", "wide:")
     assert queued(jobs, 4, *two) == [0, 10, 15]
@@ -54,7 +57,10 @@ def test_heads_are_chosen_by_priority_or_by_best_fit() -> None:
 
 
 def test_a_queue_starts_jobs_within_its_hours_only() -> None:
-    """The wide queue is active at night; nothing else happens at 18:00. It is Monday, 00:00, at first."""
+    """The wide queue is active at night; nothing else happens at 18:00. It is Monday, 00:00, at first.
+
+    The chapter: several queues, limits, hours, choice of heads, table 3.1.
+    """
     queues = ("narrow: processors=2", "wide: hours=mon-fri 18:00-08:00,sat,sun")
     jobs = [J(0, HOUR, 1, HOUR), J(9 * HOUR, HOUR, 4, HOUR), J(10 * HOUR, HOUR, 2, HOUR)]
     assert queued(jobs, 4, *queues) == [0, 18 * HOUR, 10 * HOUR]

@@ -64,6 +64,12 @@ def plain_next_fit(jobs: list[J], processors: int) -> list[float]:
     [("first-fit", plain_first_fit), ("best-fit", plain_best_fit), ("next-fit", plain_next_fit)],
 )
 def test_every_selection_is_its_plain_rule(name: str, rule) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    """What docs/papers.md names this test for.
+
+    The chapter: selections of jobs: front, first, best, next fit (of logs; on nodes the auction and
+    Slurm's backfill).
+    """
+
     @given(workloads())
     def check(case: Case) -> None:
         assert starts_of(*case, name) == rule(*case)
@@ -112,7 +118,10 @@ SCHEDULES = {
 
 @pytest.mark.parametrize("order", SCHEDULES)
 def test_figure_3_2(order: str) -> None:
-    """The Chapter's figure is not in its text: six jobs of ours, each schedule worked by hand."""
+    """The Chapter's figure is not in its text: six jobs of ours, each schedule worked by hand.
+
+    The chapter: figures 3.1, 3.2 backfilling and its variations.
+    """
     jobs = [J(0, length, width, length) for length, width in FIGURE]
     assert starts_of(jobs, 6, "fcfs", order=order) == SCHEDULES[order]
 
@@ -128,6 +137,8 @@ def test_orders_by_width() -> None:
 
 @given(workloads())
 def test_the_order_by_slowdown_sorts_before_each_pass(case: Case) -> None:
+    """The chapter: orders: width, slowdown."""
+
     def key(now: float, job: int) -> tuple[float | Fraction, ...]:
         return (-Fraction(int(now) - case[0][job].submit, case[0][job].estimate), job)
 
@@ -149,7 +160,10 @@ def flexible(**priorities: object) -> PolicyOptions:
 
 
 def test_each_of_the_three_priorities_counts() -> None:
-    """Users are 0, 1, 2, 0, …; weights 1, 2, 1, 2, …; job 0 runs while 1 to 4 wait."""
+    """Users are 0, 1, 2, 0, …; weights 1, 2, 1, 2, …; job 0 runs while 1 to 4 wait.
+
+    The chapter: flexible backfilling's three priorities.
+    """
     jobs = [J(0, 10, 1, 10), *(J(second, 10, 1, 10) for second in (1, 2, 3, 4))]
     alone = {"admin": 0, "user": 0}
     assert starts_of(jobs, 1, "fcfs", order="flexible", options=flexible(**alone)) == [0, 10, 20, 30, 40]

@@ -133,6 +133,7 @@ def both_kernels(case: Case, **choice: object) -> tuple[list[float], list[Stoppe
 @settings(max_examples=300)
 @given(workloads(), st.sampled_from([0.1, 0.25, 0.5, 0.9]), st.integers(1, 3))
 def test_speculative_is_its_plain_rule(case: Case, share: float, stops: int) -> None:
+    """The chapter: speculative."""
     options = PolicyOptions(speculation=share, stops=stops)
     assert both_kernels(case, options=options) == Plain(*case, share, stops).run()
 

@@ -153,6 +153,7 @@ def test_figure_3_example_played() -> None:
 
 
 def test_an_adaptation_costs_its_seconds() -> None:
+    """Weissman: adaptation model (4.3)."""
     # STEN with N = 128 on four processors: 2 · 128² · 8 / 4 bytes, 6.9 s (4.1).
     assert overhead_s(2 * 128**2 * 8, 4) == pytest.approx(6.898, abs=1e-3)
     made = trace([(0, 4, 100), (10, 4, 1000)], 4, 2 * 128**2 * 8)

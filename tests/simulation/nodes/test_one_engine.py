@@ -75,6 +75,7 @@ def _first_pass(workload: ClusterWorkload, options: StepOptions) -> dict[str, ob
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("part", range(3))
 def test_a_first_pass_awards_what_schedule_awards(model: str, part: int) -> None:
+    """Soner: figures 3.1, 3.2, 4.1 steps of a scheduler."""
     started = 0
     for seed in range(part, 75, 3):
         snapshot, workload = _empty(seed)

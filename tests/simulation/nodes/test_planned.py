@@ -70,6 +70,7 @@ def test_what_ends_before_the_plan_begins_may_use_its_nodes() -> None:
 
 
 def test_every_job_has_a_plan_and_not_the_first_only() -> None:
+    """Soner: Slurm's backfill (7.1)."""
     # D would end before B needs its node, but C is planned on it before: at 50, when A2 ends.
     jobs = (job("A", 8, 100, run_s=100), job("B", 8, 100), job("C", 4, 60), job("D", 4, 60))
     assert starts(workload(*jobs, nodes=3)) == {"A": 0, "B": 100, "C": 0, "D": 60}

@@ -38,6 +38,7 @@ def start_of(result: NodeResult, name: str) -> float:
 
 
 def test_who_pays_more_stops_who_pays_less_and_pays_for_the_lost_work() -> None:
+    """Soner: credits and preemption (9.1)."""
     jobs = [job("low", 4, 7200), job("high", 4, 3600, at=1800, credits_per_core_h=5)]
     waited, stopped = played(jobs), played(jobs, preempt=True)
     assert (start_of(waited, "high"), start_of(stopped, "high")) == (7200, 1800)

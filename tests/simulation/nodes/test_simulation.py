@@ -205,6 +205,7 @@ def test_selections_differ_where_they_should(selection: str, wanted: list[int]) 
 
 
 def test_next_fit_goes_on_behind_the_last_job_and_around_the_end() -> None:
+    """The chapter: selections of nodes: first, best, next fit."""
     jobs = [job(str(place), arrival=place, run=0.5, limit=1, cores=12) for place in range(1, 4)]
     result = played("easy", *jobs, selection="next")
     assert [nodes_of(result, name) for name in ("1", "2", "3")] == [[0, 1, 2], [3, 4, 5], [0, 6, 7]]
@@ -257,6 +258,10 @@ def test_passes_at_an_interval_start_jobs_at_its_multiples_only(policy: str) -> 
 
 
 def test_metrics_of_one_job_by_hand() -> None:
+    """Soner: emulation of a cluster by Slurm (7.2, 8.3, 8.4.1).
+
+    Soner: metrics (7.4).
+    """
     # 6 nodes of 8 in two leaves of 4; 24 of 32 cores for 100 s; 6 of 16 GPUs.
     result = played("backfill-slurm", job("1", cores=24, nodes=6, gpus=1))
     values = node_metrics(result)
@@ -269,6 +274,7 @@ def test_metrics_of_one_job_by_hand() -> None:
 
 
 def test_fragmentation_of_figure_7_1() -> None:
+    """Soner: figure 7.1 fragmentation and spread."""
     # J1 on nodes 2, 4, 6, 8: four blocks, span 7; J2 on 12, 13, 20, 21: two blocks, span 10.
     result = played("fcfs", job("1", cores=16), cluster=machine(24, leaf=24))
     one = result.played[0]
@@ -293,6 +299,7 @@ def test_linear_machines_have_no_level() -> None:
 
 
 def test_multifactor_lets_large_jobs_pass_small_ones() -> None:
+    """Soner: basic and multifactor priority (8.2)."""
     jobs = (job("1", cores=32), job("2", arrival=1, cores=4), job("3", arrival=2, cores=32))
     assert starts(played("fcfs", *jobs))["2"] == 100
     assert starts(played("fcfs", *jobs, order="multifactor")) == {"1": 0, "3": 100, "2": 200}

@@ -92,6 +92,7 @@ def _repeated(parts: Sequence[str]) -> list[int]:
 
 
 def test_jobs_go_where_real_slurm_put_them() -> None:
+    """Soner: Slurm's backfill (7.1)."""
     machine = machine_of(EvenCluster(nodes=256))
     for index, line in enumerate(_SLURM_STARTED.splitlines()):
         cores, nodes, gpus, contiguous, where, *each = line.split()

@@ -25,6 +25,7 @@ from aucsched.simulation.workloads.application_traces import (
 
 
 def test_arrivals_of_a_user_follow_beta() -> None:
+    """Weissman: user-centric workload (4.1), table 1."""
     ge = table_1()["GE"]
     # Means: 6 775.5 s on 11 processors; 64 / 11 run side by side.
     assert interarrival_s(ge, 64, 1.0) == pytest.approx(6775.5 * 11 / 64)
@@ -49,6 +50,7 @@ def test_used_memory_is_what_an_adaptation_moves() -> None:
 
 
 def test_a_system_trace_has_the_load_the_sizes_and_the_hours_of_its_model() -> None:
+    """Weissman: system-centric workload (4.2), figures 5 to 8."""
     made = system_trace(SDSC_SP2, jobs=100_000, load=0.6, seed=5)
     size, run = made.column(SwfField.REQUESTED_PROCESSORS), made.column(SwfField.RUN)
     submit = made.column(SwfField.SUBMIT)

@@ -81,6 +81,7 @@ def test_esp_has_the_table_s_jobs_in_random_order() -> None:
 
 
 def test_esp_sums_to_the_second_where_every_size_is_whole_nodes() -> None:
+    """Soner: table 7.1 ESP."""
     # 80 000 is the first number of nodes of which every share of table 7.1 is whole.
     cluster = EvenCluster(nodes=80_000, cores=1, gpus=2, tree=False)
     assert hours(esp_workload(cluster, seed=1)) * 3600 == pytest.approx(float(machine_seconds()))
@@ -88,6 +89,7 @@ def test_esp_sums_to_the_second_where_every_size_is_whole_nodes() -> None:
 
 
 def test_esp_with_gpus_doubles_each_job_but_z() -> None:
+    """Soner: ESP, ESP with GPUs (7.3.1)."""
     workload = esp_workload(EvenCluster(), seed=4, gpus=True)
     assert len(workload.jobs) == 458
     asking = [job for job in workload.jobs if job.job.request.gres_per_node]
@@ -118,6 +120,7 @@ def test_theoretical_run_times_are_near_the_table_s(name: str) -> None:
 
 
 def test_numbers_of_jobs() -> None:
+    """Soner: tables 8.4, 8.5, 8.6 workloads."""
     counts = [len(table("8.4", str(row)).jobs) for row in (1, 4, 7, 10)]
     assert counts == [4385, 8748, 3791, 7610]
     assert [len(table("8.6", str(row)).jobs) for row in range(1, 10)] == [3491, 2095, 3491] * 3
@@ -136,6 +139,7 @@ MIXES = [
 
 @pytest.mark.parametrize(("name", "row", "kinds"), MIXES)
 def test_kinds_sizes_and_times_of_every_row(name: str, row: str, kinds: str) -> None:
+    """Soner: table 7.3 kinds A to E, C', D'."""
     workload = table(name, row)
     counted = Counter(kind_of(job) for job in workload.jobs)
     assert set(counted) == set(kinds)
@@ -185,6 +189,7 @@ def test_contiguity_is_the_row_s_and_dropping_it_changes_nothing_else(row: str, 
 
 
 def test_ranges_change_kinds_c_and_d_only_and_carry_the_factor() -> None:
+    """Soner: GPU ranges, --gres=gpu:X-Y (5.2)."""
     fixed, ranged = table("8.4", "10"), table("8.4", "10", ranges=True)
     counted = Counter(kind_of(job) for job in ranged.jobs)
     assert set(counted) == {"A", "B", "C'", "D'", "E"}
@@ -204,6 +209,7 @@ def test_ranges_change_kinds_c_and_d_only_and_carry_the_factor() -> None:
 
 
 def test_run_time_follows_7_1_and_never_exceeds_the_limit() -> None:
+    """Soner: equation (7.1)."""
     for job in table("8.5", "5'").jobs:
         gpus = job.job.request.gres_per_node.get("gpu")
         if gpus is None or gpus.is_exact:
@@ -263,6 +269,10 @@ SHARES: dict[str, dict[str | int, float]] = {
 @pytest.mark.parametrize("mix", SHARES)
 @pytest.mark.parametrize("for_ipsched", [False, True])
 def test_mixes_of_the_first_generator(mix: str, for_ipsched: bool) -> None:
+    """Soner: the generator (7.3.2, 7.3.3).
+
+    Soner: table 7.2 mixes I to V.
+    """
     workload = soner_workload(mix, EvenCluster(), seed=3, options=SonerOptions(for_ipsched=for_ipsched))
     assert 4.0 <= hours(workload) < 4.05
     counted: Counter[str | int] = Counter()
