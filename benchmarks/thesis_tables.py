@@ -342,6 +342,9 @@ def _levels(
         )
         rows.append(_named(workload, "backfill-slurm", _BACKFILL, printed=slurm, **read))
         rows.append(_named(workload, "aucsched3", {**_AUCTION, "balance": True}, **read))
+        if table is _A5:
+            # Sections 8.3 and 8.4.2: AUCSCHED2 chooses from ranges of GPUs, and "the job fractions" stay.
+            rows.append(_named(workload, "aucsched3", _SEARCHED, printed=printed, ranges=True))
     return rows
 
 

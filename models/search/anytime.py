@@ -1,10 +1,10 @@
 """An award at once, a better one with time, and a bound with it.
 
 Greedy → prices and price-guided awards → better prices, the relaxation and cliques (bounding.py) →
-moves, swaps and repairs (operators.py), small auctions and
-merges of awards (neighbourhoods.py) in turn → HiGHS on what is left, when that is little. What is
-done is a fixed sequence: the clock, or a number of steps, only ends it, so that more is never
-worse.
+moves, swaps and repairs (operators.py), small auctions and merges of awards (neighbourhoods.py) in
+turn → HiGHS on what is left, or on the likeliest of it: after as many steps as a command makes by
+default, or with the last share of the time. What is done is a fixed sequence: the clock, or a number
+of steps, only ends it, so that more is never worse.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ...cluster.option_table import WORK_LIMIT
 from ...cluster.resources.capacity import FloatArray, IntArray
 from ..solve.lexicographic import SolveSettings, WindowSolution, solve_lexicographic
 from ..solve.solver import SolverStatus
@@ -94,7 +95,7 @@ class AnytimeSearch:
         # follows.
         has_end = state is not None and limits.ends
         self._searching = limits.shortened(self._tuned.program_share) if has_end else limits
-        self._state: Stating = state or (lambda bids: packing.program(bids, packing.capacity))
+        self._program: Stating = state or (lambda bids: packing.program(bids, packing.capacity))
         # Only a model of the papers has to be stated whatever is proved.
         self._is_stated = state is None
         self._worth = Worth.scaled(weights, preference)
@@ -128,7 +129,7 @@ class AnytimeSearch:
         self._repairing = DestroyRepair(packing, self._worth, prices.price, self.award, limits.seed)
         self._swapping: Swapping | None = None
         self._offer(self._repacking.award)
-        self._swap_turn = Turn(self._may_swap, self._swaps)
+        self._swap_turn = Turn(self._may_swap, lambda turn: self._its_share(turn, self._tuned.swap_share))
         self._turns = self._sequence()
 
     def _sequence(self) -> list[Turn]:
@@ -157,8 +158,8 @@ class AnytimeSearch:
             Turn(prefers, _once, SmallAuction(auctions, auctions.prefer)),
             Turn(merges, _once, SmallAuction(auctions, auctions.merge)),
             self._swap_turn,
-            Turn(improves, self._improvements, SmallAuction(auctions, auctions.improve)),
-            Turn(repairs, self._destructions, self._repairing),
+            Turn(improves, self._between, SmallAuction(auctions, auctions.improve)),
+            Turn(repairs, self._between, self._repairing),
             Turn(lambda _: True, self._moves, self._repacking),
         ]
 
@@ -167,7 +168,10 @@ class AnytimeSearch:
         steps = _ENDLESS if self._limits.steps is None else self._limits.steps
         since, number = 0, 0
         if steps and len(self._packing) <= self._small and not self._is_finished(0):
-            self._prove()
+            # Where a clock counts, what a tight bound leaves of a small program.
+            if not self._limits.counts_steps and self._limits.solves:
+                self._bounding.tighten(self.award)
+            self._solve_whole(self._tuned.first_whole)
         # No step, no solver: prices and greedy awards only, for those who make thousands of
         # attempts.
         while number < steps and not self._is_finished(since):
@@ -184,9 +188,7 @@ class AnytimeSearch:
             since = since + 1 if self.best == before else 0
             number += 1
         self._finish()
-        status = (
-            SolverStatus.OPTIMAL if self._proved and self._is_liked_best else SolverStatus.FEASIBLE_AT_LIMIT
-        )
+        status = SolverStatus.OPTIMAL if self._is_settled else SolverStatus.FEASIBLE_AT_LIMIT
         return Found(
             award=self.award,
             status=status,
@@ -201,6 +203,10 @@ class AnytimeSearch:
     def _proved(self) -> bool:
         bound = self._bounding.bound
         return bound is not None and self.best[0] >= bound
+
+    @property
+    def _is_settled(self) -> bool:
+        return self._proved and self._is_liked_best
 
     def _is_finished(self, since: int) -> bool:
         if self._searching.is_over() or not len(self._packing):
@@ -224,36 +230,23 @@ class AnytimeSearch:
             return number >= self._tuned.only_moves
         return self._searching.left_s() < (1 - self._tuned.only_moves_share) * self._search_s
 
-    def _improvements(self, _: Turn) -> tuple[int, Callable[[], bool]]:
-        """One small auction, or where a clock counts for as long as the moves between them last."""
-        if self._searching.counts_steps:
-            return 1, self._searching.is_over
-        end = self._searching.left_s() - self._between_s
-        return _ENDLESS, lambda: self._searching.left_s() <= max(end, self._auctions.longest_s)
-
-    def _destructions(self, _: Turn) -> tuple[int, Callable[[], bool]]:
-        """One repair, or where a clock counts for as long as the moves between them last."""
-        if self._searching.counts_steps:
-            return 1, self._searching.is_over
-        end = self._searching.left_s() - self._between_s
-        return _ENDLESS, lambda: self._searching.left_s() <= max(end, 0.0)
-
-    @property
-    def _between_s(self) -> float:
-        """Seconds that the moves between two turns of the others last."""
-        return self._tuned.step_s * (self._tuned.auction_every - 1)
+    def _between(self, turn: Turn) -> tuple[int, Callable[[], bool]]:
+        """One auction or repair, or where a clock counts for as long as the moves between them last."""
+        searching, auctions = self._searching, self._auctions
+        if searching.counts_steps:
+            return 1, searching.is_over
+        end = max(0.0, searching.left_s() - self._tuned.step_s * (self._tuned.auction_every - 1))
+        if turn.operator is self._repairing:
+            return _ENDLESS, lambda: searching.left_s() <= end
+        return _ENDLESS, lambda: searching.left_s() <= max(end, auctions.longest_s)
 
     def _moves(self, turn: Turn) -> tuple[int, Callable[[], bool]]:
         """The moves of one step."""
         parameters = self._tuned
         if self._limits.counts_steps:
-            return parameters.moves, self._limits.is_over
+            return parameters.moves, self._searching.is_over
         has_others = self._repairs or self._swapping is not None
         return self._its_share(turn, parameters.move_share_beside if has_others else parameters.move_share)
-
-    def _swaps(self, turn: Turn) -> tuple[int, Callable[[], bool]]:
-        """The swaps of one step."""
-        return self._its_share(turn, self._tuned.swap_share)
 
     def _its_share(self, turn: Turn, share: float) -> tuple[int, Callable[[], bool]]:
         """As much as brings a turn to its share of the time."""
@@ -291,6 +284,8 @@ class AnytimeSearch:
             self._prove_by_branches()
         if number >= self._tuned.first_whole and number & (number - 1) == 0:
             self._solve_whole(number // 2)
+        if number + 1 == WORK_LIMIT and self._limits.counts_steps:
+            self._state_likeliest()
 
     def _guided(self, found: FloatArray | Relaxed | None) -> None:
         """Let better prices lead the search, and a relaxed solution small auctions besides."""
@@ -310,12 +305,6 @@ class AnytimeSearch:
             if self._swapping is not None:
                 self._swapping.guide(self._repacking.gain)
 
-    def _prove(self) -> None:
-        """Give HiGHS a small program: where a clock counts, what a tight bound leaves of it."""
-        if not self._limits.counts_steps and self._limits.solves:
-            self._bounding.tighten(self.award)
-        self._solve_whole(self._tuned.first_whole)
-
     def _offer(self, award: IntArray) -> None:
         value = self._worth.of(award)
         if value > self.best:
@@ -330,8 +319,7 @@ class AnytimeSearch:
         tuned = self._tuned
         later = tuned.whole_later if gap > tuned.nearly_proved else len(alive)
         most = tuned.whole_at_once if gap > tuned.near else later
-        is_settled = self._proved and self._is_liked_best
-        if len(alive) > most or is_settled or not self._limits.solves:
+        if len(alive) > most or self._is_settled or not self._limits.solves:
             return
         found, is_best = self.award, False
         # Where a clock counts the model is stated whatever is proved.
@@ -342,7 +330,7 @@ class AnytimeSearch:
             return
         share = 1.0 if self._searching.is_over() else self._tuned.whole_share
         self._take(self._solved(alive, share, None if self._limits.steps is None else checks))
-        if is_best and not (self._proved and self._is_liked_best):
+        if is_best and not self._is_settled:
             self._settle(found)
 
     def _branched(self, bids: IntArray) -> tuple[IntArray, bool]:
@@ -352,8 +340,7 @@ class AnytimeSearch:
     def _prove_by_branches(self) -> None:
         """Let branch and bound alone look for a proof, over bids that are too many for HiGHS at once."""
         alive = self._alive
-        is_settled = self._proved and self._is_liked_best
-        if len(alive) <= self._tuned.branched and self._limits.solves and not is_settled:
+        if len(alive) <= self._tuned.branched and self._limits.solves and not self._is_settled:
             found, is_best = self._branched(alive)
             if is_best:
                 self._settle(found)
@@ -378,7 +365,7 @@ class AnytimeSearch:
         """Give HiGHS the program over some bids, the award at hand as its start, and take what it finds."""
         limits = self._limits
         self._is_stated = True
-        program = self._state(bids)
+        program = self._program(bids)
         settings = SolveSettings(
             time_limit_s=max(0.0, min(share * limits.left_s(), limits.ends_in_s())),
             seed=limits.seed,
@@ -400,28 +387,39 @@ class AnytimeSearch:
             self._offer(award)
         return solution
 
+    def _state_likeliest(self) -> None:
+        """Give HiGHS as many of the likeliest bids as are a small program, unless it had any of the model."""
+        if not self._is_stated:
+            tuned = self._tuned
+            self._state(np.ones(len(self._packing)), tuned.whole_counted, 1.0, tuned.first_whole)
+
     def _finish(self) -> None:
         """With the rest of the time, give HiGHS the bids that a better award could hold, or the likeliest."""
-        if self._limits.counts_steps or self._limits.is_over() or not len(self._packing):
+        limits, tuned = self._limits, self._tuned
+        if limits.is_over() or not (limits.ends or self._proved):
             return
-        if not self._limits.ends and not self._proved:
+        if limits.counts_steps:
+            if self._searching.is_over():
+                self._state_likeliest()
             return
-        if self._proved and self._is_liked_best and self._is_stated:
+        # A proved sum of weights is not worth the whole limit: only preference is still open.
+        share = tuned.preference_share if self._proved else 1.0
+        most = max(1, int(tuned.stated_share * limits.left_s() / tuned.stated_entry_s))
+        self._state(np.diff(self._packing.indptr), most, share, None)
+
+    def _state(self, size: IntArray | FloatArray, most: int, share: float, checks: int | None) -> None:
+        """Give HiGHS the bids that a better award could hold, or the likeliest that have a size together."""
+        if not len(self._packing) or (self._is_settled and self._is_stated):
             return
         alive = self._alive
-        # A proved sum of weights is not worth the whole limit: only preference is still open.
-        share = self._tuned.preference_share if self._proved else 1.0
-        most = max(1, int(self._tuned.stated_share * self._limits.left_s() / self._tuned.stated_entry_s))
-        length = np.diff(self._packing.indptr)
-        if int(length[alive].sum()) <= most:
-            self._take(self._solved(alive, share, None))
+        if size[alive].sum() <= most:
+            self._take(self._solved(alive, share, checks))
             return
         gain = self._worth.value - self._packing.cost(self._bounding.price)
         likeliest = alive[np.argsort(-gain[alive], kind="stable")]
-        few = likeliest[np.cumsum(length[likeliest]) <= most]
-        # Bids are left out that could be in a better award: what is proved over the others is no
-        # bound.
-        self._solved(np.union1d(few, self.award), share, None)
+        few = likeliest[np.cumsum(size[likeliest]) <= most]
+        # What is proved without bids that a better award could hold is no bound.
+        self._solved(np.union1d(few, self.award), share, checks)
 
 
 def _once(_: Turn) -> tuple[int, Callable[[], bool]]:

@@ -52,9 +52,9 @@ class SearchLimits:
 
     def shortened(self, share: float) -> SearchLimits:
         """Return the same limits without the last share of the time that is left now."""
-        if self.deadline is None or self.counts_steps:
+        if self.deadline is None:
             return self
-        return replace(self, deadline=self.deadline - share * max(0.0, self.left_s()))
+        return replace(self, deadline=self.deadline - share * max(0.0, self.ends_in_s()))
 
     def over(self, share: float) -> Callable[[], bool]:
         """Return what tells whether a share of the time that is left now is used up."""

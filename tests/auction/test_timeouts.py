@@ -15,8 +15,11 @@ from support.build import snapshot
 from support.run import aucsched
 
 from aucsched import Snapshot, explain, schedule
+from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import in_order
 from aucsched.formats.native.write import snapshot_to_json
+from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText
+from aucsched.slurm.live.passes import Look, take_pass
 
 
 def crowded() -> Snapshot:
@@ -77,3 +80,13 @@ def test_the_command_reads_the_window_of_the_pass_before(tmp_path: Path) -> None
         done = aucsched("schedule", now, "--window-from", wrong)
         assert done.returncode == 2
         assert wrong.name in done.stderr
+
+
+def test_the_live_loop_looks_at_half_after_a_timeout() -> None:
+    options = StepOptions(reserve=0, work_limit=0, on_timeout="halve")
+    nothing = SlurmText(name="", content=b"")
+    sources = SlurmSources(jobs=nothing, nodes=nothing)
+    look = Look(snapshot=crowded(), sources=sources, at=0.0, read_s=0.0)
+    first = take_pass(look, options)
+    second = take_pass(look, options, last=first)
+    assert (first.schedule.window, second.schedule.window) == (60, 30)
