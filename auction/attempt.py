@@ -84,6 +84,11 @@ class AttemptResult:
     earlier: tuple[IntArray, ...] = ()
     first: tuple[BidTable, IntArray] | None = None
 
+    @property
+    def ended(self) -> bool:
+        """Whether no limit ended it: a proof did, or HiGHS within its tolerance."""
+        return self.proved or self.status is SolverStatus.WITHIN_TOLERANCE
+
 
 def attempt(
     demands: tuple[Demand, ...],
@@ -328,7 +333,7 @@ def _not_below(
     return replace(
         solved,
         answer=Answer(table=table, chosen=first, preference=shown),
-        status=SolverStatus.FEASIBLE_AT_LIMIT,
+        status=SolverStatus.FEASIBLE_AT_LIMIT if solved.proved else solved.status,
         proved=False,
         preferred=0.0 if shown is None else float(shown[first].sum()),
     )

@@ -280,7 +280,7 @@ def award(step: StepPass, guards: tuple[Guard, ...], *, share: float = 1.0, ever
         make = _attempt_of(options, len(cluster.columns.names))
         first = settled(demands, cluster, asked, size=size) if step.only_starts else None
         made.append(first or make(demands, cluster, asked, size=size, deadline=end, others=others))
-        if made[-1].proved or not halves or size == 1 or step.is_over(deadline):
+        if made[-1].ended or not halves or size == 1 or step.is_over(deadline):
             break
         size //= 2
     step.attempts += made
@@ -318,8 +318,8 @@ def _while_empty(step: StepPass) -> Iterator[tuple[tuple[Guard, ...], bool]]:
 def complete(step: StepPass) -> None:
     """Start every job of the queue that could start on what the award leaves."""
     options, best = step.options, step.best
-    is_proved = best is None or (best.proved and best.size == len(step.window))
-    step.is_late = not is_proved and not options.is_greedy
+    has_ended = best is None or (best.ended and best.size == len(step.window))
+    step.is_late = not has_ended and not options.is_greedy
     # Nobody is to wait for ever beside an empty machine on which no bid of his stands.
     step.completed = not step.is_discarded and (step.is_idle or not options.award_alone)
     if not step.completed:

@@ -251,12 +251,12 @@ def solve_weighted(
     if report.values is not None:
         found = whole_values(smaller, report.values, start)
         best = found if weights @ found >= weights @ best else best
-    is_optimal = report.status is SolverStatus.OPTIMAL and divisor == 1.0
-    status = report.status if divisor == 1.0 else SolverStatus.FEASIBLE_AT_LIMIT
-    bound = report.bound
+    status, bound = report.status, report.bound
+    if divisor > 1.0 and status is SolverStatus.OPTIMAL:
+        status = SolverStatus.WITHIN_TOLERANCE
     if bound is not None and divisor > 1.0:
         bound = (bound + _TOLERANCE) * divisor
-    return _solution(status, best, None, proved=is_optimal), bound
+    return _solution(status, best, None, proved=status is SolverStatus.OPTIMAL), bound
 
 
 def _divisor(weights: FloatArray) -> float:
@@ -304,6 +304,6 @@ def _bound(report: SolveReport, reached: int, stage: Stage) -> int | None:
 
 
 def _solution(status: SolverStatus, values: FloatArray, bound: int | None, *, proved: bool) -> WindowSolution:
-    if status is not SolverStatus.OPTIMAL:
+    if status not in (SolverStatus.OPTIMAL, SolverStatus.WITHIN_TOLERANCE):
         status = SolverStatus.FEASIBLE_AT_LIMIT
     return WindowSolution(status=status, values=values, bound=bound, proved=proved)

@@ -81,9 +81,10 @@ INTEGRALITY = 1e-5
 
 
 class SolverStatus(StrEnum):
-    """How a solve ended."""
+    """How a solve ended; ``within_tolerance``: by itself, of weights that it does not tell apart."""
 
     OPTIMAL = "optimal"
+    WITHIN_TOLERANCE = "within_tolerance"
     FEASIBLE_AT_LIMIT = "feasible_at_limit"
     NO_SOLUTION_AT_LIMIT = "no_solution_at_limit"
     INFEASIBLE = "infeasible"

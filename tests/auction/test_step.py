@@ -343,6 +343,20 @@ def test_discard_starts_nothing_without_a_proof() -> None:
     assert {refusal.reason for refusal in result.pending} <= {Reason.WINDOW, Reason.NO_FIT}
 
 
+@pytest.mark.parametrize("model", ["ipsched", "aucsched1", "aucsched3"])
+def test_what_highs_ends_within_its_tolerance_is_no_timeout(model: Any) -> None:
+    """Soner, section 3.2: only "if the time limit is exceeded … none of the jobs are started"."""
+    nodes = [{"name": "n[1-4]", "cores": 2}]
+    jobs = [{"nodes": 2, "cores": 2, "priority": 4_294_901_760 - place} for place in range(3)]
+    options: dict[str, Any] = {"model": model, "weights": "paper", "work_limit": 5, "reserve": 0}
+    result = schedule(snapshot(nodes, jobs), **options, on_timeout="discard")
+    assert len(result.started) >= 2
+    assert [one.size for one in result.attempts] == [3]
+    # What a tolerance of 4 units cannot tell apart is not called proved (docs/decisions/0058).
+    assert result.status == "feasible"
+    assert len(schedule(snapshot(nodes, jobs), **options).attempts) == 1
+
+
 @pytest.mark.parametrize(
     "options",
     [
