@@ -223,7 +223,7 @@ def make(table: str, row: Row, seed: int, nodes: int | None = None) -> ClusterWo
         cores_per_gpu=() if row.cores_per_gpu is None else (row.cores_per_gpu,),
     )
     made = table_workload(number, row.workload, seed=seed, options=options)
-    return replace(made, switches=()) if row.on_a_line else made
+    return replace(made, switches=None) if row.on_a_line else made
 
 
 def _commit() -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from marked_part import can_draw
+from thesis_cells import Run, order
 
-_Run = dict[str, Any]
 _COLORS = {
     "ours": (
         *("#1f5a94", "#c8641e", "#5b8c3e", "#8a5aa0", "#a08a3e", "#4fa3b5", "#c94f6d", "#6b7280"),
@@ -45,7 +45,7 @@ _SHARES = {"8.15": None, "8.16": ("5", "6", "5'", "6'")}
 _SHORT_LABEL = 16
 
 
-def draw_figures(rows: list[_Run], folder: Path) -> list[tuple[str, Path]]:
+def draw_figures(rows: list[Run], folder: Path) -> list[tuple[str, Path]]:
     """Draw every figure whose table has runs; return titles and files.
 
     Without matplotlib the figures that an earlier run drew are returned.
@@ -71,7 +71,7 @@ def draw_figures(rows: list[_Run], folder: Path) -> list[tuple[str, Path]]:
     return sorted(there, key=lambda one: int(one[0].split(":")[0].split(".")[1]))
 
 
-def _beside(rows: list[_Run]) -> list[_Run]:
+def _beside(rows: list[Run]) -> list[Run]:
     """Return runs that the thesis prints a number for, and those of methods that were run on all of these."""
     printed = [row for row in rows if row["printed"]]
     wanted = {(row["workload"], row["contiguity"]) for row in printed}
@@ -85,11 +85,6 @@ def _beside(rows: list[_Run]) -> list[_Run]:
     ]
 
 
-def _order(workload: str) -> tuple[int, str]:
-    digits = "".join(letter for letter in workload if letter.isdigit())
-    return (int(digits) if digits else 0, workload)
-
-
 def _figure(columns: int = 1) -> tuple[Any, Any]:
     from aucsched.reports.canvas import new_figure
 
@@ -101,11 +96,11 @@ def _save(figure: Any, path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def _draw_bars(rows: list[_Run], metric: str, factor: float, what: str, path: Path) -> None:
+def _draw_bars(rows: list[Run], metric: str, factor: float, what: str, path: Path) -> None:
     """Draw one bar a run, with a line across it at the thesis's number."""
     from aucsched.reports.canvas import styled
 
-    workloads = sorted({row["workload"] for row in rows}, key=_order)
+    workloads = sorted({row["workload"] for row in rows}, key=order)
     labels = sorted({row["label"] for row in rows})
     width = 0.8 / len(labels)
     with styled():
@@ -113,7 +108,7 @@ def _draw_bars(rows: list[_Run], metric: str, factor: float, what: str, path: Pa
         tops: list[float] = []
         is_named = False
         for place, label in enumerate(labels):
-            mine: dict[str, list[_Run]] = {}
+            mine: dict[str, list[Run]] = {}
             for row in rows:
                 if row["label"] == label:
                     mine.setdefault(row["workload"], []).append(row)
@@ -159,7 +154,7 @@ def _draw_bars(rows: list[_Run], metric: str, factor: float, what: str, path: Pa
         _save(figure, path)
 
 
-def _draw_shares(rows: list[_Run], path: Path) -> None:
+def _draw_shares(rows: list[Run], path: Path) -> None:
     """Draw the shares of jobs (a) and of their run times (b) by level."""
     from aucsched.reports.canvas import styled
 

@@ -128,7 +128,7 @@ _ALL: dict[str, Any] = {"interval_s": SCHED_INTERVAL_S, "window": WINDOW}
 _BACKFILL: dict[str, Any] = {**_ALL, "backfill_interval_s": 0.0}
 _AUCTION: dict[str, Any] = {**_ALL, "reserve": 0}
 #: More jobs than any queue of these tables has.
-_WHOLE_QUEUE = 100_000
+WHOLE_QUEUE = 100_000
 #: A pass without a proof leaves the next one's window as it is, like Slurm's.
 _KEPT: dict[str, Any] = {**_AUCTION, "on_timeout": "incumbent"}
 #: HiGHS over the whole program, for one node of branch and bound each pass; search and then HiGHS.
@@ -279,7 +279,7 @@ def name_of(policy: str, options: Mapping[str, Any], *, ranges: bool = False) ->
     name = " ".join(words)
     name += ", planned" if policy == "backfill-planned" else ""
     name += ", plug-in" if options.get("preset") == "plugin" else ""
-    name += ", whole queue" if options.get("window") == _WHOLE_QUEUE else ""
+    name += ", whole queue" if options.get("window") == WHOLE_QUEUE else ""
     name += ", P·R" if options.get("objective") == "priority_cores" else ""
     name += ", 150 bids" if policy != "aucsched1" and options.get("max_bids") == _FEW_BIDS["max_bids"] else ""
     name += ", bids of figure 4.5" if options.get("bid_order") == "figure-4.5" else ""
@@ -331,7 +331,7 @@ def _levels(
         if not workload.endswith("'"):
             rows.append(_named(workload, "backfill-slurm", _BACKFILL, printed=_percent(names, backfill)))
             rows.append(_named(workload, "aucsched3", {**_AUCTION, "balance": True}))
-            rows.append(_named(workload, "backfill-slurm", {**_BACKFILL, "window": _WHOLE_QUEUE}))
+            rows.append(_named(workload, "backfill-slurm", {**_BACKFILL, "window": WHOLE_QUEUE}))
             rows.append(_named(workload, "backfill-planned", _BACKFILL))
     for workload in with_gpus:
         printed, slurm = (_percent(names, values) for values in table[workload])

@@ -123,6 +123,13 @@ def test_a_row_counts_what_its_starts_were() -> None:
         assert counts["awards"]
 
 
+def test_a_row_on_a_line_has_the_jobs_of_the_others_and_no_switches() -> None:
+    rows = {row.label: row for row in TABLES["A.3"] if row.workload == "7"}
+    line, tree = (thesis.make("A.3", rows[name], 1) for name in ("Backfill, on a line", "Backfill"))
+    assert (line.jobs, line.nodes) == (tree.jobs, tree.nodes)
+    assert (line.switches, bool(tree.switches)) == (None, True)
+
+
 @pytest.mark.parametrize("ordering", ORDERINGS)
 def test_orderings_compare_two_methods_of_their_table(ordering: Any) -> None:
     names = {bare(row) for row in TABLES[ordering.table]}
@@ -227,7 +234,7 @@ def test_a_command_that_was_stopped_goes_on_where_it_was(
     thesis.main([*command], standalone_mode=False)
     assert sorted(asked) == list(range(1, 8))
     text = (tmp_path / "results" / "RESULTS.md").read_text()
-    assert "| esp-gpu | 1: Backfill | 7 |" in text
+    assert "| esp-gpu | 1: Backfill | 7 | 100 |" in text
     assert "± " in text
 
 

@@ -148,6 +148,18 @@ def test_ipsched_says_what_it_cannot_express() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("model", "counts"), [("ipsched", {1}), ("aucsched1", {1, 2, 3}), ("aucsched2", {3}), ("aucsched3", {3})]
+)
+def test_a_range_of_gpus_where_table_8_2_has_no_tick(model: Any, counts: set[int]) -> None:
+    """Soner: table 8.2 features. Only (5.7) and (6.5) prefer more GPUs; IPSCHED takes the least."""
+    nodes = [{"name": "n1", "cores": 4, "gres": {"gpu": 3}}]
+    result = schedule(
+        snapshot(nodes, [{"nodes": 1, "cores": 2, "gres_per_node": {"gpu": [1, 3]}}]), model=model
+    )
+    assert result.started[0].nodes["n1"].gres["gpu"] in counts
+
+
 def test_ipsched_refuses_a_window_that_is_too_large_and_names_one_that_fits() -> None:
     with pytest.raises(OptionError, match="--window 212 would fit"):
         Ipsched.check_size(213, 9408)
