@@ -8,9 +8,8 @@ import pytest
 from clusters import fragmented
 
 from aucsched import Snapshot, schedule
-from aucsched.models import model
-from aucsched.models.search import anytime
-from aucsched.models.solve.lexicographic import WindowSolution
+from aucsched.models.solve.lexicographic import WindowSolution, solve_lexicographic
+from aucsched.models.solve.solver import read_pulp
 
 
 @pytest.fixture
@@ -18,18 +17,17 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], list[WindowSolu
     """Columns of the programs that PuLP states, and what HiGHS makes of each."""
     stated: list[int] = []
     solved: list[WindowSolution] = []
-    read, solve = model.read_pulp, anytime.solve_lexicographic
 
     def reading(problem: Any, variables: Any) -> Any:
         stated.append(len(variables))
-        return read(problem, variables)
+        return read_pulp(problem, variables)
 
     def solving(*given: Any) -> WindowSolution:
-        solved.append(solve(*given))
+        solved.append(solve_lexicographic(*given))
         return solved[-1]
 
-    monkeypatch.setattr(model, "read_pulp", reading)
-    monkeypatch.setattr(anytime, "solve_lexicographic", solving)
+    monkeypatch.setattr("aucsched.models.model.read_pulp", reading)
+    monkeypatch.setattr("aucsched.models.search.anytime.solve_lexicographic", solving)
     return stated, solved
 
 
