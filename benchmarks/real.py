@@ -112,12 +112,12 @@ def all_runs() -> list[Run]:
 def _paced(log: str, policy: str) -> dict[str, Any]:
     """Return how often a policy is asked on a cluster's log, and how far it looks there.
 
-    The UB week has the site's own depth and bf_interval, without which one user's thousand jobs hide all
-    others (docs/decisions/0035); all else is the default's.
+    The UB week has the site's own depth, without which one user's thousand jobs hide all others
+    (docs/decisions/0035); all else is the default's, and all look behind the head as often.
     """
     paced: dict[str, Any] = {"interval_s": 30.0}
     if log == real_logs.UB:
-        site = ub_week.RUNS["backfill-slurm every 120 s"][1]
+        site = ub_week.RUNS["backfill-slurm every 30 s"][1]
         paced |= {name: site[name] for name in _DEPTHS.get(policy, ())}
     return paced
 

@@ -33,14 +33,14 @@ def search_side_by_side(
 ) -> Found:
     """Return the best of several searches; arguments as in ``AnytimeSearch``, and how many processes."""
     first, *others = _limits(limits, workers)
-    run = partial(_search, packing, weights, second, start)
+    search = partial(AnytimeSearch, packing, weights, second, start)
     if workers == 1 or not others:
-        found = [run(one) for one in (first, *others)]
+        found = [search(one).run() for one in (first, *others)]
     else:
         # Spawned: nothing of this process's threads or state comes along.
         with ProcessPoolExecutor(min(workers - 1, len(others)), get_context("spawn")) as pool:
-            waiting = [pool.submit(_searched, run, one) for one in others]
-            found = [run(first), *(one.result() for one in waiting)]
+            waiting = [pool.submit(_searched, search, one) for one in others]
+            found = [search(first).run(), *(one.result() for one in waiting)]
     return _joined(found, weights, second)
 
 
@@ -54,16 +54,10 @@ def _limits(limits: SearchLimits, workers: int) -> list[SearchLimits]:
     return [replace(limits, steps=most, seed=limits.seed + number) for number, most in enumerate(steps)]
 
 
-def _search(
-    packing: Packing, weights: list[int], second: FloatArray, start: IntArray, limits: SearchLimits
-) -> Found:
-    return AnytimeSearch(packing, weights, second, start, limits).run()
-
-
-def _searched(run: Callable[[SearchLimits], Found], limits: SearchLimits) -> Found:
+def _searched(search: Callable[[SearchLimits], AnytimeSearch], limits: SearchLimits) -> Found:
     # In a process of its own nothing is compiled or loaded yet.
     compiled_loop()
-    return run(limits)
+    return search(limits).run()
 
 
 def _joined(found: list[Found], weights: list[int], second: FloatArray) -> Found:
