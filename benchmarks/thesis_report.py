@@ -112,7 +112,7 @@ _WHY = {
         "there; 14 with completions) and 2.7 and 3.2 pieces (2.0 and 1.3; 6 and 16). Where nobody asks "
         "for them (1, 7) awards alone are spread less, but are in as many pieces, 17 to 33, where the "
         "thesis has 2, and 18 under AUCSCHED2 in 1 alone. The tree is one cause: section 8.3 names no "
-        "switches, and on a line backfill's jobs are in 4.6 pieces in place of 13.3 in workload 1 (2.4 there),"
+        "switches, and on a line backfill's jobs are in 4.6 pieces in place of 13.3 in workload 1 (2.4 there)"
         " and in 2.9 in place of 4.5 in 2 (2.1 there); their spread is 45 and 20 there (33 and 21 with the "
         "tree, 17 and 12 in the thesis). AUCSCHED1 is spread less "
         "than backfill in 1, 2, 4 and 5, as in the thesis, and in 7 and 8 by its awards alone. The same "
