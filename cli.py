@@ -20,100 +20,32 @@ from .commands.groups import LazyGroup
 from .commands.outputs import say
 from .commands.streams import OutputLostError, finish_output, give_up_output, prepare_streams
 
-#: Command name -> (module below this package, attribute, one line for --help).
+#: Where each command stands below this package (and its name, where not its file's) -> one line for --help.
 COMMANDS = {
-    "schedule": (
-        "commands.schedule",
-        "schedule",
-        "Run one auction over a snapshot and print who starts where.",
-    ),
-    "explain": ("commands.explain", "explain", "Say why one job starts or waits, and what it bid on."),
-    "check": ("commands.check", "check", "Read a snapshot, check it, and report what it holds."),
-    "compare": (
-        "commands.compare",
-        "compare",
-        "Compare the auction with first-fit by priority and Slurm's own plan.",
-    ),
-    "plan": (
-        "commands.plan",
-        "plan",
-        "Plan a snapshot: when and where each of its jobs will start.",
-    ),
-    "forecast": (
-        "commands.forecast",
-        "forecast",
-        "Say when pending jobs will start: P10, P50 and P90 of each.",
-    ),
-    "evolve": (
-        "commands.evolve",
-        "evolve",
-        "Serve running jobs' requests for more resources, then start the queue.",
-    ),
-    "negotiate": (
-        "commands.negotiate",
-        "negotiate",
-        "Let the batch scheduler and the runtime scheduler negotiate.",
-    ),
-    "ibsched": (
-        "commands.parties",
-        "ibsched",
-        "Run the batch scheduler of a negotiation with an irtsched process.",
-    ),
-    "irtsched": (
-        "commands.parties",
-        "irtsched",
-        "Run the runtime scheduler of a negotiation with an ibsched process.",
-    ),
-    "dynsched": (
-        "commands.dynsched",
-        "dynsched",
-        "Answer running applications that ask for more cores.",
-    ),
-    "schema": (
-        "commands.schema",
-        "schema",
-        "Print the JSON Schema of a snapshot, workload, schedule or plan.",
-    ),
-    "examples": (
-        "commands.examples",
-        "examples",
-        "List or copy the bundled examples; make the benchmarks' snapshots.",
-    ),
-    "man": ("commands.man", "man", "Write the man pages into a folder."),
-    "completion": ("commands.completion", "completion", "Print the completion script of a shell."),
-    "snapshot": (
-        "commands.snapshot",
-        "snapshot",
-        "Make a snapshot of a live cluster or of its saved output.",
-    ),
-    "slurm": (
-        "commands.slurm.group",
-        "slurm",
-        "Schedule a live Slurm from outside: watch it, run behind a gate, hand back.",
-    ),
-    "topology": (
-        "commands.topology",
-        "topology",
-        "Check a network as a graph; describe it and draw it.",
-    ),
-    "gain": (
-        "commands.gain",
-        "gain",
-        "Compare a site's history with backfill and the auction on the same jobs.",
-    ),
-    "simulate": ("commands.simulate", "simulate", "Simulate a log under a policy and print the metrics."),
-    "board": ("commands.board", "board", "Compare published policies and ours on a log."),
-    "sweep": (
-        "commands.sweep",
-        "sweep",
-        "Run every combination of options in parallel; can be resumed.",
-    ),
-    "winners": (
-        "commands.winners",
-        "winners",
-        "Determine the winning bids of a file, with a bound and prices of items.",
-    ),
-    "workload": ("commands.workload", "workload", "Describe logs; make and import workloads."),
+    "commands.schedule": "Run one auction over a snapshot and print who starts where.",
+    "commands.explain": "Say why one job starts or waits, and what it bid on.",
+    "commands.check": "Read a snapshot, check it, and report what it holds.",
+    "commands.compare": "Compare the auction with first-fit by priority and Slurm's own plan.",
+    "commands.plan": "Plan a snapshot: when and where each of its jobs will start.",
+    "commands.forecast": "Say when pending jobs will start: P10, P50 and P90 of each.",
+    "commands.evolve": "Serve running jobs' requests for more resources, then start the queue.",
+    "commands.negotiate": "Let the batch scheduler and the runtime scheduler negotiate.",
+    "commands.parties:ibsched": "Run the batch scheduler of a negotiation with an irtsched process.",
+    "commands.parties:irtsched": "Run the runtime scheduler of a negotiation with an ibsched process.",
+    "commands.dynsched": "Answer running applications that ask for more cores.",
+    "commands.schema": "Print the JSON Schema of a snapshot, workload, schedule or plan.",
+    "commands.examples": "List or copy the bundled examples; make the benchmarks' snapshots.",
+    "commands.man": "Write the man pages into a folder.",
+    "commands.completion": "Print the completion script of a shell.",
+    "commands.snapshot": "Make a snapshot of a live cluster or of its saved output.",
+    "commands.slurm": "Schedule a live Slurm from outside: watch it, run behind a gate, hand back.",
+    "commands.topology": "Check a network as a graph; describe it and draw it.",
+    "commands.gain": "Compare a site's history with backfill and the auction on the same jobs.",
+    "commands.simulate": "Simulate a log under a policy and print the metrics.",
+    "commands.board": "Compare published policies and ours on a log.",
+    "commands.sweep": "Run every combination of options in parallel; can be resumed.",
+    "commands.winners": "Determine the winning bids of a file, with a bound and prices of items.",
+    "commands.workload": "Describe logs; make and import workloads.",
 }
 
 

@@ -158,10 +158,15 @@ class Gain(Tabular):
 
     def differences(self, of: str, than: str) -> list[Difference]:
         """Return how each figure of a column differs from another's."""
-        return [
-            _difference(row["figure"], of, than, row, self._interval(row["figure"], of, than))
-            for row in self.figures
-        ]
+        found = []
+        for row in self.figures:
+            figure = row["figure"]
+            low, high = self._interval(figure, of, than) or (None, None)
+            value, base = row[of] - row[than], row[than]
+            found.append(
+                Difference(figure=figure, of=of, than=than, base=base, value=value, low=low, high=high)
+            )
+        return found
 
     def _interval(self, figure: str, of: str, than: str) -> tuple[float, float] | None:
         if self.is_too_short:
@@ -263,9 +268,7 @@ class Gain(Tabular):
         """The compared jobs by column; waits in seconds, None for none."""
         jobs = [self.workload.jobs[number] for number in self.compared]
         owners = ("id", "user", "account", "partition", "qos")
-        found: dict[str, list[Any]] = {}
-        for name in owners:
-            found[name] = [getattr(one.job, name) for one in jobs]
+        found: dict[str, list[Any]] = {name: [getattr(one.job, name) for one in jobs] for name in owners}
         found["cores"] = self.cores[self.compared].astype(int).tolist()
         found["submit_s"] = self._arrival[self.compared].tolist()
         return found | {f"wait_s {name}": waits.tolist() for name, waits in self.waits.items()}
@@ -311,15 +314,6 @@ class Gain(Tabular):
             "notes": self.left_out,
             "columns": self.columns,
         }
-
-
-def _difference(
-    figure: str, of: str, than: str, row: Mapping[str, float], interval: tuple[float, float] | None
-) -> Difference:
-    low, high = interval or (None, None)
-    value = row[of] - row[than]
-    base = row[than]
-    return Difference(figure=figure, of=of, than=than, base=base, value=value, low=low, high=high)
 
 
 def gain(

@@ -11,8 +11,7 @@ from math import sqrt
 from types import MappingProxyType
 
 from ..cluster.errors import InputError
-from ..cluster.holds import hold_words, is_held, may_start
-from ..cluster.jobs import Job
+from ..cluster.jobs import Job, hold_words, is_held, may_start
 from ..cluster.resources.demand import Demand, DemandReader, Ineligible
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot

@@ -20,7 +20,7 @@ import aucsched
 from aucsched import Snapshot
 from aucsched.auction import options
 from aucsched.cluster.workload import ClusterWorkload
-from aucsched.commands.auction_options import step_options
+from aucsched.commands.outputs import step_options
 from aucsched.formats.hostlist import join
 from aucsched.formats.native.read import parse_snapshot
 from aucsched.formats.native.workload_file import parse_workload

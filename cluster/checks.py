@@ -50,7 +50,7 @@ def plain(text: str | None, path: str) -> None:
     if not isinstance(text, str):
         raise InputError(f"{text!r} is not a text", path=path)
     if found := hidden_in(text):
-        raise InputError(f"{_short(text)} holds the control character U+{ord(found):04X}", path=path)
+        raise InputError(f"{cut(text)} holds the control character U+{ord(found):04X}", path=path)
 
 
 def all_plain(texts: Iterable[str], path: str) -> None:
@@ -59,7 +59,8 @@ def all_plain(texts: Iterable[str], path: str) -> None:
         plain(text, path)
 
 
-def _short(text: str) -> str:
+def cut(text: str) -> str:
+    """Return a text as an error shows it, cut where it is long."""
     return repr(text if len(text) <= 60 else text[:57] + "...")  # noqa: PLR2004 - an error is one line
 
 

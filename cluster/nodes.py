@@ -147,20 +147,17 @@ class Node:
         at_least(self.total.cores, 1, "cores")
         if self.free.cores > self.total.cores:
             raise InputError(f"{self.free.cores} is above the node's {self.total.cores}", path="free_cores")
-        self._check_free_memory()
-        for name, count in self.free.gres.items():
-            total = self.total.gres.get(name)
-            if total is None:
-                raise InputError("the node has no such gres", path=f"free_gres.{name}")
-            if count > total:
-                raise InputError(f"{count} is above the node's {total}", path=f"free_gres.{name}")
-
-    def _check_free_memory(self) -> None:
         free, total = self.free.memory_mib, self.total.memory_mib
         if free is not None and total is None:
             raise InputError(f"{free} is given without memory_mib", path="free_memory_mib")
         if free is not None and total is not None and free > total:
             raise InputError(f"{free} is above the node's {total}", path="free_memory_mib")
+        for name, count in self.free.gres.items():
+            most = self.total.gres.get(name)
+            if most is None:
+                raise InputError("the node has no such gres", path=f"free_gres.{name}")
+            if count > most:
+                raise InputError(f"{count} is above the node's {most}", path=f"free_gres.{name}")
 
 
 @value_class

@@ -101,7 +101,10 @@ class Snapshot:
         _unique((partition.name for partition in self.partitions), "partitions", "name")
         _unique((reservation.name for reservation in self.reservations), "reservations", "name")
         _unique((limit.name for limit in self.limits), "limits", "name")
-        self._check_ids_are_either_pending_or_running()
+        running = {job.id for job in self.running}
+        for index, job in enumerate(self.jobs):
+            if job.id in running:
+                raise InputError(f"{job.id!r} is running too", path=f"jobs[{index}].id")
         if self.switches is not None:
             check_switches(self.switches, names)
         self._check_names(names)
@@ -117,12 +120,6 @@ class Snapshot:
         if self.switches not in (None, network.switches):
             raise InputError(f"the {network.kind} has groups of its own", path="topology.switches")
         assign(self, nodes=network.in_order(self.nodes), switches=network.switches)
-
-    def _check_ids_are_either_pending_or_running(self) -> None:
-        running = {job.id for job in self.running}
-        for index, job in enumerate(self.jobs):
-            if job.id in running:
-                raise InputError(f"{job.id!r} is running too", path=f"jobs[{index}].id")
 
     def _check_names(self, names: Mapping[str, int]) -> None:
         check_job_names(self.jobs, names, self.licenses, "jobs")

@@ -6,8 +6,16 @@ from typing import Any
 
 import click
 
-from .auction_options import output_options, print_table, write_found
-from .outputs import processors_option, progress_over, read_jobs, read_log, shown
+from .outputs import (
+    output_options,
+    print_table,
+    processors_option,
+    progress_over,
+    read_jobs,
+    read_log,
+    shown,
+    write_found,
+)
 
 FORMAT = "aucsched-board/1"
 

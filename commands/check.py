@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .auction_options import output_options, snapshot_argument, write_found
+from .outputs import output_options, snapshot_argument, write_found
 
 
 @click.command()

@@ -8,16 +8,17 @@ from typing import Any
 import click
 
 from ..cluster.errors import errors_in
-from .auction_options import (
+from .built_options import SectionCommand
+from .outputs import (
     auction_options,
+    file_name,
+    html_option,
     output_options,
     snapshot_argument,
     step_options,
     top_option,
     write_found,
 )
-from .built_options import SectionCommand
-from .outputs import file_name, html_option
 
 
 @click.command(cls=SectionCommand)

@@ -23,7 +23,7 @@ def read_config(root: click.Group, context: click.Context, path: str) -> dict[st
         InputError: the file cannot be read, is no TOML, or names a command or an option there is not.
     """
     from ..formats.reading import read_document
-    from ..formats.tomltext import toml_tables
+    from ..formats.settings_text import toml_tables
 
     return read_document(path, lambda content: _defaults(root, context, toml_tables(content), ""))
 

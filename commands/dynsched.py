@@ -10,8 +10,8 @@ import click
 
 from ..cluster.option_fields import taken_from
 from ..simulation.evolving.evolving_options import DepthOptions
-from .auction_options import snapshot_argument
 from .evolve import depth_options, fairness_options, note_if_any, read_fairness
+from .outputs import snapshot_argument
 from .party_links import journal_in, link_of, link_options, secret_in, tell
 
 

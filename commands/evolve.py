@@ -10,8 +10,7 @@ import click
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_fields import taken_from
 from ..simulation.evolving.evolving_options import DepthOptions
-from .auction_options import output_options, snapshot_argument, write_json
-from .outputs import OUTPUT
+from .outputs import OUTPUT, output_options, snapshot_argument, write_json
 
 if TYPE_CHECKING:
     from ..negotiation.evolving.serving import Evolution

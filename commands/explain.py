@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError, errors_in
-from .auction_options import (
+from .built_options import SectionCommand
+from .outputs import (
     auction_options,
+    file_name,
+    html_option,
     output_options,
     snapshot_argument,
     step_options,
     write_json,
     write_rich,
 )
-from .built_options import SectionCommand
-from .outputs import file_name, html_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -84,7 +85,11 @@ def explain(
     made = None if award is None else load_schedule(award)
     with errors_in(snapshot if award is None else f"{snapshot}, {award}"):
         found, render = _prices(loaded, checked) if job is None else _job(loaded, job, checked, made)
-    starts = _starts(loaded, job, history) if is_forecast else None
+    starts = None
+    if is_forecast:
+        from ..api.forecasts import forecast
+
+        starts = forecast(loaded, job, history=() if history is None else history)
     if html is not None:
         write_text(html, _page(found, file_name(snapshot), starts))
     if form == "json":
@@ -103,12 +108,6 @@ def explain(
             render_forecasts(starts, loaded.time, console)
 
     write_rich(output, shown)
-
-
-def _starts(snapshot: Snapshot, job: str | None, history: str | None) -> Forecasts:
-    from ..api.forecasts import forecast
-
-    return forecast(snapshot, job, history=() if history is None else history)
 
 
 def _page(found: Explanation | Overview, name: str, starts: Forecasts | None) -> str:

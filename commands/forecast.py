@@ -11,10 +11,9 @@ import click
 
 from ..cluster.errors import InputError, OptionError, errors_in
 from ..cluster.option_fields import Option
-from .auction_options import output_options, snapshot_argument, top_option, write_found
 from .built_options import filled_options
 from .gain import ask_sacct
-from .outputs import file_name, html_option, say
+from .outputs import file_name, html_option, output_options, say, snapshot_argument, top_option, write_found
 
 if TYPE_CHECKING:
     from ..cluster.snapshot import Snapshot

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import InputError, OptionError, errors_in
-from .auction_options import output_options, print_table, write_found
-from .outputs import file_name, html_option, progress_over
+from .outputs import file_name, html_option, output_options, print_table, progress_over, write_found
 from .workload_logs import machine_options, read_machine
 
 if TYPE_CHECKING:

@@ -9,9 +9,6 @@ from typing import Any
 
 import click
 
-#: Command name -> (module below the group's package, attribute, one line for --help).
-Table = Mapping[str, tuple[str, str, str]]
-
 
 class HelpGroup(click.Group):
     """A group that prints its help when called alone, and says what a mistyped command may have meant."""
@@ -44,31 +41,31 @@ class LazyGroup(HelpGroup):
     """A group whose commands are imported when they are called; ``--help`` reads their lines from a table.
 
     Args:
-        table: its commands, in the order of the help.
-        package: the package that the table's modules stand in.
+        table: where each command stands, in the order of the help, and its line: a module that is named like
+            the command, or ``module:command``.
+        package: the package that the modules are below.
         given: as for ``click.Group``.
     """
 
-    def __init__(self, *, table: Table, package: str, **given: Any) -> None:
+    def __init__(self, *, table: Mapping[str, str], package: str, **given: Any) -> None:
         super().__init__(**given)
-        self._table = table
+        self._lines = {place.replace(":", ".").rpartition(".")[2]: line for place, line in table.items()}
+        self._modules = dict(zip(self._lines, (place.partition(":")[0] for place in table), strict=True))
         self._package = package
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the commands' names in the order of the table."""
-        return list(self._table)
+        return list(self._lines)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import and return a command, None when there is none of that name."""
-        if cmd_name not in self._table:
+        if cmd_name not in self._modules:
             return None
-        module, attribute, _ = self._table[cmd_name]
-        command = getattr(import_module(f".{module}", self._package), attribute)
-        if not isinstance(command, click.Command):
-            raise TypeError(f"{module}.{attribute} is not a command")
+        module = import_module(f"{self._package}.{self._modules[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the table of commands without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, _, line) in self._table.items()])
+            formatter.write_dl(list(self._lines.items()))

@@ -35,7 +35,7 @@ class InstanceKind:
         held: cores that a running job holds on each of its nodes.
         spans: nodes of a running job.
         sizes: nodes of a pending job.
-        per_node: cores on each of its nodes.
+        per_node: cores on each of its nodes; none given: as ``held``.
         priorities: the least and the greatest.
         exclusive: whether jobs want nodes whole.
         window, max_bids, max_bids_per_job: options of the auction; as many jobs as the window wait.
@@ -73,7 +73,6 @@ _TSUBAME: dict[str, Any] = {
     "fans": (16, 8),
     "held": (2, 4, 6, 8, 12),
     "sizes": (4, 8, 16, 32, 48),
-    "per_node": (2, 4, 6, 8, 12),
 }
 
 _FRONTIER: dict[str, Any] = {
@@ -83,7 +82,6 @@ _FRONTIER: dict[str, Any] = {
     "fans": (16, 28),
     "held": (8, 16, 32, 64),
     "sizes": (1, 2, 4, 8, 16, 32, 64, 128),
-    "per_node": (8, 16, 32, 64),
     "window": 1_000,
     "max_bids": 50_000,
     "max_bids_per_job": 50,
@@ -110,7 +108,6 @@ KINDS: Mapping[str, InstanceKind] = {
         fans=(16, 8),
         held=(2, 4, 8, 12, 16),
         sizes=(4, 8, 16, 32, 48),
-        per_node=(2, 4, 8, 12, 16),
     ),
     "frontier": InstanceKind(**_FRONTIER),
     "frontier-exclusive": InstanceKind(**_FRONTIER, exclusive=True),
@@ -121,7 +118,6 @@ KINDS: Mapping[str, InstanceKind] = {
         fans=(16, 25, 25),
         held=(8, 16, 32, 64),
         sizes=(1, 2, 4, 8, 16, 32, 64, 128),
-        per_node=(8, 16, 32, 64),
         window=10_000,
         max_bids=200_000,
         max_bids_per_job=20,
@@ -145,7 +141,6 @@ KINDS: Mapping[str, InstanceKind] = {
         held=(2, 4, 8),
         spans=(1, 2, 4),
         sizes=(2, 4, 8),
-        per_node=(2, 4, 8),
         window=12,
         max_bids=120,
         max_bids_per_job=10,
@@ -232,7 +227,8 @@ def _switches(nodes: int, width: int, fans: tuple[int, ...]) -> list[dict[str, A
 
 def _queue(rng: random.Random, kind: InstanceKind) -> list[dict[str, Any]]:
     """Return the pending jobs; every seed deals each size equally often, so that demand differs little."""
-    sizes, per_node = _dealt(rng, kind.sizes, kind.window), _dealt(rng, kind.per_node, kind.window)
+    sizes = _dealt(rng, kind.sizes, kind.window)
+    per_node = _dealt(rng, kind.per_node or kind.held, kind.window)
     return [
         {"id": str(place), "priority": rng.randint(*kind.priorities), "time_limit_s": 3600}
         | _request(rng, size, cores, kind.gpus)

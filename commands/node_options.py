@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,7 @@ from ..cluster.option_table import SIMULATE, ValueOptions
 from ..simulation.simulate_options import NODE_ONLY_POLICIES, PROMISED, NodeKeywords
 from .built_options import click_option, in_order, record_options
 from .forecast_options import asked_at, write_forecasts
-from .outputs import progress_over, shown
-from .run_outputs import check_charts, write_run
-from .topology_override import TopologyOption, note_unread, with_topology
+from .outputs import TopologyOption, check_charts, note_unread, progress_over, shown, with_topology, write_run
 
 if TYPE_CHECKING:
     from ..api.simulations import Simulation
@@ -87,32 +86,33 @@ def check_log_options(options: dict[str, Any]) -> None:
 
 def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
     """Play a native workload, write the files that the options name, and print the metrics."""
-    from ..formats.native.workload_file import load_workload
-
-    chosen = chosen_options(options)
-    if path == "-" == options["failures"]:
-        raise OptionError("--failures - and the workload would both read standard input")
     check_charts(options)
-    workload = with_topology(load_workload(path), options["topology"])
-    note_unread(workload)
-    chosen = with_failures(chosen, workload, options["failures"])
-    run = run_on_nodes(workload, chosen, workload.name)
+    (run,) = runs_on_nodes(path, options, [options])
     named = {name: shown(options[name]) for name in ("failures", "topology") if options[name] is not None}
     if options["forecasts"] is not None:
         write_forecasts(options["forecasts"], run.result, options)
     write_run(run, path, options, named=named)
 
 
-def run_on_nodes(
-    workload: ClusterWorkload, chosen: NodeOptions, name: str, label: str = "jobs"
-) -> Simulation:
-    """Play a workload of nodes under one policy; ``label`` is of the bar on a terminal."""
+def runs_on_nodes(path: str, options: dict[str, Any], each: Sequence[dict[str, Any]]) -> list[Simulation]:
+    """Play a workload of nodes; ``each`` has the options of a run, ``options`` those of the machine."""
     from ..api.simulations import Simulation
+    from ..formats.native.workload_file import load_workload
     from ..simulation.nodes.node_policies import play
 
-    with progress_over(len(workload.jobs), label) as progress:
-        result = play(workload, chosen, progress)
-    return Simulation(result=result, settings=chosen.settings(), name=name)
+    chosen = [chosen_options(one) for one in each]
+    if path == "-" == options["failures"]:
+        raise OptionError("--failures - and the workload would both read standard input")
+    workload = with_topology(load_workload(path), options["topology"])
+    note_unread(workload)
+    chosen = [with_failures(one, workload, options["failures"]) for one in chosen]
+    runs = []
+    for one in chosen:
+        with progress_over(len(workload.jobs), "jobs" if len(each) == 1 else one.policy) as progress:
+            result = play(workload, one, progress)
+        name = workload.name or shown(path) * (len(each) > 1)
+        runs.append(Simulation(result=result, settings=one.settings(), name=name))
+    return runs
 
 
 def chosen_options(options: dict[str, Any]) -> NodeOptions:
@@ -140,7 +140,7 @@ def with_failures(chosen: NodeOptions, workload: ClusterWorkload, path: str | No
     """Return the options with the failures of a file, checked against the machine."""
     if path is None:
         return chosen
-    from ..cluster.failures import outages_by_node
+    from ..cluster.workload import outages_by_node
     from ..formats.native.workload_file import load_failures
 
     outages = load_failures(path)

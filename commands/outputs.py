@@ -1,23 +1,38 @@
-"""Options shared by the commands over logs: the log, the machine's size and the outputs."""
+"""Options and outputs that commands share: the inputs, the auction, files and tables, notes on stderr."""
 
 from __future__ import annotations
 
+import io
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ..cluster.errors import errors_in
-from ..cluster.text import one_line
+from ..cluster.option_fields import Option
+from ..cluster.option_table import STEP, read_by
+from ..cluster.text import one_line, plural
+from .built_options import click_option, in_order, in_section, record_options
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..api.simulations import Simulation
+    from ..auction.options import StepOptions
+    from ..cluster.snapshot import Snapshot
+    from ..cluster.workload import ClusterWorkload
     from ..formats.swf import SwfLog
     from ..simulation.log_columns import Workload
     from ..simulation.report import RunReport
 
+T = TypeVar("T", "Snapshot", "ClusterWorkload")
+
+#: A note is a line: the whole text stands in the file.
+_LONGEST_NOTE = 1000
 OUTPUT = click.Path(dir_okay=False, path_type=Path)
 
 html_option = click.option("--html", type=OUTPUT, help="Report as one self-contained web page.")
@@ -81,6 +96,12 @@ def note(text: str) -> None:
     say(f"note: {text}")
 
 
+def tell(lines: Iterable[str]) -> None:
+    """Print notes on stderr, a line each."""
+    for line in lines:
+        note(line if len(line) <= _LONGEST_NOTE else f"{line[:_LONGEST_NOTE]}…")
+
+
 @contextmanager
 def progress_over(
     count: int, things: str = "jobs", *, memory_s: float = 30
@@ -100,3 +121,206 @@ def progress_over(
     with Progress(*columns, console=console, transient=True, speed_estimate_period=memory_s) as bar:
         task = bar.add_task(things, total=count)
         yield lambda done: bar.update(task, completed=done)
+
+
+#: Numbers below have places behind the point in tables.
+_SMALL = 10
+#: A path, for shell completion; errors are found when it is read.
+_ANY_PATH = click.Path(allow_dash=True, readable=False)
+
+snapshot_argument = click.argument("snapshot", metavar="SNAPSHOT", type=_ANY_PATH)
+
+
+#: The options of the auction; those not given are None.
+auction_options = in_section(
+    "The auction", *(click_option(option, STEP, ranges=False) for option in read_by(STEP))
+)
+text_output_option = click.option(
+    "-o", "--output", type=_ANY_PATH, default="-", help="File to write instead of standard output."
+)
+#: ``--format`` and ``-o``.
+output_options = in_order(
+    [
+        click.option(
+            "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+        ),
+        text_output_option,
+    ]
+)
+top_option = click.option(
+    "--top", type=click.IntRange(1), help="Rows of each table at most; the rest are counted."
+)
+
+
+def step_options(given: Mapping[str, Any]) -> StepOptions:
+    """Return the auction's options from a command's, of which those not given are None.
+
+    Raises:
+        OptionError: a value cannot be used.
+    """
+    from ..auction.options import options_with_preset
+
+    return options_with_preset(given)
+
+
+def write_rich(output: str, render: Callable[[Console], None]) -> None:
+    """Print to the terminal in its width and colours; to a file or a pipe as plain text."""
+    from ..formats.native.write import write_text
+    from ..reports.console_tables import PLAIN_WIDTH, LiteralConsole
+
+    if output == "-" and sys.stdout.isatty():
+        render(LiteralConsole())
+        return
+    text = io.StringIO()
+    render(LiteralConsole(file=text, width=PLAIN_WIDTH))
+    lines = text.getvalue().removesuffix("\n").split("\n")
+    write_text(output, "".join(f"{line.rstrip()}\n" for line in lines))
+
+
+def write_found(
+    output: str, form: str, document: Callable[[], Any], render: Callable[[Console], None]
+) -> None:
+    """Write a result in the form that ``--format`` names: its document as JSON, or what people read."""
+    if form == "json":
+        write_json(output, document())
+    else:
+        write_rich(output, render)
+
+
+def write_json(output: str, document: Any) -> None:
+    """Write a document as JSON, two blanks a level."""
+    import msgspec
+
+    from ..formats.native.write import write_text
+
+    write_text(output, msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
+
+
+def print_table(
+    console: Console, title: str, rows: Sequence[Mapping[str, Any]], top: int | None = None
+) -> None:
+    """Print rows as a table, the first ``top`` of them, and how many more there are."""
+    from rich.table import Table
+
+    shown = rows if top is None else rows[:top]
+    table = Table(title=title, title_justify="left")
+    for place, name in enumerate(rows[0] if rows else {}):
+        table.add_column(name, justify="left" if place == 0 else "right")
+    for row in shown:
+        table.add_row(*map(_cell, row.values()))
+    console.print(table)
+    if len(shown) < len(rows):
+        console.print(f"{len(rows) - len(shown)} more")
+
+
+def _cell(value: Any) -> str:
+    """Return a value for people: small numbers have places behind the point, seconds none."""
+    if value is None:
+        return "-"
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.3f}" if abs(value) < _SMALL else f"{value:.0f}"
+
+
+@dataclass(kw_only=True)
+class RunFiles:
+    """The files that a run can write."""
+
+    jobs_out: Option[Path | None] = Option("CSV with one row for each job, in order of submission.")
+    batsim_out: Option[Path | None] = Option("CSV in the format of Batsim's jobs.csv.")
+    swf_out: Option[Path | None] = Option("The log with the simulated waits (SWF).")
+    gantt: Option[Path | None] = Option("Chart of the jobs (.png, .pdf, .svg).")
+    html: Option[Path | None] = Option("Report as one self-contained web page.")
+    plot: Option[Path | None] = Option("Chart of utilisation and queue (.png, .pdf, .svg).")
+
+
+def check_charts(options: dict[str, Any]) -> None:
+    """Refuse charts that could not be drawn, before anything runs."""
+    from ..formats.drawing import check_drawing
+
+    check_drawing("--gantt", options["gantt"])
+    check_drawing("--plot", options["plot"])
+
+
+def write_run(
+    run: Simulation,
+    path: str,
+    options: dict[str, Any],
+    *,
+    log: SwfLog | None = None,
+    named: dict[str, str] | None = None,
+) -> None:
+    """Write the files that the options name, then the metrics.
+
+    Args:
+        run: what came of it.
+        path: of the input.
+        options: the command's.
+        log: the input, where it is a log.
+        named: settings that only the JSON has.
+    """
+    from ..formats.native.write import write_text
+    from ..formats.swf import write_swf
+    from ..simulation.report import batsim_csv, simulated_log
+
+    name = run.name or file_name(path)
+    if log is not None:
+        name = file_name(path)
+        if options["batsim_out"] is not None:
+            write_text(options["batsim_out"], batsim_csv(run.result))
+        if options["swf_out"] is not None:
+            write_swf(options["swf_out"], simulated_log(run.result, log))
+    drawn = replace(run, name=name)
+    if options["gantt"] is not None:
+        drawn.plot(options["gantt"], chart="gantt")
+    if options["plot"] is not None:
+        drawn.plot(options["plot"])
+    if options["html"] is not None:
+        from ..reports.run_pages import simulation_page
+
+        write_text(options["html"], simulation_page([run], name))
+    told = replace(run, settings={**run.settings, **(named or {})})
+    write_report(told, run.name or shown(path), options)
+
+
+#: Members of arriving jobs that only negotiations read.
+_NEGOTIATED = ("not_before_s", "deadline_s", "budget_core_h")
+
+
+@dataclass(kw_only=True)
+class TopologyOption:
+    """Which network the nodes are on."""
+
+    topology: Option[str | None] = Option(
+        "Put its nodes on another network in the file's order: linear, or what aucsched topology reads "
+        "(a file, torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16, blocks:8x18).",
+        unit="TOPOLOGY",
+    )
+
+
+topology_option = record_options(TopologyOption)
+
+
+def with_topology(read: T, source: str | None) -> T:
+    """Return a snapshot or workload with its nodes on a network; as it is where none is named.
+
+    Raises:
+        InputError: the network cannot be read, or is none of these nodes.
+    """
+    if source is None:
+        return read
+    from ..formats.notes import Notes
+    from ..slurm.answers.topology_any import laid_on
+
+    notes = Notes()
+    with errors_in(source):
+        made = laid_on(read, source, notes)
+    tell(notes.summary())
+    return made
+
+
+def note_unread(workload: ClusterWorkload) -> None:
+    """Say which members of its jobs no simulation of nodes looks at."""
+    for name in _NEGOTIATED:
+        if count := sum(getattr(arriving, name) is not None for arriving in workload.jobs):
+            note(f"{name} of {plural(count, 'job')} is not looked at: aucsched negotiate honours it")

@@ -62,7 +62,7 @@ def serve_clusters(path: Path, command: click.Command) -> int:
         OptionError: an option of a cluster cannot be used.
     """
     from ..formats.reading import read_document
-    from ..formats.tomltext import toml_tables
+    from ..formats.settings_text import toml_tables
 
     failed: list[str] = []
     output = threading.Lock()

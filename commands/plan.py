@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from ..cluster.errors import errors_in
-from .auction_options import output_options, snapshot_argument, top_option, write_rich
-from .outputs import OUTPUT, note, progress_over
+from .outputs import OUTPUT, note, output_options, progress_over, snapshot_argument, top_option, write_rich
 
 #: Jobs that are planned where no number is given: some minutes at most.
 MOST_JOBS = 5_000

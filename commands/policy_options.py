@@ -38,13 +38,15 @@ class PolicyNames(click.ParamType):  # type: ignore[type-arg]  # only newer clic
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the text where it names policies."""
+        from ..simulation.own_policy import is_own
+
         texts = split_policies(value)
         for text in texts:
             try:
                 name = policy_with_parameters(text)[0]
             except OptionError as error:
                 self.fail(str(error).removeprefix("--policy "), param, ctx)
-            if name not in self.choices and not _is_own(name):
+            if name not in self.choices and not is_own(name):
                 self.fail(f"{name!r} is not a policy{suggestion(name, self.choices)}", param, ctx)
         if len(set(texts)) < len(texts):
             self.fail(f"{value}: one is named twice", param, ctx)
@@ -59,12 +61,6 @@ class PolicyNames(click.ParamType):  # type: ignore[type-arg]  # only newer clic
         """Return the policies that begin so, behind those that are named already."""
         before, comma, last = incomplete.rpartition(",")
         return [CompletionItem(f"{before}{comma}{name}") for name in self.choices if name.startswith(last)]
-
-
-def _is_own(name: str) -> bool:
-    from ..simulation.own_policy import is_own
-
-    return is_own(name)
 
 
 def suggestion(given: str, known: Iterable[str]) -> str:

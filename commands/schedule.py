@@ -12,17 +12,20 @@ import click
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_fields import options_in
 from ..cluster.option_table import OPTIONS_BY_NAME, SCHEDULE, StepRecord
-from .auction_options import (
+from .built_options import SectionCommand, click_option
+from .outputs import (
     auction_options,
+    file_name,
+    html_option,
+    note,
     snapshot_argument,
     step_options,
     text_output_option,
     top_option,
+    topology_option,
+    with_topology,
     write_rich,
 )
-from .built_options import SectionCommand, click_option
-from .outputs import file_name, html_option, note
-from .topology_override import topology_option, with_topology
 
 if TYPE_CHECKING:
     from ..cluster.schedule import Schedule

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..cluster.errors import OptionError
-from ..simulation.policy_names import naming_as_typed, split_policies
+from ..simulation.policy_names import split_policies
 from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, current_name
 from .built_options import SectionCommand, click_option, in_section, record_options
 from .evolve import evolving_options, refuse_evolving, simulate_evolving_workload
@@ -20,24 +20,22 @@ from .malleable_options import (
 )
 from .node_options import check_log_options, is_native, node_options, simulate_on_nodes
 from .outputs import (
+    RunFiles,
+    check_charts,
     file_name,
     format_option,
     output_option,
     processors_option,
-    read_jobs,
-    read_log,
-    shown,
     workload_argument,
+    write_run,
 )
 from .policy_options import (
     ORDER_OPTIONS,
     check_policy_options,
-    chosen_policy,
     note_old_flags,
     policy_options,
     with_parameters,
 )
-from .run_outputs import RunFiles, check_charts, write_run
 
 #: What options are where nothing is said, if not None.
 _DEFAULTS: dict[str, Any] = {"check": False, "form": "text", "output": "-"}
@@ -98,26 +96,26 @@ def _simulate_one(workload: str, policy: str, options: dict[str, Any]) -> None:
         return
     options["policy"] = current_name(options["policy"])
     check_log_options(options)
-    _check_simulate(options)
+    check_policy_options(options)
+    asked_at(options)
+    if options["processors"] is not None and options["cluster"] is not None:
+        raise OptionError("--processors and --cluster both give the machine's size")
+    check_charts(options)
     if is_malleable:
         check_malleable(options)
         simulate_malleable_log(workload, options, _processors(options))
         return
     refuse_malleable(options)
-    with naming_as_typed(policy):
-        _simulate_log(workload, options)
+    _simulate_log(workload, policy, options)
 
 
-def _simulate_log(path: str, options: dict[str, Any]) -> None:
+def _simulate_log(path: str, policy: str, options: dict[str, Any]) -> None:
     from ..simulation.logs.policies import queue_rank
-    from .simulate_several import run_on_log
+    from .simulate_several import runs_on_log
 
-    log = read_log(path)
-    jobs = read_jobs(path, log, _processors(options), options["queue_weights"])
-    choice, settings = chosen_policy(options)
-    run = run_on_log(jobs, options, choice, settings, shown(path))
+    (run,), log, (choice,) = runs_on_log(path, options, {policy: options}, _processors(options))
     if options["forecasts"] is not None:
-        rank = queue_rank(jobs.requests, options["order"], choice.flexible)
+        rank = queue_rank(run.result.workload.requests, options["order"], choice.flexible)
         write_forecasts(options["forecasts"], run.result, options, log, rank)
     write_run(run, path, options, log=log)
 
@@ -136,15 +134,6 @@ def _simulate_several(workload: str, policies: list[str], options: dict[str, Any
         write_text(options["html"], simulation_page(runs, file_name(workload)))
     text = to_json(document_of(runs)) if options["form"] == "json" else text_of(runs)
     write_text(options["output"], text)
-
-
-def _check_simulate(options: dict[str, Any]) -> None:
-    """Refuse options that would be ignored, and charts that could not be drawn."""
-    check_policy_options(options)
-    asked_at(options)
-    if options["processors"] is not None and options["cluster"] is not None:
-        raise OptionError("--processors and --cluster both give the machine's size")
-    check_charts(options)
 
 
 def _processors(options: dict[str, Any]) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import flag_of
@@ -11,14 +11,13 @@ from ..cluster.text import plural
 from ..simulation.policy_names import naming_as_typed
 from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, READ_ON_LOGS, current_name, is_read
 from .malleable_options import refuse_malleable
-from .node_options import check_log_options, chosen_options, is_native, run_on_nodes, with_failures
+from .node_options import check_log_options, is_native, runs_on_nodes
 from .outputs import progress_over, read_jobs, read_log, shown
 from .policy_options import check_policy_options, chosen_policy, with_parameters
-from .topology_override import note_unread, with_topology
 
 if TYPE_CHECKING:
     from ..api.simulations import Simulation
-    from ..simulation.log_columns import Workload
+    from ..formats.swf import SwfLog
     from ..simulation.simulate_options import PolicyOptions
 
 FORMAT = "aucsched-simulations/1"
@@ -42,82 +41,60 @@ def simulate_several(
             raise OptionError(f"--{name.replace('_', '-')} is of one run: name one policy")
     refuse_malleable(options)
     if is_native(workload):
-        return _on_nodes(workload, policies, options)
+        from ..simulation.nodes.node_policies import READ_BY
+
+        readers = {**READ_BY, "reservations": ("reservations",)}
+        reading = {
+            name: [one for one in policies if one.partition(":")[0] in read] for name, read in readers.items()
+        }
+        return runs_on_nodes(workload, options, _narrowed(options, policies, reading))
     policies = [current_name(name) for name in policies]
     check_log_options({**options, "policy": policies[0].partition(":")[0]})
-    return _on_log(workload, policies, options, processors)
-
-
-def _on_log(
-    workload: str, policies: Sequence[str], options: dict[str, Any], processors: int | None
-) -> list[Simulation]:
     candidates = tuple((options["candidates"] or "").split(","))
-    narrowed = _narrowed(
-        options,
-        policies,
-        {
-            member: [one for one in policies if is_read(member, one.partition(":")[0], candidates)]
-            for member in READ_ON_LOGS
-        },
-    )
-    settled = []
-    for name, one in zip(policies, narrowed, strict=True):
+    reading = {
+        member: [one for one in policies if is_read(member, one.partition(":")[0], candidates)]
+        for member in READ_ON_LOGS
+    }
+    each = _narrowed(options, policies, reading)
+    for one in each:
         check_log_options(one)
         check_policy_options(one)
-        with naming_as_typed(name):
-            settled.append(chosen_policy(one))
-    jobs = read_jobs(workload, read_log(workload), processors, options["queue_weights"])
-    runs: list[Simulation] = []
-    for name, one, (choice, settings) in zip(policies, narrowed, settled, strict=True):
-        with naming_as_typed(name):
-            runs.append(run_on_log(jobs, one, choice, settings, shown(workload), one["policy"]))
-    return runs
+    return runs_on_log(workload, options, dict(zip(policies, each, strict=True)), processors).runs
 
 
-def run_on_log(
-    jobs: Workload,
-    options: dict[str, Any],
-    choice: PolicyOptions,
-    settings: dict[str, Any],
-    name: str,
-    label: str = "jobs",
-) -> Simulation:
-    """Play a log's jobs under one policy.
+class LogRuns(NamedTuple):
+    """Runs over a log, the log, and what the policy of each reads."""
 
-    Args:
-        jobs: what ``read_jobs`` returns.
-        options: the command's.
-        choice: what the policy may read,
-        settings: and what it does read.
-        name: of the log.
-        label: of the bar on a terminal.
-    """
+    runs: list[Simulation]
+    log: SwfLog
+    choices: list[PolicyOptions]
+
+
+def runs_on_log(
+    path: str, options: dict[str, Any], each: Mapping[str, dict[str, Any]], processors: int | None
+) -> LogRuns:
+    """Play a log; ``each`` has the options of a run by its policy as typed, ``options`` those of the log."""
     from ..api.simulations import Simulation
     from ..simulation.logs.policies import play_log
 
-    policy, order = options["policy"], options["order"]
-    with progress_over(len(jobs), label) as progress:
-        result = play_log(
-            jobs, policy, order=order, options=choice, checked=options["check"], progress=progress
-        )
-    return Simulation(result=result, settings=settings, name=name)
-
-
-def _on_nodes(workload: str, policies: Sequence[str], options: dict[str, Any]) -> list[Simulation]:
-    from ..formats.native.workload_file import load_workload
-    from ..simulation.nodes.node_policies import READ_BY
-
-    readers = {**READ_BY, "reservations": ("reservations",)}
-    narrowed = _narrowed(
-        options,
-        policies,
-        {name: [one for one in policies if one.partition(":")[0] in read] for name, read in readers.items()},
-    )
-    chosen = [chosen_options(one) for one in narrowed]
-    loaded = with_topology(load_workload(workload), options["topology"])
-    note_unread(loaded)
-    chosen = [with_failures(one, loaded, options["failures"]) for one in chosen]
-    return [run_on_nodes(loaded, one, loaded.name or shown(workload), one.policy) for one in chosen]
+    chosen = []
+    for typed, one in each.items():
+        with naming_as_typed(typed):
+            chosen.append(chosen_policy(one))
+    log = read_log(path)
+    jobs = read_jobs(path, log, processors, options["queue_weights"])
+    runs: list[Simulation] = []
+    for (typed, one), (choice, settings) in zip(each.items(), chosen, strict=True):
+        policy = one["policy"]
+        with (
+            naming_as_typed(typed),
+            progress_over(len(jobs), "jobs" if len(each) == 1 else policy) as progress,
+        ):
+            result = play_log(
+                jobs, policy, order=one["order"], options=choice, checked=one["check"], progress=progress
+            )
+        runs.append(Simulation(result=result, settings=settings, name=shown(path)))
+    return LogRuns(runs, log, [choice for choice, _ in chosen])
 
 
 def _narrowed(
@@ -168,13 +145,9 @@ def text_of(runs: Sequence[Simulation]) -> str:
         f"{'policy':<{wide}}" + "".join(f"{label:>{width}}" for label, width, *_ in columns),
     ]
     for run in runs:
-        cells = (
-            f"{_figure(run.metrics.get(metric), factor, digits):>{width}}"
-            for _, width, metric, factor, digits in columns
-        )
-        lines.append(f"{run.policy:<{wide}}{''.join(cells)}")
+        line = f"{run.policy:<{wide}}"
+        for _, width, metric, factor, digits in columns:
+            value = run.metrics.get(metric)
+            line += f"{'-' if value is None else f'{value * factor:.{digits}f}':>{width}}"
+        lines.append(line)
     return "\n".join(lines) + "\n"
-
-
-def _figure(value: float | None, factor: float, digits: int) -> str:
-    return "-" if value is None else f"{value * factor:.{digits}f}"

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import click
 
-from ..cluster.errors import OptionError
+from ..cluster.errors import InputError, OptionError
 from ..cluster.option_fields import Option
 from .built_options import record_options
 from .groups import HelpGroup
-from .outputs import note
+from .outputs import tell
 
 
 @click.group(cls=HelpGroup)
@@ -22,10 +20,6 @@ def snapshot() -> None:
 
 
 _FILE = click.Path(allow_dash=True)
-#: A note is a line: the whole text stands in the file.
-_LONGEST_NOTE = 1000
-#: Seconds since the epoch at which years get a fifth digit, which ISO 8601 times have not.
-_YEAR_10000 = 253_402_300_800
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
 
 
@@ -105,19 +99,10 @@ def parse_time(text: str) -> float:
     Raises:
         OptionError: it is neither a number of seconds from 0 on nor an ISO 8601 time from 1970 to 9999.
     """
+    from ..formats.native.forms import read_time
+
     try:
-        if _SECONDS.fullmatch(text):
-            return datetime.fromtimestamp(float(text), UTC).timestamp()
-        moment = datetime.fromisoformat(text)
-        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        seconds = -1.0
-    if not 0 <= seconds < _YEAR_10000:
-        raise OptionError(f"--time: {text!r} is neither ISO 8601, from 1970 on, nor seconds since the epoch")
-    return seconds
-
-
-def tell(lines: Iterable[str]) -> None:
-    """Print notes on stderr, a line each."""
-    for line in lines:
-        note(line if len(line) <= _LONGEST_NOTE else f"{line[:_LONGEST_NOTE]}…")
+        return read_time(float(text) if _SECONDS.fullmatch(text) else text, "")
+    except InputError:
+        message = f"--time: {text!r} is neither ISO 8601, from 1970 on, nor seconds since the epoch"
+        raise OptionError(message) from None

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..cluster.errors import errors_in
-from .auction_options import output_options, write_found
+from .outputs import output_options, write_found
 
 
 @click.command()
@@ -30,7 +30,7 @@ def topology(topology: str, plot: Path | None, form: str, output: str) -> None:
     from ..formats.drawing import check_drawing
     from ..formats.notes import Notes
     from ..slurm.answers.topology_any import load_topology
-    from .snapshot import tell
+    from .outputs import tell
 
     check_drawing("--plot", plot)
     notes = Notes()

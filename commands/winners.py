@@ -9,8 +9,8 @@ import click
 
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_table import WINNERS, read_by
-from .auction_options import output_options, write_found
 from .built_options import click_option, in_order
+from .outputs import output_options, write_found
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,7 +38,7 @@ def winners(
     input. Formats: docs/winners.md.
     """
     entered = perf_counter()
-    from ..formats.auctions.auction_file import load_auction
+    from ..formats.auctions.auction_file import exact_number, load_auction
     from ..models.winners.determine import check_options, winners_of
     from ..models.winners.instance import EXPORTS, export_lot, read_lot
 
@@ -55,9 +55,12 @@ def winners(
         found = winners_of(lot, second=auction.second or None, began=began, **options)
     if export:
         export_lot(lot, tuple(f"bid{number}" for number in auction.numbers), export)
-    write_found(
-        output, form, lambda: _document(auction, found), lambda console: _render(auction, found, console)
-    )
+
+    def document() -> dict[str, Any]:
+        exact = {"value": exact_number(found.value), "bound": exact_number(found.bound)}
+        return found.to_dict() | exact | {"chosen": [auction.numbers[place] for place in found.chosen]}
+
+    write_found(output, form, document, lambda console: _render(auction, found, console))
 
 
 def _note_slow_reading(began: float | None, options: dict[str, Any]) -> None:
@@ -69,13 +72,6 @@ def _note_slow_reading(began: float | None, options: dict[str, Any]) -> None:
     took = 0.0 if began is None else perf_counter() - began
     if took > limit_s:
         note(f"reading took {took:.1f} s of the time limit of {limit_s:g} s: the search hardly began")
-
-
-def _document(auction: AuctionFile, found: Winners) -> dict[str, Any]:
-    from ..formats.auctions.auction_file import exact_number
-
-    exact = {"value": exact_number(found.value), "bound": exact_number(found.bound)}
-    return found.to_dict() | exact | {"chosen": [auction.numbers[place] for place in found.chosen]}
 
 
 def _render(auction: AuctionFile, found: Winners, console: Console) -> None:

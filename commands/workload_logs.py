@@ -188,7 +188,7 @@ def read_machine(nodes: str | None, cores: int | None, gpus: int, switch: str | 
     from ..formats.reading import read_document
     from ..simulation.workloads.named_clusters import EvenCluster
     from ..slurm.answers.node_records import empty_nodes
-    from .snapshot import tell
+    from .outputs import tell
 
     if nodes is None:
         raise OptionError("--nodes is missing: a number of equal nodes, or a file of the site's")
@@ -242,7 +242,7 @@ def _write(source: str, output: Path, make: Callable[[str], tuple[ClusterWorkloa
 def _save(output: Path, made: ClusterWorkload, notes: Notes) -> None:
     """Write a workload and say what it does not hold."""
     from ..formats.native.workload_file import save_workload
-    from .snapshot import tell
+    from .outputs import tell
 
     save_workload(made, output)
     tell(notes.summary())

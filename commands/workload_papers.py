@@ -11,8 +11,7 @@ import click
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import Option, taken_from
 from .built_options import in_order, record_options
-from .outputs import output_option
-from .topology_override import with_topology
+from .outputs import output_option, with_topology
 
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload

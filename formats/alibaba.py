@@ -88,7 +88,12 @@ def import_alibaba(
     """
     options = options or AlibabaOptions()
     notes = Notes()
-    machines = read_document(nodes, lambda content: _nodes(_rows(content, _NODE_COLUMNS, notes), options))
+    machines = read_document(
+        nodes,
+        lambda content: tuple(
+            row.made(lambda row: _node(row, options)) for row in _rows(content, _NODE_COLUMNS, notes)
+        ),
+    )
     jobs = read_document(pods, lambda content: _jobs(_rows(content, _POD_COLUMNS, notes), options, notes))
     _note_gpus(options, jobs, notes)
     _note_too_large(machines, jobs, notes)
@@ -114,16 +119,15 @@ def _rows(content: bytes, columns: Sequence[str], notes: Notes) -> tuple[Row, ..
     return table.rows
 
 
-def _nodes(rows: Iterable[Row], options: AlibabaOptions) -> tuple[Node, ...]:
-    return tuple(row.made(lambda row: _node(row, options)) for row in rows)
-
-
 def _node(row: Row, options: AlibabaOptions) -> Node:
-    model = row.text("model")
+    model, gpus = row.text("model"), _gpus(row, "gpu")
+    shares = {GRES: gpus * WHOLE} if gpus else {}
+    if options.gpus == "separate":
+        shares = {f"{GRES}:{number}": WHOLE for number in range(gpus)}
     total = Resources(
         cores=row.number("cpu_milli"),
         memory_mib=row.number("memory_mib"),
-        gres=_gres_of_node(_gpus(row, "gpu"), options),
+        gres=shares,
     )
     return Node(
         name=row.text("sn"),
@@ -140,12 +144,6 @@ def _gpus(row: Row, column: str) -> int:
     if count > _MOST_GPUS:
         raise InputError(f"{count} is above the limit of {_MOST_GPUS}", path=column)
     return count
-
-
-def _gres_of_node(gpus: int, options: AlibabaOptions) -> dict[str, int]:
-    if options.gpus == "separate":
-        return {f"{GRES}:{number}": WHOLE for number in range(gpus)}
-    return {GRES: gpus * WHOLE} if gpus else {}
 
 
 def _jobs(rows: Iterable[Row], options: AlibabaOptions, notes: Notes) -> tuple[ArrivingJob, ...]:
@@ -270,7 +268,11 @@ def _note_too_large(nodes: Sequence[Node], jobs: Sequence[ArrivingJob], notes: N
         models = partition.split(",") if partition else [""]
         return any((sizes[model] >= needed).all(axis=1).any() for model in models if model in sizes)
 
-    too_large = [one.job.id for one in jobs if not holds(one.job.partition, *_needed(one.job))]
+    def needed(request: Request) -> tuple[int, int, int]:
+        gres = sum(span.minimum for span in request.gres_per_node.values())
+        return request.cores or 0, request.memory_mib_per_node or 0, gres
+
+    too_large = [one.job.id for one in jobs if not holds(one.job.partition, *needed(one.job.request))]
     if too_large:
         notes.add("too large", f"{len(too_large)} pods (first {too_large[0]}) fit no node: they stay pending")
 
@@ -283,8 +285,3 @@ def _sizes_by_model(nodes: Sequence[Node]) -> dict[str, NDArray[np.int64]]:
         for model in ("", *node.partitions):
             sizes.setdefault(model, set()).add(size)
     return {model: np.array(sorted(found), dtype=np.int64).reshape(-1, 3) for model, found in sizes.items()}
-
-
-def _needed(job: Job) -> tuple[int, int, int]:
-    gres = sum(span.minimum for span in job.request.gres_per_node.values())
-    return job.request.cores or 0, job.request.memory_mib_per_node or 0, gres

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from ..cluster.checks import plain
 from ..cluster.errors import InputError
+from .reading import text_of
 
 if TYPE_CHECKING:
     from _csv import Reader as CsvReader
@@ -63,10 +65,7 @@ def read_table(content: bytes, delimiter: str = ",") -> FileTable:
     Raises:
         InputError: not UTF-8, no header, a column twice, or a row of another length.
     """
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"not UTF-8 text: {error.reason} at byte {error.start}") from error
+    text = text_of(content.removeprefix(BOM_UTF8))
     lines = csv.reader(
         io.StringIO(text, newline=""),
         delimiter=delimiter,

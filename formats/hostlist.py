@@ -11,6 +11,7 @@ from itertools import groupby
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetParseError
 
+from ..cluster.checks import cut
 from ..cluster.errors import InputError
 
 #: More names than any hostlist may hold; equal to the most nodes a snapshot may have.
@@ -44,21 +45,21 @@ def expand(text: str, path: str = "") -> tuple[str, ...]:
         charge(1, path)
         return (text,)
     if not text or not _HOSTLIST.fullmatch(text):
-        raise InputError(f"{_short(text)} is not a hostlist", path=path)
+        raise InputError(f"{cut(text)} is not a hostlist", path=path)
     items = _items(text)
     if not all(items):
-        raise InputError(f"{_short(text)} has an empty name", path=path)
+        raise InputError(f"{cut(text)} has an empty name", path=path)
     count = sum(_count(item, path) for item in items)
     if count > LIMIT:
-        raise InputError(f"{_short(text)} holds {count} names, above the limit of {LIMIT}", path=path)
+        raise InputError(f"{cut(text)} holds {count} names, above the limit of {LIMIT}", path=path)
     charge(count, path)
     try:
         names = tuple(name for item in items for name in _expand_item(item))
     except (NodeSetParseError, AssertionError) as error:  # it asserts that numbers span less than 10⁹
-        raise InputError(f"{_short(text)} is not a hostlist: {error}", path=path) from error
+        raise InputError(f"{cut(text)} is not a hostlist: {error}", path=path) from error
     # Within an item ClusterShell drops what ranges repeat, so the count tells.
     if len(set(names)) < count:
-        raise InputError(f"{_short(text)} names a node twice", path=path)
+        raise InputError(f"{cut(text)} names a node twice", path=path)
     return names
 
 
@@ -119,10 +120,10 @@ def _count(item: str, path: str) -> int:
         return total
     groups = _GROUP.findall(item)
     if len(groups) > _MOST_GROUPS:
-        message = f"{_short(item)} has {len(groups)} groups of ranges, more than {_MOST_GROUPS}"
+        message = f"{cut(item)} has {len(groups)} groups of ranges, more than {_MOST_GROUPS}"
         raise InputError(message, path=path)
     if len(_GROUP.sub("", item)) > _LONGEST_NAME:
-        raise InputError(f"{_short(item)} is not a hostlist: its names are too long", path=path)
+        raise InputError(f"{cut(item)} is not a hostlist: its names are too long", path=path)
     for group in groups:
         total *= sum(_length(part, item, path) for part in group.split(","))
     return min(total, _LARGEST_SHOWN)
@@ -133,7 +134,7 @@ def _length(part: str, item: str, path: str) -> int:
     if not dash:
         return 1
     if int(last) < int(first):
-        raise InputError(f"{_short(item)} counts backwards in {part!r}", path=path)
+        raise InputError(f"{cut(item)} counts backwards in {part!r}", path=path)
     return int(last) - int(first) + 1
 
 
@@ -162,7 +163,3 @@ def _fold_alike(names: tuple[str, ...]) -> tuple[str, ...]:
 def join(names: Iterable[str]) -> str:
     """Return one hostlist that expands to ``names``."""
     return ",".join(fold(list(names)))
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 60 else text[:57] + "...")  # noqa: PLR2004 - an error is one line

@@ -146,7 +146,7 @@ def parse_swf(content: bytes) -> SwfLog:
         if fields[0].startswith(b";"):
             comments.append(line.strip().decode("utf-8", "replace").removeprefix(";"))
             continue
-        width = width or _width_of(content, fields, number)
+        width = width or _width(content, fields, number)
         if len(fields) != width:
             raise InputError(f"{len(fields)} fields where the log has {width}", path=f"line {number}")
         try:
@@ -156,20 +156,13 @@ def parse_swf(content: bytes) -> SwfLog:
     return SwfLog(comments=tuple(comments), table=_table(values, width))
 
 
-def _width_of(content: bytes, fields: list[bytes], number: int) -> int:
-    try:
-        return _width(fields, number)
-    except InputError as error:
-        raise instead(content, LOG, error) from error
-
-
-def _width(fields: list[bytes], number: int) -> int:
-    """Return the log's width as its first row states it."""
-    for field in fields:
-        if not _is_number(field):
-            raise _not_a_number(fields, number)
+def _width(content: bytes, fields: list[bytes], number: int) -> int:
+    """Return the log's width as its first row states it; of another file the error says what it is."""
+    if not all(map(_is_number, fields)):
+        raise instead(content, LOG, _not_a_number(fields, number))
     if not NARROWEST <= len(fields) <= WIDTH:
-        raise InputError(f"{len(fields)} fields where SWF has {WIDTH}", path=f"line {number}")
+        error = InputError(f"{len(fields)} fields where SWF has {WIDTH}", path=f"line {number}")
+        raise instead(content, LOG, error)
     return len(fields)
 
 

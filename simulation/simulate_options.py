@@ -16,7 +16,7 @@ from ..cluster.option_fields import Option, flag_of, options_in
 from ..cluster.option_table import LARGEST, LARGEST_SEED, AuctionOptions, PresetOption, ValueOptions
 
 if TYPE_CHECKING:
-    from ..cluster.failures import Outage
+    from ..cluster.workload import Outage
     from .logs.advance import Advance
     from .logs.hours import QueueLimits
     from .logs.orderings import FlexiblePriorities, MultifactorWeights
@@ -379,7 +379,7 @@ class NodeRecord(PriceOptions, PassOptions):
         "File of outages (JSON, see docs/failures.md).",
         unit="FILE",
         is_text=True,
-        elsewhere="cluster.failures",
+        elsewhere="cluster.workload",
     )
     mtbf_s: Option[float | None] = Option(
         "Mean time between failures of a node, exponential; needs --mttr.",

@@ -10,8 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ...cluster.holds import is_held, may_start
-from ...cluster.jobs import Job, JobType
+from ...cluster.jobs import Job, JobType, is_held, may_start
 from ...cluster.limits import JOB_MEMBERS, Limit
 from ...cluster.nodes import Resources
 from ...cluster.resources.capacity import Resource

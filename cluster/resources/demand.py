@@ -196,7 +196,11 @@ class DemandReader:
         return replace(found, index=index)
 
     def _made(self, job: Job, index: int) -> Demand | Ineligible:
-        found = self._shared(job)
+        # The same objects for every job that asks alike.
+        key = self._key(job)
+        if key not in self._known:
+            self._known[key] = self._in_any_partition(job)
+        found = self._known[key]
         if isinstance(found, str):
             return Ineligible(reason=Reason.INELIGIBLE, detail=found)
         demand = _demand(job, index, self._columns, found)
@@ -206,7 +210,9 @@ class DemandReader:
                 return on_units
             demand = on_units
         form = (_form_key(demand), self._columns.pools.alike(job))
-        return replace(demand, form=self._number(form), kind=self._number((form, job.time_limit_s)))
+        met = self._kinds_met
+        numbers = [met.setdefault(key, len(met)) for key in (form, (form, job.time_limit_s))]
+        return replace(demand, form=numbers[0], kind=numbers[1])
 
     def demand(self, job: Job, index: int = 0) -> Demand | None:
         """Return the job's demand; None where no node could ever take it."""
@@ -218,17 +224,6 @@ class DemandReader:
         masks = [self._partition_mask(name) for name in job.partition.split(",")]
         described: BoolArray = np.any(masks, axis=0) & self._with_features(job.request.features)
         return described & self._not_excluded(job.request)
-
-    def _number(self, key: object) -> int:
-        """Return the number of what jobs have in common."""
-        return self._kinds_met.setdefault(key, len(self._kinds_met))
-
-    def _shared(self, job: Job) -> tuple[Variant, ...] | str:
-        """Return the job's variants, the same objects for every job that asks alike."""
-        key = self._key(job)
-        if key not in self._known:
-            self._known[key] = self._in_any_partition(job)
-        return self._known[key]
 
     def _key(self, job: Job) -> object:
         request = job.request
@@ -275,14 +270,14 @@ class DemandReader:
             described &= self._in_unit
         if not described.any():
             where = f" of partition {name}" if name else ""
-            return f"no node{where} has the features {_listed(job.request.features)}"
+            return f"no node{where} has the features {' and '.join(sorted(job.request.features))}"
         return self._variants(job, described, max_nodes)
 
     def _variants(self, job: Job, described: BoolArray, max_nodes: int) -> list[Variant] | str:
         request = job.request
-        missing = self._missing_gres(request, described)
-        if missing:
-            return missing
+        for name, span in (*request.gres_per_node.items(), *request.gres_total.items()):
+            if span.minimum and not self._types(name, described):
+                return f"no node that it may use has the gres {name}"
         eligible = described & self._columns.takes_jobs & self._not_excluded(request)
         eligible &= self._outside_reservations(job)
         return [
@@ -294,12 +289,6 @@ class DemandReader:
             )
             for kinds in self._kinds(request, described)
         ]
-
-    def _missing_gres(self, request: Request, described: BoolArray) -> str:
-        for name, span in (*request.gres_per_node.items(), *request.gres_total.items()):
-            if span.minimum and not self._types(name, described):
-                return f"no node that it may use has the gres {name}"
-        return ""
 
     def _types(self, name: str, described: BoolArray) -> list[str]:
         """Return the gres names of the nodes that satisfy a request's name: itself, or any type of it."""
@@ -359,10 +348,6 @@ def _form_key(demand: Demand) -> object:
         *(request.segment, request.spread_segments, request.consolidate_segments, request.exclusive_topo),
         tuple(demand.job.limits_by_nodes_s.items()),
     )
-
-
-def _listed(names: Iterable[str]) -> str:
-    return " and ".join(sorted(names))
 
 
 def _demand(job: Job, index: int, columns: Columns, variants: tuple[Variant, ...]) -> Demand:

@@ -1,1 +1,25 @@
-"""``aucsched slurm``: commands beside a live Slurm."""
+"""``aucsched slurm``: commands beside a live Slurm, each a file here that is imported when it is called."""
+
+from __future__ import annotations
+
+import click
+
+from ..groups import LazyGroup
+
+#: Where each command stands below the package -> one line for --help.
+COMMANDS = {
+    "commands.slurm.shadow": "Log what the auction would start; Slurm schedules as before.",
+    "commands.slurm.run": "Start the jobs behind the gate on the auction's nodes, pass after pass.",
+    "commands.slurm.doctor": "Check whether the loop works with this Slurm.",
+    "commands.slurm.gate": "Put the gate up or down, print its state, put waiting jobs behind it.",
+    "commands.slurm.report": "Compare Slurm and the auction from a shadow's logs.",
+    "commands.slurm.status": "Show the state of the cluster, the gate and the loops.",
+    "commands.slurm.config": "Print a configuration file with every option's default.",
+    "commands.slurm.unit": "Print the systemd unit of a loop.",
+    "commands.slurm.unit:panel": "Print a Grafana dashboard of the loops' figures.",
+}
+
+
+@click.group(cls=LazyGroup, table=COMMANDS, package=__package__.partition(".")[0])
+def slurm() -> None:
+    """Schedule a live Slurm from outside: watch it, run behind a gate, hand back."""

@@ -53,16 +53,13 @@ def _lines(option: click.Option) -> Iterator[str]:
         yield f"{key} = {_value(default)}\n"
         return
     known = _OF_THE_TABLE.get(option.name or "")
-    typed = isinstance(known, (bool, int, float)) or known in _choices(option)
+    choices = option.type.choices if isinstance(option.type, click.Choice) else ()
+    typed = isinstance(known, (bool, int, float)) or known in choices
     yield f"# {key} = {_value(known)}\n" if typed else f"# {key} =\n"
 
 
 #: The auction's defaults, which its options resolve themselves.
 _OF_THE_TABLE = {one.name: one.default_of(STEP) for one in read_by(STEP)}
-
-
-def _choices(option: click.Option) -> tuple[str, ...]:
-    return tuple(option.type.choices) if isinstance(option.type, click.Choice) else ()
 
 
 def _value(value: Any) -> str:

@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..auction_options import output_options, print_table, top_option, write_found
-from ..outputs import OUTPUT, file_name, html_option, note
+from ..outputs import (
+    OUTPUT,
+    file_name,
+    html_option,
+    note,
+    output_options,
+    print_table,
+    top_option,
+    write_found,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console

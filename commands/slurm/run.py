@@ -13,9 +13,8 @@ import click
 from ...cluster.errors import OptionError
 from ...cluster.option_fields import Option, options_in
 from ...cluster.promises import AUTO, BACKFILL, NONE, PLAN, check_promise
-from ..auction_options import auction_options, step_options
 from ..built_options import SectionCommand, filled_options
-from ..outputs import note, say
+from ..outputs import auction_options, note, say, step_options
 from .live_options import LoopOptions, licence_option, no_rest_options, say_unknown_release
 
 if TYPE_CHECKING:

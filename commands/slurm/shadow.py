@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...cluster.option_fields import Option
-from ..auction_options import auction_options, step_options
 from ..built_options import SectionCommand, filled_options
+from ..outputs import auction_options, step_options
 from ..snapshot import answer_options
 from .live_options import LoopOptions, say_unknown_release
 

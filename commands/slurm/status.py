@@ -44,7 +44,7 @@ def status(*, licence: str, addresses: tuple[str, ...], interval: float, once: b
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.license_gate import check_licence
     from ...slurm.live.loop_metrics import cluster_status, loopback
-    from ..auction_options import write_rich
+    from ..outputs import write_rich
 
     check_licence(licence)
     for address in addresses:

@@ -231,19 +231,14 @@ def _cats_bid(words: list[str], names: dict[str, str], path: str) -> tuple[int, 
         items: dict[str, int | Fraction] = {names[good]: 1 for good in goods}
     except KeyError:
         # A good with zeros before it, or none.
-        goods = [_good(word, names, path) for word in goods]
+        goods = [str(_count(word, path)) for word in goods]
+        if unknown := next((good for good in goods if good not in names), None):
+            raise InputError(f"{unknown} is not one of the {len(names)} goods", path=path) from None
         items = dict.fromkeys(goods, 1)
     if len(items) < len(goods):
         twice = next(good for place, good in enumerate(goods) if good in goods[:place])
         raise InputError(f"the good {twice} stands twice", path=path)
     return number, (None, price, items)
-
-
-def _good(word: str, names: dict[str, str], path: str) -> str:
-    name = str(_count(word, path))
-    if name not in names:
-        raise InputError(f"{name} is not one of the {len(names)} goods", path=path)
-    return names[name]
 
 
 def _count(word: str, path: str) -> int:

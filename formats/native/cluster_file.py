@@ -83,12 +83,10 @@ def document_text(value: Snapshot | ClusterWorkload, held: Mapping[str, Resource
     if kind == WORKLOAD:
         # All are free at first: only how many there are is written.
         document["licenses"] = {name: {"total": one.total} for name, one in value.licenses.items()}
-    members = (f'"{name}": {_lines(document[name])}' for name in form.order if _stands(name, document))
+    members = (
+        f'"{name}": {_lines(document[name])}' for name in form.order if name == "jobs" or document.get(name)
+    )
     return "{" + ",\n ".join(members) + "}\n"
-
-
-def _stands(name: str, document: Mapping[str, Any]) -> bool:
-    return name == "jobs" or bool(document.get(name))
 
 
 def _lines(value: Any) -> str:

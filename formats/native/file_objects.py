@@ -167,7 +167,7 @@ class FileForm(Generic[T]):
             [(file, *declared[file]) for file in self.order],
             bases=(FileObject,),
             kw_only=True,
-            namespace={"__doc__": about or _first_sentences(cls)},
+            namespace={"__doc__": about or " ".join((cls.__doc__ or "").partition("\n\n")[0].split())},
         )
 
     def build(self, entry: Any, **given: Any) -> T:
@@ -247,10 +247,6 @@ class _Member:
         if isinstance(default, (list, dict)):
             return (kind, msgspec.field(default_factory=type(default)))
         return (kind, default)
-
-
-def _first_sentences(cls: type) -> str:
-    return " ".join((cls.__doc__ or "").partition("\n\n")[0].split())
 
 
 @cache

@@ -106,7 +106,7 @@ def _short(number: float) -> float:
     return int(number) if number == int(number) else number
 
 
-def _read_time(value: str | float, path: str) -> float:
+def read_time(value: str | float, path: str) -> float:
     """Return a time in seconds since the epoch."""
     if isinstance(value, float):
         if not 0 <= value < _YEAR_10000:
@@ -184,7 +184,7 @@ FORMS: dict[type[ValueType], Callable[[Any], Form]] = {
     HostList: lambda _: Form(_HOSTS, read=expand, write=join, is_optional=True),
     HostSet: lambda _: Form(_HOSTS, read=expand, write=_sorted_hosts, is_optional=True),
     Choice: _choice,
-    Timestamp: lambda _: Form(_TIMES, read=_read_time, write=_written_time, about=_ABOUT_TIMES),
+    Timestamp: lambda _: Form(_TIMES, read=read_time, write=_written_time, about=_ABOUT_TIMES),
     JobPriority: lambda _: Form(
         saying(Any, type="number", minimum=0), _read_priority, _written_priority, about=_ABOUT_PRIORITIES
     ),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -47,51 +46,32 @@ def build_nodes(entries: list[NodeWire], held: Mapping[str, Resources]) -> tuple
     entry_of: dict[str, int] = {}
     for index, entry in enumerate(entries):
         with errors_below(f"nodes[{index}]"):
-            kind = _kind(entry)
+            alike = _alike(entry)
             names = expand(entry.name, "name")
             charge(len(names) * len(entry.gres), "name")
             for name in names:
                 if entry_of.setdefault(name, index) != index:
                     raise InputError(f"{name!r} stands at nodes[{entry_of[name]}] already", path="name")
-                nodes[name] = _node(name, kind, held.get(name))
+                nodes[name] = _node(name, entry, alike, held.get(name))
     return tuple(nodes.values())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Kind:
-    """What an entry says of each of its nodes, made once for all of them."""
-
-    entry: NodeWire
-    total: Resources
-    state: NodeState
-    features: frozenset[str]
-    partitions: tuple[str, ...]
-
-
-def _kind(entry: NodeWire) -> _Kind:
+def _alike(entry: NodeWire) -> dict[str, Any]:
+    """Return what an entry says of each of its nodes, made once for all of them."""
     with _renamed("gres", "gres"):
         total = Resources(cores=entry.cores, memory_mib=entry.memory_mib, gres=entry.gres)
-    return _Kind(
-        entry=entry,
-        total=total,
-        state=Choice(NodeState).coerced(entry.state, "state"),
-        features=frozenset(entry.features),
-        partitions=tuple(entry.partitions),
-    )
+    return {
+        "total": total,
+        "state": Choice(NodeState).coerced(entry.state, "state"),
+        "features": frozenset(entry.features),
+        "partitions": tuple(entry.partitions),
+    }
 
 
-def _node(name: str, kind: _Kind, held: Resources | None) -> Node:
-    total = kind.total
+def _node(name: str, entry: NodeWire, alike: dict[str, Any], held: Resources | None) -> Node:
+    total = alike["total"]
     capped = _capped(held, total)
-    left = free_resources(total, capped)
-    node = Node(
-        name=name,
-        total=total,
-        free=_free(kind.entry, left),
-        state=kind.state,
-        features=kind.features,
-        partitions=kind.partitions,
-    )
+    node = Node(name=name, free=_free(entry, free_resources(total, capped)), **alike)
     # A running job that does not fit is the greater error: Snapshot names it.
     if held is not None and capped is not None and (held.cores, held.gres) == (capped.cores, capped.gres):
         check_free(node, capped)

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from ...cluster.errors import InputError
-from ...cluster.failures import Outage
-from ...cluster.workload import ClusterWorkload
+from ...cluster.workload import ClusterWorkload, Outage
 from ..file_kinds import WORKLOAD
 from ..hostlist import one_file
 from ..jsontext import decode

@@ -20,7 +20,7 @@ from ...cluster.errors import InputError
 from ...formats.binary import write_bytes
 from ...formats.jsontext import decode
 from ...formats.reading import read_document, text_of
-from ...formats.tomltext import toml_tables
+from ...formats.settings_text import toml_tables
 from .fairness import INTERVAL_S, KINDS, Accounts, DelayLimits, DelayPolicy, Fairness
 
 #: Maui's and the paper's names of the policies: its text and its figure disagree on the last one's.

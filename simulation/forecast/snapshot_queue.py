@@ -6,8 +6,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from ...auction.queue import in_order
 from ...bidgen.families.registry import columns_of
-from ...cluster.holds import hold_words, is_held, may_start
-from ...cluster.jobs import Job, RunningJob
+from ...cluster.jobs import Job, RunningJob, hold_words, is_held, may_start
 from ...cluster.nodes import Resources
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.snapshot import Snapshot

@@ -17,8 +17,7 @@ from typing import Literal
 import msgspec
 
 from ...cluster.errors import InputError, OptionError, errors_below
-from ...cluster.holds import hold_words, is_held, may_start
-from ...cluster.jobs import Job, JobKind
+from ...cluster.jobs import Job, JobKind, hold_words, is_held, may_start
 from ...cluster.nodes import Node, Switch
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ...negotiation.batch.batch_state import Arrival

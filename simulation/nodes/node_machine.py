@@ -20,15 +20,13 @@ from ...auction.state import Hold, Holds, StepState
 from ...bidgen.families.registry import columns_of, pools_of
 from ...bidgen.generate import place_alone
 from ...cluster.errors import AwardError, OptionError
-from ...cluster.failures import Outage, outages_by_node
-from ...cluster.holds import hold_words, is_held, may_start
-from ...cluster.jobs import Job
+from ...cluster.jobs import Job, hold_words, is_held, may_start
 from ...cluster.resources.allocation import Allocation, StartingJob, add_allocation
 from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, nothing_held
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.resources.pools import use_of
-from ...cluster.workload import ClusterWorkload
+from ...cluster.workload import ClusterWorkload, Outage, outages_by_node
 from ...formats.hostlist import join
 from ...topology.tree import Topology, topology_of
 

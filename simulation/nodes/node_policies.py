@@ -10,7 +10,6 @@ from typing import Any
 
 from ...auction.options import MODELS, MODELS_BY_NAME, StepOptions, options_with_preset
 from ...cluster.errors import AwardError, OptionError
-from ...cluster.failures import Outage
 from ...cluster.nodes import Resources
 from ...cluster.option_fields import flag_of, given_in, options_in
 from ...cluster.option_table import AuctionOptions, PresetOption
@@ -18,7 +17,7 @@ from ...cluster.promises import BACKFILL, NONE
 from ...cluster.resources.allocation import Allocation, StartingJob, allocation_of_resources
 from ...cluster.resources.demand import Demand
 from ...cluster.text import did_you_mean
-from ...cluster.workload import ClusterWorkload
+from ...cluster.workload import ClusterWorkload, Outage
 from ..own_policy import ActiveJob, MachineView, QueuedJob, is_own, own_policy, stepped
 from ..simulate_options import NodeKeywords, NodeRecord
 from .auction import NodeAuction

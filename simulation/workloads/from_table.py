@@ -14,7 +14,8 @@ from ...cluster.workload import ClusterWorkload
 from ...formats.delimited import FileTable, Row
 from ...formats.notes import Notes
 from ...slurm.answers.answer_text import duration_s, memory_mib
-from ...slurm.answers.gres_text import parse_request
+from ...slurm.answers.consumables import parse_request
+from ...slurm.answers.states import PHASES, JobPhase
 from .imported import LoggedJob, imported_workload
 
 T = TypeVar("T")
@@ -204,37 +205,13 @@ def _gres(text: str, path: str) -> dict[str, int]:
 
 #: The columns that are read, as sacct names them.
 COLUMNS = (
-    *(
-        "JobID",
-        "User",
-        "Account",
-        "Partition",
-        "QOS",
-        "State",
-        "Priority",
-        "Submit",
-        "Eligible",
-        "Start",
-        "End",
-    ),
-    *("ElapsedRaw", "TimelimitRaw", "NNodes", "NCPUS", "ReqMem", "ReqTRES", "AllocTRES"),
+    *("JobID", "User", "Account", "Partition", "QOS", "State", "Priority", "Submit", "Eligible", "Start"),
+    *("End", "ElapsedRaw", "TimelimitRaw", "NNodes", "NCPUS", "ReqMem", "ReqTRES", "AllocTRES"),
 )
 #: What prints them.
 COMMAND = ("sacct", "-a", "-X", "-P", f"--format={','.join(COLUMNS)}")
 _BESIDES = ("State", "Eligible", "ReqMem")
-_WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
-_RUNNING = frozenset(
-    {
-        "RUNNING",
-        "SUSPENDED",
-        "COMPLETING",
-        "CONFIGURING",
-        "RESIZING",
-        "STAGE_OUT",
-        "STOPPED",
-        "SIGNALING",
-    }
-)
+_WAITING, _RUNNING = PHASES[JobPhase.PENDING], PHASES[JobPhase.HOLDING] | PHASES[JobPhase.SUSPENDED]
 #: In these a job may have ended that no node ever ran; "" is of a table without states.
 _NEVER_RAN = frozenset({"", "CANCELLED", "DEADLINE", "REVOKED", "BOOT_FAIL"})
 #: What ends within its first second ran that long.

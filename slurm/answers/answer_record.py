@@ -14,13 +14,14 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
 from ...formats.jsontext import decode, shown
+from ...formats.notes import Notes
 from .answer_text import Paragraph, paragraphs
 
 T = TypeVar("T")
@@ -51,6 +52,17 @@ class Record:
         if found is None or found[0] != key:
             found = made[kind] = key, make()
         return found[1]  # type: ignore[no-any-return]
+
+    def noted(self, kind: str, make: Callable[[Notes], T], notes: Notes, key: object = None) -> T:
+        """Return the same of what makes notes, too, which are noted each time."""
+
+        def once() -> tuple[T, Notes]:
+            own = Notes()
+            return make(own), own
+
+        made, own = self.once(kind, once, key)
+        notes.join(own)
+        return made
 
     def place(self, name: str) -> str:
         """Return the path of a member, for an error."""
@@ -239,6 +251,10 @@ class KeyedRecord:
         return holder, name
 
 
+#: What an answer says of one thing, by the keys of scontrol's text.
+AnswerEntry: TypeAlias = Paragraph | KeyedRecord
+
+
 def is_json(content: bytes) -> bool:
     """Whether an answer is JSON rather than scontrol's text."""
     return content.lstrip()[:1] in (b"{", b"[")
@@ -267,7 +283,7 @@ def check_errors(document: Record) -> Record:
 
 def answer_entries(
     content: bytes, first: str, member: str, keys_of: Callable[[Record], Mapping[str, str]]
-) -> Iterator[Paragraph | KeyedRecord]:
+) -> Iterator[AnswerEntry]:
     """Yield what an answer says of each thing: scontrol's paragraphs, or objects of JSON's list.
 
     Args:

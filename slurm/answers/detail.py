@@ -14,7 +14,7 @@ from ...cluster.errors import InputError
 from ...cluster.nodes import Resources
 from ...formats.hostlist import expand
 from .answer_record import Known
-from .gres_text import parse_gres
+from .consumables import parse_gres
 
 _START = re.compile(r"^(?=JobId=)", re.MULTILINE)
 _ID = re.compile(r"JobId=(\d{1,18})\b", re.ASCII)
@@ -71,32 +71,29 @@ def parse_job_detail(text: str, known: Known | None = None) -> dict[int, JobDeta
     head, *records = _START.split(text)
     if head.strip() and not head.startswith("No jobs"):
         raise InputError(f"{head.strip()[:60]!r} is not what scontrol -d show job prints", path="line 1")
-    for number, detail in (Known() if known is None else known).details(records, _numbered):
+    for number, detail in (Known() if known is None else known).details(records, _detail):
         if number in details:
             raise InputError(f"job {number} stands twice", path=f"JobId={number}")
         details[number] = detail
     return details
 
 
-def _numbered(record: str) -> tuple[int, JobDetail]:
+def _detail(record: str) -> tuple[int, JobDetail]:
     match = _ID.match(record)
     if match is None:
         raise InputError(f"{record[:40].split(maxsplit=1)[0]!r} is not a job id", path="JobId")
-    return int(match[1]), _detail(record, f"JobId={match[1]}")
-
-
-def _detail(record: str, path: str) -> JobDetail:
     fields = _without_free(record)
-    return JobDetail(
+    sharing = _SHARING.search(fields)
+    return int(match[1]), JobDetail(
         name=_name(record),
         # Switches=0 is how Slurm says that none were asked for.
         max_switches=_number(_SWITCHES, fields) or None,
         cpus_per_task=_number(_CPUS_PER_TASK, fields),
         tasks_per_gres=_number(_TASKS_PER_GRES, fields) or None,
-        use=_use(fields, path),
+        use=_use(fields, f"JobId={match[1]}"),
         segment=_number(_SEGMENT, fields) or None,
         segments=frozenset(f"{word.upper()}_SEGMENTS" for word in _SEGMENTS.findall(fields)),
-        sharing=match[1] if (match := _SHARING.search(fields)) else "",
+        sharing=sharing[1] if sharing else "",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ...cluster.checks import all_plain
@@ -13,7 +14,7 @@ from ...formats.notes import Notes
 from ...formats.reading import text_of
 from .answer_record import Record, is_json, read_document
 from .answer_text import Paragraph, paragraphs
-from .gres_text import parse_gres, settle
+from .consumables import parse_gres, settle
 from .versions import note_unknown
 
 _BASE = {
@@ -116,7 +117,7 @@ def read_nodes(document: Record, notes: Notes) -> tuple[NodeFigures, ...]:
     records = tuple(document.children("nodes"))
     # Slurm writes each member of each node.
     note_unknown(records[0].members if records else (), "nodes", notes)
-    nodes = tuple(_noted(record, notes) for record in records)
+    nodes = tuple(record.noted("node", partial(_node, record), notes) for record in records)
     if any(node.threads > 1 for node in nodes):
         notes.add("threads", THREADS_NOTE)
     if len({node.weight for node in nodes}) > 1:
@@ -138,7 +139,7 @@ def empty_nodes(content: bytes, notes: Notes) -> tuple[Node, ...]:
     Raises:
         InputError: as ``read_nodes``, or the text holds no nodes.
     """
-    document = read_document(content) if is_json(content) else _document(text_of(content))
+    document = read_document(content) if is_json(content) else Record(_listed(text_of(content)), "")
     figures = read_nodes(document, notes)
     if not figures:
         raise InputError("there are no nodes")
@@ -151,9 +152,9 @@ def empty_nodes(content: bytes, notes: Notes) -> tuple[Node, ...]:
     )
 
 
-def _document(text: str) -> Record:
+def _listed(text: str) -> dict[str, Any]:
     """Return ``scontrol show nodes`` as the JSON of the same."""
-    return Record({"nodes": [_members(entry) for entry in paragraphs(text, "NodeName")]}, "")
+    return {"nodes": [_members(entry) for entry in paragraphs(text, "NodeName")]}
 
 
 def _members(entry: Paragraph) -> dict[str, Any]:
@@ -167,18 +168,6 @@ def _members(entry: Paragraph) -> dict[str, Any]:
     return members
 
 
-def _noted(record: Record, notes: Notes) -> NodeFigures:
-    """Return a node; one whose text is known, with its notes, is not read anew."""
-
-    def read() -> tuple[NodeFigures, Notes]:
-        own = Notes()
-        return _node(record, own), own
-
-    node, own = record.once("node", read)
-    notes.join(own)
-    return node
-
-
 def _node(record: Record, notes: Notes) -> NodeFigures:
     record.require("name", "state", "cpus", "alloc_cpus")
     name = record.text("name")
@@ -188,13 +177,14 @@ def _node(record: Record, notes: Notes) -> NodeFigures:
     member = "active_features" if "active_features" in record.members else "features"
     features = _features(record, member)
     all_plain(features, record.place(member))
+    all_plain(record.texts("partitions"), record.place("partitions"))
     return NodeFigures(
         name=name,
         total=total,
         free=free,
         state=_state(record, name, notes),
         features=features,
-        partitions=_partitions(record),
+        partitions=record.texts("partitions"),
         threads=_threads(record),
         weight=record.number("weight") or 0,
         inactive=_features(record, "features") - features,
@@ -211,7 +201,9 @@ def _resources(record: Record, name: str, notes: Notes) -> tuple[Resources, Reso
     cpus = record.number("effective_cpus") or record.count("cpus")
     if used > cpus:
         notes.add("node figures", f"node {name}: {used} CPUs of {cpus} are allocated: taken as all")
-    memory = _memory(record)
+    memory = record.number("real_memory")
+    if memory is not None:
+        memory = max(0, memory - (record.number("specialized_memory") or 0))
     if "no_consume" in record.text("gres"):
         notes.add("gres", f"node {name}: its no_consume gres are counted as if jobs used them up")
     gres = parse_gres(record.text("gres"), record.place("gres"))
@@ -232,19 +224,8 @@ def _resources(record: Record, name: str, notes: Notes) -> tuple[Resources, Reso
     )
 
 
-def _memory(record: Record) -> int | None:
-    memory = record.number("real_memory")
-    return None if memory is None else max(0, memory - (record.number("specialized_memory") or 0))
-
-
 def _features(record: Record, member: str) -> frozenset[str]:
     return frozenset(name for text in record.texts(member) for name in text.split(",") if name)
-
-
-def _partitions(record: Record) -> tuple[str, ...]:
-    names = record.texts("partitions")
-    all_plain(names, record.place("partitions"))
-    return names
 
 
 def _threads(record: Record) -> int:

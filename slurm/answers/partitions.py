@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from dataclasses import dataclass, replace
 
 from ...cluster.checks import plain
 from ...cluster.errors import InputError
@@ -12,7 +11,7 @@ from ...cluster.nodes import Partition, PartitionState
 from ...cluster.value_types import Choice
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
-from .answer_record import KeyedRecord, Record, answer_entries
+from .answer_record import AnswerEntry, Record, answer_entries
 from .answer_text import Paragraph
 from .versions import note_unknown
 
@@ -48,9 +47,6 @@ _MEMBERS = (
 _FLAT = {key: flat for key, flat, _ in _MEMBERS}
 _GROUPED = {key: grouped for key, _, grouped in _MEMBERS}
 
-#: What is said of a partition.
-PartitionEntry: TypeAlias = Paragraph | KeyedRecord
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultMemory:
@@ -63,57 +59,7 @@ class DefaultMemory:
         return bool(self.per_cpu or self.per_node)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionRules:
-    """A partition's rules about its jobs.
-
-    Attributes:
-        accounts, qos: which may use it, by name in lower case; None: all but those denied.
-        denied_accounts, denied_qos: looked at where no list of allowed ones stands, as in Slurm.
-        own_qos: the QOS whose limits hold for all jobs of the partition; empty: none.
-        memory: what a job gets that asks for none; empty: the cluster's default.
-    """
-
-    accounts: frozenset[str] | None = None
-    qos: frozenset[str] | None = None
-    denied_accounts: frozenset[str] = frozenset()
-    denied_qos: frozenset[str] = frozenset()
-    own_qos: str = ""
-    memory: DefaultMemory = field(default_factory=DefaultMemory)
-
-    def refusal(self, accounts: frozenset[str], qos: str) -> str | None:
-        """Return Slurm's word for why a job may not use the partition, None where it may.
-
-        Args:
-            accounts: the job's account and those above it; a list of accounts names all below them too.
-            qos: the job's QOS; empty where there is no accounting, and then not looked at (tried on 22.05).
-        """
-        names = frozenset(name.lower() for name in accounts)
-        if names & self.denied_accounts if self.accounts is None else not names & self.accounts:
-            return "AccountNotAllowed"
-        word = qos.lower()
-        if not word:
-            return None
-        if word in self.denied_qos if self.qos is None else word not in self.qos:
-            return "QOSNotAllowed"
-        return None
-
-
-def _rules(entry: PartitionEntry) -> PartitionRules:
-    memory = DefaultMemory(
-        per_cpu=entry.count("DefMemPerCPU") or None, per_node=entry.count("DefMemPerNode") or None
-    )
-    return PartitionRules(
-        accounts=_allowed(entry.text("AllowAccounts")),
-        qos=_allowed(entry.text("AllowQos")),
-        denied_accounts=_names(entry.text("DenyAccounts")),
-        denied_qos=_names(entry.text("DenyQos")),
-        own_qos=entry.text("QoS"),
-        memory=memory,
-    )
-
-
-def _ignored_rules(entry: PartitionEntry) -> Iterator[str]:
+def _ignored_rules(entry: AnswerEntry) -> Iterator[str]:
     """Yield the rules that nothing here looks at; JSON has preemption among them from 26.05 on only."""
     if entry.text("AllowGroups") not in ("", _ALL):
         yield f"AllowGroups={entry.text('AllowGroups')}"
@@ -156,7 +102,10 @@ class PartitionFigures:
         exclusive_topo: its jobs get whole blocks (``ExclusiveTopo=YES``, ``Exclusive=TOPO``).
         topology: the name of its topology, where the cluster has several; else empty.
         tier: Slurm starts jobs of a higher tier first, whatever their priority.
-        rules: whose jobs it takes and what they get.
+        accounts, qos: which may use it, by name in lower case; None: all but those denied.
+        denied_accounts, denied_qos: looked at where no list of allowed ones stands, as in Slurm.
+        own_qos: the QOS whose limits hold for all jobs of the partition; empty: none.
+        memory: what a job gets that asks for none; empty: the cluster's default.
         ignored: limits that a snapshot does not hold, as Slurm calls them.
     """
 
@@ -165,8 +114,30 @@ class PartitionFigures:
     exclusive_topo: bool
     topology: str
     tier: int
-    rules: PartitionRules
+    accounts: frozenset[str] | None
+    qos: frozenset[str] | None
+    denied_accounts: frozenset[str]
+    denied_qos: frozenset[str]
+    own_qos: str
+    memory: DefaultMemory
     ignored: tuple[str, ...]
+
+    def refusal(self, accounts: frozenset[str], qos: str) -> str | None:
+        """Return Slurm's word for why a job may not use the partition, None where it may.
+
+        Args:
+            accounts: the job's account and those above it; a list of accounts names all below them too.
+            qos: the job's QOS; empty where there is no accounting, and then not looked at (tried on 22.05).
+        """
+        names = frozenset(name.lower() for name in accounts)
+        if names & self.denied_accounts if self.accounts is None else not names & self.accounts:
+            return "AccountNotAllowed"
+        word = qos.lower()
+        if not word:
+            return None
+        if word in self.denied_qos if self.qos is None else word not in self.qos:
+            return "QOSNotAllowed"
+        return None
 
 
 def read_partitions(content: bytes, nodes: Collection[str], notes: Notes) -> tuple[PartitionFigures, ...]:
@@ -232,7 +203,7 @@ def _is_grouped(record: Record) -> bool:
     return True
 
 
-def partition_of(entry: PartitionEntry) -> PartitionFigures:
+def partition_of(entry: AnswerEntry) -> PartitionFigures:
     """Return the partition that ``scontrol show partition`` shows as an entry."""
     exclusive, ignored = _sharing(entry)
     return PartitionFigures(
@@ -241,12 +212,19 @@ def partition_of(entry: PartitionEntry) -> PartitionFigures:
         exclusive_topo="TOPO" in exclusive,
         topology=entry.text("Topology"),
         tier=entry.count("PriorityTier") or 0,
-        rules=_rules(entry),
+        accounts=_allowed(entry.text("AllowAccounts")),
+        qos=_allowed(entry.text("AllowQos")),
+        denied_accounts=_names(entry.text("DenyAccounts")),
+        denied_qos=_names(entry.text("DenyQos")),
+        own_qos=entry.text("QoS"),
+        memory=DefaultMemory(
+            per_cpu=entry.count("DefMemPerCPU") or None, per_node=entry.count("DefMemPerNode") or None
+        ),
         ignored=(*_ignored_limits(entry), *ignored, *_ignored_rules(entry)),
     )
 
 
-def _partition(entry: PartitionEntry) -> Partition:
+def _partition(entry: AnswerEntry) -> Partition:
     """Return a partition; a limit of 0 nodes or seconds, which lets no job start, closes it."""
     path, name, nodes = entry.path, entry.verbatim("PartitionName"), entry.text("Nodes")
     state = Choice(PartitionState, any_case=True).coerced(entry.text("State"), f"{path} state")
@@ -263,7 +241,7 @@ def _partition(entry: PartitionEntry) -> Partition:
     )
 
 
-def _ignored_limits(entry: PartitionEntry) -> Iterator[str]:
+def _ignored_limits(entry: AnswerEntry) -> Iterator[str]:
     if (least := entry.count("MinNodes") or 0) > 1:
         yield f"MinNodes={least}"
     for key in ("MaxCPUsPerNode", "MaxCPUsPerSocket"):
@@ -274,7 +252,7 @@ def _ignored_limits(entry: PartitionEntry) -> Iterator[str]:
             yield f"{key}={amount}"
 
 
-def _sharing(entry: PartitionEntry) -> tuple[frozenset[str], tuple[str, ...]]:
+def _sharing(entry: AnswerEntry) -> tuple[frozenset[str], tuple[str, ...]]:
     """Return what a partition's jobs have for themselves (26.05's words), and what is not read."""
     if isinstance(entry, Paragraph):
         return _sharing_of_text(entry)

@@ -14,15 +14,14 @@ from fractions import Fraction
 
 from ...cluster.checks import plain
 from ...cluster.errors import InputError
-from ...cluster.holds import BY_HAND
-from ...cluster.jobs import Job
+from ...cluster.jobs import BY_HAND, Job
 from ...cluster.snapshot import MAX_JOBS
 from ...cluster.value_types import exact_priority
 from ...formats.notes import Notes
 from .answer_record import Record, is_json, read_document
 from .associations import READ_REASONS
+from .consumables import asks_for
 from .detail import JobDetail
-from .license_lists import asks_for
 from .policy import Site, by_tier
 from .request import note_preferences, read_request
 from .states import JobPhase, hold_of, phase_of
@@ -57,11 +56,6 @@ def read_priorities(content: bytes, notes: Notes) -> Priorities:
     return found
 
 
-def priority_of(job: str, priorities: Priorities) -> int | Fraction | None:
-    """Return the priority of a job or of an array's task, which sprio shows under the array's id."""
-    return priorities.get(job, priorities.get(job.partition("_")[0]))
-
-
 def _of_json(content: bytes) -> list[tuple[str, int | Fraction]]:
     document = read_document(content)
     if "jobs" not in document.members:
@@ -78,22 +72,14 @@ def _of_record(record: Record) -> int | Fraction:
 
 def _of_text(text: str) -> list[tuple[str, int | Fraction]]:
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-    columns = _Columns(job=0, priority=1, end=-1)
+    columns = (0, 1, -1)
     if lines and not lines[0][1].split()[0][:1].isdigit():
         columns = _columns(lines.pop(0)[1])
     return [_pair(line, columns, f"line {number}") for number, line in lines]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Columns:
-    """Which words of a line are the job and its priority, and the place where the priority's heading ends."""
-
-    job: int
-    priority: int
-    end: int
-
-
-def _columns(heading: str) -> _Columns:
+def _columns(heading: str) -> tuple[int, int, int]:
+    """Return which words of a line are the job and its priority, and where the priority's heading ends."""
     words = list(_WORD.finditer(heading))
     names = [word[0].upper() for word in words]
     job, priority = (
@@ -102,17 +88,18 @@ def _columns(heading: str) -> _Columns:
     if job is None or priority is None:
         shown = " ".join(heading.split())[:60]
         raise InputError(f"{shown!r} is not a heading with JOBID and PRIORITY", path="line 1")
-    return _Columns(job=job, priority=priority, end=words[priority].end())
+    return job, priority, words[priority].end()
 
 
-def _pair(line: str, columns: _Columns, path: str) -> tuple[str, int | Fraction]:
+def _pair(line: str, columns: tuple[int, int, int], path: str) -> tuple[str, int | Fraction]:
     words = list(_WORD.finditer(line))
-    if len(words) <= max(columns.job, columns.priority):
+    of_job, of_priority, end = columns
+    if len(words) <= max(of_job, of_priority):
         raise InputError(f"{line.strip()[:60]!r} has no job id and priority", path=path)
-    job = words[columns.job][0]
+    job = words[of_job][0]
     # An empty column in front, an account that is not there, moves the words: then the place tells.
-    aligned = (word for word in words if word.end() == columns.end)
-    priority = next(aligned, words[columns.priority])[0]
+    aligned = (word for word in words if word.end() == end)
+    priority = next(aligned, words[of_priority])[0]
     match = _ARRAY.fullmatch(job)
     if match is None:
         raise InputError(f"{job[:60]!r} is not a job id of Slurm", path=path)
@@ -173,7 +160,11 @@ def job_id(record: Record) -> str:
 
 def _jobs(record: Record, queue: PendingReader, running: Mapping[int, int], notes: Notes) -> Iterator[Job]:
     """Yield one job, or one for each waiting task of an array."""
-    job = _noted(record, queue, notes)
+    is_due = queue.now is None or (record.moment("eligible_time") or 0) <= queue.now
+    details = queue.site.details or {}
+    detail = details.get(record.count("job_id"))
+    key = queue.against, queue.site.tells_shared, bool(details), detail, is_due
+    job = record.noted("job", lambda own: _job(record, queue, own), notes, key)
     text = record.text("array_task_string")
     if not text:
         yield job
@@ -192,22 +183,6 @@ def _jobs(record: Record, queue: PendingReader, running: Mapping[int, int], note
         # Slurm's plan is for the task that is next.
         planned = None if index else job.expected_start_time
         yield replace(job, id=f"{array}_{task}", hold=hold, expected_start_time=planned)
-
-
-def _noted(record: Record, queue: PendingReader, notes: Notes) -> Job:
-    """Return a job; one whose text and all that it is read against are known is not read anew."""
-
-    def read() -> tuple[Job, Notes]:
-        own = Notes()
-        return _job(record, queue, own), own
-
-    is_due = queue.now is None or (record.moment("eligible_time") or 0) <= queue.now
-    details = queue.site.details or {}
-    detail = details.get(record.count("job_id"))
-    key = queue.against, queue.site.tells_shared, bool(details), detail, is_due
-    job, own = record.once("job", read, key)
-    notes.join(own)
-    return job
 
 
 def _job(record: Record, queue: PendingReader, notes: Notes) -> Job:
@@ -240,16 +215,12 @@ def _job(record: Record, queue: PendingReader, notes: Notes) -> Job:
 def _hold(record: Record, priority: int, queue: PendingReader) -> str | None:
     """Return why a job must not start; what a limit says that is read is for that limit to say."""
     hold = hold_of(record, priority, queue.now)
-    if hold == "Licenses" and _is_behind(record, queue.site.gate):
+    gate = queue.site.gate
+    if hold == "Licenses" and gate and asks_for(record.text("licenses"), gate):
         # Its other licences, if it needs any, are counted as any job's are.
         return None
     is_read = hold is not None and queue.site.limits.limits and READ_REASONS.fullmatch(hold)
     return None if is_read else hold
-
-
-def _is_behind(record: Record, gate: str) -> bool:
-    """Whether a job needs the gate's licence, so that it waits behind the gate."""
-    return bool(gate) and asks_for(record.text("licenses"), gate)
 
 
 def _detail(record: Record, queue: PendingReader, notes: Notes) -> JobDetail | None:
@@ -319,9 +290,10 @@ def _running_tasks(records: Sequence[Record]) -> Counter[int]:
 def _with_priorities(jobs: Sequence[Job], queue: PendingReader, notes: Notes) -> list[Job]:
     """Give jobs the priorities that were saved, those held by hand only where they are to be scheduled."""
     found: list[Job] = []
-    unknown = 0
+    unknown, known = 0, queue.site.priorities or {}
     for job in jobs:
-        priority = priority_of(job.id, queue.site.priorities or {})
+        # sprio shows an array's task under the array's id.
+        priority = known.get(job.id, known.get(job.id.partition("_")[0]))
         by_hand = job.hold in BY_HAND
         if priority is None or (by_hand and not queue.schedule_held):
             unknown += not by_hand and job.priority > 0

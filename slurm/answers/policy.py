@@ -176,7 +176,7 @@ class Site:
     def memory_of(self, partition: str) -> DefaultMemory:
         """Return what a job gets that asks for no memory; of several partitions Slurm has said it already."""
         figures = self.partitions.get(partition)
-        return figures.rules.memory if figures is not None and figures.rules.memory else self.config.memory
+        return figures.memory if figures is not None and figures.memory else self.config.memory
 
     def admitted(self, job: Job, notes: Notes) -> Job:
         """Return a pending job as the rules let it start: in fewer partitions, capped, or not eligible."""
@@ -203,18 +203,14 @@ class Site:
 
     def _refusal(self, job: Job, partition: str) -> str | None:
         figures = self.partitions.get(partition)
-        return (
-            None
-            if figures is None
-            else figures.rules.refusal(above(job.account, self.limits.parents), job.qos)
-        )
+        return None if figures is None else figures.refusal(above(job.account, self.limits.parents), job.qos)
 
     def _qos(self, own: str, partitions: Iterable[str]) -> str:
         names = [own] if own else []
         for name in partitions:
             figures = self.partitions.get(name)
-            if figures is not None and figures.rules.own_qos and figures.rules.own_qos not in names:
-                names.append(figures.rules.own_qos)
+            if figures is not None and figures.own_qos and figures.own_qos not in names:
+                names.append(figures.own_qos)
         return ",".join(names)
 
     def _within(self, job: Job) -> Job:
@@ -266,7 +262,10 @@ def by_tier(jobs: Sequence[Job], partitions: Mapping[str, PartitionFigures], not
     worth more than all of those; within a tier differences stay what they are. A job that names several
     partitions has the highest tier of them. Held jobs stay at 0.
     """
-    tier = {job.id: _tier(job, partitions) for job in jobs}
+    tier: dict[str, int] = {}
+    for job in jobs:
+        known = [partitions[name] for name in job.partition.split(",") if name in partitions]
+        tier[job.id] = max((one.tier for one in known), default=0)
     sums: dict[int, int | Fraction] = {}
     for job in jobs:
         sums[tier[job.id]] = sums.get(tier[job.id], 0) + job.priority
@@ -288,8 +287,3 @@ def by_tier(jobs: Sequence[Job], partitions: Mapping[str, PartitionFigures], not
         else job
         for job in jobs
     )
-
-
-def _tier(job: Job, partitions: Mapping[str, PartitionFigures]) -> int:
-    known = (partitions[name].tier for name in job.partition.split(",") if name in partitions)
-    return max(known, default=0)

@@ -17,9 +17,8 @@ from ...cluster.text import one_line
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
 from .answer_record import Record
+from .consumables import parse_request, plain_licenses, without_gate
 from .detail import JobDetail
-from .gres_text import parse_request
-from .license_lists import plain_licenses, without_gate
 from .partitions import DefaultMemory
 from .policy import Site
 from .size import SlurmSize, node_range, read_size, with_cpus_per_gres
@@ -183,7 +182,7 @@ def read_request(
 
 
 def _members(job: _Reading) -> dict[str, Any]:
-    required = _required_nodes(job)
+    required = wanted_nodes(_names(job, "required_nodes"), job.site.nodes, job.unsupported)
     size = read_size(job.record, job.detail, len(required), len(job.site.nodes))
     size, per_node, total = _gres(job, size)
     _note_size(job, size)
@@ -192,6 +191,8 @@ def _members(job: _Reading) -> dict[str, Any]:
     _check_topologies(job)
     detail = job.detail
     flags = job.record.words("flags") | (detail.segments if detail else frozenset())
+    switches = job.record.number("required_switches") or job.record.number("minimum_switches")
+    licenses = without_gate(job.record.text("licenses"), job.site.gate)
     return {
         "cores": None if fixed else size.cores,
         "nodes": size.nodes,
@@ -205,12 +206,12 @@ def _members(job: _Reading) -> dict[str, Any]:
         "spread_segments": "SPREAD_SEGMENTS" in flags,
         "consolidate_segments": "CONSOLIDATE_SEGMENTS" in flags,
         "exclusive_topo": exclusive_topo,
-        "max_switches": _switches(job),
+        "max_switches": switches or (detail.max_switches if detail else None),
         "contiguous": job.record.flag("contiguous"),
         "features": _features(job),
         "required_nodes": required,
         "excluded_nodes": _excluded_nodes(job),
-        "licenses": _licenses(job),
+        "licenses": wanted_licenses(licenses, job.site.licenses, job.unsupported),
         **_memory(job, per_node, exclusive=exclusive),
     }
 
@@ -355,11 +356,6 @@ def _sharing(job: _Reading) -> frozenset[str]:
     return frozenset(["none"])
 
 
-def _switches(job: _Reading) -> int | None:
-    written = job.record.number("required_switches") or job.record.number("minimum_switches")
-    return written or (job.detail.max_switches if job.detail else None)
-
-
 def _features(job: _Reading) -> frozenset[str]:
     features = wanted_features(job.record.text("features"), job.unsupported)
     for name in sorted(features & job.site.inactive):
@@ -391,10 +387,6 @@ def wanted_licenses(text: str, known: Collection[str], unsupported: list[str]) -
     return counts
 
 
-def _required_nodes(job: _Reading) -> tuple[str, ...]:
-    return wanted_nodes(_names(job, "required_nodes"), job.site.nodes, job.unsupported)
-
-
 def _excluded_nodes(job: _Reading) -> frozenset[str]:
     names = _names(job, "excluded_nodes")
     known = frozenset(name for name in names if name in job.site.nodes)
@@ -407,8 +399,3 @@ def _excluded_nodes(job: _Reading) -> frozenset[str]:
 def _names(job: _Reading, member: str) -> tuple[str, ...]:
     """Return a hostlist's names; newer versions write a list of them."""
     return tuple(name for text in job.record.texts(member) for name in expand(text, job.place(member)))
-
-
-def _licenses(job: _Reading) -> dict[str, int]:
-    text = without_gate(job.record.text("licenses"), job.site.gate)
-    return wanted_licenses(text, job.site.licenses, job.unsupported)

@@ -7,7 +7,7 @@ only, so the nodes are closed to all jobs but those of a magnetic reservation's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...cluster.checks import all_plain
@@ -15,8 +15,7 @@ from ...cluster.errors import InputError
 from ...cluster.nodes import Reservation
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
-from .answer_record import KeyedRecord, Record, answer_entries
-from .answer_text import Paragraph
+from .answer_record import AnswerEntry, Record, answer_entries
 
 _KIND = "reservations"
 #: Flags that say what a snapshot does not hold, and what it does instead.
@@ -80,19 +79,6 @@ class ReservationFigures:
     path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CoresHeld:
-    """What decides whether a reservation of some cores still keeps anything from other jobs.
-
-    Attributes:
-        cores: cores (not threads) of each node of the cluster.
-        running: cores that the running jobs inside each reservation hold.
-    """
-
-    cores: Mapping[str, int]
-    running: Mapping[str, int]
-
-
 def read_reservations(content: bytes) -> tuple[ReservationFigures, ...]:
     """Return the reservations as they are told.
 
@@ -110,26 +96,30 @@ def read_reservations(content: bytes) -> tuple[ReservationFigures, ...]:
     return tuple(found.values())
 
 
-def fit_reservations(
-    entries: Iterable[ReservationFigures], held: CoresHeld, notes: Notes
-) -> tuple[Reservation, ...]:
-    """Return the reservations that keep nodes of the cluster from jobs, and note what they lose."""
-    return tuple(made for entry in entries if (made := _fitted(entry, held, notes)))
+def fitted_reservation(
+    entry: ReservationFigures, cores: Mapping[str, int], running: Mapping[str, int], notes: Notes
+) -> Reservation | None:
+    """Return a reservation that keeps nodes of the cluster from jobs, and note what it loses; None: none.
 
+    Args:
+        entry: the reservation.
+        cores: cores (not threads) of each node of the cluster.
+        running: cores that the running jobs inside each reservation hold.
+        notes: takes what it loses.
+    """
 
-def _fitted(entry: ReservationFigures, held: CoresHeld, notes: Notes) -> Reservation | None:
     def say(text: str) -> None:
         notes.add(_KIND, f"reservation {entry.name}: {text}")
 
-    nodes = tuple(name for name in entry.nodes if name in held.cores)
+    nodes = tuple(name for name in entry.nodes if name in cores)
     if dropped := len(entry.nodes) - len(nodes):
         say(f"nodes not of the cluster are dropped: {dropped}")
     if not nodes:
         say("it names no node of the cluster and is dropped")
         return None
-    total = sum(held.cores[name] for name in nodes)
+    total = sum(cores[name] for name in nodes)
     if entry.cores and entry.cores < total and not dropped:
-        inside = held.running.get(entry.name, 0)
+        inside = running.get(entry.name, 0)
         if inside >= entry.cores:
             say(f"running jobs hold all its {entry.cores} cores: it keeps nothing else from jobs")
             return None
@@ -169,10 +159,8 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, text.split(","))))
 
 
-def _access(**who: str) -> str:
-    return "; ".join(f"{kind} {names}" for kind, names in who.items() if names)
-
-
+#: Who else may use one, by key.
+_ACCESS = {"Accounts": "accounts", "Groups": "groups", "AllowedPartitions": "partitions", "QOS": "qos"}
 #: Keys of scontrol's text and the members of its JSON; partitions and QOS (25.11) stand in text only.
 _MEMBERS = {
     "ReservationName": "name",
@@ -192,7 +180,7 @@ def _keys(record: Record) -> Mapping[str, str]:
     return _MEMBERS
 
 
-def _figures(entry: Paragraph | KeyedRecord) -> ReservationFigures:
+def _figures(entry: AnswerEntry) -> ReservationFigures:
     nodes = entry.text("Nodes")
     return ReservationFigures(
         name=entry.verbatim("ReservationName"),
@@ -202,11 +190,6 @@ def _figures(entry: Paragraph | KeyedRecord) -> ReservationFigures:
         users=_names(entry.text("Users")),
         flags=frozenset(_names(entry.text("Flags").upper())),
         cores=entry.count("CoreCnt"),
-        access=_access(
-            accounts=entry.text("Accounts"),
-            groups=entry.text("Groups"),
-            partitions=entry.text("AllowedPartitions"),
-            qos=entry.text("QOS"),
-        ),
+        access="; ".join(f"{what} {entry.text(key)}" for key, what in _ACCESS.items() if entry.text(key)),
         path=entry.path,
     )

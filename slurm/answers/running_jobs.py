@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ...cluster.checks import all_plain
 from ...cluster.errors import InputError
@@ -19,10 +20,10 @@ from ...cluster.snapshot import free_resources
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
 from .answer_record import INFINITE, Record, read_document
-from .detail import JobDetail
-from .gres_text import parse_gres, settle
+from .consumables import parse_gres, settle
 from .node_records import NodeFigures
 from .pending_jobs import job_id
+from .policy import Site
 from .states import JobPhase, phase_of
 
 _PLACE = re.compile(r"[0-9]{1,9}")
@@ -42,11 +43,7 @@ class _NodeUse:
 
 
 def read_running(
-    records: Sequence[Record],
-    details: Mapping[int, JobDetail],
-    nodes: Mapping[str, NodeFigures],
-    notes: Notes,
-    against: object = None,
+    records: Sequence[Record], site: Site, notes: Notes, against: object = None
 ) -> tuple[RunningJob, ...]:
     """Return the jobs that hold resources; together they never hold more than a node has.
 
@@ -57,12 +54,14 @@ def read_running(
     Raises:
         InputError: a member is missing or of an unknown shape.
     """
-    left = {name: node.total for name, node in nodes.items()}
+    left = {name: node.total for name, node in site.nodes.items()}
     running: list[RunningJob] = []
     for record in records:
         phase = phase_of(record)
         if phase in (JobPhase.HOLDING, JobPhase.SUSPENDED):
-            use = _use(record, details, nodes, against)
+            use = record.once("use", partial(_allocation, record, site.nodes), against)
+            detail = (site.details or {}).get(record.count("job_id"))
+            use = use or (dict(detail.use) if detail else {})
             if phase is JobPhase.SUSPENDED:
                 use = {name: replace(amount, cores=0) for name, amount in use.items()}
                 notes.add(
@@ -77,33 +76,18 @@ def read_running(
 
 
 def _running(record: Record, nodes: Mapping[str, Resources]) -> RunningJob:
+    # Of a job without a time limit 22.05 writes an end a year after its start.
+    is_limited = record.number_or_infinite("time_limit") not in (None, INFINITE)
     return RunningJob(
         id=job_id(record),
         nodes=nodes,
-        end_time=_end_time(record),
+        end_time=record.moment("end_time") if is_limited else None,
         user=record.text("user_name"),
         group=record.text("group_name"),
         account=record.text("account"),
         qos=record.text("qos"),
         partition=record.text("partition"),
     )
-
-
-def _end_time(record: Record) -> float | None:
-    """Return the estimated end; a job without a time limit has none (22.05 writes a year after its start)."""
-    if record.number_or_infinite("time_limit") in (None, INFINITE):
-        return None
-    return record.moment("end_time")
-
-
-def _use(
-    record: Record, details: Mapping[int, JobDetail], nodes: Mapping[str, NodeFigures], against: object
-) -> Mapping[str, Resources]:
-    """Return what the job holds by node, from its JSON, else from scontrol's detail."""
-    if use := record.once("use", lambda: _allocation(record, nodes), against):
-        return use
-    detail = details.get(record.count("job_id"))
-    return dict(detail.use) if detail else {}
 
 
 def _fitted(

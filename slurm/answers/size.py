@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from ...cluster.jobs import Span
 from .answer_record import Record
+from .consumables import parse_request
 from .detail import JobDetail
-from .gres_text import parse_request
 
 _NODES = re.compile(r"(?:^|,)node=(\d{1,18})")
 _CPUS_SET = {"JOB_CPUS_SET", "EXACT_CPU_COUNT_REQUESTED"}
@@ -76,12 +76,12 @@ def read_size(record: Record, detail: JobDetail | None, required: int, cluster_n
     low = min(low, high or low)
     least = max(record.number("minimum_cpus_per_node") or 1, (record.number("tasks_per_node") or 0) * step)
     if record.number("tasks_per_node") or least * low > cpus:
-        nodes = _span(low, high) if high else Span.exactly(max(low, -(-tasks * step // least)))
+        nodes = Span(minimum=low, maximum=high) if high else Span.exactly(max(low, -(-tasks * step // least)))
         return _size(cpus, nodes, least, 1, tasks, step)
     if high:
-        nodes_asked: Span | None = _span(low, high)
+        nodes_asked: Span | None = Span(minimum=low, maximum=high)
     elif low > max(1, required):
-        nodes_asked = _span(low, max(low, min(cpus, cluster_nodes)))
+        nodes_asked = Span(minimum=low, maximum=max(low, min(cpus, cluster_nodes)))
     else:
         nodes_asked = None
     return _size(cpus, nodes_asked, None, least if least > step else 1, tasks, step)
@@ -100,10 +100,6 @@ def _size(
         tasks=tasks,
         cores_per_task=1 if whole else step,
     )
-
-
-def _span(low: int, high: int) -> Span:
-    return Span(minimum=low, maximum=high)
 
 
 def node_range(record: Record) -> tuple[int, int]:

@@ -18,13 +18,13 @@ from ...formats.notes import Notes
 from ...formats.reading import text_of
 from .answer_record import Known, Record, is_json, read_document
 from .associations import Associations, read_limits
+from .consumables import read_licenses
 from .detail import JobDetail, parse_job_detail
-from .license_lists import read_licenses
 from .node_records import NodeFigures, read_nodes
 from .partitions import PartitionFigures, read_partitions
 from .pending_jobs import PendingReader, job_id, read_jobs, read_priorities
 from .policy import ClusterConfig, Site, read_config
-from .reservation_records import CoresHeld, fit_reservations, read_reservations
+from .reservation_records import fitted_reservation, read_reservations
 from .running_jobs import read_running
 from .topology_any import Named, parse_any_topology
 from .versions import NEWEST, SEGMENTS_SHOWN, note_unknown, parse_release, release_of, tells_shared
@@ -107,7 +107,7 @@ def import_slurm(
     site = Site(
         nodes=nodes,
         topology=_topology(sources.topology, nodes, partitions, notes),
-        details=_details(sources.job_detail, known),
+        details=_read_or(sources.job_detail, lambda text: parse_job_detail(text_of(text), known), None),
         licenses=_read_or(sources.licenses, lambda text: read_licenses(text, notes), {}),
         partitions={figures.partition.name: figures for figures in partitions},
         reservations=_read_or(sources.reservations, read_reservations, ()),
@@ -135,11 +135,14 @@ def _snapshot(
     _note_segments(document, records, site, notes)
     now = _time(document, records, notes) if time is None else time
     _note_detail(records, site.details, notes)
-    running = read_running(records, site.details or {}, site.nodes, notes, against)
+    running = read_running(records, site, notes, against)
     read = replace(site, tells_shared=tells_shared(document))
     jobs = read_jobs(records, PendingReader(site=read, now=now, schedule_held=held, against=against), notes)
     running = tuple(site.with_counts(job) for job in running)
     closed = _closed(records, site, running)
+    cores = {name: node.total.cores // node.threads for name, node in site.nodes.items()}
+    inside = _cores_inside(records, site, running)
+    reserved = (fitted_reservation(one, cores, inside, notes) for one in site.reservations)
     nodes = _nodes(site.nodes.values(), held_resources(running), closed, notes)
     if site.config.counts_memory is None:
         _note_memory(nodes, notes)
@@ -153,7 +156,7 @@ def _snapshot(
         running=running,
         licenses=site.licenses,
         partitions=tuple(figures.partition for figures in site.partitions.values()),
-        reservations=fit_reservations(site.reservations, _cores_held(records, site, running), notes),
+        reservations=tuple(filter(None, reserved)),
         limits=site.limits.limits,
         notes=notes.texts(),
         unread=tuple(notes.policies),
@@ -200,7 +203,7 @@ def _note_partition_qos(site: Site, notes: Notes) -> None:
     if site.config.enforces_limits is False:
         return
     for figures in site.partitions.values():
-        qos = figures.rules.own_qos
+        qos = figures.own_qos
         if qos and qos not in site.limits.qos:
             text = f"partition {figures.partition.name}: QoS={qos} is not looked at: its limits are not given"
             notes.unread("partitions", text)
@@ -235,16 +238,14 @@ def _note_segments(document: Record, records: Iterable[Record], site: Site, note
         notes.unread("segments", "which jobs ask for --segment is not told, as before Slurm 25.05")
 
 
-def _cores_held(records: Iterable[Record], site: Site, running: Iterable[RunningJob]) -> CoresHeld:
-    """Return the cores of each node, and those that jobs inside each reservation hold."""
-    threads = {name: node.threads for name, node in site.nodes.items()}
+def _cores_inside(records: Iterable[Record], site: Site, running: Iterable[RunningJob]) -> Mapping[str, int]:
+    """Return the cores that jobs inside each reservation hold."""
     inside = {job_id(record): record.text("resv_name") for record in records if record.has("resv_name")}
     held: Counter[str] = Counter()
     for job in running:
         if name := inside.get(job.id):
-            held[name] += sum(use.cores // threads[node] for node, use in job.nodes.items())
-    cores = {name: node.total.cores // node.threads for name, node in site.nodes.items()}
-    return CoresHeld(cores=cores, running=held)
+            held[name] += sum(use.cores // site.nodes[node].threads for node, use in job.nodes.items())
+    return held
 
 
 def _by_name(figures: Iterable[NodeFigures], file: str) -> dict[str, NodeFigures]:
@@ -277,13 +278,6 @@ def _topology(
             text = f"Topology={figures.topology} is not looked at"
             notes.unread("partitions", f"partition {figures.partition.name}: {text}")
     return found
-
-
-def _details(source: SlurmText | None, known: Known | None) -> Mapping[int, JobDetail] | None:
-    """Return scontrol's details by job id, None when they are not given."""
-    if source is None:
-        return None
-    return _read(source, lambda content: parse_job_detail(text_of(content), known))
 
 
 def _note_detail(records: Iterable[Record], details: Mapping[int, JobDetail] | None, notes: Notes) -> None:

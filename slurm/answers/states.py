@@ -19,9 +19,9 @@ class JobPhase(Enum):
     ENDED = auto()
 
 
-# A job carries a base state and flags; 22.05 prints one of them, later versions all. The first phase
-# of this table that any of a job's words belongs to counts.
-_PHASES = {
+#: A job carries a base state and flags; 22.05 prints one of them, later versions all. The first phase
+#: of this table that any of a job's words belongs to counts.
+PHASES = {
     JobPhase.HOLDING: {
         "COMPLETING",
         "CONFIGURING",
@@ -48,7 +48,7 @@ _PHASES = {
         "TIMEOUT",
     },
 }
-_KNOWN = set().union(*_PHASES.values())
+_KNOWN = set().union(*PHASES.values())
 #: Flags beside a base state that change nothing here.
 _HARMLESS = {"POWER_UP_NODE", "UPDATE_DB", "EXPEDITING"}
 _HELD_STATES = {"REQUEUE_HOLD": "RequeueHold", "SPECIAL_EXIT": "SpecialExit", "RESV_DEL_HOLD": "ResvDelHold"}
@@ -70,7 +70,7 @@ def _phase(record: Record) -> JobPhase:
     words = {word.upper() for word in record.texts("job_state")}
     if not words & _KNOWN or words - _KNOWN - _HARMLESS:
         raise record.unknown("job_state", "a job state of Slurm")
-    return next(phase for phase, names in _PHASES.items() if words & names)
+    return next(phase for phase, names in PHASES.items() if words & names)
 
 
 def hold_of(record: Record, priority: int, now: float | None) -> str | None:
@@ -86,7 +86,9 @@ def hold_of(record: Record, priority: int, now: float | None) -> str | None:
     if is_expedited(record):
         # Whatever it waits for, it is Slurm's to start (request.py says so).
         return None
-    if _has_open_dependency(record.text("dependency")):
+    # afterok:7(unfulfilled), singleton.
+    others = re.split("[,?]", record.text("dependency"))
+    if any(not one.endswith("(fulfilled)") for one in others if one):
         return "Dependency"
     begin = record.moment("eligible_time") or 0
     # A job submitted while Slurm was asked may be eligible a moment after the snapshot's time.
@@ -101,8 +103,3 @@ def hold_of(record: Record, priority: int, now: float | None) -> str | None:
 def is_expedited(record: Record) -> bool:
     """Whether a job of ``--requeue=expedite`` (25.11) was requeued: it starts before others."""
     return "EXPEDITING" in record.texts("job_state")
-
-
-def _has_open_dependency(text: str) -> bool:
-    """Return whether a job waits for others: ``afterok:7(unfulfilled)``, ``singleton``."""
-    return any(not one.endswith("(fulfilled)") for one in re.split("[,?]", text) if one)

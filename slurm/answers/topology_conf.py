@@ -19,8 +19,8 @@ from ...cluster.snapshot import MAX_NODES
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
 from ...formats.reading import numbered_lines
+from ...formats.settings_text import yaml_value
 from ...formats.written_topology import PLURALS, TITLES, TopologyEntry, TopologyFile
-from ...formats.yaml_text import yaml_value
 from .answer_text import joined_lines
 
 _PAIR = re.compile(r"(?<!\w)(\w++)\s*+=\s*+([^\s=]++)")

@@ -20,7 +20,7 @@ from enum import StrEnum
 from ...cluster.errors import AucschedError, InputError
 from ...cluster.schedule import Award
 from ...cluster.snapshot import Snapshot
-from ..answers.license_lists import with_gate, without_gate
+from ..answers.consumables import with_gate, without_gate
 from ..answers.node_records import THREADS_NOTE
 from ..answers.states import JobPhase
 from ..place import CannotPlaceError, JobCommands, check_id, reservation_words

@@ -13,7 +13,7 @@ from ...formats.notes import Notes
 from ...formats.written_topology import PLURALS, TITLES
 from ..answers.answer_record import read_document
 from ..answers.answer_text import paragraphs
-from ..answers.license_lists import read_licenses
+from ..answers.consumables import read_licenses
 from ..answers.live import NODES, Ask, first_answer
 from ..answers.node_records import read_nodes
 from ..answers.partitions import read_partitions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from ..answers.license_lists import with_gate
+from ..answers.consumables import with_gate
 from ..answers.live import JOBS, Ask
 from ..answers.reservation_records import ReservationFigures
 from ..answers.states import JobPhase

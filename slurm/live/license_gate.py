@@ -14,7 +14,7 @@ from importlib.resources import files
 from ...cluster.errors import InputError, OptionError
 from ...formats.notes import Notes
 from ..answers.answer_text import Paragraph, paragraphs
-from ..answers.license_lists import counted_license, license_items, read_licenses
+from ..answers.consumables import counted_license, license_items, read_licenses
 from ..answers.live import Ask
 
 #: The licence's name unless another is given.

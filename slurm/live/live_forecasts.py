@@ -8,7 +8,7 @@ from statistics import median
 
 import numpy as np
 
-from ...cluster.holds import may_start
+from ...cluster.jobs import may_start
 from ...cluster.snapshot import Snapshot
 from ...simulation.forecast.calibration import Calibrator
 from ...simulation.forecast.forecaster import StartForecast

@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 from ...cluster.errors import errors_in
 from ...formats.hostlist import expand
 from ..answers.answer_record import Known, Record
-from ..answers.license_lists import asks_for
+from ..answers.consumables import asks_for
 from ..answers.pending_jobs import array_tasks, job_id
 from ..answers.size import node_range
 from ..answers.states import JobPhase, is_expedited, phase_of

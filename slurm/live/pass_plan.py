@@ -16,7 +16,7 @@ from ...cluster.schedule import Award, Reason
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import expand
 from ...formats.reading import text_of
-from ..answers.license_lists import asks_for
+from ..answers.consumables import asks_for
 from ..answers.live import Ask, Command
 from ..answers.pending_jobs import array_tasks
 from ..answers.policy import config_of

@@ -18,8 +18,7 @@ from ...auction.options import StepOptions
 from ...auction.state import SnapshotState
 from ...auction.step import run_step, take_step
 from ...cluster.errors import InputError
-from ...cluster.holds import may_start
-from ...cluster.jobs import Job, Request
+from ...cluster.jobs import Job, Request, may_start
 from ...cluster.nodes import Node, Resources
 from ...cluster.schedule import Award, Schedule
 from ...cluster.snapshot import Snapshot

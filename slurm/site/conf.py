@@ -13,8 +13,7 @@ from ...cluster.nodes import License, Node, NodeState, Resources
 from ...formats.hostlist import charge, expand
 from ...formats.notes import Notes
 from ..answers.answer_text import Paragraph, joined_lines
-from ..answers.gres_text import parse_gres
-from ..answers.license_lists import counted_license, license_items
+from ..answers.consumables import counted_license, license_items, parse_gres
 from ..answers.node_records import THREADS_NOTE
 from ..answers.partitions import PartitionFigures, partition_of, settle_partitions
 
@@ -92,10 +91,6 @@ class _Line:
     pairs: dict[str, str]
     path: str
 
-    def under(self, defaults: Mapping[str, str]) -> _Line:
-        """Return the line with what an earlier DEFAULT line set."""
-        return _Line({**defaults, **self.pairs}, self.path)
-
     def count(self, key: str, otherwise: int) -> int:
         value = self.pairs.get(key)
         if value is None:
@@ -129,7 +124,9 @@ def parse_slurm_conf(text: str, notes: Notes) -> SlurmConf:
             nodes[node.name] = node
     if not nodes:
         raise InputError("there are no NodeName lines")
-    _note_settings(read, notes)
+    for key in _NOT_MODELLED:
+        if value := read.settings.get(key):
+            notes.add("slurm.conf", f"slurm.conf: {key}={value[:60]} is not looked at: a policy decides")
     chosen = [_paragraph(line, nodes) for line in read.partitions]
     for entry in chosen:
         for key in sorted(entry.pairs.keys() - set(_PARTITION_KEYS)):
@@ -137,12 +134,15 @@ def parse_slurm_conf(text: str, notes: Notes) -> SlurmConf:
     if len({entry.count("PriorityTier") or 0 for entry in chosen}) > 1:
         notes.add("partitions", "PriorityTier of the partitions is not looked at: priorities decide")
     default = [entry.pairs["PartitionName"] for entry in chosen if entry.text("Default").upper() == "YES"]
+    cluster = Paragraph({key: read.settings.get(key.lower(), "") for key in _PARTITION_KEYS}, "slurm.conf")
+    default_of_all = _defaults_in(cluster, Defaults())
     return SlurmConf(
         nodes=tuple(nodes.values()),
         partitions=settle_partitions(((partition_of(entry), entry.path) for entry in chosen), nodes, notes),
         licenses=_licenses(read.settings.get("licenses", "")),
         default_partition=default[-1] if default else None,
-        defaults=_defaults(read, chosen),
+        defaults={"": default_of_all}
+        | {entry.pairs["PartitionName"]: _defaults_in(entry, default_of_all) for entry in chosen},
         counts_memory="memory" in read.settings.get("selecttypeparameters", "").lower(),
     )
 
@@ -162,7 +162,7 @@ def _lines(text: str, notes: Notes) -> _Read:
             defaults[first] |= {key: value for key, value in line.pairs.items() if key != first}
         elif first in defaults:
             target = read.nodes if first == "nodename" else read.partitions
-            target.append(line.under(defaults[first]))
+            target.append(_Line({**defaults[first], **line.pairs}, path))
         elif first in ("downnodes", "nodeset", "frontendname", "slurmctldhost", "nodename"):
             if first in ("downnodes", "nodeset"):
                 notes.add("slurm.conf", f"{path}: {content[:60]!r} is not read")
@@ -183,25 +183,24 @@ def _pairs(content: str, path: str) -> dict[str, str]:
 
 def _nodes(line: _Line, notes: Notes) -> Iterator[Node]:
     """Yield the nodes of a NodeName line."""
-    _note_node_keys(line, notes)
+    for key in sorted(line.pairs.keys() - _NODE_KEYS - _NODE_HARMLESS):
+        notes.add("nodes", f"slurm.conf: {key} of nodes is not looked at")
     state = line.pairs.get("state", "UNKNOWN").lower()
+    if state == "cloud":
+        notes.add("nodes", f"slurm.conf: {line.path}: cloud nodes are taken as there from the beginning")
     if state not in _STATES:
         raise InputError(f"{state!r} is not one of {', '.join(_STATES)}", path=f"{line.path} state")
     gres = parse_gres(line.pairs.get("gres", ""), f"{line.path} gres")
     features = frozenset(filter(None, line.pairs.get("feature", "").split(",")))
     all_plain((*gres, *features), line.path)
-    amount = Resources(cores=_cpus(line, notes), memory_mib=_memory(line), gres=gres)
+    memory = None
+    if "realmemory" in line.pairs:
+        memory = max(0, line.count("realmemory", 0) - line.count("memspeclimit", 0))
+    amount = Resources(cores=_cpus(line, notes), memory_mib=memory, gres=gres)
     names = expand(line.pairs["nodename"], f"{line.path} nodename")
     charge(len(names) * len(amount.gres), line.path)
     for name in names:
         yield Node(name=name, total=amount, free=amount, state=_STATES[state], features=features)
-
-
-def _note_node_keys(line: _Line, notes: Notes) -> None:
-    for key in sorted(line.pairs.keys() - _NODE_KEYS - _NODE_HARMLESS):
-        notes.add("nodes", f"slurm.conf: {key} of nodes is not looked at")
-    if line.pairs.get("state", "").lower() == "cloud":
-        notes.add("nodes", f"slurm.conf: {line.path}: cloud nodes are taken as there from the beginning")
 
 
 def _cpus(line: _Line, notes: Notes) -> int:
@@ -214,18 +213,6 @@ def _cpus(line: _Line, notes: Notes) -> int:
     if per_core > 1:
         notes.add("threads", THREADS_NOTE)
     return cpus - line.count("corespeccount", 0) * per_core
-
-
-def _memory(line: _Line) -> int | None:
-    if "realmemory" not in line.pairs:
-        return None
-    return max(0, line.count("realmemory", 0) - line.count("memspeclimit", 0))
-
-
-def _note_settings(read: _Read, notes: Notes) -> None:
-    for key in _NOT_MODELLED:
-        if value := read.settings.get(key):
-            notes.add("slurm.conf", f"slurm.conf: {key}={value[:60]} is not looked at: a policy decides")
 
 
 def _paragraph(line: _Line, nodes: Mapping[str, Node]) -> Paragraph:
@@ -263,14 +250,6 @@ _PARTITION_KEYS = (
 )
 
 
-def _defaults(read: _Read, partitions: list[Paragraph]) -> dict[str, Defaults]:
-    cluster = Paragraph({key: read.settings.get(key.lower(), "") for key in _PARTITION_KEYS}, "slurm.conf")
-    found = {"": _defaults_in(cluster, Defaults())}
-    for entry in partitions:
-        found[entry.pairs["PartitionName"]] = _defaults_in(entry, found[""])
-    return found
-
-
 def _defaults_in(entry: Paragraph, above: Defaults) -> Defaults:
     """Return a partition's defaults; where it sets no memory, the cluster's count."""
     per_cpu, per_node = entry.count("DefMemPerCPU"), entry.count("DefMemPerNode")
@@ -305,18 +284,14 @@ def fit_gres(conf: SlurmConf, text: str, notes: Notes) -> SlurmConf:
         path = f"line {number}"
         line = _Line(_pairs(content, path), path)
         if "name" in line.pairs:
-            count = line.count("count", _files(line))
+            # How many devices File=/dev/nvidia[0-3] names.
+            files = line.pairs.get("file", line.pairs.get("multiplefiles", "")).rpartition("/")[2]
+            count = line.count("count", len(expand(files, path)) if files else 1)
             for node in expand(line.pairs["nodename"], path) if "nodename" in line.pairs else ():
                 counts.setdefault(node, Counter())[line.pairs["name"]] += count
     return replace(
         conf, nodes=tuple(_with_less(node, counts.get(node.name, {}), notes) for node in conf.nodes)
     )
-
-
-def _files(line: _Line) -> int:
-    """Return how many devices ``File=/dev/nvidia[0-3]`` names; 1 without."""
-    text = line.pairs.get("file", line.pairs.get("multiplefiles", ""))
-    return len(expand(text.rpartition("/")[2], line.path)) if text else 1
 
 
 def _with_less(node: Node, counts: Mapping[str, int], notes: Notes) -> Node:

@@ -23,7 +23,7 @@ from ...formats.native.topology_wire import Laid
 from ...formats.notes import Notes
 from ...formats.reading import numbered_lines, read_document, text_of
 from ..answers.answer_text import duration_s, memory_mib
-from ..answers.gres_text import parse_gres
+from ..answers.consumables import parse_gres
 from ..answers.request import wanted_features, wanted_licenses, wanted_nodes
 from ..answers.topology_conf import parse_topology
 from .conf import Defaults, SlurmConf, fit_gres, parse_slurm_conf
@@ -263,7 +263,9 @@ class _Submission:
             **self._size(),
             **self._gres(),
             **self._sharing(partition),
-            **self._segments(),
+            "segment": self._count("segment"),
+            "spread_segments": "spread-segments" in self.options,
+            "consolidate_segments": "consolidate-segments" in self.options,
             "contiguous": "contiguous" in self.options,
             "max_switches": self._switches(),
             "features": wanted_features(self.options.get("constraint", ""), self.unsupported),
@@ -359,10 +361,6 @@ class _Submission:
         topo = within == "topo" or any(one.exclusive_topo for one in named)
         return {"exclusive": whole, "exclusive_topo": topo}
 
-    def _segments(self) -> dict[str, Any]:
-        ways = {f"{way}_segments": f"{way}-segments" in self.options for way in ("spread", "consolidate")}
-        return {"segment": self._count("segment"), **ways}
-
     def _switches(self) -> int | None:
         text = self.options.get("switches")
         if text is None:
@@ -416,16 +414,15 @@ class _Submission:
         """Return the limit in seconds, up to the next minute as Slurm counts; the partition's by default."""
         text = self.options.get("time")
         if text is None or text.upper() in _NO_LIMIT:
-            return self._defaults(partition).time_s if text is None else self._longest_s(partition)
+            if text is None:
+                return self._defaults(partition).time_s
+            first = partition.partition(",")[0]
+            named = (one.partition for one in self.reader.conf.partitions if one.partition.name == first)
+            return next((one.max_time_limit_s for one in named), None)
         seconds = duration_s(text)
         if not seconds:
             raise InputError(f"{text[:60]!r} is no time limit", path=f"{self.path} --time")
         return -(-seconds // _MINUTE_S) * _MINUTE_S
-
-    def _longest_s(self, partition: str) -> int | None:
-        name = partition.partition(",")[0]
-        named = (one.partition for one in self.reader.conf.partitions if one.partition.name == name)
-        return next((one.max_time_limit_s for one in named), None)
 
 
 def _gpus(text: str) -> str:

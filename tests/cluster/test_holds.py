@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aucsched import Job, Request
-from aucsched.cluster.holds import hold_words, is_held, may_start
+from aucsched.cluster.jobs import hold_words, is_held, may_start
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_nothing_is_suggested_for_what_resembles_nothing(capsys: pytest.CaptureF
 
 
 def test_every_command_has_one_line_of_help() -> None:
-    assert all(line.endswith(".") and len(line) < 80 for _, _, line in COMMANDS.values())
+    assert all(line.endswith(".") and len(line) < 80 for line in COMMANDS.values())
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from aucsched import InputError
 from aucsched.cli import run
-from aucsched.formats.tomltext import toml_tables
+from aucsched.formats.settings_text import toml_tables
 
 HOSTILE = [
     ("[schedule]\ntime-limit = 1e400", "schedule.time-limit: inf is not a finite number"),

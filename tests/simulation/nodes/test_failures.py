@@ -18,12 +18,11 @@ from support.run import aucsched
 from aucsched.bidgen.families.registry import pools_of
 from aucsched.bidgen.generate import place_alone
 from aucsched.cluster.errors import AwardError, InputError, OptionError
-from aucsched.cluster.failures import Outage
 from aucsched.cluster.jobs import Job, Request, Span
 from aucsched.cluster.nodes import Node, NodeState, Resources
 from aucsched.cluster.resources.allocation import StartingJob
 from aucsched.cluster.resources.demand import Demand
-from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
+from aucsched.cluster.workload import ArrivingJob, ClusterWorkload, Outage
 from aucsched.simulation.nodes import node_machine
 from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.node_machine import Failures, Machine, drawn_times

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aucsched import License
 from aucsched.formats.notes import Notes
-from aucsched.slurm.answers.license_lists import (
+from aucsched.slurm.answers.consumables import (
     asks_for,
     license_items,
     plain_licenses,

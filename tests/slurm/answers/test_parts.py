@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from aucsched import InputError, Resources
 from aucsched.formats.notes import Notes
+from aucsched.slurm.answers.consumables import parse_gres, parse_request, settle
 from aucsched.slurm.answers.detail import parse_job_detail
-from aucsched.slurm.answers.gres_text import parse_gres, parse_request, settle
 from aucsched.slurm.answers.pending_jobs import array_tasks
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "slurm"

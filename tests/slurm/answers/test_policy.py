@@ -304,9 +304,13 @@ def test_partitions_rules_in_every_shape() -> None:
     shapes = [json.dumps(META | {"partitions": [one]}).encode() for one in (flat, grouped)]
     notes = Notes()
     first, *others = (read_partitions(content, {"n01"}, notes)[0] for content in (text, *shapes))
-    assert [one.rules for one in others] == [first.rules] * 2
-    assert first.rules.accounts == frozenset({"a", "b"})
-    assert first.rules.memory.per_cpu == 50
+    rules = [
+        (one.accounts, one.qos, one.denied_accounts, one.denied_qos, one.own_qos, one.memory)
+        for one in (first, *others)
+    ]
+    assert rules == rules[:1] * 3
+    assert first.accounts == frozenset({"a", "b"})
+    assert first.memory.per_cpu == 50
     assert {one.tier for one in (first, *others)} == {4}
     assert not notes.policies
 

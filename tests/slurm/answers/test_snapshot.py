@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from aucsched import NodeState, Resources, Snapshot, load_snapshot, save_snapshot
-from aucsched.slurm.answers.gres_text import parse_gres
+from aucsched.slurm.answers.consumables import parse_gres
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 
 ROOT = Path(__file__).parents[3]

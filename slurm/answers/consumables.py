@@ -1,21 +1,21 @@
-"""Licences: their lists as jobs, reservations and slurm.conf write them, and what the cluster has.
+"""Generic resources and licences as Slurm writes them: of nodes, running jobs, requests and slurm.conf.
 
-A list is items between ``,`` or ``;``: 25.05 and later write ``;`` where users wrote ``,``. An item
-is a name with a count (``matlab:2``, ``matlab@server:2``), terms of which one is enough (``a:2|b``),
-or nodes with a count (``name(n[1,3]):2``), inside which nothing separates items.
+A list of licences is items between ``,`` or ``;``: 25.05 and later write ``;`` where users wrote ``,``. An
+item is a name with a count (``matlab:2``, ``matlab@server:2``), terms of which one is enough (``a:2|b``), or
+nodes with a count (``name(n[1,3]):2``), inside which nothing separates items.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import TypeAlias
 
 from ...cluster.checks import plain
+from ...cluster.errors import InputError
 from ...cluster.nodes import License
 from ...formats.notes import Notes
-from .answer_record import KeyedRecord, Record, answer_entries, is_json, read_document
-from .answer_text import Paragraph
+from .answer_record import AnswerEntry, KeyedRecord, Record, answer_entries, is_json, read_document
 from .versions import SlurmRelease, release_of
 
 #: A separator, nodes in parentheses, or what stands between: each character is looked at once.
@@ -78,10 +78,6 @@ def plain_licenses(text: str, known: Collection[str]) -> tuple[dict[str, int], s
     return counts, ""
 
 
-#: A line of ``scontrol show licenses``: a licence, or one layer of it.
-_Row: TypeAlias = Paragraph | KeyedRecord
-
-
 def read_licenses(content: bytes, notes: Notes) -> dict[str, License]:
     """Return the licences by name, from ``scontrol show licenses`` as text or JSON (23.02 and later).
 
@@ -92,7 +88,8 @@ def read_licenses(content: bytes, notes: Notes) -> dict[str, License]:
     Raises:
         InputError: the answer is malformed or of an unknown shape.
     """
-    rows: dict[str, list[_Row]] = {}
+    # Each a licence, or one layer of it.
+    rows: dict[str, list[AnswerEntry]] = {}
     for row in answer_entries(content, "LicenseName", "licenses", _keys):
         name = row.verbatim("LicenseName")
         plain(name, row.path)
@@ -103,7 +100,7 @@ def read_licenses(content: bytes, notes: Notes) -> dict[str, License]:
     return {name: entry for name, entry in found if entry is not None}
 
 
-def _license(name: str, layers: Sequence[_Row], mode: str, notes: Notes) -> License | None:
+def _license(name: str, layers: Sequence[AnswerEntry], mode: str, notes: Notes) -> License | None:
     """Return a licence; ``mode``: how layers count that do not tell (1 any, 2 all, 3 by node)."""
     totals = [_count(row, "Total") for row in layers]
     reserved = [row.count("Reserved") or 0 for row in layers]
@@ -129,10 +126,98 @@ def _keys(record: Record) -> Mapping[str, str]:
     return _MEMBERS
 
 
-def _count(entry: _Row, key: str) -> int:
+def _count(entry: AnswerEntry, key: str) -> int:
     count = entry.count(key)
     if count is not None:
         return count
     if isinstance(entry, KeyedRecord) and entry.record.members[key] == _INFINITE:
         return _INFINITE
     raise entry.unknown(key, "a count")
+
+
+_DETAIL = re.compile(r"\([^()]*\)")
+_GRES_COUNT = re.compile(r"(\d{1,12})([KMGTP]?)", re.IGNORECASE)
+_GRES_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+_REQUEST = re.compile(r"(?:gres[:/])(?P<what>.+)")
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
+#: No type's name is longer; a longer one is a count beyond all bounds.
+_LONGEST = 60
+#: Parts of one text; the commas of a socket list (``S:0,2``) count too.
+_MOST_PARTS = 1000
+_NOTHING = {"", "N/A", "null", "none"}
+
+
+def parse_gres(text: str, path: str) -> dict[str, int]:
+    """Return the counts in ``gpu:a100:4(S:0-1),shard:8`` by name and type, ``{"gpu:a100": 4, "shard": 8}``.
+
+    Raises:
+        InputError: a part is no gres as Slurm writes them.
+    """
+    counts: Counter[str] = Counter()
+    _check_number(text, path)
+    for item in _DETAIL.sub("", text).split(","):
+        if item.strip() not in _NOTHING:
+            name, count = _item(item.strip(), path)
+            counts[name] += count
+    return dict(counts)
+
+
+def parse_request(text: str, path: str) -> tuple[dict[str, int], list[str]]:
+    """Return a request's gres counts (``gres:gpu:2``, ``gres/gpu:a100=1``) and the parts that are no gres."""
+    counts: dict[str, int] = {}
+    others: list[str] = []
+    _check_number(text, path)
+    for item in filter(None, text.split(",")):
+        if match := _REQUEST.fullmatch(item):
+            name, count = _item(match["what"].replace("=", ":"), path)
+            counts[name] = counts.get(name, 0) + count
+        else:
+            others.append(item)
+    return counts, others
+
+
+def _check_number(text: str, path: str) -> None:
+    """Refuse more parts than a node has kinds of resources: they are compared with each other."""
+    if (parts := text.count(",") + 1) > _MOST_PARTS:
+        raise InputError(f"{text[:60]!r} has {parts} parts, more than {_MOST_PARTS}", path=path)
+
+
+def _item(item: str, path: str) -> tuple[str, int]:
+    """Return the name (with its type) and the count, 1 where none is written."""
+    parts = [part for part in item.split(":") if part != "no_consume"]
+    count = 1
+    if len(parts) > 1 and (match := _GRES_COUNT.fullmatch(parts[-1])):
+        count = int(match[1]) * _UNITS[match[2].upper()]
+        parts.pop()
+    too_long = len(parts[-1]) > _LONGEST
+    if len(parts) not in (1, 2) or not _GRES_NAME.fullmatch(parts[0]) or not parts[-1] or too_long:
+        raise InputError(f"{item[:60]!r} is not a gres as Slurm writes it", path=path)
+    return ":".join(parts), count
+
+
+def settle(use: Mapping[str, int], totals: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return ``use`` under the names of a node's ``totals``, and what of it the node does not have.
+
+    Slurm may name a type on one side only: a use without a type is charged to the node's types of that
+    kind in their order, a use with a type to the node's untyped count.
+    """
+    left = dict(totals)
+    lost: dict[str, int] = {}
+    for name, count in use.items():
+        rest = count
+        for candidate in _candidates(name, totals):
+            taken = min(rest, left[candidate])
+            left[candidate] -= taken
+            rest -= taken
+        if rest:
+            lost[name] = rest
+    return {name: totals[name] - free for name, free in left.items() if free < totals[name]}, lost
+
+
+def _candidates(name: str, totals: Mapping[str, int]) -> list[str]:
+    kind, colon, _ = name.partition(":")
+    if name in totals:
+        return [name]
+    if colon:
+        return [kind] if kind in totals else []
+    return [other for other in totals if other.partition(":")[0] == kind]
