@@ -12,8 +12,7 @@ from .errors import InputError
 from .jobs import Job, RunningJob
 from .limits import Limit
 from .network import Network
-from .nodes import License, Node, Partition, Reservation, Resources, Switch
-from .switches import check_switches
+from .nodes import License, Node, Partition, Reservation, Resources, Switch, check_switches
 from .text import plural
 from .value_types import (
     Anything,

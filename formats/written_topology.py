@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from ..cluster.checks import plain
 from ..cluster.errors import InputError
 from ..cluster.network import Network, PlacementSize, Unit
-from ..cluster.nodes import Switch
-from ..cluster.switches import check_loops
+from ..cluster.nodes import Switch, check_loops
 from ..topology.units import blocks, default_sizes, rings, toruses
 from .native.topology_wire import Laid
 from .notes import Notes

@@ -14,9 +14,8 @@ import numpy as np
 
 from ..cluster.errors import InputError
 from ..cluster.network import Network, NetworkKind
-from ..cluster.nodes import Switch
+from ..cluster.nodes import MOST_DEPTH, Switch
 from ..cluster.resources.capacity import IntArray
-from ..cluster.switches import MOST_DEPTH
 from .distances import MOST_LINKS, HopArray, check_size, global_links_of, linked_table, numbered_links
 from .hilbert import grid, torus_places
 

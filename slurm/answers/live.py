@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 
 from ...cluster.errors import InputError, OptionError, shown_name
@@ -158,7 +158,9 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tup
 
         found = {"config" if name == "conf" else name: answer(name) for name in names}
     sources = SlurmSources(**found)  # type: ignore[arg-type]
-    _note_zone(sources.reservations, notes)
+    # Live commands are told to print seconds of the epoch.
+    if sources.reservations and _LOCAL_TIME.search(sources.reservations.content):
+        notes.add("time", "times of reservations have no zone: read as this machine's local time")
     return sources, notes
 
 
@@ -210,21 +212,10 @@ def _asking(
         yield lambda question: begun[question].result()
 
 
-def _answer(command: Command, ask: Ask) -> SlurmText:
-    return SlurmText(name=" ".join(command), content=ask(command))
-
-
 def first_answer(commands: tuple[Command, ...], ask: Ask = ask_slurm) -> SlurmText:
     """Return the answer of the first command that gives one; the last one's error when none does."""
-    for command in commands[:-1]:
-        try:
-            return _answer(command, ask)
-        except InputError:
-            continue
-    return _answer(commands[-1], ask)
-
-
-def _note_zone(reservations: SlurmText | None, notes: Notes) -> None:
-    """Say so when times stand in local time; live commands are told to print seconds of the epoch."""
-    if reservations and _LOCAL_TIME.search(reservations.content):
-        notes.add("time", "times of reservations have no zone: read as this machine's local time")
+    *others, last = commands
+    for command in others:
+        with suppress(InputError):
+            return SlurmText(name=" ".join(command), content=ask(command))
+    return SlurmText(name=" ".join(last), content=ask(last))
