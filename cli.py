@@ -20,7 +20,7 @@ from .commands.groups import LazyGroup
 from .commands.outputs import say
 from .commands.streams import OutputLostError, finish_output, give_up_output, prepare_streams
 
-#: Where each command stands below this package (and its name, where not its file's) -> one line for --help.
+#: Where each command stands here (and its name, where not its file's) -> one line for --help.
 COMMANDS = {
     "commands.schedule": "Run one auction over a snapshot and print who starts where.",
     "commands.explain": "Say why one job starts or waits, and what it bid on.",

@@ -1,4 +1,4 @@
-"""A workload: a machine, the jobs that will arrive and its outages, the input of a simulation of nodes."""
+"""A workload, the input of a simulation of nodes: a machine, jobs that will arrive, outages."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
 
 
 def runs_on_nodes(path: str, options: dict[str, Any], each: Sequence[dict[str, Any]]) -> list[Simulation]:
-    """Play a workload of nodes; ``each`` has the options of a run, ``options`` those of the machine."""
+    """Play a workload of nodes; ``each`` has options of a run, ``options`` those of the machine."""
     from ..api.simulations import Simulation
     from ..formats.native.workload_file import load_workload
     from ..simulation.nodes.node_policies import play

@@ -1,4 +1,4 @@
-"""Options and outputs that commands share: the inputs, the auction, files and tables, notes on stderr."""
+"""Options and outputs that commands share: inputs, the auction, files and tables, notes."""
 
 from __future__ import annotations
 

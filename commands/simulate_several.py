@@ -45,7 +45,7 @@ def simulate_several(
 
         readers = {**READ_BY, "reservations": ("reservations",)}
         reading = {
-            name: [one for one in policies if one.partition(":")[0] in read] for name, read in readers.items()
+            name: [one for one in policies if one.partition(":")[0] in by] for name, by in readers.items()
         }
         return runs_on_nodes(workload, options, _narrowed(options, policies, reading))
     policies = [current_name(name) for name in policies]
@@ -73,7 +73,7 @@ class LogRuns(NamedTuple):
 def runs_on_log(
     path: str, options: dict[str, Any], each: Mapping[str, dict[str, Any]], processors: int | None
 ) -> LogRuns:
-    """Play a log; ``each`` has the options of a run by its policy as typed, ``options`` those of the log."""
+    """Play a log; ``each`` has options of a run by its policy as typed, ``options`` those of the log."""
     from ..api.simulations import Simulation
     from ..simulation.logs.policies import play_log
 

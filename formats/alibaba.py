@@ -91,7 +91,7 @@ def import_alibaba(
     machines = read_document(
         nodes,
         lambda content: tuple(
-            row.made(lambda row: _node(row, options)) for row in _rows(content, _NODE_COLUMNS, notes)
+            row.made(lambda one: _node(one, options)) for row in _rows(content, _NODE_COLUMNS, notes)
         ),
     )
     jobs = read_document(pods, lambda content: _jobs(_rows(content, _POD_COLUMNS, notes), options, notes))

@@ -157,7 +157,7 @@ def parse_swf(content: bytes) -> SwfLog:
 
 
 def _width(content: bytes, fields: list[bytes], number: int) -> int:
-    """Return the log's width as its first row states it; of another file the error says what it is."""
+    """Return the width that a log's first row states; of another file the error says what it is."""
     if not all(map(_is_number, fields)):
         raise instead(content, LOG, _not_a_number(fields, number))
     if not NARROWEST <= len(fields) <= WIDTH:

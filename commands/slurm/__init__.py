@@ -1,4 +1,4 @@
-"""``aucsched slurm``: commands beside a live Slurm, each a file here that is imported when it is called."""
+"""``aucsched slurm``: commands beside a live Slurm, each a file here, imported when it is called."""
 
 from __future__ import annotations
 

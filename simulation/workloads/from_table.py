@@ -205,8 +205,8 @@ def _gres(text: str, path: str) -> dict[str, int]:
 
 #: The columns that are read, as sacct names them.
 COLUMNS = (
-    *("JobID", "User", "Account", "Partition", "QOS", "State", "Priority", "Submit", "Eligible", "Start"),
-    *("End", "ElapsedRaw", "TimelimitRaw", "NNodes", "NCPUS", "ReqMem", "ReqTRES", "AllocTRES"),
+    *("JobID", "User", "Account", "Partition", "QOS", "State", "Priority", "Submit", "Eligible"),
+    *("Start", "End", "ElapsedRaw", "TimelimitRaw", "NNodes", "NCPUS", "ReqMem", "ReqTRES", "AllocTRES"),
 )
 #: What prints them.
 COMMAND = ("sacct", "-a", "-X", "-P", f"--format={','.join(COLUMNS)}")

@@ -1,8 +1,8 @@
-"""Generic resources and licences as Slurm writes them: of nodes, running jobs, requests and slurm.conf.
+"""Generic resources and licences as Slurm writes them: of nodes, jobs, requests and slurm.conf.
 
-A list of licences is items between ``,`` or ``;``: 25.05 and later write ``;`` where users wrote ``,``. An
-item is a name with a count (``matlab:2``, ``matlab@server:2``), terms of which one is enough (``a:2|b``), or
-nodes with a count (``name(n[1,3]):2``), inside which nothing separates items.
+A list of licences is items between ``,`` or ``;``: 25.05 and later write ``;`` where users wrote
+``,``. An item is a name with a count (``matlab:2``, ``matlab@server:2``), terms of which one is enough
+(``a:2|b``), or nodes with a count (``name(n[1,3]):2``), inside which nothing separates items.
 """
 
 from __future__ import annotations

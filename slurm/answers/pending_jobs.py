@@ -79,7 +79,7 @@ def _of_text(text: str) -> list[tuple[str, int | Fraction]]:
 
 
 def _columns(heading: str) -> tuple[int, int, int]:
-    """Return which words of a line are the job and its priority, and where the priority's heading ends."""
+    """Return which words of a line are the job and its priority, and where the latter's heading ends."""
     words = list(_WORD.finditer(heading))
     names = [word[0].upper() for word in words]
     job, priority = (

@@ -156,12 +156,12 @@ class Site:
 
     @cached_property
     def elsewhere(self) -> dict[str, str]:
-        """The partitions on another topology that has rules for which nodes a job may get, with its name.
+        """The partitions on another topology with rules for which nodes a job may get, and its name.
 
         Where nothing names the topology that was read, it may be the one of any of them: only
         topology.conf's has a name that is known.
         """
-        named = {name: figures.topology for name, figures in self.partitions.items() if figures.topology}
+        named = {name: one.topology for name, one in self.partitions.items() if one.topology}
         if self.topology.name:
             return {name: other for name, other in named.items() if other in self.topology.strange}
         several = len({figures.topology for figures in self.partitions.values()}) > 1

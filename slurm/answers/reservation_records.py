@@ -99,7 +99,7 @@ def read_reservations(content: bytes) -> tuple[ReservationFigures, ...]:
 def fitted_reservation(
     entry: ReservationFigures, cores: Mapping[str, int], running: Mapping[str, int], notes: Notes
 ) -> Reservation | None:
-    """Return a reservation that keeps nodes of the cluster from jobs, and note what it loses; None: none.
+    """Return a reservation that keeps nodes from jobs, and note what it loses; None: it keeps none.
 
     Args:
         entry: the reservation.
@@ -190,6 +190,6 @@ def _figures(entry: AnswerEntry) -> ReservationFigures:
         users=_names(entry.text("Users")),
         flags=frozenset(_names(entry.text("Flags").upper())),
         cores=entry.count("CoreCnt"),
-        access="; ".join(f"{what} {entry.text(key)}" for key, what in _ACCESS.items() if entry.text(key)),
+        access="; ".join(f"{what} {who}" for key, what in _ACCESS.items() if (who := entry.text(key))),
         path=entry.path,
     )

@@ -116,7 +116,8 @@ def import_slurm(
         priorities=_read_or(sources.priorities, lambda text: read_priorities(text, notes), None),
         gate=gate,
     )
-    snapshot = _read(sources.jobs, lambda text: _snapshot(text, site, time, notes, known, held=schedule_held))
+    held = schedule_held
+    snapshot = _read(sources.jobs, lambda text: _snapshot(text, site, time, notes, known, held=held))
     return snapshot, notes
 
 

@@ -19,8 +19,8 @@ class JobPhase(Enum):
     ENDED = auto()
 
 
-#: A job carries a base state and flags; 22.05 prints one of them, later versions all. The first phase
-#: of this table that any of a job's words belongs to counts.
+#: A job carries a base state and flags; 22.05 prints one of them, later versions all. The first
+#: phase of this table that any of a job's words belongs to counts.
 PHASES = {
     JobPhase.HOLDING: {
         "COMPLETING",

@@ -417,7 +417,8 @@ class _Submission:
             if text is None:
                 return self._defaults(partition).time_s
             first = partition.partition(",")[0]
-            named = (one.partition for one in self.reader.conf.partitions if one.partition.name == first)
+            parts = (one.partition for one in self.reader.conf.partitions)
+            named = (one for one in parts if one.name == first)
             return next((one.max_time_limit_s for one in named), None)
         seconds = duration_s(text)
         if not seconds:
