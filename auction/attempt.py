@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import inf
+from math import gcd, inf
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ..bidgen.first_fit import Cluster, FirstFitPlacer, Placement
 from ..bidgen.generate import Bids, Others, first_fit_bids, generate_bids
 from ..bidgen.table import CLASS_A, BidTable
 from ..cluster.errors import InputError
-from ..cluster.resources.capacity import FloatArray, IntArray
+from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.schedule import Sizes
@@ -23,7 +23,7 @@ from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from .ledger import first_bids, first_fit_table, greedy
 from .options import StepOptions
-from .placements import Packer, packings
+from .placements import Packer, least_of, packings, worth_of_start
 from .rounds import AnytimeStrategy
 from .strategies import (
     AuctionInstance,
@@ -169,63 +169,117 @@ def other_award(
 
 
 def settled(
-    demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions, *, size: int
-) -> AttemptResult | None:
-    """Return the award where first-fit starts all jobs, each where it likes best, else None.
+    demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions
+) -> tuple[list[Placement], FirstFitPlacer] | None:
+    """Return the places of an award that counts most, and what placed them; None: bids have to say.
 
-    ``attempt`` would find the same, with more bids than these to tell of; arguments as there.
+    Either first-fit starts all jobs, or those that a knapsack of cores chooses.
+
+    Args:
+        demands: the jobs that bid, highest priority first.
+        cluster: free resources and reservations.
+        options: of the step.
     """
-    bids = _settled_bids(demands, cluster, options) if cluster.placer is None else None
-    if bids is None:
-        return None
-    weights = bid_weights(bids.table, options.objective)
-    _check_sum(weights, bids.table.job)
-    chosen = np.arange(len(bids.table))
-    shown = shown_preference(bids.table, cluster, options)
-    worth = sum_of(weights, chosen)
-    priority = sum_of(priority_weights(bids.table, options.objective), chosen)
-    return AttemptResult(
-        size=size,
-        bids=bids,
-        table=bids.table,
-        chosen=chosen,
-        status=SolverStatus.OPTIMAL,
-        proved=True,
-        priority=priority,
-        bound=priority,
-        preference=shown,
-        value=(worth, 0.0 if shown is None else float(shown.sum())),
-        sizes=Sizes(bids=len(bids.table)),
-        bid_seconds=0.0,
-        build_seconds=0.0,
-        solve_seconds=0.0,
+    fit = FirstFitPlacer(cluster.columns, cluster.topology, cluster.guards)
+    placements = fit.place_all(demands)
+    if None in placements:
+        chosen = _most_by_cores(demands, cluster, options)
+        fit = FirstFitPlacer(cluster.columns, cluster.topology, cluster.guards)
+        placements = fit.place_all(chosen)
+        if not chosen or None in placements:
+            return None
+    return [placement for placement in placements if placement is not None], fit
+
+
+#: The most cells of the knapsack's table, of all jobs together.
+_MOST_CELLS = 2**22
+
+
+def _most_by_cores(demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions) -> list[Demand]:
+    """Return which jobs count most if only the number of cores mattered; none: it is not looked for.
+
+    Maximise Σ w_j x_j with Σ r_j x_j ≤ free cores, and Σ r_j x_j ≤ room over the jobs that outlast the first
+    reservation: every award keeps to both, so that none counts more. Of equals those of higher priority.
+    """
+    columns, guard = cluster.columns, next(iter(cluster.guards), None)
+    is_counted = options.objective == "priority" or all(
+        demand.job.request.cores or demand.node_counts is None or demand.node_counts.is_exact
+        for demand in demands
     )
+    weights, _ = integer_weights([worth_of_start(demand, options.objective) for demand in demands])
+    if not is_counted or sum(weights) > LARGEST_SUM:
+        return []
+    least = [least_of(demand, columns) for demand in demands]
+    sizes = [one.chunks * one.cores for one in least]
+    unit = gcd(*sizes)
+    free = np.where(columns.takes_jobs, columns.free.cores, 0)
+    room = free.copy()
+    if guard is not None:
+        room[guard.nodes] = np.minimum(room[guard.nodes], np.maximum(guard.room.cores, 0))
+    most = (int(free.sum()) // unit, int(room.sum()) // unit if guard is not None else 0)
+    is_limited = [guard is not None and guard.limits(demand.job) is True for demand in demands]
+    if len(demands) * (most[0] + 1) * (most[1] + 1) > _MOST_CELLS:
+        most, is_limited = (most[0], 0), [False] * len(demands)
+        if len(demands) * (most[0] + 1) > _MOST_CELLS:
+            return []
+    taken = [(size // unit, size // unit * limited) for size, limited in zip(sizes, is_limited, strict=True)]
+    return [demands[place] for place in knapsack(weights, taken, most)]
 
 
-def _settled_bids(demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions) -> Bids | None:
-    """Return first-fit's bids where no award could be better: all jobs start, each where it likes best.
+def knapsack(weights: list[int], taken: list[tuple[int, int]], most: tuple[int, int]) -> list[int]:
+    """Return the places of a choice of greatest weight that takes at most so much of two resources.
 
-    Their sum of priorities is that of all, and of a job without gres no bid is preferred to one on its fewest
-    nodes below one leaf, or of class A where levels do not count. What the award is to leave wholly free, or
-    anything else: bids and a search have to say (None).
+    By dynamic programming over both (Kellerer, Pferschy and Pisinger, "Knapsack problems", 2004, section
+    9.3.2).
+    Of equal choices the one with the earliest places.
+
+    Args:
+        weights: not negative.
+        taken: what each takes of the two.
+        most: what there is.
+    """
+    best = np.zeros((most[0] + 1, most[1] + 1), np.int64)
+    takes: list[BoolArray] = []
+    for weight, (first, second) in zip(reversed(weights), reversed(taken), strict=True):
+        more = np.full_like(best, -1)
+        if first <= most[0] and second <= most[1]:
+            more[first:, second:] = best[: most[0] + 1 - first, : most[1] + 1 - second] + weight
+        takes.append(more >= best)
+        best = np.maximum(best, more)
+    left, chosen = most, []
+    for place, takes_it in enumerate(reversed(takes)):
+        if takes_it[left]:
+            chosen.append(place)
+            left = (left[0] - taken[place][0], left[1] - taken[place][1])
+    return chosen
+
+
+def are_preferred(placements: Sequence[Placement], cluster: Cluster, options: StepOptions) -> bool:
+    """Return whether no award of the same jobs is preferred to these places, or that is not known.
+
+    Of a job without gres no bid is preferred to one on its fewest nodes below one leaf, or of class A where
+    levels do not count. What the award is to leave wholly free, or anything else: bids and a search have to
+    say.
     """
     is_ours = options.is_anytime and options.objective != "priority_cores" and not options.export
-    if not is_ours or keeps_whole(cluster, options) or not all(map(_asks_for_cores_only, demands)):
-        return None
-    columns = cluster.columns
-    placer = FirstFitPlacer(columns, cluster.topology, cluster.guards)
-    placements: list[Placement | None] = []
-    for demand in demands:
-        placement = placer.place(demand)
-        if placement is None or len(placement.nodes) > _fewest_nodes(demand, columns):
-            return None
-        placements.append(placement)
-    table = first_fit_bids(demands, cluster, bid_options(options), placements)
-    is_preferred = (table.level == 0) if options.auction.uses_switches else (table.bid_class == CLASS_A)
-    if len(table) < len(demands) or not is_preferred.all():
-        return None
-    every = np.ones(len(demands), np.bool_)
-    return Bids(table=table, first_fit=every, placed=len(table), complete=True, could_bid=every)
+    if not is_ours or keeps_whole(cluster, options):
+        return False
+    columns, topology = cluster.columns, cluster.topology
+    for placement in placements:
+        demand = placement.asked.demand
+        if demand.alone_in is not None or not _asks_for_cores_only(demand):
+            return False
+        if len(placement.nodes) > 1 and len(placement.nodes) > _fewest_nodes(demand, columns):
+            return False
+    if options.auction.uses_switches:
+        if topology.is_one_switch or not placements:
+            return True
+        ends = np.cumsum([0, *(len(placement.nodes) for placement in placements)])
+        nodes = np.concatenate([placement.nodes for placement in placements])
+        return not topology.level[topology.common_switch_of_sets(ends, nodes)].any()
+    alone = tuple(replace(one.asked.demand, index=place) for place, one in enumerate(placements))
+    table = first_fit_bids(alone, cluster, bid_options(options), placements)
+    return len(table) == len(alone) and bool((table.bid_class == CLASS_A).all())
 
 
 def _asks_for_cores_only(demand: Demand) -> bool:

@@ -28,26 +28,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
 from ..bidgen.candidates import GuardedViews, most_at_once
-from ..bidgen.first_fit import FirstFitPlacer
+from ..bidgen.first_fit import FirstFitPlacer, Placement
 from ..bidgen.generate import Others
 from ..cluster.errors import OptionError
 from ..cluster.resources.allocation import StartingJob
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
-from .attempt import AttemptResult, attempt, settled
+from .attempt import AttemptResult, are_preferred, attempt, settled
 from .balance import NO_BALANCE, MixPolicy, mixes_of
 from .complete import completed
 from .job_classes import ClassMix
 from .ledger import FreeState
 from .options import StepOptions
 from .parts.attempt_in_parts import attempt_in_parts
-from .reserve import Promise, StepReservations, backfilled
+from .reserve import Backfilling, Promise, StepReservations
 from .state import StepState
 from .step_pass import Decision, StepPass, WaitingJobs
 
@@ -105,12 +105,15 @@ def decide(
     for policy in policies:
         step = open_window(state, waiting, options, policy, many)
         step.only_starts = only_starts
-        reserve(step)
-        award(step, step.reserved.guards, share=_FIRST_OF_TWO if step.reserved.wants_more else 1.0)
-        if reserve_for_losers(step):
-            award(step, step.reserved.guards)
-        for guards, everywhere in _while_empty(step):
-            award(step, guards, everywhere=everywhere)
+        if not nobody_could_start(step):
+            reserve(step)
+            settle(step)
+        if step.counted is None:
+            award(step, step.reserved.guards, share=_FIRST_OF_TWO if step.reserved.wants_more else 1.0)
+            if reserve_for_losers(step):
+                award(step, step.reserved.guards)
+            for guards, everywhere in _while_empty(step):
+                award(step, guards, everywhere=everywhere)
         complete(step)
         if step.starts or step.is_discarded or state.holds:
             break
@@ -161,6 +164,8 @@ def open_window(
 ) -> StepPass:
     """Begin a pass: who of the window could start, and who of those that ask alike bids.
 
+    Under promise ``backfill`` that is said as reservations are made.
+
     Args:
         state: the cluster.
         waiting: the queue.
@@ -173,16 +178,19 @@ def open_window(
     if options.most_s is not None and options.began is not None:
         deadline = options.began + _deciding_s(options.most_s, len(columns.names), len(window))
         end = options.began + options.most_s
-    able = could_start(window, columns)
-    is_reserving = bool(options.reservations or waiting.promised or options.backfills)
-    bidding = not_too_many_alike(
-        window,
-        able,
-        columns,
-        options.reservations,
-        all_bid_up_to,
-        however_long=mix.equates_limits and not is_reserving and options.objective != "response",
-    )
+    able: set[str] = set()
+    bidding: set[str] = set()
+    if not options.backfills:
+        able = could_start(window, columns)
+        is_reserving = bool(options.reservations or waiting.promised)
+        bidding = not_too_many_alike(
+            window,
+            able,
+            columns,
+            options.reservations,
+            all_bid_up_to,
+            however_long=mix.equates_limits and not is_reserving and options.objective != "response",
+        )
     reserved = StepReservations(
         state,
         mix.reservations(options.reservations),
@@ -214,9 +222,14 @@ def reserve(step: StepPass) -> None:
         reserved.promise(promise)
     if step.options.backfills:
         fit = FirstFitPlacer(step.columns, step.state.topology, reserved.guards)
-        starts = backfilled(step.in_sight, fit, reserved, step.passes_over)
+        backfilling = Backfilling(fit, reserved, step.passes_over)
+        backfilling.start(step.window)
+        if step.only_starts and not step.waiting.promised and _stand(step, backfilling.placements, fit):
+            return
+        backfilling.reserve()
         due = {guard.job.id for guard in reserved.guards if guard.is_now}
-        step.bidding = step.able & ({start.demand.job.id for start in starts} | due)
+        step.able = could_start(step.window, step.columns)
+        step.bidding = step.able & ({start.demand.job.id for start in backfilling.starts} | due)
         step.passed = step.able - step.bidding
         return
     for demand in step.window:
@@ -227,6 +240,53 @@ def reserve(step: StepPass) -> None:
         is_asked = demand.job.id in reserved.asked or step.passes_over(demand)
         if not is_asked and not reserved.reserve(demand, ()):
             break
+
+
+def nobody_could_start(step: StepPass) -> bool:
+    """Return whether by counting no job that waits could start alone, where nobody asks for bids."""
+    if not step.only_starts or step.able or step.options.backfills or not step.state.holds:
+        return False
+    step.waiting = step.waiting._replace(behind=tuple(step.waiting.behind))
+    if could_start(step.waiting.behind, step.columns):
+        return False
+    step.counted = []
+    return True
+
+
+def settle(step: StepPass) -> None:
+    """Where nobody asks for bids, start an award that no other could better, if that can be said without."""
+    if step.counted is not None or not step.only_starts:
+        return
+    step.guards = step.reserved.guards
+    demands, _ = bid(step, len(step.window))
+    found = settled(demands, step.cluster, step.options) if step.mix.placer is None else None
+    if found is None:
+        return
+    known = step.reserved.asked | {one.asked.demand.job.id for one in found[0]}
+    losers = (demand for demand in step.window if demand.job.id not in known)
+    # Where the award delays a loser's reservation, there is another auction.
+    if not step.reserved.wants_more or all(map(step.passes_over, losers)):
+        _stand(step, *found)
+
+
+def _stand(step: StepPass, placements: list[Placement], fit: FirstFitPlacer) -> bool:
+    """Start jobs where they have been placed if no award could better that; return whether they start.
+
+    None is preferred, and by counting no other job could start beside them.
+    """
+    if placements and not are_preferred(placements, step.cluster, step.options):
+        return False
+    if not (placements or step.state.holds):
+        return False
+    waiting = {demand.job.id: demand for demand in step.window}
+    starts = [(waiting.pop(one.asked.demand.job.id), one.allocation()) for one in placements]
+    step.waiting = step.waiting._replace(behind=tuple(step.waiting.behind))
+    fit.release()
+    others = () if step.options.award_alone else chain(waiting.values(), step.waiting.behind)
+    if any(map(fit.could_hold, others)):
+        return False
+    step.counted = [StartingJob(demand=demand, allocation=where) for demand, where in starts]
+    return True
 
 
 def reserve_for_losers(step: StepPass) -> bool:
@@ -278,8 +338,7 @@ def award(step: StepPass, guards: tuple[Guard, ...], *, share: float = 1.0, ever
             end = options.clock() + _FIRST_OF_TWO * (deadline - options.clock())
         demands, others = bid(step, size)
         make = _attempt_of(options, len(cluster.columns.names))
-        first = settled(demands, cluster, asked, size=size) if step.only_starts else None
-        made.append(first or make(demands, cluster, asked, size=size, deadline=end, others=others))
+        made.append(make(demands, cluster, asked, size=size, deadline=end, others=others))
         if made[-1].ended or not halves or size == 1 or step.is_over(deadline):
             break
         size //= 2
@@ -322,7 +381,7 @@ def complete(step: StepPass) -> None:
     step.is_late = not has_ended and not options.is_greedy
     # Nobody is to wait for ever beside an empty machine on which no bid of his stands.
     step.completed = not step.is_discarded and (step.is_idle or not options.award_alone)
-    if not step.completed:
+    if not step.completed or step.counted is not None:
         return
     behind: list[Demand] = []
     unread = iter(step.waiting.behind)
@@ -349,12 +408,6 @@ def complete(step: StepPass) -> None:
 MANY = 100
 
 
-def bidders(state: StepState, window: tuple[Demand, ...], reserve: int) -> tuple[tuple[Demand, ...], Others]:
-    """Return the jobs of a window that bid, with their places among them, and what the others are to them."""
-    able = could_start(window, state.columns)
-    return split(window, not_too_many_alike(window, able, state.columns, reserve, MANY), able)
-
-
 def split(window: tuple[Demand, ...], bidding: set[str], able: set[str]) -> tuple[tuple[Demand, ...], Others]:
     """Return the jobs that bid with their places among them, and those that cannot start seen from each."""
     demands: list[Demand] = []
@@ -375,7 +428,7 @@ def split(window: tuple[Demand, ...], bidding: set[str], able: set[str]) -> tupl
     return tuple(demands), others
 
 
-def could_start(window: tuple[Demand, ...], columns: Columns) -> set[str]:
+def could_start(window: Iterable[Demand], columns: Columns) -> set[str]:
     """Return the jobs for which there are enough nodes, cores, licences and shares now, by counting."""
     views = GuardedViews(columns, columns.free)
     pools = columns.pools

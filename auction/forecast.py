@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from math import inf
+from typing import TypeVar
 
 import numpy as np
 
+from ..bidgen.candidates import could_hold
 from ..bidgen.generate import place_alone
 from ..cluster.jobs import Job
 from ..cluster.resources.allocation import Allocation, StartingJob, add_allocation, allocation_of_resources
@@ -23,6 +25,8 @@ from ..cluster.resources.job_reservations import Guard
 from ..cluster.schedule import Award
 from ..cluster.snapshot import Snapshot
 from .state import Hold, Holds, StepState, state_of
+
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,16 +203,28 @@ class Forecast:
             demand: what it asks for where it asks for the same at every time.
             since: the earliest moment that counts.
         """
-        low = self._bisected(lambda step: self._fits(job, demand, step, self._always, honour=False))
+
+        def seen(step: int) -> tuple[Demand, Columns] | None:
+            return self._seen(job, demand, step, self._always, honour=False)
+
+        counted = self._bisected(
+            lambda step: (
+                ((one := seen(step)) is not None and could_hold(*one, self._state.topology.leaf)) or None
+            )
+        )
+        if counted is None:
+            return None
+        low = self._bisected(lambda step: self._placed(seen(step)), counted[0])
         if low is None:
             return None
         if not self._state.changes and self._kept == self._always and since <= self.times[low[0]]:
             return self.times[low[0]], low[1]
-        steps = range(low[0], len(self.times))
-        honour = bool(self._state.changes)
         tried = (
-            (self.times[step], self._fits(job, demand, step, self._kept, honour=honour))
-            for step in steps
+            (
+                self.times[step],
+                self._placed(self._seen(job, demand, step, self._kept, honour=bool(self._state.changes))),
+            )
+            for step in range(low[0], len(self.times))
             if self.times[step] >= since
         )
         return next(((time, allocation) for time, allocation in tried if allocation is not None), None)
@@ -218,31 +234,44 @@ class Forecast:
         found = self._bisected(lambda step: fits(self.at(step)))
         return None if found is None else (self.times[found[0]], found[1])
 
-    def _bisected(self, fits: Callable[[int], Allocation | None]) -> tuple[int, Allocation] | None:
-        low, high = -1, len(self.times) - 1
+    def _bisected(self, fits: Callable[[int], _Found | None], first: int = 0) -> tuple[int, _Found] | None:
+        """Return the first step at which something is found, and what: looked for from a first one on.
+
+        The first one is tried before others: counts mostly say where a job fits.
+        """
+        low, high = first - 1, len(self.times) - 1
+        if first and (found := fits(first)) is not None:
+            return first, found
         found = fits(high)
         if found is None:
             return None
         while high - low > 1:
             middle = (low + high) // 2
-            allocation = fits(middle)
-            if allocation is None:
+            earlier = fits(middle)
+            if earlier is None:
                 low = middle
             else:
-                high, found = middle, allocation
+                high, found = middle, earlier
         return high, found
 
-    def _fits(
+    def _seen(
         self, job: Job, demand: Demand | None, step: int, kept: tuple[ReservedPlace, ...], *, honour: bool
-    ) -> Allocation | None:
-        """Return where the job could start at a step beside reservations, None when it fits nowhere."""
+    ) -> tuple[Demand, Columns] | None:
+        """Return what the job asks for at a step, and what is free beside reservations; None: of no node."""
         state, time = self._state, self.times[step]
         longest = inf if job.longest_s is None else job.longest_s
         columns = self._at_time(time, kept) if kept == self._always else self.during(time, time + longest)
         if state.reread is not None:
             known = state.is_timed or step > 0
-            demand = state.reread(job, columns, self.times[step] if known else None, honour)
-        return None if demand is None else place_alone(demand, columns, state.topology, (), self._is_over)
+            demand = state.reread(job, columns, time if known else None, honour)
+        return None if demand is None else (demand, columns)
+
+    def _placed(self, seen: tuple[Demand, Columns] | None) -> Allocation | None:
+        """Return where a job could start, None when it fits nowhere."""
+        if seen is None:
+            return None
+        demand, columns = seen
+        return place_alone(demand, columns, self._state.topology, (), self._is_over)
 
 
 def _added(counts: IntArray, node: IntArray, amount: IntArray) -> IntArray:

@@ -317,7 +317,7 @@ class Packer:
             columns: what is free.
             time_limit_s: seconds for the linear program.
         """
-        worth = np.array([float(_worth_of_start(demand, objective)) for demand in demands])
+        worth = np.array([float(worth_of_start(demand, objective)) for demand in demands])
         found = costs_of_placements(demands, worth, columns, time_limit_s)
         if found is None:
             return None
@@ -391,7 +391,7 @@ def _hardness(demand: Demand, columns: Columns) -> tuple[bool, int, int]:
     return not demand.is_tied, -least.nodes * least.cores_on_node, -least.chunks * least.cores
 
 
-def _worth_of_start(demand: Demand, objective: str) -> Fraction | int:
+def worth_of_start(demand: Demand, objective: str) -> Fraction | int:
     """Return what starting a job counts at least (auction/formulation.py), whatever it holds."""
     if demand.worth is not None:
         return demand.worth

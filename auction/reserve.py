@@ -1,6 +1,6 @@
 """Reservations for the first blocked jobs, so that narrower jobs cannot starve a wide one.
 
-Plain backfilling (``backfilled``) starts jobs one after another, each on the first nodes that hold
+Plain backfilling (``Backfilling``) starts jobs one after another, each on the first nodes that hold
 it, beside them.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
-from ..bidgen.first_fit import FirstFitPlacer
+from ..bidgen.first_fit import FirstFitPlacer, Placement
 from ..cluster.jobs import Job
 from ..cluster.resources.allocation import Allocation, StartingJob
 from ..cluster.resources.demand import Demand
@@ -180,38 +180,60 @@ def _stay_s(demand: Demand, allocation: Allocation) -> float:
     return inf if limit is None else float(limit)
 
 
-def backfilled(
-    waiting: Iterable[Demand],
-    fit: FirstFitPlacer,
-    reserved: StepReservations,
-    passes_over: Callable[[Demand], bool] = lambda _: False,
-) -> list[StartingJob]:
-    """Return what starts in the order of the queue beside reservations for the first blocked jobs.
+class Backfilling:
+    """What starts in the order of the queue beside reservations for the first blocked jobs.
+
+    Reservations are looked for when somebody behind could start: before that they keep nobody waiting.
 
     Args:
-        waiting: jobs, highest priority first.
-        fit: places them, beside the reservations that there are.
+        fit: places jobs, beside the reservations that there are.
         reserved: makes reservations for blocked jobs as long as it wants more.
         passes_over: whether a blocked job gets none.
+
+    Attributes:
+        placements: of the jobs that start, in the order of the queue.
     """
-    starts: list[StartingJob] = []
-    for demand in waiting:
-        placement = fit.place(demand)
-        if placement is not None:
-            starts.append(StartingJob(demand=demand, allocation=placement.allocation()))
-        elif reserved.wants_more and demand.job.id not in reserved.asked and not passes_over(demand):
-            _reserve(demand, reserved, starts, fit)
-    return starts
 
+    def __init__(
+        self,
+        fit: FirstFitPlacer,
+        reserved: StepReservations,
+        passes_over: Callable[[Demand], bool] = lambda _: False,
+    ) -> None:
+        self.placements: list[Placement] = []
+        self._fit = fit
+        self._reserved = reserved
+        self._passes_over = passes_over
+        self._blocked: list[Demand] = []
 
-def _reserve(
-    demand: Demand, reserved: StepReservations, starts: list[StartingJob], fit: FirstFitPlacer
-) -> None:
-    """Keep nodes for a blocked job: what has started and outlasts its start stands beside it."""
-    before = len(reserved.guards)
-    reserved.reserve(demand, starts)
-    for made in reserved.guards[before:]:
-        guard = made.copy()
-        for start in starts:
-            guard.take(start.demand.job, start.allocation.nodes, start.allocation.held)
-        fit.keep(guard)
+    @property
+    def starts(self) -> list[StartingJob]:
+        """The jobs that start, and where."""
+        return [StartingJob(demand=one.asked.demand, allocation=one.allocation()) for one in self.placements]
+
+    def start(self, waiting: Iterable[Demand]) -> None:
+        """Start jobs, highest priority first."""
+        for demand in waiting:
+            if self._blocked and self._fit.could_hold(demand):
+                self.reserve()
+            placement = self._fit.place(demand) if self._fit.could_hold(demand) else None
+            if placement is not None:
+                self.placements.append(placement)
+            elif self._reserved.wants_more:
+                self._blocked.append(demand)
+
+    def reserve(self) -> None:
+        """Keep nodes for the blocked jobs: what has started and outlasts their start stands beside it."""
+        for demand in self._blocked:
+            if not self._reserved.wants_more:
+                break
+            if demand.job.id in self._reserved.asked or self._passes_over(demand):
+                continue
+            before, starts = len(self._reserved.guards), self.starts
+            self._reserved.reserve(demand, starts)
+            for made in self._reserved.guards[before:]:
+                guard = made.copy()
+                for start in starts:
+                    guard.take(start.demand.job, start.allocation.nodes, start.allocation.held)
+                self._fit.keep(guard)
+        self._blocked.clear()

@@ -85,6 +85,7 @@ class StepPass:
             it.
         completed: every job of the queue was tried on what the award leaves.
         only_starts: nobody asks for bids.
+        counted: what starts where that needed no auction; None: it does.
     """
 
     state: StepState
@@ -105,19 +106,12 @@ class StepPass:
     is_late: bool = False
     completed: bool = False
     only_starts: bool = False
+    counted: list[StartingJob] | None = None
 
     @property
     def window(self) -> tuple[Demand, ...]:
         """The jobs that are looked at, highest priority first."""
         return self.waiting.window
-
-    @property
-    def in_sight(self) -> tuple[Demand, ...]:
-        """The jobs that decide who starts: behind the last that could, reservations keep nobody waiting."""
-        if not self.only_starts or len(self.window) == self.waiting.size:
-            return self.window
-        able = (place for place, one in enumerate(reversed(self.window)) if one.job.id in self.able)
-        return self.window[: len(self.window) - next(able, len(self.window))]
 
     @property
     def cluster(self) -> Cluster:
@@ -129,7 +123,7 @@ class StepPass:
     def starts(self) -> tuple[StartingJob, ...]:
         """The winners with what they hold, as the jobs of the queue."""
         if self.best is None:
-            return ()
+            return tuple(self.counted or ())
         table = self.best.table
         jobs = self.behind_started | {demand.job.id: demand for demand in self.window}
         return tuple(
@@ -143,7 +137,7 @@ class StepPass:
     @property
     def is_idle(self) -> bool:
         """Whether nothing runs and nothing starts."""
-        return not self.state.holds and (self.best is None or not len(self.best.chosen))
+        return not (self.state.holds or self.counted) and (self.best is None or not len(self.best.chosen))
 
     @property
     def is_discarded(self) -> bool:

@@ -3,11 +3,13 @@
     python benchmarks/continual.py --set table-8.6-3 --jobs 600 --every 20
     python benchmarks/continual.py --set kth --jobs 3000 --every 100
     python benchmarks/continual.py --huge
+    python benchmarks/continual.py --simulate --jobs 2000
 
 A workload is played by ``aucsched.Auction``: one update and one award a pass. Of every so many passes that
 start somebody the same snapshot is auctioned cold, by ``schedule`` with a limit of 3 s. Seconds are
 processor time of this process; values are sums of priorities. ``--huge``: 100 000 nodes, 10 000 jobs, the
-first award and those after small updates.
+first award and those after small updates. ``--simulate``: KTH-SP2 on nodes, its first jobs, by EASY and by
+AUCSCHED3 with each promise, one after another in one process.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from instances.generate import snapshot_bytes
 import aucsched
 from aucsched import Auction, Award, ClusterWorkload, Schedule
 from aucsched.formats.swf import load_swf
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.workloads.imported import workload_of_log
 from aucsched.simulation.workloads.named_clusters import EvenCluster
 from aucsched.simulation.workloads.soner import TableOptions, table_workload
@@ -71,6 +74,14 @@ SETS: dict[str, tuple[Callable[[], ClusterWorkload], float, dict[str, Any]]] = {
     "table-8.4-1": (lambda: table("8.4", "1"), 3.0, {**ALONE, "model": "aucsched2"}),
     "kth": (kth, 300.0, {}),
     "ub-week": (ub_week, 60.0, {}),
+}
+
+
+#: Policies of ``--simulate``, EASY first.
+SIMULATED: dict[str, dict[str, Any]] = {
+    "EASY": {"policy": "easy"},
+    "AUCSCHED3": {"policy": "aucsched3"},
+    "AUCSCHED3, response": {"policy": "aucsched3", "objective": "response"},
 }
 
 
@@ -161,6 +172,27 @@ def huge() -> None:
         print(f"after {len(ended)} ended: {took:.2f} s, {said(found)}")
 
 
+def simulate(jobs: int) -> None:
+    """Print processor time and waits of simulations of KTH-SP2 on nodes, and EASY's time as the unit."""
+    workload = kth()
+    workload = replace(workload, jobs=workload.jobs[:jobs])
+    print(f"| policy | passes | s | EASY's time | mean wait, s | longest, s |\n|---|{'--:|' * 5}")
+    unit = None
+    for name, options in SIMULATED.items():
+        # What is compiled is loaded before the clock starts.
+        play(replace(workload, jobs=workload.jobs[:100]), NodeOptions(**options))
+        began = time.process_time()
+        result = play(workload, NodeOptions(**options))
+        took = time.process_time() - began
+        unit = unit or took
+        waits = [one.start_s - workload.jobs[one.demand.index].arrival_s for one in result.played]
+        print(
+            f"| {name} | {result.record.passes} | {took:.1f} | {took / unit:.2f} | {np.mean(waits):.1f} | "
+            f"{max(waits):.0f} |",
+            flush=True,
+        )
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
@@ -171,7 +203,11 @@ def main() -> None:
     )
     parser.add_argument("--work-limit", type=int, default=2)
     parser.add_argument("--huge", action="store_true")
+    parser.add_argument("--simulate", action="store_true")
     given = parser.parse_args()
+    if given.simulate:
+        simulate(given.jobs)
+        return
     if given.huge:
         huge()
         return

@@ -25,14 +25,16 @@ from peers import Answer, write_answer, write_start
 
 from aucsched import Snapshot, load_snapshot
 from aucsched.auction.attempt import bids_of_step, starts_of
-from aucsched.auction.decide import bidders
+from aucsched.auction.decide import MANY, could_start, not_too_many_alike, split
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
-from aucsched.auction.state import state_of
+from aucsched.auction.state import StepState, state_of
 from aucsched.auction.strategies import export, preferences, state
 from aucsched.bidgen.first_fit import Cluster
+from aucsched.bidgen.generate import Others
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.capacity import FloatArray, IntArray
+from aucsched.cluster.resources.demand import Demand
 from aucsched.formats.auctions.auction_file import load_auction
 from aucsched.models.model import Model, bid_weights
 from aucsched.models.search.compiled_search import compiled_loop
@@ -120,15 +122,22 @@ def _lot(instance: Path) -> tuple[ProblemInstance, tuple[str, ...]]:
     return read_lot(auction.bids, auction.capacities, auction.groups), names
 
 
+def bidders(
+    state_now: StepState, window: tuple[Demand, ...], reserve: int
+) -> tuple[tuple[Demand, ...], Others]:
+    """Return the jobs of a window that bid, with their places among them, and what the others are to them."""
+    able = could_start(window, state_now.columns)
+    return split(window, not_too_many_alike(window, able, state_now.columns, reserve, MANY), able)
+
+
 def _program_of(kind: str, snapshot: Snapshot) -> tuple[BidTable, Model, IntArray]:
     """Return the bids of a step, the program over them, and the award that the step begins with."""
     options = options_of(kind)
     state_now = state_of(snapshot)
     columns, topology = state_now.columns, state_now.topology
     cluster = Cluster(columns=columns, topology=topology)
-    window, others = bidders(
-        state_now, queue_of(snapshot, state_now.reader, options).window, options.reservations
-    )
+    queue = queue_of(snapshot, state_now.reader, options)
+    window, others = bidders(state_now, queue.window, options.reservations)
     bids = bids_of_step(window, cluster, options, None, others)
     _, begin = starts_of(bids, cluster, options)
     return bids.table, state(bids.table, cluster, options), begin

@@ -23,7 +23,6 @@ from instances.generate import snapshot_bytes
 
 from aucsched import load_snapshot
 from aucsched.auction.attempt import bids_of_step, starts_of
-from aucsched.auction.decide import bidders
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.auction.strategies import preferences
@@ -85,7 +84,7 @@ def of_snapshot(kind: str, seed: int, folder: Path) -> Instance:
     options = replace(ours.options_of(kind), max_bids=1200, window=100, max_bids_per_job=24)
     state = state_of(snapshot)
     cluster = Cluster(state.columns, state.topology)
-    window, others = bidders(state, queue_of(snapshot, state.reader, options).window, 0)
+    window, others = ours.bidders(state, queue_of(snapshot, state.reader, options).window, 0)
     bids = bids_of_step(window, cluster, options, None, others)
     _, start = starts_of(bids, cluster, options)
     second, _ = preferences(bids.table, cluster, options)

@@ -16,7 +16,7 @@ from ..cluster.jobs import Span
 from ..cluster.resources.capacity import BoolArray, Capacity, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand, Variant
-from ..cluster.resources.job_reservations import Guard, HeldBack, capped_by
+from ..cluster.resources.job_reservations import HeldBack, capped_by
 
 #: Ranges up to this many counts are tried at every count, wider ones at a few.
 _EVERY_COUNT = 8
@@ -285,7 +285,7 @@ class GuardedViews:
         guards: the reservations.
     """
 
-    def __init__(self, columns: Columns, free: Capacity, guards: Sequence[Guard] = ()) -> None:
+    def __init__(self, columns: Columns, free: Capacity, guards: Sequence[HeldBack] = ()) -> None:
         self.free = free
         self._columns = columns
         self._guards: tuple[HeldBack, ...] = (*guards, *columns.kept)
@@ -301,6 +301,15 @@ class GuardedViews:
         if limits not in self._views:
             self._views[limits] = FreeView(self._columns, capped_by(self._guards, self.free, demand.job))
         return self._views[limits]
+
+
+def could_hold(demand: Demand, columns: Columns, leaf: IntArray, guards: Sequence[HeldBack] = ()) -> bool:
+    """Return whether there are enough nodes and cores for a job alone, beside reservations.
+
+    ``leaf``: the leaf switch of each node, shape (n,).
+    """
+    view = GuardedViews(columns, columns.free, guards).of(demand)
+    return any(found.could_hold(demand, leaf) for found in view.candidates(demand))
 
 
 def shape_of(demand: Demand) -> tuple[object, ...]:

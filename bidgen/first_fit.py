@@ -23,6 +23,7 @@ from .assemble import EXACT, PACK, WHOLE, mode_of
 from .candidates import (
     CandidateCache,
     GresChoice,
+    GuardedViews,
     Reading,
     UsableNodes,
     fewest_gres,
@@ -125,6 +126,9 @@ class FirstFitPlacer:
         self._placer = placer
         self._pools = columns.pools.copy()
         self._candidates = CandidateCache(columns, self._free)
+        self._placed: set[str] = set()
+        #: Of what is free beside the guards; None: something has been placed since.
+        self._views: GuardedViews | None = None
 
     def place_all(self, demands: Sequence[Demand]) -> list[Placement | None]:
         """Return where each job starts, None for those that do not."""
@@ -138,6 +142,22 @@ class FirstFitPlacer:
     def keep(self, guard: Guard) -> None:
         """Place no job from now on that would delay one more reservation."""
         self._guards.append(guard.copy())
+        self._views = None
+
+    def release(self) -> None:
+        """Keep nothing any more for jobs that have started, or that may not start."""
+        self._guards = [
+            one
+            for one in self._guards
+            if not isinstance(one, Guard) or (one.job.id not in self._placed and self._pools.hold(one.job))
+        ]
+        self._views = None
+
+    def could_hold(self, demand: Demand) -> bool:
+        """Return whether there is enough for a job beside those placed, by counting."""
+        if self._views is None:
+            self._views = GuardedViews(self._columns, self._free, self._guards)
+        return self._pools.hold(demand.job) and self._views.of(demand).could_hold(demand)
 
     def place(self, demand: Demand) -> Placement | None:
         """Return where the job starts and take it from the free resources, or None when it does not fit."""
@@ -206,6 +226,8 @@ class FirstFitPlacer:
 
     def _take(self, placement: Placement, use: Use) -> None:
         job, nodes, held = placement.asked.demand.job, placement.nodes, placement.held
+        self._views = None
+        self._placed.add(job.id)
         self._pools.take(job, use)
         add_allocation(self._free, Allocation(nodes=nodes, held=held), -1, self._limited)
         for guard in self._guards:

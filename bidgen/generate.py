@@ -26,6 +26,7 @@ from .candidates import (
     GuardedViews,
     Reading,
     UsableNodes,
+    could_hold,
     readings_of,
     totals_of,
     units_of,
@@ -233,8 +234,7 @@ def place_alone(
     It delays no guarded reservation. Once ``is_over`` says that there is no more time, only
     first-fit looks.
     """
-    view = GuardedViews(columns, columns.free, guards).of(demand)
-    if not any(found.could_hold(demand, topology.leaf) for found in view.candidates(demand)):
+    if not could_hold(demand, columns, topology.leaf, guards):
         return None
     placement = FirstFitPlacer(columns, topology, guards).place(demand)
     if placement is not None:

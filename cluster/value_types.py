@@ -9,6 +9,7 @@ schema says.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import copy
 from dataclasses import MISSING, Field, dataclass, field, fields
 from decimal import Decimal
 from enum import StrEnum
@@ -100,6 +101,13 @@ def assign(target: object, **members: Any) -> None:
     """Set members of a frozen object that is being constructed."""
     for name, value in members.items():
         object.__setattr__(target, name, value)
+
+
+def copied(target: T, **members: Any) -> T:
+    """Return a frozen object with other members, which are taken as they are: nothing is checked again."""
+    made = copy(target)
+    assign(made, **members)
+    return made
 
 
 def coerce_members(target: Any) -> None:

@@ -15,7 +15,7 @@ from ...cluster.tabular import Tabular, rows_of
 from ...cluster.text import plural
 from ..options import StepOptions
 from ..queue import in_order, queue_of
-from ..reserve import StepReservations, backfilled
+from ..reserve import Backfilling, StepReservations
 from ..state import state_of
 
 FORMAT = "aucsched-comparison/1"
@@ -41,7 +41,9 @@ def first_fit_by_priority(snapshot: Snapshot, window: int, reserve: int = 0) -> 
     state = state_of(snapshot)
     queue = queue_of(snapshot, state.reader, StepOptions(window=window))
     fit = FirstFitPlacer(state.columns, state.topology)
-    starts = backfilled(queue.window, fit, StepReservations(state, reserve, later_only=True))
+    backfilling = Backfilling(fit, StepReservations(state, reserve, later_only=True))
+    backfilling.start(queue.window)
+    starts = backfilling.starts
     names = state.columns.names
     return Baseline(
         started={

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from fractions import Fraction
 from typing import TypeAlias
 
 from ...auction.queue import worth_of
 from ...cluster.resources.allocation import StartingJob
 from ...cluster.resources.demand import Demand
+from ...cluster.value_types import copied
 from ...cluster.workload import ClusterWorkload
 from ..run_times import RunTimes
 from ..stepping import MachinePolicy
@@ -97,7 +97,7 @@ class AgingQueue(NodeQueue):
 
     def _as_of(self, now: float, demand: Demand) -> Demand:
         priority = self.priority(demand, now - self._arrival[demand.index])
-        return replace(demand, job=replace(demand.job, priority=priority))
+        return copied(demand, job=copied(demand.job, priority=priority))
 
     def priority(self, demand: Demand, waited_s: float) -> int:
         """Return the priority of a job that has waited for so long."""

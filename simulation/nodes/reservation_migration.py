@@ -54,8 +54,8 @@ class _Trial:
         self._state = replace(
             state, columns=replace(columns, free=columns.free.copy(), pools=columns.pools.copy())
         )
-        self._guards = _guards_of(state, promised)
-        self._fit = self._beside_promises()
+        #: What places jobs beside the promises, made for the first job that could start.
+        self._fit: FirstFitPlacer | None = None
         #: What is free, promised or not.
         self._view = FreeView(self._state.columns, self._state.columns.free)
         self._hopeless: set[int] = set()
@@ -68,6 +68,8 @@ class _Trial:
         columns = self._state.columns
         if demand.kind in self._hopeless or not self._view.could_hold(demand):
             return
+        if self._fit is None:
+            self._fit = self._beside(_guards_of(self._state, self.promised))
         placement = self._fit.place(demand)
         if placement is not None:
             self._take(demand, placement.allocation())
@@ -87,12 +89,12 @@ class _Trial:
             self._view = FreeView(columns, columns.free)
             self.failed += 1
             return
-        self.promised, self._guards = moved
-        self._fit = self._beside_promises()
+        self.promised, guards = moved
+        self._fit = self._beside(guards)
         self.helped.add(demand.index)
 
-    def _beside_promises(self) -> FirstFitPlacer:
-        return FirstFitPlacer(self._state.columns, self._state.topology, self._guards)
+    def _beside(self, guards: tuple[Guard, ...]) -> FirstFitPlacer:
+        return FirstFitPlacer(self._state.columns, self._state.topology, guards)
 
     def _take(self, demand: Demand, allocation: Allocation, *, is_new: bool = False) -> None:
         state, columns = self._state, self._state.columns
