@@ -6,7 +6,8 @@ and with promises and objective ``response``.
 Each mode runs twice. Records are kept in FOLDER, and a record that is there is not made anew. The
 table gives the mean of the runs, and the ratio of each loop to the backfill of the same list. With
 --results FILE the figures of each run are written too: benchmarks/notes/slurm.md has the table of
-benchmarks/results/slurm-waits.json.
+benchmarks/results/slurm-waits.json. ``--delays`` needs no Slurm: it simulates the lists with passes at
+every event, every 10 s and every 20 s, and says what the time between two passes costs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from pathlib import Path
+from typing import Any
 
 from against_slurm import Ran, figures, read_log
 from slurm_host import missing, missing_clock
@@ -24,6 +26,7 @@ from slurm_run import record
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Request
 from aucsched.cluster.workload import basic_priority
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.workloads.drafts import stream, uniform_arrivals
 from aucsched.simulation.workloads.named_clusters import EvenCluster
 
@@ -49,6 +52,9 @@ _BOUND_S = 10
 def main() -> None:
     """Make the records that are missing, then print the table."""
     options = _options()
+    if options.delays:
+        print_delays()
+        return
     if problem := missing() or missing_clock():
         sys.exit(f"slurm_waits.py: {problem}")
     found: dict[tuple[str, str], list[dict[str, float]]] = {}
@@ -78,6 +84,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--interval", type=float, default=10, help="of the loop, clock seconds")
     parser.add_argument("--more", nargs="*", default=[], help="more of slurm run, without dashes")
     parser.add_argument("--results", type=Path, help="write the figures of each run as JSON")
+    parser.add_argument("--delays", action="store_true", help="simulate passes further apart")
     parser.add_argument("--table", action="store_true", help="print the records that are there")
     return parser.parse_args()
 
@@ -139,6 +146,37 @@ def columns(workload: ClusterWorkload, ran: Mapping[str, Ran]) -> dict[str, floa
         "slowdown": sum(slowdown) / len(slowdown),
         "used": 100 * found["utilisation"],
     }
+
+
+#: Slurm's backfill, and the loop's two ways to keep the order of priorities, as simulations have them.
+_SIMULATED: Mapping[str, dict[str, Any]] = {
+    "backfill": {"policy": "backfill-slurm", "backfill_interval_s": 10},
+    "default": {"policy": "aucsched3"},
+    "run": {"policy": "aucsched3", "reserve": 0, "promise": "15m"},
+}
+
+
+def print_delays() -> None:
+    """Print waits and utilisation of each list where passes are so many seconds apart, beside backfill's."""
+    print("| list | mode | seconds apart | mean wait, s | longest, s | utilisation, % | mean | longest |")
+    print("|--:|---|--:|--:|--:|--:|--:|--:|")
+    for number, seed in SEEDS.items():
+        base = _simulated(job_list(seed), _SIMULATED["backfill"])
+        for mode, chosen in _SIMULATED.items():
+            for apart in (None,) if mode == "backfill" else (None, 10, 20):
+                mean, longest, used = _simulated(job_list(seed), {**chosen, "interval_s": apart})
+                cells = (number, mode, apart or 0, f"{mean:.0f}", f"{longest:.0f}", f"{used:.1f}")
+                ratios = (f"{mean / base[0]:.2f}", f"{longest / base[1]:.2f}")
+                print(f"| {' | '.join(map(str, (*cells, *ratios)))} |", flush=True)
+
+
+def _simulated(workload: ClusterWorkload, chosen: Mapping[str, Any]) -> tuple[float, float, float]:
+    played = play(workload, NodeOptions(**chosen)).played
+    came = {one.job.id: one.arrival_s for one in workload.jobs}
+    waits = [one.start_s - came[one.demand.job.id] for one in played]
+    span = max(one.start_s + one.run_s for one in played) - min(came.values())
+    work = sum(one.run_s * float(one.allocation.held.cores.sum()) for one in played)
+    return sum(waits) / len(waits), max(waits), 100 * work / (span * _CLUSTER.nodes * _CLUSTER.cores)
 
 
 def print_table(found: Mapping[tuple[str, str], Sequence[Mapping[str, float]]]) -> None:
