@@ -29,7 +29,7 @@ from ..simulation.forecast.record import (
     save_starts,
     scores,
 )
-from ..simulation.forecast.snapshot_queue import SnapshotForecaster
+from ..simulation.forecast.snapshot_queue import SnapshotForecaster, not_played
 from ..simulation.workloads.from_table import logged_jobs
 from ..simulation.workloads.imported import LoggedJob
 
@@ -67,6 +67,7 @@ class Forecasts(Tabular):
         by_s: seconds from ``time`` for which probabilities are asked; None: none.
         changes: of one job's request, the best first.
         record: figures of past forecasts; empty without a record.
+        notes: what of the snapshot no forecast looks at.
 
     Examples:
         >>> import aucsched as au
@@ -81,6 +82,7 @@ class Forecasts(Tabular):
     by_s: float | None = None
     changes: tuple[ChangedForecast, ...] = ()
     record: dict[str, Any]
+    notes: tuple[str, ...] = ()
 
     @property
     def columns(self) -> dict[str, list[Any]]:
@@ -104,6 +106,7 @@ class Forecasts(Tabular):
             "by_s": self.by_s,
             "jobs": rows(self.columns),
             "changes": rows(self.change_columns),
+            "notes": list(self.notes),
             "record": {name: value for name, value in self.record.items() if name != "reliability"}
             | {"reliability": {str(k): v for k, v in self.record.get("reliability", {}).items()}},
         }
@@ -188,6 +191,7 @@ def forecast(  # noqa: PLR0913 - what a forecast may know
         by_s=by_s,
         changes=changed,
         record=scores(columns_of_record(kept)),
+        notes=not_played(loaded),
     )
 
 

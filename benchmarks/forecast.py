@@ -10,20 +10,25 @@ is not made again, and to docs/forecasts.md.
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import time
+from os import cpu_count
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 from marked_part import page_of, replace_part
+from ub_week import FOLDER, week
 
 from aucsched.formats.swf import load_swf
-from aucsched.simulation.forecast.logged import forecasts_of
+from aucsched.simulation.forecast.logged import AnsweredForecast, forecasts_of
 from aucsched.simulation.forecast.record import NO_WAIT_S, ForecastColumns, columns_of, scores
-from aucsched.simulation.log_columns import workload_from_swf
+from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.policies import play_log
+from aucsched.simulation.nodes.node_forecasts import node_forecasts_of
+from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.simulate_options import PolicyOptions
 
 HERE = Path(__file__).parent
@@ -37,6 +42,9 @@ LOGS: dict[str, tuple[str, int | None]] = {
     "theta": ("theta_2023.swf", None),
     "Lublin": ("lublin_256.swf", None),
 }
+#: A week of nodes, under the site's own backfill as benchmarks/ub_week.py plays it.
+UB, _SLURM = "UB week", "backfill-slurm"
+EVERY: dict[str, Any] = {"interval_s": 30.0, "window": 2500, "backfill_interval_s": 30.0}
 #: Logs of which the first half was looked at while constants were chosen.
 TUNED = ("KTH-SP2", "SDSC-SP2 5k")
 POLICIES: dict[str, dict[str, Any]] = {
@@ -48,6 +56,8 @@ POLICIES: dict[str, dict[str, Any]] = {
 
 def measured(log: str, policy: str, folder: Path, futures: int) -> dict[str, Any]:
     """Return the figures of one log under one policy: whole, its halves, and by when it was asked."""
+    if log == UB:
+        return measured_week(futures)
     file, processors = LOGS[log]
     rows = load_swf(folder / file)
     jobs = workload_from_swf(rows, processors=processors)
@@ -56,17 +66,32 @@ def measured(log: str, policy: str, folder: Path, futures: int) -> dict[str, Any
     by_worth = policy == "response"
     answered = list(forecasts_of(result, rows, by_worth=by_worth, futures=futures))
     seconds = time.process_time() - began
-    answered = [one for one in answered if one.forecast.quantiles]
+    return {**_names(log, policy, futures, seconds), **answers(answered, jobs)}
+
+
+def _names(log: str, policy: str, futures: int, seconds: float) -> dict[str, Any]:
+    head = ["git", "-C", str(HERE), "rev-parse", "--short=8", "HEAD"]
+    commit = subprocess.run(head, capture_output=True, text=True, check=False).stdout.strip()  # noqa: S603
+    names = {"log": log, "policy": policy, "futures": futures, "commit": commit, "cores": cpu_count()}
+    return {**names, "processor_s": round(seconds, 1)}
+
+
+def measured_week(futures: int) -> dict[str, Any]:
+    """Return the figures of the UB week under backfill-slurm; every 40th job is asked for."""
+    workload, _ = week(FOLDER)
+    result = play(workload, NodeOptions(policy=_SLURM, **EVERY))
+    began = time.process_time()
+    asked = node_forecasts_of(result, depth=EVERY["window"], futures=futures, every=40)
+    found = answers(list(asked), result.workload)
+    return {**_names(UB, _SLURM, futures, time.process_time() - began), **found}
+
+
+def answers(asked: list[AnsweredForecast], jobs: Workload) -> dict[str, Any]:
+    """Return the figures of forecasts with what came."""
+    answered = [one for one in asked if one.forecast.quantiles]
     found = columns_of(answered, jobs.requests.submit)
     number = np.array([one.number for one in answered])
-    return {
-        "log": log,
-        "policy": policy,
-        "futures": futures,
-        "forecasts": len(answered),
-        "processor_s": round(seconds, 1),
-        **figures(found, number >= len(jobs) / 2),
-    }
+    return {"forecasts": len(answered), **figures(found, number >= len(jobs) / 2)}
 
 
 def figures(found: ForecastColumns, is_late: Any) -> dict[str, Any]:
@@ -156,30 +181,42 @@ def section(runs: list[dict[str, Any]]) -> list[str]:
             mean = float(np.exp(np.mean(np.log(ratios))))
             words = "Median error over the plan's, geometric mean of the logs with a plan that errs"
             lines += ["", f"{words}: {mean:.2f}.", ""]
+    lines += ["*All jobs on arrival: the share of starts near P50, and near two plain forecasts.*"]
+    heads = ["log", "policy", "P50 within 1 min", "within 10 min", "plan by limits within 10 min"]
+    lines += ["", _line([*heads, '"now" within 10 min']), "|---|---|--:|--:|--:|--:|"]
+    kinds = ("within_1_min", "within_10_min", "plan_within_10_min", "now_within_10_min")
+    for run in runs:
+        shares = [f"{100 * run['all_on_arrival'][kind]:.0f} %" for kind in kinds]
+        lines.append(_line([run["log"], run["policy"], *shares]))
     return lines
+
+
+def _file(results: Path, log: str, policy: str) -> Path:
+    return results / f"{log.replace(' ', '-')}_{policy}.json"
 
 
 @click.command()
 @click.option("--data", type=click.Path(path_type=Path), default=DATA, show_default=False)
-@click.option("--logs", default=",".join(LOGS), show_default=False, help="Names, by commas.")
+@click.option("--logs", default=",".join([*LOGS, UB]), show_default=False, help="Names, by commas.")
 @click.option("--policies", default=",".join(POLICIES), show_default=True)
 @click.option("--futures", default=200, show_default=True)
 @click.option("--results", type=click.Path(path_type=Path), default=RESULTS, show_default=False)
 def main(data: Path, logs: str, policies: str, futures: int, results: Path) -> None:
-    """Measure what is not measured yet, and write the tables."""
+    """Measure what is not measured yet, and write the tables of all that is."""
     results.mkdir(parents=True, exist_ok=True)
-    runs = []
     for log in logs.split(","):
-        for policy in policies.split(","):
-            path = results / f"{log.replace(' ', '-')}_{policy}.json"
-            if not path.exists():
-                if not (data / LOGS[log][0]).exists():
-                    click.echo(f"{data / LOGS[log][0]}: there is no such file", err=True)
-                    sys.exit(2)
-                run = measured(log, policy, data, futures)
-                path.write_text(json.dumps(run, indent=1) + "\n")
-                click.echo(f"{run['processor_s']:7.0f} s  {log} {policy}", err=True)
-            runs.append(json.loads(path.read_text()))
+        for policy in [_SLURM] if log == UB else policies.split(","):
+            path = _file(results, log, policy)
+            if path.exists():
+                continue
+            if log != UB and not (data / LOGS[log][0]).exists():
+                click.echo(f"{data / LOGS[log][0]}: there is no such file", err=True)
+                sys.exit(2)
+            run = measured(log, policy, data, futures)
+            path.write_text(json.dumps(run, indent=1) + "\n")
+            click.echo(f"{run['processor_s']:7.0f} s  {log} {policy}", err=True)
+    files = [_file(results, log, policy) for policy in (*POLICIES, _SLURM) for log in (*LOGS, UB)]
+    runs = [json.loads(path.read_text()) for path in files if path.exists()]
     lines = section(runs)
     click.echo("\n".join(lines))
     page = HERE.parent / "docs" / "forecasts.md"

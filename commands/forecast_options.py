@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import Option
 from ..simulation.simulate_options import PROMISED, RENAMED
-from .outputs import progress_over
+from .outputs import note, progress_over
 
 if TYPE_CHECKING:
     from ..formats.swf import SwfLog
@@ -61,17 +61,23 @@ def write_forecasts(
 ) -> None:
     """Write the forecasts of a run: of a log, whose queue's order ``rank`` has, or on nodes."""
     from ..formats.native.write import write_text
-    from ..simulation.forecast.logged import forecasts_csv, forecasts_of
+    from ..simulation.forecast.logged import PLAYED, forecasts_csv, forecasts_of
+    from ..simulation.forecast.snapshot_queue import not_played
     from ..simulation.nodes.node_forecasts import node_forecasts_of
     from ..simulation.nodes.node_policies import SLURM_DEPTH
     from ..simulation.nodes.node_result import NodeResult
 
+    by_worth = _is_by_worth(options)
+    if not by_worth and RENAMED.get(options["policy"], options["policy"]) not in PLAYED:
+        note(f"forecasts play EASY, not {options['policy']}: the calibration corrects what it can")
     depth = options["window"]
     if depth is None and options["policy"].startswith("backfill-"):
         depth = SLURM_DEPTH
     with progress_over(len(result.workload), "jobs forecast") as progress:
-        asked: dict[str, Any] = {"asked_at": asked_at(options), "by_worth": _is_by_worth(options)}
+        asked: dict[str, Any] = {"asked_at": asked_at(options), "by_worth": by_worth}
         if isinstance(result, NodeResult):
+            for words in not_played(result.cluster.snapshot()):
+                note(words)
             found = node_forecasts_of(result, depth=depth, progress=progress, **asked)
         else:
             found = forecasts_of(result, log, rank=rank, progress=progress, **asked)

@@ -52,7 +52,7 @@ def _parts(
     left = len(found.forecasts) - len(starting[:top]) - len(never[:top])
     if left:
         yield Text(f"{left} more: --top")
-    yield Text(record_words(found.record))
+    yield Text("\n".join([record_words(found.record), *(f"note: {one}" for one in found.notes)]))
 
 
 def record_words(record: dict[str, Any]) -> str:
@@ -113,6 +113,8 @@ def forecast_page(found: Forecasts, name: str) -> str:
                 ],
             }
         )
+    if found.notes:
+        sections.append(table("Not looked at", {"what": found.notes}))
     return page_of(f"Starts in {name}", f"{found.title()}. {record_words(found.record)}", sections)
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from ...cluster.kernels.harness import Floats, Ints
 from ..run_times import FADING, RunTimes
 from .calibration import LEVELS, LOWER, MIDDLE, SHORTEST_S, UPPER, Calibrator, Features
-from .futures import Moment, starts_of
-from .futures_kernel import FutureJobs, FutureRules, Past
+from .futures import Moment, Past, starts_of
+from .futures_kernel import EASY, FutureJobs, FutureRules
 
 #: Futures of a forecast.
 FUTURES = 200
@@ -126,8 +126,7 @@ class Forecaster:
 
     Args:
         cores: of the machine, by pool.
-        by_worth: the policy favours short jobs (``--objective response``); else the queue's order
-            holds.
+        policy: that the futures play, of futures_kernel.py; conservative backfilling on one pool.
         is_exact: the policy is played as it is, so that who starts now in every future does.
         depth: waiting jobs that the policy looks at.
         futures: that are played for a forecast.
@@ -148,7 +147,7 @@ class Forecaster:
         self,
         cores: Sequence[int],
         *,
-        by_worth: bool = False,
+        policy: int = EASY,
         is_exact: bool = True,
         depth: int | None = None,
         futures: int = FUTURES,
@@ -157,7 +156,7 @@ class Forecaster:
     ) -> None:
         self._pools = np.array(cores, np.int64)
         self._free = self._pools.copy()
-        self._by_worth, self._depth = by_worth, 2**31 if depth is None else depth
+        self._policy, self._depth = policy, 2**31 if depth is None else depth
         self._is_exact = is_exact
         self._futures, self._seed = futures, seed
         self.calibrator = calibrator or Calibrator()
@@ -180,11 +179,11 @@ class Forecaster:
 
     def submit(self, job: QueuedRequest) -> None:
         """Add a job that waits from now on."""
-        self._number[job.id] = self._jobs.add(job, self._rows(job))
+        self._number[job.id] = self._add(job)
         self._live.append(self._number[job.id])
 
-    def _rows(self, job: QueuedRequest) -> Ints:
-        return self.run_times.rows(
+    def _add(self, job: QueuedRequest) -> int:
+        rows = self.run_times.rows(
             limit_s=_limit(job.limit_s),
             user=job.user,
             cores=job.cores,
@@ -192,6 +191,7 @@ class Forecaster:
             partition=job.partition,
             name=job.name,
         )
+        return self._jobs.add(job, rows, self.run_times.mean_share(job.user))
 
     def _learn(self, number: int, run_s: float) -> None:
         """Learn how long a job ran that has ended."""
@@ -208,7 +208,7 @@ class Forecaster:
         """
         numbers = {}
         for place, (job, start, run) in sorted(enumerate(ended), key=lambda one: one[1][0].submit_s):
-            number = numbers[place] = self._jobs.add(job, self._rows(job))
+            number = numbers[place] = self._add(job)
             limit = self._jobs.limit[number]
             self._jobs.start[number], self._jobs.run[number] = max(start, 0.0), min(run, limit)
         for place, (_, _, run) in sorted(enumerate(ended), key=lambda one: one[1][1] + one[1][2]):
@@ -305,11 +305,7 @@ class Forecaster:
         waiting = numbers[jobs.start[numbers] < 0]
         waited = now - jobs.submit[waiting]
         past = self._past(now)
-        length = np.zeros(len(numbers))
-        if self._by_worth:
-            length = jobs.limit[numbers] * np.array(
-                [self.run_times.mean_share(jobs.requests[number].user) for number in numbers.tolist()]
-            )
+        shares = [self.run_times.mean_share(jobs.requests[number].user) for number in numbers.tolist()]
         submit = jobs.submit[numbers]
         chance = [self._chance(jobs.requests[number]) for number in numbers.tolist()]
         return Moment(
@@ -320,7 +316,7 @@ class Forecaster:
                 submit=submit,
                 start=jobs.start[numbers],
                 run=np.zeros(len(numbers)),
-                length=length,
+                length=jobs.limit[numbers] * np.array(shares),
                 pools=jobs.pools[numbers],
                 rank=jobs.rank[numbers],
                 held=jobs.held[numbers],
@@ -333,7 +329,7 @@ class Forecaster:
                 live=len(numbers),
                 arrivals=_ARRIVALS if len(past.submit) else 0,
                 depth=self._depth,
-                by_worth=int(self._by_worth),
+                policy=self._policy,
                 begins=int(bool((submit > now).any())),
                 longest=max(self._longest, float(waited.max(initial=0.0))),
                 cores=float(self._pools.sum()),
@@ -368,9 +364,7 @@ class Forecaster:
         if last - first < _KNOWN or now <= jobs.submit[first]:
             first = last
         known = slice(first, last)
-        length = jobs.limit[known] * 0.5
-        if self._by_worth:
-            length = jobs.limit[known] * jobs.share[known]
+        length = jobs.limit[known] * jobs.share[known]
         span = 0.0 if first == last else now - float(jobs.submit[first])
         days, weeks = min(int(span / _DAY_S), _DAYS), min(int(span / _DAY_S / _WEEK), _DAYS // _WEEK)
         chosen, of_week = self._share_of_day
@@ -382,7 +376,7 @@ class Forecaster:
             submit=jobs.submit[known],
             size=jobs.size[known],
             limit=jobs.limit[known],
-            run=np.where(jobs.run[known] >= 0, jobs.run[known], length),
+            run=np.where(jobs.run[known] >= 0, jobs.run[known], 0.5 * jobs.limit[known]),
             length=length,
             pools=jobs.pools[known],
             rank=jobs.rank[known],
@@ -415,8 +409,8 @@ class _Columns:
         self.pools, self.held = np.zeros(jobs, np.int64), np.zeros((jobs, pools), np.int64)
         self.rows = np.full((jobs, len(FADING)), -1, np.int64)
 
-    def add(self, job: QueuedRequest, rows: Ints) -> int:
-        """Add a job; return its number."""
+    def add(self, job: QueuedRequest, rows: Ints, share: float) -> int:
+        """Add a job with its rows of run times and its user's mean share; return its number."""
         number = self.count
         if number == len(self.size):
             for name in ("size", "limit", "submit", "rank", "start", "run", "share", "pools", "held", "rows"):
@@ -428,7 +422,7 @@ class _Columns:
         self.submit[number] = max(job.submit_s, before)
         self.size[number], self.limit[number] = job.cores, _limit(job.limit_s)
         self.pools[number], self.rank[number] = job.pools, job.rank
-        self.rows[number] = rows
+        self.rows[number], self.share[number] = rows, share
         self.start[number] = self.run[number] = -1.0
         self.held[number] = 0
         self.count += 1

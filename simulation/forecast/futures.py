@@ -1,29 +1,62 @@
-"""Many futures of one moment, compiled by numba where it is installed."""
+"""Many futures of one moment: its queue is played from now on, with run times that are drawn.
+
+The functions below ``starts_of`` are kernels, compiled by numba where it is installed.
+"""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from math import inf
 from os import cpu_count
 from typing import NamedTuple
 
 import numpy as np
 
-from ...cluster.kernels.harness import Floats, Ints
-from ..run_times import BINS, ShareTable
+from ...cluster.kernels.harness import Entry, Floats, Ints, kernel
+from ...cluster.timeline.count_profile import ProfileColumns
+from ..run_times import BINS, ShareTable, mixed_shares, run_time_at
 from .futures_kernel import (
+    CONSERVATIVE,
     COUNTED,
+    LEFT,
+    NEXT,
     NUMBERS,
-    PLAY_FUTURES,
-    PLAY_PLAN,
+    QUEUED,
+    RUNNING,
     FutureJobs,
     FutureMachine,
     FutureRules,
-    Past,
     Targets,
+    begin,
+    end_first,
+    make_pass,
+    next_time,
+    pass_of_plan,
+    wait,
 )
 
 #: Jobs times futures from which on a second thread pays.
 _MANY = 50_000
+#: In place of a random number: the job runs to its limit.
+_LIMIT = 2.0
+
+
+class Past(NamedTuple):
+    """Jobs that came before now, of which those to come are copies, and where each future begins to copy.
+
+    Attributes:
+        submit, size, limit, run, length, pools, rank: as in ``FutureJobs``.
+        moment: by future, a time before now.
+    """
+
+    submit: Floats
+    size: Ints
+    limit: Floats
+    run: Floats
+    length: Floats
+    pools: Ints
+    rank: Floats
+    moment: Floats
 
 
 class Moment(NamedTuple):
@@ -47,18 +80,21 @@ def starts_of(table: ShareTable, moment: Moment, targets: Ints) -> tuple[Floats,
 
     Infinite where a job never starts.
     """
-    jobs, rules = moment.jobs, moment.rules
+    jobs, rules, past = moment.jobs, moment.rules, moment.past
+    # The last future is the plan by limits, to which nobody comes.
+    jobs = jobs._replace(chance=np.column_stack([jobs.chance, np.full(len(jobs.size), _LIMIT)]))
+    past = past._replace(moment=np.append(past.moment, inf))
     futures = jobs.chance.shape[1]
     parts = 2 if len(jobs.size) * futures >= _MANY and (cpu_count() or 1) > 1 else 1
-    (play, _), (plan, _) = PLAY_FUTURES.for_jobs(1), PLAY_PLAN.for_jobs(1)
+    play, _ = PLAY_FUTURES.for_jobs(1)
     starts = np.zeros((len(targets), futures))
     edges = np.linspace(0, futures, parts + 1).astype(int)
 
     def play_part(first: int, last: int) -> None:
         wanted = Targets(job=targets, start=np.zeros((len(targets), last - first)))
         some = _with_places(jobs, rules.arrivals, first, last)
-        past = moment.past._replace(moment=np.ascontiguousarray(moment.past.moment[first:last]))
-        play(table, some, _machine_of(moment.free, len(some.size)), rules, past, wanted)
+        own = past._replace(moment=past.moment[first:last].copy())
+        play(table, some, _machine_of(moment.free, len(some.size)), rules, own, wanted)
         starts[:, first:last] = wanted.start
 
     if parts == 1:
@@ -66,14 +102,8 @@ def starts_of(table: ShareTable, moment: Moment, targets: Ints) -> tuple[Floats,
     else:
         with ThreadPoolExecutor(parts) as threads:
             list(threads.map(play_part, edges[:-1].tolist(), edges[1:].tolist()))
-    by_limits = Targets(job=targets, start=np.zeros((len(targets), 1)))
-    still = _with_places(jobs, 0, 0, 0)
-    plan(still, _machine_of(moment.free, len(still.size)), rules._replace(arrivals=0), by_limits)
-    return _from_now(starts, rules.now), _from_now(by_limits.start[:, 0], rules.now)
-
-
-def _from_now(starts: Floats, now: float) -> Floats:
-    return np.where(starts < 0, np.inf, np.maximum(starts - now, 0.0))
+    found = np.where(starts < 0, np.inf, np.maximum(starts - rules.now, 0.0))
+    return found[:, :-1], found[:, -1]
 
 
 def _with_places(jobs: FutureJobs, more: int, first: int, last: int) -> FutureJobs:
@@ -105,4 +135,97 @@ def _machine_of(free: Ints, jobs: int) -> FutureMachine:
         is_wanted=np.zeros(jobs, np.int64),
         taken=np.zeros((jobs, pools), np.int64),
         share=np.zeros(BINS + 1),
+        profile=ProfileColumns(
+            np.zeros(2 * jobs + 4), np.zeros(2 * jobs + 4, np.int64), np.zeros(1, np.int64)
+        ),
     )
+
+
+@kernel
+def play_futures(
+    table: ShareTable,
+    jobs: FutureJobs,
+    machine: FutureMachine,
+    rules: FutureRules,
+    past: Past,
+    targets: Targets,
+) -> None:
+    """Play one future for each column of ``targets.start``.
+
+    A future draws one run time for each job that runs or waits, at the job's own random number for
+    that future, so that futures differ by nothing else when a request changes.
+    """
+    futures = targets.start.shape[1]
+    for job in range(rules.live):
+        mixed_shares(table, jobs.rows[job], machine.share)
+        elapsed = max(rules.now - jobs.start[job], 0.0) if jobs.start[job] >= 0.0 else 0.0
+        for future in range(futures):
+            chance, limit = jobs.chance[job, future], jobs.limit[job]
+            run = limit if chance == _LIMIT else run_time_at(machine.share, chance, limit, elapsed)
+            jobs.drawn[job, future] = run
+    for future in range(futures):
+        for job in range(rules.live):
+            jobs.run[job] = jobs.drawn[job, future]
+        count = rules.live + _copy_arrivals(jobs, rules, past, past.moment[future])
+        _play(jobs, machine, rules, count, targets)
+        for place in range(len(targets.job)):
+            targets.start[place, future] = machine.start[targets.job[place]]
+
+
+@kernel
+def _copy_arrivals(jobs: FutureJobs, rules: FutureRules, past: Past, moment: float) -> int:
+    """Let jobs come as they came after a past moment; return how many."""
+    known = len(past.submit)
+    if known == 0 or moment > rules.now:
+        return 0
+    low, high = 0, known
+    while low < high:
+        middle = (low + high) // 2
+        if past.submit[middle] > moment:
+            high = middle
+        else:
+            low = middle + 1
+    shift = rules.now - moment
+    for job in range(rules.live, rules.live + rules.arrivals):
+        if low == known:
+            # The record ends now: what follows is taken from its beginning.
+            low = 0
+            shift += max(rules.now - past.submit[0], 1.0)
+        jobs.size[job] = past.size[low]
+        jobs.limit[job] = past.limit[low]
+        jobs.run[job] = past.run[low]
+        jobs.submit[job] = past.submit[low] + shift
+        jobs.start[job] = -1.0
+        jobs.length[job] = past.length[low]
+        jobs.pools[job] = past.pools[low]
+        jobs.rank[job] = past.rank[low]
+        low += 1
+    return rules.arrivals
+
+
+@kernel
+def _play(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, count: int, targets: Targets) -> None:
+    """Play until every target has started, or nothing is left to happen."""
+    counts, now, coming = machine.counts, rules.now, rules.live
+    begin(jobs, machine, rules, targets)
+    machine.numbers[NEXT] = inf
+    while True:
+        if counts[QUEUED] > 0:
+            if rules.policy == CONSERVATIVE:
+                pass_of_plan(jobs, machine, now)
+            else:
+                make_pass(jobs, machine, rules, now)
+            machine.numbers[NEXT] = next_time(jobs, machine, now) if rules.begins else inf
+        ends = machine.end[0] if counts[RUNNING] > 0 else inf
+        comes = jobs.submit[coming] if coming < count else inf
+        now = min(ends, comes, machine.numbers[NEXT])
+        if counts[LEFT] == 0 or now == inf:
+            return
+        while counts[RUNNING] > 0 and machine.end[0] <= now:
+            end_first(machine)
+        while coming < count and jobs.submit[coming] <= now:
+            wait(jobs, machine, coming)
+            coming += 1
+
+
+PLAY_FUTURES = Entry(play_futures, "forecasts")

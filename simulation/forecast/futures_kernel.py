@@ -1,8 +1,9 @@
 """Futures of a machine: its queue is played from now on, with run times that are drawn.
 
 The machine counts cores in pools; a job takes them from those pools whose nodes it could use. With
-one pool, EASY is that of backfilling/easy.py, job for job. The functions are kernels: plain Python
-over columns.
+one pool, EASY is that of backfilling/easy.py, job for job, and conservative backfilling is
+backfilling/conservative.py with its plan made anew in each pass. The functions are kernels: plain
+Python over columns.
 """
 
 from __future__ import annotations
@@ -11,11 +12,15 @@ from math import inf, sqrt
 from typing import NamedTuple
 
 from ...cluster.kernels.column_operations import pop, push
-from ...cluster.kernels.harness import Column, Entry, Floats, FloatTable, Ints, IntTable, kernel
+from ...cluster.kernels.harness import Column, Floats, FloatTable, Ints, IntTable, kernel
+from ...cluster.timeline.count_profile import ProfileColumns, add, earliest
 from ..promised.awards import SHORTEST_S
+from ..promised.overload import BACKLOGS, PLANNED
 from ..promised.promise_state import LIMITS, OVERDUE, SHARE
-from ..run_times import ShareTable, mixed_shares, run_time_at
 
+#: What futures play: EASY, conservative backfilling (of one pool), ``--objective response`` with
+#: promises, and the same where promises are withdrawn under overload (promised/overload.py).
+EASY, CONSERVATIVE, RESPONSE, WITHDRAWING = 0, 1, 2, 3
 #: No job.
 NOBODY = -1
 #: Places of ``counts``: waiting jobs, running jobs, targets that have not started, who has a
@@ -58,24 +63,6 @@ class FutureJobs(NamedTuple):
     drawn: FloatTable
 
 
-class Past(NamedTuple):
-    """Jobs that came before now, of which those to come are copies, and where each future begins to copy.
-
-    Attributes:
-        submit, size, limit, run, length, pools, rank: as in ``FutureJobs``.
-        moment: by future, a time before now.
-    """
-
-    submit: Floats
-    size: Ints
-    limit: Floats
-    run: Floats
-    length: Floats
-    pools: Ints
-    rank: Floats
-    moment: Floats
-
-
 class FutureMachine(NamedTuple):
     """What the present future has come to; columns are overwritten by each.
 
@@ -91,6 +78,7 @@ class FutureMachine(NamedTuple):
         is_wanted: by job, 1 for a target.
         taken: by job and pool, cores that it holds.
         share: one distribution of a run time.
+        profile: free cores over time, of conservative backfilling.
     """
 
     counts: Ints
@@ -107,6 +95,7 @@ class FutureMachine(NamedTuple):
     is_wanted: Ints
     taken: IntTable
     share: Floats
+    profile: ProfileColumns
 
 
 class FutureRules(NamedTuple):
@@ -117,11 +106,10 @@ class FutureRules(NamedTuple):
         live: jobs that run or wait.
         arrivals: how many come in each future at most.
         depth: waiting jobs that a pass looks at.
-        by_worth: jobs start by what a second less of waiting saves in slowdown, beside a
-            reservation for the job that is most overdue; else in the order of the queue, beside one
-            for the first that waits.
+        policy: ``EASY`` or another. Under ``RESPONSE`` jobs start by what a second less of waiting
+            saves in slowdown, beside a reservation for the job that is most overdue.
         begins: whether jobs of the queue wait for a time before which they may not start.
-        longest: seconds of the longest wait so far, which says who is due under ``by_worth``.
+        longest: seconds of the longest wait so far, which says who is due under ``RESPONSE``.
         cores: of the machine.
     """
 
@@ -129,7 +117,7 @@ class FutureRules(NamedTuple):
     live: int
     arrivals: int
     depth: int
-    by_worth: int
+    policy: int
     begins: int
     longest: float
     cores: float
@@ -148,99 +136,7 @@ class Targets(NamedTuple):
 
 
 @kernel
-def play_futures(
-    table: ShareTable,
-    jobs: FutureJobs,
-    machine: FutureMachine,
-    rules: FutureRules,
-    past: Past,
-    targets: Targets,
-) -> None:
-    """Play one future for each column of ``targets.start``.
-
-    A future draws one run time for each job that runs or waits, at the job's own random number for
-    that future, so that futures differ by nothing else when a request changes.
-    """
-    futures = targets.start.shape[1]
-    for job in range(rules.live):
-        mixed_shares(table, jobs.rows[job], machine.share)
-        elapsed = max(rules.now - jobs.start[job], 0.0) if jobs.start[job] >= 0.0 else 0.0
-        for future in range(futures):
-            chance, limit = jobs.chance[job, future], jobs.limit[job]
-            jobs.drawn[job, future] = run_time_at(machine.share, chance, limit, elapsed)
-    for future in range(futures):
-        for job in range(rules.live):
-            jobs.run[job] = jobs.drawn[job, future]
-        count = rules.live + _copy_arrivals(jobs, rules, past, past.moment[future])
-        _play(jobs, machine, rules, count, targets)
-        for place in range(len(targets.job)):
-            targets.start[place, future] = machine.start[targets.job[place]]
-
-
-@kernel
-def play_plan(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, targets: Targets) -> None:
-    """Play one future, into the first column, in which every job runs to its limit and nobody else comes."""
-    for job in range(rules.live):
-        jobs.run[job] = jobs.limit[job]
-    _play(jobs, machine, rules, rules.live, targets)
-    for place in range(len(targets.job)):
-        targets.start[place, 0] = machine.start[targets.job[place]]
-
-
-@kernel
-def _copy_arrivals(jobs: FutureJobs, rules: FutureRules, past: Past, moment: float) -> int:
-    """Let jobs come as they came after a past moment; return how many."""
-    known = len(past.submit)
-    if known == 0:
-        return 0
-    low, high = 0, known
-    while low < high:
-        middle = (low + high) // 2
-        if past.submit[middle] > moment:
-            high = middle
-        else:
-            low = middle + 1
-    shift = rules.now - moment
-    for job in range(rules.live, rules.live + rules.arrivals):
-        if low == known:
-            # The record ends now: what follows is taken from its beginning.
-            low = 0
-            shift += max(rules.now - past.submit[0], 1.0)
-        jobs.size[job] = past.size[low]
-        jobs.limit[job] = past.limit[low]
-        jobs.run[job] = past.run[low]
-        jobs.submit[job] = past.submit[low] + shift
-        jobs.start[job] = -1.0
-        jobs.length[job] = past.length[low]
-        jobs.pools[job] = past.pools[low]
-        jobs.rank[job] = past.rank[low]
-        low += 1
-    return rules.arrivals
-
-
-@kernel
-def _play(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, count: int, targets: Targets) -> None:
-    """Play until every target has started, or nothing is left to happen."""
-    counts, now, coming = machine.counts, rules.now, rules.live
-    _begin(jobs, machine, rules, targets)
-    machine.numbers[NEXT] = inf
-    while True:
-        if counts[QUEUED] > 0:
-            _pass(jobs, machine, rules, now)
-        ends = machine.end[0] if counts[RUNNING] > 0 else inf
-        comes = jobs.submit[coming] if coming < count else inf
-        now = min(ends, comes, machine.numbers[NEXT])
-        if counts[LEFT] == 0 or now == inf:
-            return
-        while counts[RUNNING] > 0 and machine.end[0] <= now:
-            _end_first(machine)
-        while coming < count and jobs.submit[coming] <= now:
-            _wait(jobs, machine, coming)
-            coming += 1
-
-
-@kernel
-def _begin(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, targets: Targets) -> None:
+def begin(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, targets: Targets) -> None:
     """Put everything where it is now."""
     counts = machine.counts
     counts[QUEUED] = counts[RUNNING] = 0
@@ -250,7 +146,7 @@ def _begin(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, targets
         machine.is_wanted[job] = 0
         machine.start[job] = jobs.start[job]
         if jobs.start[job] < 0.0:
-            _wait(jobs, machine, job)
+            wait(jobs, machine, job)
             continue
         for pool in range(len(machine.free)):
             machine.taken[job, pool] = jobs.held[job, pool]
@@ -263,7 +159,8 @@ def _begin(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, targets
 
 
 @kernel
-def _wait(jobs: FutureJobs, machine: FutureMachine, job: int) -> None:
+def wait(jobs: FutureJobs, machine: FutureMachine, job: int) -> None:
+    """Let a job join the queue."""
     place, queue = machine.counts[QUEUED], machine.queue
     while place > 0 and jobs.rank[queue[place - 1]] > jobs.rank[job]:
         queue[place] = queue[place - 1]
@@ -286,7 +183,8 @@ def _run(machine: FutureMachine, job: int, end: float, known_end: float) -> None
 
 
 @kernel
-def _end_first(machine: FutureMachine) -> None:
+def end_first(machine: FutureMachine) -> None:
+    """Let the running job end whose end is next."""
     counts = machine.counts
     job = machine.ending[0]
     counts[RUNNING] = pop(machine.end, machine.ending, counts[RUNNING])
@@ -301,43 +199,77 @@ def _end_first(machine: FutureMachine) -> None:
 
 
 @kernel
-def _pass(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, now: float) -> None:
+def pass_of_plan(jobs: FutureJobs, machine: FutureMachine, now: float) -> None:
+    """Reserve for one job after another, in the order of the queue; who can start now does."""
+    counts, queue, profile = machine.counts, machine.queue, machine.profile
+    idle = machine.spare[0]
+    profile.times[0], profile.free[0], profile.steps[0] = now, idle, 1
+    for place in range(counts[RUNNING]):
+        add(profile, max(machine.known_end[place], now), inf, jobs.size[machine.known[place]])
+    waiting = counts[QUEUED]
+    kept = place = 0
+    while place < waiting and idle > 0:
+        job = queue[place]
+        place += 1
+        start = earliest(profile, jobs.size[job], jobs.limit[job], max(now, jobs.submit[job]), inf, inf)
+        add(profile, start, start + jobs.limit[job], -jobs.size[job])
+        if start <= now and jobs.size[job] <= idle:
+            _start(jobs, machine, now, job)
+            idle -= jobs.size[job]
+        else:
+            queue[kept] = job
+            kept += 1
+    _keep_rest(machine, kept, place)
+
+
+@kernel
+def _keep_rest(machine: FutureMachine, kept: int, place: int) -> None:
+    """Move the jobs from a place of the queue on behind those that are kept."""
+    while place < machine.counts[QUEUED]:
+        machine.queue[kept] = machine.queue[place]
+        kept += 1
+        place += 1
+    machine.counts[QUEUED] = kept
+
+
+@kernel
+def _start(jobs: FutureJobs, machine: FutureMachine, now: float, job: int) -> None:
+    _take(jobs, machine, job)
+    machine.start[job] = now
+    machine.counts[LEFT] -= machine.is_wanted[job]
+    _run(machine, job, now + jobs.run[job], now + jobs.limit[job])
+
+
+@kernel
+def make_pass(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, now: float) -> None:
     """Go once through the queue; who fits starts, beside the reservation of one job that does not."""
     counts, queue = machine.counts, machine.queue
     counts[HEAD] = NOBODY
     waiting = counts[QUEUED]
-    if rules.by_worth:
+    is_in_turn = rules.policy == EASY
+    if rules.policy == WITHDRAWING and _is_overloaded(jobs, machine, rules):
+        _sort_under_overload(jobs, machine, now)
+        is_in_turn = True
+    elif not is_in_turn:
         _sort_by_worth(jobs, machine, rules, now)
     kept = place = 0
     idle = _cores_in(machine.spare, -1)
     while place < waiting and place < rules.depth and idle > 0:
         job = queue[place]
         place += 1
-        if jobs.submit[job] > now:
-            queue[kept] = job
-            kept += 1
-            continue
-        if _may_start(jobs, machine, now, job):
-            _take(jobs, machine, job)
-            machine.start[job] = now
-            counts[LEFT] -= machine.is_wanted[job]
+        if jobs.submit[job] <= now and _may_start(jobs, machine, now, job):
+            _start(jobs, machine, now, job)
             idle -= jobs.size[job]
-            _run(machine, job, now + jobs.run[job], now + jobs.limit[job])
             continue
         queue[kept] = job
         kept += 1
-        if counts[HEAD] == NOBODY and not rules.by_worth:
+        if counts[HEAD] == NOBODY and is_in_turn and jobs.submit[job] <= now:
             _reserve(jobs, machine, now, job)
-    while place < waiting:
-        queue[kept] = queue[place]
-        kept += 1
-        place += 1
-    counts[QUEUED] = kept
-    machine.numbers[NEXT] = _next_time(jobs, machine, now) if rules.begins else inf
+    _keep_rest(machine, kept, place)
 
 
 @kernel
-def _next_time(jobs: FutureJobs, machine: FutureMachine, now: float) -> float:
+def next_time(jobs: FutureJobs, machine: FutureMachine, now: float) -> float:
     """Return when the next job of the queue may start that has to wait for its time; infinite: none does."""
     first = inf
     for place in range(machine.counts[QUEUED]):
@@ -367,14 +299,47 @@ def _sort_by_worth(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules,
         is_due = window <= waited and jobs.submit[job] + window < due
         if is_due and _cores_in(machine.spare, jobs.pools[job]) < jobs.size[job]:
             due, head = jobs.submit[job] + window, job
-    for place in range(1, waiting):
+    _sort(queue, key, 0, waiting)
+    if head != NOBODY:
+        _reserve(jobs, machine, now, head)
+
+
+@kernel
+def _is_overloaded(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules) -> bool:
+    """Say whether more waits than promises can follow, as promised/overload.py does."""
+    backlog = 0.0
+    for place in range(machine.counts[QUEUED]):
+        job = machine.queue[place]
+        backlog += jobs.length[job] * jobs.size[job]
+    return machine.counts[QUEUED] > PLANNED or BACKLOGS * backlog > rules.longest * rules.cores
+
+
+@kernel
+def _sort_under_overload(jobs: FutureJobs, machine: FutureMachine, now: float) -> None:
+    """Sort by wait² / limit, the largest first, up to one that does not fit; by limits behind it."""
+    queue, key, waiting = machine.queue, machine.key, machine.counts[QUEUED]
+    for place in range(waiting):
+        job = queue[place]
+        key[job] = -(now - jobs.submit[job]) * (now - jobs.submit[job]) / jobs.limit[job]
+    _sort(queue, key, 0, waiting)
+    idle, first = _cores_in(machine.spare, -1), 0
+    while first < waiting and jobs.size[queue[first]] <= idle:
+        idle -= jobs.size[queue[first]]
+        first += 1
+    for place in range(first + 1, waiting):
+        key[queue[place]] = jobs.limit[queue[place]]
+    _sort(queue, key, first + 1, waiting)
+
+
+@kernel
+def _sort(queue: Column, key: Column, first: int, last: int) -> None:
+    """Sort a part of the queue by keys, equal ones in order."""
+    for place in range(first + 1, last):
         job, before = queue[place], place
-        while before > 0 and key[queue[before - 1]] > key[job]:
+        while before > first and key[queue[before - 1]] > key[job]:
             queue[before] = queue[before - 1]
             before -= 1
         queue[before] = job
-    if head != NOBODY:
-        _reserve(jobs, machine, now, head)
 
 
 @kernel
@@ -435,7 +400,3 @@ def _take(jobs: FutureJobs, machine: FutureMachine, job: int) -> None:
                 machine.taken[job, pool] += part
                 machine.spare[pool] -= part
                 missing -= part
-
-
-PLAY_FUTURES = Entry(play_futures, "forecasts")
-PLAY_PLAN = Entry(play_plan, "forecasts")

@@ -14,12 +14,16 @@ from ...formats.swf import SwfField, SwfLog
 from ..result import Result
 from ..stepping import REPORT_EVERY
 from .forecaster import FUTURES, Forecaster, QueuedRequest, StartForecast
+from .futures_kernel import CONSERVATIVE, EASY, WITHDRAWING
 
 #: When forecasts are asked: on arrival, and after these shares of the wait.
 ASKED_AT = (0.0, 0.25, 0.5, 0.75)
 COLUMNS = ("job", "asked_s", "cores", "p10_s", "p50_s", "p90_s", "plan_s", "start_s")
 #: The policy that futures play as it is: who starts in all of them does start.
 _EXACT = "easy"
+_PLAN = "conservative"
+#: Those with a rule that futures follow; others are played as EASY.
+PLAYED = (_EXACT, _PLAN, "promised")
 #: Kinds of events at one time: who ended, who came, what is asked, who starts.
 _END, _ARRIVAL, _ASK, _START = 0, 1, 2, 3
 
@@ -63,7 +67,7 @@ def forecasts_of(
     """
     forecaster = Forecaster(
         [result.workload.requests.processors],
-        by_worth=by_worth,
+        policy=WITHDRAWING if by_worth else CONSERVATIVE if result.policy == _PLAN else EASY,
         is_exact=result.policy == _EXACT,
         futures=futures,
         seed=seed,
@@ -79,6 +83,7 @@ def follow(
     *,
     asked_at: Sequence[float] = ASKED_AT,
     held: Sequence[Sequence[int]] | None = None,
+    every: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[AnsweredForecast]:
     """Tell a forecaster what happened in a run, and yield what it says.
@@ -89,10 +94,11 @@ def follow(
         jobs: by number in the result, with these numbers as ids.
         asked_at: as ``forecasts_of`` takes it.
         held: by job, the cores by pool that it held; None: there is one pool.
+        every: only so many-th jobs are asked for.
         progress: called now and then with the number of jobs that have arrived.
     """
     starts = np.array(result.starts, np.float64)
-    for now, kind, numbers in _events(result, asked_at):
+    for now, kind, numbers in _events(result, asked_at, every):
         if kind == _END:
             for number in numbers:
                 forecaster.end(number, now)
@@ -159,7 +165,7 @@ def _requests_of(result: Result, log: SwfLog | None, rank: Sequence[float] | Non
     ]
 
 
-def _events(result: Result, asked_at: Sequence[float]) -> Iterator[tuple[float, int, list[int]]]:
+def _events(result: Result, asked_at: Sequence[float], every: int) -> Iterator[tuple[float, int, list[int]]]:
     """Yield what happens: the time, the kind, and the jobs to which it happens, by number.
 
     At one time jobs end, then come, then are asked for, then start: a forecast knows all that the
@@ -171,7 +177,7 @@ def _events(result: Result, asked_at: Sequence[float]) -> Iterator[tuple[float, 
     kinds = [np.full(len(jobs), kind) for kind in (_END, _ARRIVAL, _START)]
     for share in asked_at:
         # Who does not wait can be asked for on arrival only.
-        some = np.flatnonzero((waits > 0) | (share == 0))
+        some = np.flatnonzero(((waits > 0) | (share == 0)) & (jobs % every == 0))
         times.append(result.submit[some] + share * waits[some])
         kinds.append(np.full(len(some), _ASK))
         numbers.append(jobs[some])

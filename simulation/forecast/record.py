@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...cluster.errors import InputError
+from ...cluster.kernels.harness import Floats
 from ...formats.sqlite_file import SqliteTable
 from .calibration import LEVELS, LOWER, MIDDLE, UPPER, Calibrator, Features
 from .forecaster import StartForecast
@@ -75,6 +76,12 @@ class RecordedForecast(NamedTuple):
     def came_s(self) -> float:
         """Seconds from when it was asked until the job started."""
         return 0.0 if self.start_s is None else self.start_s - self.asked_s
+
+    @property
+    def quantiles(self) -> Floats:
+        """Seconds at the levels of a forecast, linear between those that are kept."""
+        known = [self.p10_s, self.p50_s, self.p90_s]
+        return np.asarray(np.interp(LEVELS, LEVELS[[LOWER, MIDDLE, UPPER]], known))
 
 
 def load_record(path: Path) -> list[RecordedForecast]:
@@ -148,27 +155,18 @@ def calibrator_of(record: Iterable[RecordedForecast]) -> Calibrator:
             cores=one.cores,
             queue=one.queue or None,
         )
-        quantiles = np.interp(LEVELS, LEVELS[[LOWER, MIDDLE, UPPER]], [one.p10_s, one.p50_s, one.p90_s])
-        calibrator.learn(features, quantiles, one.came_s)
+        calibrator.learn(features, one.quantiles, one.came_s)
     return calibrator
 
 
 def columns_of_record(record: Iterable[RecordedForecast]) -> ForecastColumns:
     """Return the forecasts whose outcome is known as columns of figures."""
-    rows = [one for one in record if one.start_s is not None]
-    levels = LEVELS[[LOWER, MIDDLE, UPPER]]
-    return ForecastColumns(
-        cores=np.array([one.cores for one in rows], np.float64),
-        waited=np.array([one.asked_s - one.submit_s for one in rows], np.float64),
-        quantiles=np.array(
-            [np.interp(LEVELS, levels, [one.p10_s, one.p50_s, one.p90_s]) for one in rows]
-        ).reshape(len(rows), len(LEVELS)),
-        plan=np.array([one.plan_s for one in rows], np.float64),
-        came=np.array([one.came_s for one in rows], np.float64),
+    return ForecastColumns.of(
+        (one.cores, one.asked_s - one.submit_s, one.quantiles, one.plan_s, one.came_s)
+        for one in record
+        if one.start_s is not None
     )
 
-
-Floats = NDArray[np.float64]
 
 #: Waits of at most this many seconds are left out where only those who wait count.
 NO_WAIT_S = 60.0
@@ -194,6 +192,13 @@ class ForecastColumns(NamedTuple):
     plan: Floats
     came: Floats
 
+    @classmethod
+    def of(cls, rows: Iterable[tuple[Any, ...]]) -> ForecastColumns:
+        """Return rows as columns."""
+        columns = list(zip(*rows, strict=True)) or [()] * len(cls._fields)
+        made = cls(*(np.array(column, np.float64) for column in columns))
+        return made._replace(quantiles=made.quantiles.reshape(len(made.came), len(LEVELS)))
+
     @property
     def wait(self) -> Floats:
         """The job's whole wait."""
@@ -212,13 +217,10 @@ def columns_of(answered: Iterable[AnsweredForecast], submit: Iterable[float]) ->
         submit: by job number, when the job came.
     """
     came_at = list(submit)
-    rows = [one for one in answered if one.forecast.quantiles]
-    return ForecastColumns(
-        cores=np.array([one.forecast.cores for one in rows], np.float64),
-        waited=np.array([one.forecast.asked_s - came_at[one.number] for one in rows], np.float64),
-        quantiles=np.array([one.forecast.quantiles for one in rows]).reshape(len(rows), len(LEVELS)),
-        plan=np.array([one.forecast.plan_s for one in rows], np.float64),
-        came=np.array([one.came_s for one in rows], np.float64),
+    return ForecastColumns.of(
+        (one.cores, one.asked_s - came_at[number], one.quantiles, one.plan_s, came)
+        for number, one, came in answered
+        if one.quantiles
     )
 
 

@@ -10,13 +10,31 @@ from ...cluster.jobs import Job, RunningJob, hold_words, is_held, may_start
 from ...cluster.nodes import Resources
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.snapshot import Snapshot
+from ...cluster.text import plural
 from ..workloads.imported import LoggedJob
 from .calibration import Calibrator
 from .forecaster import FUTURES, Forecaster, QueuedRequest, StartForecast
+from .futures_kernel import EASY, RESPONSE
 from .node_pools import NodePools
 
 #: Waiting jobs that a pass looks at, as Slurm's.
 DEPTH = 2500
+
+
+def not_played(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return what of a cluster and its jobs no future looks at, in words."""
+    licensed = sum(bool(job.request.licenses) for job in snapshot.jobs)
+    reserved = [one for one in snapshot.reservations if one.end > (snapshot.time or 0.0)]
+    counted = (
+        (licensed, f"the licences of {plural(licensed, 'waiting job')}"),
+        (len(snapshot.limits), f"{plural(len(snapshot.limits), 'limit')} of accounts, users or QOS"),
+        (len(reserved), f"{plural(len(reserved), 'advance reservation')}"),
+    )
+    found = [words for count, words in counted if count]
+    return (
+        *(f"forecasts do not look at {words}: starts may come later" for words in found),
+        *snapshot.unread,
+    )
 
 
 class SnapshotForecaster:
@@ -47,7 +65,8 @@ class SnapshotForecaster:
         self._reader = DemandReader(snapshot, self._pools.columns)
         self._index = columns.index
         self.now = snapshot.time or 0.0
-        self._by_worth, self._futures, self._seed = by_worth, futures, seed
+        self._policy = RESPONSE if by_worth else EASY
+        self._futures, self._seed = futures, seed
         self.calibrator = calibrator or Calibrator()
         self._history = history
         self._queue = in_order(snapshot.jobs)
@@ -85,7 +104,7 @@ class SnapshotForecaster:
         """Return a forecaster that knows the past and what runs."""
         forecaster = Forecaster(
             self._pools.cores,
-            by_worth=self._by_worth,
+            policy=self._policy,
             is_exact=False,
             depth=DEPTH,
             futures=self._futures,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ...bidgen.families.registry import columns_of
 from ..forecast.forecaster import FUTURES, Forecaster, QueuedRequest
+from ..forecast.futures_kernel import EASY, RESPONSE
 from ..forecast.logged import ASKED_AT, AnsweredForecast, follow
 from ..forecast.node_pools import NodePools
 from .node_result import NodeResult, PlayedJob
@@ -18,6 +19,7 @@ def node_forecasts_of(
     by_worth: bool = False,
     depth: int | None = None,
     futures: int = FUTURES,
+    every: int = 1,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[AnsweredForecast]:
@@ -29,17 +31,23 @@ def node_forecasts_of(
         by_worth: the policy favours short jobs instead of the queue's order.
         depth: waiting jobs that the policy looks at; None: all.
         futures: of each forecast.
+        every: only so many-th jobs are asked for.
         seed: of the futures.
         progress: called now and then with the number of jobs that have arrived.
     """
     pools = NodePools(result.cluster.nodes, columns_of(result.cluster.snapshot()))
     forecaster = Forecaster(
-        pools.cores, by_worth=by_worth, is_exact=False, depth=depth, futures=futures, seed=seed
+        pools.cores,
+        policy=RESPONSE if by_worth else EASY,
+        is_exact=False,
+        depth=depth,
+        futures=futures,
+        seed=seed,
     )
     requested: dict[int, tuple[int, int]] = {}
     jobs = [_request(number, one, result, requested, pools) for number, one in enumerate(result.played)]
     held = [_held(one, pools) for one in result.played]
-    return follow(result, forecaster, jobs, asked_at=asked_at, held=held, progress=progress)
+    return follow(result, forecaster, jobs, asked_at=asked_at, held=held, every=every, progress=progress)
 
 
 def _request(

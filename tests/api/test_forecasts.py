@@ -219,3 +219,28 @@ def test_explain_says_when_the_job_will_start(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["forecast"][0]["job"] == "97"
     done = run_command("explain", FULL, "97", "--history", "none.txt")
     assert done.stderr == "aucsched: --history needs --forecast\n"
+
+
+def test_what_no_forecast_looks_at_is_noted() -> None:
+    reserved = {
+        "name": "course",
+        "nodes": "a",
+        "start": "2026-11-20T08:00:00Z",
+        "end": "2026-11-20T18:00:00Z",
+    }
+    shown = snapshot(
+        [{"name": "a", "cores": 8}],
+        [{"cores": 1, "time_limit_s": 60, "licenses": {"matlab": 1}}],
+        licenses={"matlab": {"total": 2, "free": 2}},
+        reservations=[reserved],
+        limits=[{"name": "ann", "jobs": {"user": "ann"}, "max": {"cores": 4}}],
+        time="2026-11-20T09:30:00Z",
+    )
+    found = au.forecast(shown, futures=5)
+    assert found.notes == (
+        "forecasts do not look at the licences of 1 waiting job: starts may come later",
+        "forecasts do not look at 1 limit of accounts, users or QOS: starts may come later",
+        "forecasts do not look at 1 advance reservation: starts may come later",
+    )
+    assert found.to_dict()["notes"] == list(found.notes)
+    assert not au.forecast(busy(), futures=5).notes

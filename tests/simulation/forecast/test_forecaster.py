@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from math import inf, isfinite
 from pathlib import Path
 
@@ -14,11 +14,13 @@ import numpy as np
 import pytest
 from support.build import snapshot
 
+from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request
 from aucsched.bidgen.families.registry import columns_of
 from aucsched.cluster.resources.demand import Demand, DemandReader
 from aucsched.formats.native.workload_file import load_workload
 from aucsched.simulation.forecast.forecaster import Forecaster, QueuedRequest, StartForecast
-from aucsched.simulation.forecast.futures_kernel import PLAY_FUTURES, PLAY_PLAN
+from aucsched.simulation.forecast.futures import PLAY_FUTURES
+from aucsched.simulation.forecast.futures_kernel import CONSERVATIVE, EASY, RESPONSE, WITHDRAWING
 from aucsched.simulation.forecast.logged import AnsweredForecast, forecasts_csv, forecasts_of
 from aucsched.simulation.forecast.node_pools import NodePools
 from aucsched.simulation.log_columns import Requests, Workload
@@ -27,6 +29,7 @@ from aucsched.simulation.nodes.node_forecasts import node_forecasts_of
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.node_result import NodeResult
 from aucsched.simulation.result import Result
+from aucsched.simulation.simulate_options import PolicyOptions
 
 DAY = 86_400
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -54,8 +57,14 @@ def workload(jobs: int = 150, seed: int = 1, processors: int = 16) -> Workload:
 
 
 def played(jobs: Workload | None = None, policy: str = "easy") -> Result:
-    """The jobs under a policy."""
+    """The jobs under a policy; ``response``: that objective."""
+    if policy == "response":
+        return play_log(jobs or workload(), "promised", options=PolicyOptions(objective="response"))
     return play_log(jobs or workload(), policy)
+
+
+#: Policies over logs whose forecasts read nothing ahead, with what their futures play.
+ON_LOGS = {"easy": EASY, "conservative": CONSERVATIVE, "response": WITHDRAWING}
 
 
 def shown(found: StartForecast) -> tuple[float, ...]:
@@ -92,17 +101,21 @@ def test_the_plan_by_limits_is_easy_itself() -> None:
 def test_plain_python_and_compiled_futures_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     result = played(workload(60))
     compiled = list(forecasts_of(result, futures=8))
-    for entry in (PLAY_FUTURES, PLAY_PLAN):
-        monkeypatch.setattr(entry, "_loaded", [None])
+    monkeypatch.setattr(PLAY_FUTURES, "_loaded", [None])
     plain = list(forecasts_of(result, futures=8))
     assert [shown(one.forecast) for one in plain] == [shown(one.forecast) for one in compiled]
 
 
-def test_what_happens_later_changes_no_forecast() -> None:
-    result = played()
+@pytest.mark.parametrize("policy", ON_LOGS)
+def test_what_happens_later_changes_no_forecast(policy: str) -> None:
+    result = played(policy=policy)
     jobs = result.workload
     half = result.workload.requests.submit[75]
-    before = [one for one in forecasts_of(result, futures=20) if one.forecast.asked_s <= half]
+    before = [
+        one
+        for one in forecasts_of(result, futures=20, by_worth=policy == "response")
+        if one.forecast.asked_s <= half
+    ]
     # From then on everything is otherwise: who comes, for how long, and when those start that wait.
     starts, estimate = np.array(result.starts), np.array(jobs.requests.estimate)
     random = np.random.default_rng(5)
@@ -117,7 +130,7 @@ def test_what_happens_later_changes_no_forecast() -> None:
     asked = {(one.number, one.forecast.asked_s): shown(one.forecast) for one in before}
     again = {
         (one.number, one.forecast.asked_s): shown(one.forecast)
-        for one in forecasts_of(other, futures=20)
+        for one in forecasts_of(other, futures=20, by_worth=policy == "response")
         if one.forecast.asked_s <= half
     }
     common = asked.keys() & again.keys()
@@ -128,8 +141,8 @@ def test_what_happens_later_changes_no_forecast() -> None:
 FOLLOWER = """
 import json, sys
 from aucsched.simulation.forecast.forecaster import Forecaster, QueuedRequest
-cores, futures = json.loads(sys.stdin.readline())
-forecaster = Forecaster([cores], futures=futures)
+cores, members = json.loads(sys.stdin.readline())
+forecaster = Forecaster(cores, **members)
 for line in sys.stdin:
     kind, now, job = json.loads(line)
     if kind == "submit":
@@ -137,8 +150,10 @@ for line in sys.stdin:
     elif kind == "ask":
         found = forecaster.forecast(now, [job])[0]
         print(json.dumps([*found.quantiles, found.plan_s]), flush=True)
+    elif kind == "start":
+        forecaster.start(job[0], now, job[1])
     else:
-        getattr(forecaster, kind)(job, now)
+        forecaster.end(job, now)
 """
 
 
@@ -156,30 +171,139 @@ def events(result: Result) -> Iterator[tuple[str, float, object]]:
         }
         rows.append((requests.submit[job], 1, job, "submit", request))
         rows.append((requests.submit[job], 2, job, "ask", job))
-        rows.append((start, 3, job, "start", job))
+        rows.append((start, 3, job, "start", [job, None]))
         rows.append((start + result.workload.run[job], 0, job, "end", job))
     for now, _, _, kind, what in sorted(rows, key=lambda row: row[:3]):
         yield kind, now, what
 
 
-def test_a_process_that_hears_of_events_one_by_one_says_the_same() -> None:
-    result = played(workload(80))
+def heard_by_a_process(
+    cores: list[int], members: Mapping[str, object], told: Iterable[tuple[str, float, object]]
+) -> list[tuple[float, ...]]:
+    """What a process says that is told events one by one; an answer is read before more is said."""
     with subprocess.Popen(
         [sys.executable, "-c", FOLLOWER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdin
         assert process.stdout
-        process.stdin.write(json.dumps([16, 12]) + "\n")
+        process.stdin.write(json.dumps([cores, members]) + "\n")
         heard = []
-        for kind, now, what in events(result):
+        for kind, now, what in told:
             process.stdin.write(json.dumps([kind, now, what]) + "\n")
             if kind == "ask":
-                # Nothing later has been said when the answer is read.
                 process.stdin.flush()
                 heard.append(tuple(json.loads(process.stdout.readline())))
         process.stdin.close()
-    asked = forecasts_of(result, futures=12, asked_at=[0.0])
+    return heard
+
+
+@pytest.mark.parametrize("policy", ON_LOGS)
+def test_a_process_that_hears_of_events_one_by_one_says_the_same(policy: str) -> None:
+    result = played(workload(80), policy)
+    members = {"futures": 12, "policy": ON_LOGS[policy], "is_exact": policy == "easy"}
+    heard = heard_by_a_process([16], members, events(result))
+    asked = list(forecasts_of(result, futures=12, asked_at=[0.0], by_worth=policy == "response"))
     assert heard == [shown(one.forecast) for one in asked]
+    # They are forecasts of waits, not of "now" alone.
+    assert sum(one.came_s > 60 for one in asked) > 30
+
+
+def crowded(late_runs: int = 1) -> ClusterWorkload:
+    """Jobs that crowd 4 nodes; runs that begin late may take another time."""
+    random = np.random.default_rng(3)
+    nodes = [Node(name=f"n{place}", cores=4) for place in range(4)]
+    arrivals = np.cumsum(random.integers(0, 40, 80)).tolist()
+    jobs = []
+    for number, arrival in enumerate(arrivals):
+        run, cores = int(random.integers(5, 200)), int(random.integers(1, 17))
+        job = Job(
+            id=str(number),
+            priority=1000 - number,
+            request=Request(cores=cores),
+            time_limit_s=400,
+            user=f"u{number % 3}",
+        )
+        # Who comes in the second half starts, and ends, after it.
+        run = run * late_runs if number >= len(arrivals) // 2 else run
+        jobs.append(ArrivingJob(job=job, arrival_s=arrival, run_time_s=min(run, 400)))
+    return ClusterWorkload(name="crowded", nodes=nodes, jobs=jobs)
+
+
+def asked_on_nodes(result: Result, until: float = inf) -> dict[tuple[int, float], tuple[float, ...]]:
+    """The forecasts on arrival of a run on nodes, asked up to a time."""
+    assert isinstance(result, NodeResult)
+    found = node_forecasts_of(result, futures=12, asked_at=[0.0], depth=100)
+    return {
+        (one.number, one.forecast.asked_s): shown(one.forecast)
+        for one in found
+        if one.forecast.asked_s <= until
+    }
+
+
+def test_on_nodes_what_happens_later_changes_no_forecast() -> None:
+    base = crowded()
+    half = base.jobs[40].arrival_s
+    options = NodeOptions(policy="backfill-slurm")
+    before, again = (asked_on_nodes(play(one, options), half) for one in (base, crowded(2)))
+    assert len(before) > 35
+    assert before == again
+
+
+def test_on_nodes_a_process_that_hears_of_events_one_by_one_says_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[tuple[str, float, object]] = []
+
+    class Told(Forecaster):
+        """Notes what it is told."""
+
+        def submit(self, job: QueuedRequest) -> None:
+            told.append(("submit", job.submit_s, asdict(job)))
+            super().submit(job)
+
+        def start(self, job: Hashable, now: float, held: Sequence[int] | None = None) -> None:
+            told.append(("start", now, [job, held]))
+            super().start(job, now, held)
+
+        def end(self, job: Hashable, now: float) -> None:
+            told.append(("end", now, job))
+            super().end(job, now)
+
+        def forecast(
+            self, now: float, ids: Sequence[Hashable], *, is_recorded: bool = True
+        ) -> list[StartForecast]:
+            told.extend(("ask", now, job) for job in ids)
+            return super().forecast(now, ids, is_recorded=is_recorded)
+
+    monkeypatch.setattr("aucsched.simulation.nodes.node_forecasts.Forecaster", Told)
+    asked = asked_on_nodes(play(crowded(), NodeOptions(policy="backfill-slurm")))
+    members = {"futures": 12, "policy": EASY, "is_exact": False, "depth": 100}
+    assert heard_by_a_process([16], members, told) == list(asked.values())
+    times = [now for _, now, _ in told]
+    assert times == sorted(times)
+
+
+def test_futures_of_a_plan_are_conservative_backfilling() -> None:
+    # All jobs come at once and run to their limits: the plan on arrival is what the policy does.
+    base = workload(60)
+    requests = replace(base.requests, submit=(0,) * 60)
+    result = played(replace(base, requests=requests, run=tuple(requests.estimate)), "conservative")
+    found = list(forecasts_of(result, futures=2, asked_at=[0.0]))
+    assert [forecast.plan_s for _, forecast, _ in found] == [came for *_, came in found]
+
+
+def test_futures_withdraw_promises_under_overload() -> None:
+    # 150 jobs wait: the shortest that fit start, whoever came before.
+    found = {}
+    for policy in (RESPONSE, WITHDRAWING):
+        forecaster = Forecaster([4], futures=2, policy=policy, is_exact=False)
+        forecaster.submit(QueuedRequest(id="r", submit_s=0, cores=4, limit_s=100))
+        forecaster.start("r", 0)
+        for job in range(150):
+            forecaster.submit(QueuedRequest(id=job, submit_s=1, cores=4, limit_s=100 + 50 * (job % 2)))
+        found[policy] = [one.plan_s for one in forecaster.forecast(2, range(150))]
+    assert found[WITHDRAWING] != found[RESPONSE]
+    assert max(found[WITHDRAWING][0::2]) < max(found[WITHDRAWING][1::2])
 
 
 def followed(**members: object) -> Forecaster:
@@ -270,7 +394,7 @@ def test_the_file_has_its_columns_and_an_outcome_a_row() -> None:
 
 @pytest.mark.parametrize("by_worth", [True, False])
 def test_worth_lets_short_jobs_pass(by_worth: bool) -> None:
-    forecaster = followed(by_worth=by_worth)
+    forecaster = followed(policy=RESPONSE if by_worth else EASY)
     # The longest wait says from when on a job is overdue: it was an hour.
     forecaster.end("r", 3600)
     forecaster.submit(QueuedRequest(id="old", submit_s=3600, cores=4, limit_s=1000, user="ann"))
