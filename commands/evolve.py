@@ -59,14 +59,9 @@ _SHARED = (
 )
 
 
-def is_evolving(workload: str) -> bool:
-    """Whether a workload is named rather than a file."""
-    return workload in EVOLVING_WORKLOADS and not Path(workload).exists()
-
-
 def refuse_evolving(workload: str, options: dict[str, Any]) -> None:
     """Refuse what only evolving jobs have."""
-    if is_evolving(workload):
+    if workload in EVOLVING_WORKLOADS and not Path(workload).exists():
         raise OptionError(f"the workload {workload} needs --policy {EVOLVING}, not {options['policy']}")
     for name in _OPTIONS:
         if options[name] is not None:

@@ -21,9 +21,12 @@ def greedy_map(request: MapRequest) -> list[Slot]:
     free = {name: request.idle_in(name) for name in request.place.partitions}
     slots, skipped = _in_queue_order(request, free)
     step = partial(step_size, attempts=request.settings.max_attempts, steps=request.settings.steps)
-    if _best_fit(slots, free, step):
-        slots = _rescanned(request, slots, skipped, free)
-    return slots
+    if not _best_fit(slots, free, step):
+        return slots
+    # Jobs beyond the depth use nodes that best fit has left, in their places of the queue.
+    slots += [slot for slot in skipped if _map(slot, free)]
+    rank = {entry.job: place for place, (entry, _) in enumerate(request.queue)}
+    return sorted(slots, key=lambda slot: rank[slot.entry.job])
 
 
 def _in_queue_order(request: MapRequest, free: dict[str, int]) -> tuple[list[Slot], list[Slot]]:
@@ -105,14 +108,3 @@ def try_schedule(slot: Slot, slots: list[Slot], free: dict[str, int], step: Step
     slot.nodes = take(free, partition, min(slot.range.max, slot.range.min))
     slot.start_s = None
     return lost
-
-
-def _rescanned(
-    request: MapRequest, slots: list[Slot], skipped: list[Slot], free: dict[str, int]
-) -> list[Slot]:
-    """Let jobs beyond the depth use nodes that best fit has left, in their places of the queue."""
-    added = [slot for slot in skipped if _map(slot, free)]
-    if not added:
-        return slots
-    rank = {entry.job: place for place, (entry, _) in enumerate(request.queue)}
-    return sorted([*slots, *added], key=lambda slot: rank[slot.entry.job])

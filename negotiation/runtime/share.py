@@ -85,11 +85,14 @@ class Shrinking:
 
     def _gifts(self, jobs: list[RunRecord], need: int) -> list[int]:
         """Return how many nodes each job of a class gives, together ``need``."""
-        if self._order == "priority":
-            return _first_all(list(map(self._spare, jobs)), need)
         if self._order == "priced":
             return self._cheapest(jobs, need)
-        return self._harvested(jobs, need)
+        if self._order != "priority":
+            return self._harvested(jobs, need)
+        given: list[int] = []
+        for job in jobs:
+            given.append(min(self._spare(job), need - sum(given)))
+        return given
 
     def _harvested(self, jobs: list[RunRecord], need: int) -> list[int]:
         """Let iScheduler's harvest policy of that name choose; among equals who started first gives first."""
@@ -126,15 +129,6 @@ class Shrinking:
             target = grown_for.get(job.entry.job, "")
             classes[0 if target == waiting else 2 if target else 1].append(job)
         return [*([] if skip_own else [classes[0]]), classes[1], classes[2]]
-
-
-def _first_all(spares: list[int], need: int) -> list[int]:
-    """Let the first give all that they can, until there is enough."""
-    given = []
-    for spare in spares:
-        given.append(min(spare, need))
-        need -= given[-1]
-    return given
 
 
 #: A node moves between running jobs only for a gain this many times the loss: moving is not free.

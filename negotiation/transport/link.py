@@ -110,7 +110,12 @@ class SocketTransport:
         with contextlib.suppress(OSError):
             self._write(refusal_frame(text))
             self._socket.shutdown(socket.SHUT_WR)
-            self._drain()
+            until = monotonic() + LINGER_S
+            # Unread bytes would take the refusal away from the other end: what comes is read and dropped.
+            while (left := until - monotonic()) > 0:
+                self._socket.settimeout(left)
+                if not self._socket.recv(_CHUNK):
+                    break
         self.close()
 
     def shake_hands(self, identity: Identity) -> Hello:
@@ -122,8 +127,13 @@ class SocketTransport:
             RefusedError: either refuses the other; both know why.
             PeerLostError: the other end is gone or silent.
         """
+        handshake = Handshake(identity, first=True)
+        said = handshake.begin()
         try:
-            hello = self._exchange_hellos(Handshake(identity, first=True))
+            while not handshake.is_done or handshake.hello is None:
+                if said is not None:
+                    self._send(framed(said, UNAUTHENTICATED_BYTES))
+                said = handshake.heard(self._receive(self.timeout_s))
         except RefusedByOtherError as error:
             self.close()
             raise RefusedError(str(error)) from error
@@ -131,14 +141,6 @@ class SocketTransport:
             self.refuse(str(error))
             raise
         self._frames.limit = self._limit
-        return hello
-
-    def _exchange_hellos(self, handshake: Handshake) -> Hello:
-        said = handshake.begin()
-        while not handshake.is_done or handshake.hello is None:
-            if said is not None:
-                self._send(framed(said, UNAUTHENTICATED_BYTES))
-            said = handshake.heard(self._receive(self.timeout_s))
         return handshake.hello
 
     def _send(self, frame: bytes) -> None:
@@ -187,14 +189,6 @@ class SocketTransport:
             where = " inside a message" if self._frames.is_inside else ""
             raise PeerLostError(f"the other party closed the connection{where}")
         self._frames.feed(received)
-
-    def _drain(self) -> None:
-        """Read and drop what comes: unread bytes would take the refusal away from the other end."""
-        until = monotonic() + LINGER_S
-        while (left := until - monotonic()) > 0:
-            self._socket.settimeout(left)
-            if not self._socket.recv(_CHUNK):
-                return
 
 
 def refusal_frame(text: str) -> bytes:

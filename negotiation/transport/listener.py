@@ -392,7 +392,11 @@ def _listening(address: PartyAddress) -> socket.socket:
     try:
         if address.path:
             _remove_dead(address)
-            _bind_private(listening, address.path)
+            mask = os.umask(0o177)  # only this user may connect
+            try:
+                listening.bind(address.path)
+            finally:
+                os.umask(mask)
         else:
             # A party that was killed and starts again must not wait for the kernel to forget the port.
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -404,15 +408,6 @@ def _listening(address: PartyAddress) -> socket.socket:
             raise OptionError(f"cannot listen on {address}: {error.strerror or error}") from error
         raise
     return listening
-
-
-def _bind_private(listening: socket.socket, path: str) -> None:
-    """Bind a unix socket that only this user may connect to."""
-    mask = os.umask(0o177)
-    try:
-        listening.bind(path)
-    finally:
-        os.umask(mask)
 
 
 def _remove_dead(address: PartyAddress) -> None:

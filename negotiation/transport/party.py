@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
@@ -146,8 +147,10 @@ class Party(Generic[State]):
 
     def _begin_again(self, journal: PartyJournal) -> None:
         """Let the journal begin again with this state; one that cannot be read back leaves it as it is."""
-        text = self._codec.write(self.state)
-        if not self._is_read_back(text):
+        text, is_read_back = self._codec.write(self.state), False
+        with suppress(InputError):  # a time without end, say, which JSON cannot hold
+            is_read_back = self._codec.read(text) == self.state
+        if not is_read_back:
             journal.postpone()
             return
         last = self._last
@@ -169,12 +172,6 @@ class Party(Generic[State]):
         if fault and self._tell is not None:
             self._tell(f"{path}: the checkpoint is dropped: {fault}; the journal is continued as it is")
         return not fault
-
-    def _is_read_back(self, text: bytes) -> bool:
-        try:
-            return self._codec.read(text) == self.state
-        except InputError:  # a time without end, say, which JSON cannot hold
-            return False
 
     def _restore(self, checkpoint: Checkpoint, journal: PartyJournal) -> None:
         try:

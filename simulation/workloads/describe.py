@@ -113,11 +113,20 @@ def describe_cluster(workload: ClusterWorkload) -> dict[str, Any]:
     """
     jobs = workload.jobs
     cores = sum(node.total.cores for node in workload.nodes)
-    gres = _gres_of(workload)
+    gres: Counter[str] = Counter()
+    for node in workload.nodes:
+        for name, count in node.total.gres.items():
+            gres[name.partition(":")[0]] += count
     run = np.array([arriving.run_time_s for arriving in jobs])
     size = np.array([arriving.job.request.fewest_cores for arriving in jobs])
     span = jobs[-1].arrival_s - jobs[0].arrival_s if jobs else 0.0
     theoretical = fsum((run * size).tolist()) / cores
+    held = [_fewest_gres(arriving.job.request) for arriving in jobs]
+    gres_s = {
+        kind: fsum(arriving.run_time_s * mine[kind] for arriving, mine in zip(jobs, held, strict=True))
+        for kind in gres
+    }
+    labels = Counter(label for arriving in jobs for label in _labels(arriving))
     limits = [arriving.job.time_limit_s for arriving in jobs if arriving.job.time_limit_s is not None]
     return {
         "format": FORMAT,
@@ -132,10 +141,8 @@ def describe_cluster(workload: ClusterWorkload) -> dict[str, Any]:
         "span_s": span,
         "theoretical_s": theoretical,
         "offered_load": theoretical / span if span else None,
-        "gres_load": {kind: _gres_s(jobs, kind) / count / span for kind, count in gres.items()}
-        if span
-        else {},
-        "shares": _shares(jobs),
+        "gres_load": {kind: gres_s[kind] / count / span for kind, count in gres.items()} if span else {},
+        "shares": {label: labels[label] / max(1, len(jobs)) for label in _LABELS},
         "size": distribution(size) if jobs else None,
         "run_s": distribution(run) if jobs else None,
         "limit_s": distribution(np.array(limits)) if limits else None,
@@ -143,32 +150,13 @@ def describe_cluster(workload: ClusterWorkload) -> dict[str, Any]:
     }
 
 
-def _gres_of(workload: ClusterWorkload) -> Counter[str]:
-    """Return the machine's gres by kind, whatever their type."""
+def _fewest_gres(request: Request) -> Counter[str]:
+    """Return the fewest gres of each kind that a job holds, whatever their type."""
     counts: Counter[str] = Counter()
-    for node in workload.nodes:
-        for name, count in node.total.gres.items():
-            counts[name.partition(":")[0]] += count
+    for times, spans in ((request.fewest_nodes, request.gres_per_node), (1, request.gres_total)):
+        for name, span in spans.items():
+            counts[name.partition(":")[0]] += times * span.minimum
     return counts
-
-
-def _gres_s(jobs: Sequence[ArrivingJob], kind: str) -> float:
-    """Return the seconds of a kind of gres that jobs hold at their fewest."""
-    return fsum(arriving.run_time_s * _fewest(arriving.job.request, kind) for arriving in jobs)
-
-
-def _fewest(request: Request, kind: str) -> int:
-    per_node = sum(
-        span.minimum for name, span in request.gres_per_node.items() if name.partition(":")[0] == kind
-    )
-    total = sum(span.minimum for name, span in request.gres_total.items() if name.partition(":")[0] == kind)
-    return per_node * request.fewest_nodes + total
-
-
-def _shares(jobs: Sequence[ArrivingJob]) -> dict[str, float]:
-    """Return the share of the jobs that ask in some way, 0 of no jobs."""
-    counts = Counter(label for arriving in jobs for label in _labels(arriving))
-    return {label: counts[label] / max(1, len(jobs)) for label in _LABELS}
 
 
 def _labels(arriving: ArrivingJob) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from ...cluster.checks import at_least
@@ -108,14 +108,12 @@ def esp_workload(
     if gpus and cluster.gpus < _COPY_GPUS:
         raise OptionError(f"esp-gpu needs {_COPY_GPUS} GPUs a node, the cluster has {cluster.gpus}")
     name = "esp-gpu" if gpus else "esp"
+    small = [entry for entry in ESP_TYPES if entry.name != FULL_MACHINE]
     drafts = [
-        draft
-        for entry in ESP_TYPES
-        if entry.name != FULL_MACHINE
-        for _ in range(entry.count)
-        for draft in _jobs(entry, cluster, gpus=gpus)
+        draft for entry in small for _ in range(entry.count) for draft in _jobs(entry, cluster, gpus=gpus)
     ]
     full = [draft for entry in ESP_TYPES if entry.name == FULL_MACHINE for draft in _jobs(entry, cluster)]
+    table_s = machine_seconds([*ESP_TYPES, *small] if gpus else ESP_TYPES)
     full_at_s = [60.0 * minutes * (2 if gpus else 1) for minutes in _FULL_AT_MIN]
     quarter_s = ARRIVAL_SHARE * float(theoretical_s([*drafts, *full, *full], cluster))
     mean_s = quarter_s / (len(drafts) - 1) if arrival_mean_s is None else arrival_mean_s
@@ -127,17 +125,10 @@ def esp_workload(
         cluster,
         [*zip(arrivals, drafts, strict=True), *((at_s, full[0]) for at_s in full_at_s)],
         (
-            f"ESP, table 7.1, which sums to {float(_table_s(gpus=gpus)):.0f} s; sizes rounded to whole nodes",
+            f"ESP, table 7.1, which sums to {float(table_s):.0f} s; sizes rounded to whole nodes",
             f"seed {seed}; times between arrivals Gaussian, mean {mean_s:g} s, standard deviation {sd_s:g} s",
         ),
     )
-
-
-def _table_s(*, gpus: bool) -> float:
-    """Return what the table sums to, its copies counted."""
-    types = [replace(entry, count=entry.count * 2) for entry in ESP_TYPES if entry.name != FULL_MACHINE]
-    full = [entry for entry in ESP_TYPES if entry.name == FULL_MACHINE]
-    return float(machine_seconds([*types, *full] if gpus else ESP_TYPES))
 
 
 def _jobs(entry: EspType, cluster: EvenCluster, *, gpus: bool = False) -> list[UndatedJob]:

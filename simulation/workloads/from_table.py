@@ -133,15 +133,12 @@ class TableReader:
 
     def text(self, row: Row, what: str) -> str:
         """Return the first column's text that has any, empty where none has."""
-        return self._field(row, what)[0]
-
-    def _field(self, row: Row, what: str) -> tuple[str, str]:
-        names = self.columns.get(what, ())
-        texts = ((row.text(name), name) for name in names)
-        return next((found for found in texts if found[0]), ("", names[0] if names else what))
+        return self._read(row, what, lambda text, _: text)
 
     def _read(self, row: Row, what: str, read: Callable[[str, str], T]) -> T:
-        return read(*self._field(row, what))
+        names = self.columns.get(what, ())
+        texts = ((row.text(name), name) for name in names)
+        return read(*next((found for found in texts if found[0]), ("", names[0] if names else what)))
 
     def _limit(self, text: str, path: str) -> float | None:
         if text.casefold() in _UNLIMITED:
@@ -341,9 +338,8 @@ class _History:
 
     def _ended(self, job: LoggedJob, longest: float) -> LoggedJob:
         if job.limit_s is None and longest:
-            self.counts[
-                "jobs have no limit of their own: the longest that is asked for in their partition"
-            ] += 1
+            text = "jobs have no limit of their own: the longest that is asked for in their partition"
+            self.counts[text] += 1
             job = replace(job, limit_s=max(longest, job.run_s))
         if job.id in self.running:
             self.counts["jobs still ran: taken to run for their time limit"] += 1
@@ -363,16 +359,9 @@ class _History:
                 self.counts["jobs ended before the window: left out"] += 1
             elif start < begin:
                 self.counts["jobs ran when the window began: they are not compared"] += 1
-                gone = begin - start
-                limit = None if job.limit_s is None else max(job.limit_s - gone, 1.0)
-                yield replace(
-                    job,
-                    submit_s=begin,
-                    start_s=None,
-                    run_s=job.run_s - gone,
-                    limit_s=limit,
-                    priority=top,
-                )
+                run_s = job.run_s - (begin - start)
+                limit_s = None if job.limit_s is None else max(job.limit_s - (begin - start), 1.0)
+                yield replace(job, submit_s=begin, start_s=None, run_s=run_s, limit_s=limit_s, priority=top)
             elif job.submit_s < begin:
                 self.counts["jobs waited when the window began: they wait from then on"] += 1
                 yield replace(job, submit_s=begin)

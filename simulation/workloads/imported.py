@@ -80,10 +80,14 @@ def imported_workload(
     fitting.sort(key=lambda pair: (pair[0].submit_s, -(pair[0].priority or 0)))
     first = fitting[0][0].submit_s
     fitting = _named(fitting, notes)
+    # Nodes that do not say their partitions are in all that jobs name.
+    parts, nodes = tuple(sorted({job.partition for job, _ in fitting} - {""})), machine.nodes
+    if parts and not any(node.partitions for node in nodes):
+        nodes = tuple(replace(node, partitions=parts) for node in nodes)
     return replace(
         machine,
         name=name,
-        nodes=_in_partitions(machine.nodes, {job.partition for job, _ in fitting} - {""}),
+        nodes=nodes,
         jobs=tuple(_arriving(job, request, first) for job, request in fitting),
         notes=(*machine.notes, *notes.texts()),
     )
@@ -99,31 +103,20 @@ def _named(fitting: list[_Asked], notes: Notes) -> list[_Asked]:
         notes.add("killed", f"{len(cut)} jobs (first {cut[0].id}) ran beyond their time limit: cut there")
     if len({job.id for job, _ in fitting}) < len(fitting):
         notes.add("names", "names of jobs come more than once: jobs are numbered by submission")
-        fitting = [
-            (replace(job, id=str(rank)), request) for rank, (job, request) in enumerate(fitting, start=1)
-        ]
+        fitting = [(replace(one, id=str(rank)), asked) for rank, (one, asked) in enumerate(fitting, start=1)]
     early = [job for job, _ in fitting if job.start_s is not None and job.start_s < job.submit_s]
     if early:
         text = f"{len(early)} jobs (first {early[0].id}) started before they came: starts left out"
         notes.add("starts", text)
     if not all(job.priority for job, _ in fitting):
-        fitting = [
-            (replace(job, priority=basic_priority(rank)), request)
-            for rank, (job, request) in enumerate(fitting)
-        ]
+        ranked = enumerate(fitting)
+        fitting = [(replace(one, priority=basic_priority(rank)), asked) for rank, (one, asked) in ranked]
     return fitting
 
 
 def _count(jobs: Sequence[LoggedJob], what: str, notes: Notes) -> None:
     if jobs:
         notes.add(what, f"{len(jobs)} jobs (first {jobs[0].id}) {what}: left out")
-
-
-def _in_partitions(nodes: tuple[Node, ...], names: set[str]) -> tuple[Node, ...]:
-    """Return the nodes as they are where they say their partitions, else in all that jobs name."""
-    if not names or any(node.partitions for node in nodes):
-        return nodes
-    return tuple(replace(node, partitions=tuple(sorted(names))) for node in nodes)
 
 
 class _Sizes:
@@ -150,10 +143,8 @@ class _Sizes:
         cores = job.cores or nodes or 1
         if (nodes or 1) > len(self._cores) or cores > self._cores[(nodes or 0) - 1]:
             return None
-        memory: dict[str, Any] = {
-            "memory_mib_per_node": job.memory_mib_per_node,
-            "memory_mib_per_core": job.memory_mib_per_core,
-        }
+        names = ("memory_mib_per_node", "memory_mib_per_core")
+        memory: dict[str, Any] = {name: getattr(job, name) for name in names}
         if nodes is None:
             return Request(cores=cores, **memory)
         each = {name: ceil(count / nodes) for name, count in gres.items()}

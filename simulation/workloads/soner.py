@@ -232,7 +232,9 @@ def draw_jobs(mix: WorkloadMix, cluster: EvenCluster, *key: object) -> list[Unda
         fewest = _GPUS[kind]
         if mix.cores_per_gpu and fewest is not None:
             divisor = per_gpu.choice(mix.cores_per_gpu) * fewest.minimum
-        factor = _factor(factors)
+        # N of (7.1): normal about 1, drawn again while it is below the least.
+        while (factor := factors.gauss(1.0, _FACTOR_SD)) < _LEAST_FACTOR:
+            pass
         gpus = _RANGES.get(kind) if mix.ranges and kind in _RANGES else _GPUS[kind]
         drafts.append(
             UndatedJob(
@@ -255,13 +257,6 @@ def _request_of_kind(kind: str, cores: int, divisor: int, gpus: Span | None, *, 
     )
 
 
-def _factor(random: Random) -> float:
-    """Draw N of (7.1): normal about 1, drawn again while it is below the least."""
-    while (factor := random.gauss(1.0, _FACTOR_SD)) < _LEAST_FACTOR:
-        pass
-    return factor
-
-
 #: Kinds B to E take x/4 or x/8 nodes (8.4, 8.6), with which A.5's 97 % can be reached, and x/8 or x/16
 #: (8.5): x/4 or x/8 would saturate the GPUs there at 83 %, where A.4 reports 89.
 _OF_12_CORES = (4, 8)
@@ -281,11 +276,6 @@ class WorkloadTable:
     has_contiguity: bool
 
 
-def _of_length(hours: float) -> int:
-    """Return how many jobs make a theoretical run time (table 8.4 gives no counts)."""
-    return round(hours * 3600 * TSUBAME.nodes / _MEAN_JOB_NODE_S)
-
-
 def _row(
     kinds: Mapping[str, int],
     jobs: int,
@@ -300,9 +290,11 @@ def _row(
 _HOURS_8_4 = (6.28, 6.27, 6.26, 12.53, 12.54, 12.48, 5.43, 5.42, 5.50, 10.90, 10.63, 10.89)
 _RATIOS = (0.0, 0.5, 1.0)
 
+#: As many jobs as make the theoretical run time (table 8.4 gives no counts); kind A only in half of the rows.
+_JOBS_8_4 = [round(hours * 3600 * TSUBAME.nodes / _MEAN_JOB_NODE_S) for hours in _HOURS_8_4]
 _TABLE_8_4 = {
-    str(place + 1): _row(ONLY_A if place < 6 else ALL_KINDS, _of_length(hours), _RATIOS[place % 3])  # noqa: PLR2004 - half of its rows
-    for place, hours in enumerate(_HOURS_8_4)
+    str(place + 1): _row(ONLY_A if 2 * place < len(_JOBS_8_4) else ALL_KINDS, jobs, _RATIOS[place % 3])
+    for place, jobs in enumerate(_JOBS_8_4)
 }
 _TABLE_8_5 = {
     "1": _row(ONLY_A, 350, divisors=_OF_16_CORES),
