@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -33,7 +33,7 @@ from .negotiate import (
     runtime_options,
 )
 from .outputs import OUTPUT
-from .party_links import RuntimeSide, identity_of, journal_in, link_of, link_options, runtime_side, tell
+from .party_links import identity_of, journal_in, link_of, link_options, runtime_side, tell
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 #: What two clusters may not have alike: where they listen, and the files that they write.
@@ -75,7 +75,8 @@ def serve_clusters(path: Path, command: click.Command) -> int:
                 side = stack.enter_context(runtime_side(workload, options, told, has_bar=False))
             except OptionError as error:
                 raise OptionError(f"{path}: {name}: {error}") from error
-            run = partial(_run, name, side, failed, output)
+            title = f"{name}:" if str(options["output"]) == _STANDARD_OUTPUT else ""
+            run = partial(_run, *side, title, output, told, partial(failed.append, name))
             threads.append(threading.Thread(target=run, name=name, daemon=True))
         for thread in threads:
             thread.start()
@@ -90,19 +91,26 @@ def _tell_of(name: str, text: str) -> None:
     tell(f"{name}: {text}")
 
 
-def _run(name: str, side: RuntimeSide, failed: list[str], output: threading.Lock) -> None:
-    """Serve a cluster and write its result as soon as it has ended."""
+def _run(
+    serve: Callable[[], None],
+    write: Callable[[], None],
+    title: str,
+    output: threading.Lock,
+    told: Callable[[str], None],
+    fail: Callable[[], None],
+) -> None:
+    """Serve a cluster and write its result as soon as it has ended, below a title on standard output."""
     try:
-        side.serve()
+        serve()
         with output:
-            if str(side.options["output"]) == _STANDARD_OUTPUT:
-                click.echo(f"{name}:")
-            side.write()
+            if title:
+                click.echo(title)
+            write()
     except AucschedError as error:
-        failed.append(name)
-        side.tell(str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}")
+        fail()
+        told(str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}")
     except BaseException:
-        failed.append(name)
+        fail()
         raise
 
 
@@ -234,7 +242,7 @@ def irtsched(
         return serve_clusters(clusters, irtsched)
     if workload is None:
         raise OptionError("WORKLOAD or --clusters is needed")
-    with runtime_side(workload, options, tell) as side:
-        side.serve()
-    side.write()
+    with runtime_side(workload, options, tell) as (serve, write):
+        serve()
+    write()
     return None

@@ -20,12 +20,9 @@ from .negotiate import check_result_options, play_from, write_result
 from .outputs import progress_over, say
 
 if TYPE_CHECKING:
-    from ..negotiation.runtime.irtsched import RuntimeState
     from ..negotiation.transport.handshake import Hello, Identity, PartyName
     from ..negotiation.transport.link import Link
-    from ..negotiation.transport.party import Party
     from ..negotiation.transport.party_journal import PartyJournal
-    from ..simulation.negotiated.negotiated_run import RunLog
     from ..simulation.negotiated.plays import Play
 
 _MIB = 2**20
@@ -78,48 +75,14 @@ link_options = in_section(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class RuntimeSide:
-    """A runtime scheduler of one cluster, ready to be served.
-
-    Attributes:
-        link: None: its journal says that all has ended.
-    """
-
-    play: Play
-    party: Party[RuntimeState]
-    link: Link | None
-    log: RunLog
-    notes: dict[str, str]
-    journal: PartyJournal | None
-    options: Mapping[str, Any]
-    tell: Callable[[str], None]
-
-    def serve(self) -> None:
-        """Negotiate until the batch scheduler ends it."""
-        from ..negotiation.transport.serve import serve_runtime
-
-        if self.link is not None:
-            serve_runtime(self.party, self.link, self.tell, self._meet)
-
-    def _meet(self, hello: Hello) -> None:
-        self.notes.update(hello.notes)
-        if self.journal is not None:
-            self.journal.note(hello.notes)
-
-    def write(self) -> None:
-        """Write the result where the options say."""
-        from ..simulation.negotiated.negotiated_run import batch_settings_in
-
-        result = self.log.result(self.play, batch_settings_in(self.notes), self.party.state)
-        write_result(result, dict(self.options))
-
-
 @contextmanager
 def runtime_side(
     workload: str, options: dict[str, Any], tell: Callable[[str], None], *, has_bar: bool = True
-) -> Iterator[RuntimeSide]:
+) -> Iterator[tuple[Callable[[], None], Callable[[], None]]]:
     """Give a cluster's runtime scheduler as its journal left it, listening or about to connect.
+
+    It is two functions: one negotiates until the batch scheduler ends it, one writes the result where the
+    options say.
 
     Args:
         workload: the cluster's.
@@ -131,6 +94,7 @@ def runtime_side(
     from ..negotiation.runtime import irtsched as machine
     from ..negotiation.runtime.irtsched import RuntimeState
     from ..negotiation.transport.party import Party
+    from ..negotiation.transport.serve import serve_runtime
     from ..simulation.negotiated.negotiated_run import RunLog, batch_settings_in, settings_text
 
     check_result_options(options)
@@ -143,16 +107,23 @@ def runtime_side(
         log = RunLog(progress)
         state = RuntimeState(settings=settings, machine=play.machines(settings.parts)[""])
         party = Party(state, machine.step, journal, log.watch, memory=log, tell=tell)
-        yield RuntimeSide(
-            play=play,
-            party=party,
-            link=None if party.has_ended else stack.enter_context(link_of(identity, options, tell)),
-            log=log,
-            notes=dict(journal.notes if journal is not None else {}),
-            journal=journal,
-            options=options,
-            tell=tell,
-        )
+        notes = dict(journal.notes if journal is not None else {})
+        # Without a link its journal says that all has ended.
+        link = None if party.has_ended else stack.enter_context(link_of(identity, options, tell))
+
+        def meet(hello: Hello) -> None:
+            notes.update(hello.notes)
+            if journal is not None:
+                journal.note(hello.notes)
+
+        def serve() -> None:
+            if link is not None:
+                serve_runtime(party, link, tell, meet)
+
+        def write() -> None:
+            write_result(log.result(play, batch_settings_in(notes), party.state), options)
+
+        yield serve, write
 
 
 def tell(text: str) -> None:
