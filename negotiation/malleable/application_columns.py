@@ -107,11 +107,9 @@ class Context(NamedTuple):
 
 def empty_active(most: int) -> Active:
     """Return columns for so many applications; no more can run at once than there are processors."""
-    kinds = {"start": np.float64, "left": np.float64, "since": np.float64, "end": np.float64}
-    columns: dict[str, Any] = {
-        name: np.zeros(most, dtype=kinds.get(name, np.int64)) for name in Active._fields
-    }
-    return Active(**columns)
+    times = {"start", "left", "since", "end"}
+    kinds: tuple[Any, ...] = tuple(np.float64 if name in times else np.int64 for name in Active._fields)
+    return Active(*(np.zeros(most, dtype=kind) for kind in kinds))
 
 
 # Run times on fewer processors than the ideal, and how work goes on (Weissman 4.3).

@@ -5,7 +5,7 @@ Decisions change counts and append who starts; how work goes on from there is ap
 
 from __future__ import annotations
 
-from ...cluster.kernels.harness import Floats, Ints, kernel
+from ...cluster.kernels.harness import kernel
 from .application_columns import (
     ATTEMPTS,
     EVENTS,
@@ -179,11 +179,9 @@ def on_end(
 @kernel
 def remove(active: Active, running: int, place: int) -> None:
     """Take an application out; those behind it move up, so that the order of starts is kept."""
-    columns: tuple[Ints, ...] = (active.job, active.held, active.least, active.ideal, active.harvests)
-    times: tuple[Floats, ...] = (active.start, active.left, active.since, active.end)
-    for column in columns:
+    for column in (active.job, active.held, active.least, active.ideal, active.harvests):
         for at in range(place, running - 1):
             column[at] = column[at + 1]
-    for values in times:
+    for times in (active.start, active.left, active.since, active.end):
         for at in range(place, running - 1):
-            values[at] = values[at + 1]
+            times[at] = times[at + 1]

@@ -323,12 +323,9 @@ def _measured(job: RunRecord) -> tuple[tuple[int, float], ...]:
 def reports(machine: MachineState, jobs: Iterable[str] | None = None) -> tuple[JobReport, ...]:
     """Return the reports of some jobs, or of all that ever started here, in order of id where they end."""
     chosen = jobs if jobs is not None else (*machine.done, *machine.suspended, *machine.running)
-    return tuple(_report_of(machine, job) for job in chosen)
-
-
-def _report_of(machine: MachineState, job: str) -> JobReport:
-    if job in machine.done:
-        return machine.done[job]
-    if job in machine.suspended:
-        return report(machine, machine.suspended[job], JobState.SUSPENDED, machine.now_s)
-    return report(machine, machine.running[job], JobState.RUNNING, machine.now_s)
+    found = []
+    for name in chosen:
+        state = JobState.SUSPENDED if name in machine.suspended else JobState.RUNNING
+        job = machine.suspended.get(name) or machine.running.get(name)
+        found.append(machine.done[name] if job is None else report(machine, job, state, machine.now_s))
+    return tuple(found)

@@ -84,11 +84,12 @@ class Trace:
         if not 0 < min_of_ideal <= 1:
             raise OptionError(f"{min_of_ideal:g} is not a share of the ideal above 0, at most 1")
         least = np.maximum(1, np.ceil(min_of_ideal * self.ideal - _EXACT)).astype(np.int64)
+        ideal = np.ascontiguousarray(self.ideal, dtype=np.int64)
         return JobColumns(
             submit=np.ascontiguousarray(self.submit, dtype=np.float64),
             run=np.ascontiguousarray(self.run, dtype=np.float64),
-            least=np.ascontiguousarray(self.ideal, dtype=np.int64) if is_ideal else least,
-            ideal=np.ascontiguousarray(self.ideal, dtype=np.int64),
+            least=ideal if is_ideal else least,
+            ideal=ideal,
             data=np.full(len(self), -1.0) if self.data is None else self.data.astype(np.float64),
         )
 
@@ -352,9 +353,8 @@ def malleable_metrics(found: Outcome) -> dict[str, float | None]:
     values: dict[str, float | None] = {"makespan_s": found.makespan}
     for name in _TIMES:
         column = getattr(found, name)
-        values[f"{name}_mean_s"] = float(column.mean())
-        values[f"{name}_std_s"] = float(column.std())
-        values[f"{name}_max_s"] = float(column.max())
+        figures = {"mean": column.mean(), "std": column.std(), "max": column.max()}
+        values |= {f"{name}_{figure}_s": float(value) for figure, value in figures.items()}
     values["throughput_per_h"] = jobs * _HOUR_S / found.makespan
     values["cpu_utilization"] = processor_s(found) / (found.makespan * found.trace.processors)
     values["harvest_success_rate"] = found.successes / found.attempts if found.attempts else None
@@ -399,10 +399,9 @@ class MalleableReport(RunReport):
             "total_s": found.total,
             "harvests": found.harvests,
         }
-        figures = {
+        return {"id": list(self.workload.ids)} | {
             name: [round(value, _DIGITS) for value in column.tolist()] for name, column in columns.items()
         }
-        return {"id": list(self.workload.ids), **figures}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as plain values."""
