@@ -27,7 +27,6 @@ from ..job_records import (
 from ..messages import Code, ProtocolError, ResourceOffer, ResponseResourceOffer, Send, SessionPhase
 from ..runtime.share import step_size
 from .auction_map import auction_map
-from .greedy import greedy_map
 from .mapping import (
     DECISIONS,
     BatchSettings,
@@ -37,6 +36,7 @@ from .mapping import (
     MapperName,
     MapRequest,
     Place,
+    greedy_map,
 )
 
 _replace = msgspec.structs.replace

@@ -18,7 +18,7 @@ from ...cluster.resources.allocation import Allocation, resources_of
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.snapshot import Snapshot, free_resources
 from ...topology.tree import topology_of
-from .count_board import OVERDUE_S
+from .iteration import OVERDUE_S
 from .requests import GrowthRequest, RequestBatch
 
 #: What a node is that jobs hold all of or nothing of, and what it becomes when they hold some.

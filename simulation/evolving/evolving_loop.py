@@ -7,16 +7,16 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 
 from ...cluster.errors import AwardError
-from ...negotiation.evolving.count_board import (
+from ...negotiation.evolving.fairness import Delay
+from ...negotiation.evolving.iteration import (
     CountGrant,
     CountJob,
     CountRequest,
     CountRunning,
     Credentials,
     Held,
+    RequestOutcome,
 )
-from ...negotiation.evolving.fairness import Delay
-from ...negotiation.evolving.iteration import RequestOutcome
 from ..events import Event, EventKind, EventQueue, run_events
 from ..workloads.evolving import EvolvingJob, EvolvingWorkload
 from .evolving_options import EvolvingOptions

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from math import fsum, inf
 from typing import Any
 
-from ...negotiation.evolving.count_board import Credentials
 from ...negotiation.evolving.fairness import delays_document
+from ...negotiation.evolving.iteration import Credentials
 from ..report import FORMAT, RunReport, count_lines, shown
 from ..result import mean_of
 from ..workloads.evolving import EvolvingWorkload, dynamic_esp, quadflow

@@ -29,16 +29,20 @@ from ...cluster.resources.allocation import Allocation
 from ...cluster.resources.capacity import Capacity
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.snapshot import Snapshot
-from ...negotiation.evolving.count_board import (
+from ...negotiation.evolving.fairness import Fairness, at_start
+from ...negotiation.evolving.iteration import (
+    Board,
     CountBoard,
     CountGrant,
     CountJob,
     CountRequest,
     CountRunning,
     Held,
+    RequestOutcome,
+    budgets_of,
+    serve,
+    started,
 )
-from ...negotiation.evolving.fairness import Fairness, at_start
-from ...negotiation.evolving.iteration import Board, RequestOutcome, budgets_of, serve, started
 from ...topology.tree import topology_of
 from ..workloads.evolving import CORES_PER_NODE, EvolvingJob, EvolvingWorkload
 from .evolving_options import STRATEGY, EvolvingOptions

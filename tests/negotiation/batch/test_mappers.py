@@ -14,7 +14,6 @@ from support.negotiation import malleable, moldable, rigid
 from aucsched.cluster.nodes import Switch
 from aucsched.negotiation.batch.auction_map import auction_map
 from aucsched.negotiation.batch.batch_state import relaxed_range
-from aucsched.negotiation.batch.greedy import greedy_map, try_schedule
 from aucsched.negotiation.batch.mapping import (
     BatchSettings,
     Dispatched,
@@ -23,8 +22,10 @@ from aucsched.negotiation.batch.mapping import (
     MapRequest,
     Place,
     Slot,
+    greedy_map,
     objective_decision,
     paper_decision,
+    try_schedule,
 )
 from aucsched.negotiation.job_records import JobReport, JobState, MapEntry, NodeCount
 from aucsched.negotiation.messages import Code

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched.cluster.errors import InputError
-from aucsched.negotiation.evolving.count_board import Credentials
 from aucsched.negotiation.evolving.fairness import (
     Accounts,
     Delay,
@@ -28,6 +27,7 @@ from aucsched.negotiation.evolving.fairness_file import (
     save_accounts,
     seconds_of,
 )
+from aucsched.negotiation.evolving.iteration import Credentials
 
 FIGURE_6 = r"""
 DFSPOLICY          DFSSINGLEANDTARGETDELAY

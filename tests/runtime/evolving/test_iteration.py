@@ -7,14 +7,6 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aucsched.negotiation.evolving.count_board import (
-    CountBoard,
-    CountGrant,
-    CountJob,
-    CountRequest,
-    CountRunning,
-    Credentials,
-)
 from aucsched.negotiation.evolving.fairness import (
     DelayLimits,
     DelayPolicy,
@@ -22,7 +14,18 @@ from aucsched.negotiation.evolving.fairness import (
     at_start,
     same_for_every_user,
 )
-from aucsched.negotiation.evolving.iteration import Depths, planned, serve, started
+from aucsched.negotiation.evolving.iteration import (
+    CountBoard,
+    CountGrant,
+    CountJob,
+    CountRequest,
+    CountRunning,
+    Credentials,
+    Depths,
+    planned,
+    serve,
+    started,
+)
 
 HOUR = 3600.0
 A = CountRunning(id="A", cores=2, end_s=8 * HOUR, owner=Credentials(user="a"))
