@@ -99,7 +99,7 @@ def _run(
     told: Callable[[str], None],
     fail: Callable[[], None],
 ) -> None:
-    """Serve a cluster and write its result as soon as it has ended, below a title on standard output."""
+    """Serve a cluster and write its result once it has ended, below a title on standard output."""
     try:
         serve()
         with output:

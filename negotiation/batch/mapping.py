@@ -407,7 +407,7 @@ def _can_give(slot: Slot, step: Step) -> int:
 
 
 def try_schedule(slot: Slot, slots: list[Slot], free: dict[str, int], step: Step) -> int:
-    """Algorithm 3: shrink mapped jobs in increasing priority, each by a step, until a job's least count fits.
+    """Algorithm 3: shrink mapped jobs, each by a step, lowest priority first, until a job's least fits.
 
     Returns:
         How much less the mapped jobs can give from now on.

@@ -188,7 +188,7 @@ class SnapshotBoard:
         return found[0]
 
     def grants(self, request: DynamicRequest) -> Iterator[tuple[NodeGrant, SnapshotBoard]]:
-        """Yield the grant from idle nodes; else from preemptible jobs, from malleable ones, from both."""
+        """Yield the grant from idle nodes; else from preemptible or malleable jobs, or from both."""
         found = self._granted(request, self.snapshot, NodeGrant(nodes={}))
         if found is not None:
             yield found

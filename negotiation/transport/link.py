@@ -111,7 +111,7 @@ class SocketTransport:
             self._write(refusal_frame(text))
             self._socket.shutdown(socket.SHUT_WR)
             until = monotonic() + LINGER_S
-            # Unread bytes would take the refusal away from the other end: what comes is read and dropped.
+            # Unread bytes would take the refusal away from the other end: they are read, and dropped.
             while (left := until - monotonic()) > 0:
                 self._socket.settimeout(left)
                 if not self._socket.recv(_CHUNK):

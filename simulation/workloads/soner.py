@@ -290,7 +290,7 @@ def _row(
 _HOURS_8_4 = (6.28, 6.27, 6.26, 12.53, 12.54, 12.48, 5.43, 5.42, 5.50, 10.90, 10.63, 10.89)
 _RATIOS = (0.0, 0.5, 1.0)
 
-#: As many jobs as make the theoretical run time (table 8.4 gives no counts); kind A only in half of the rows.
+#: As many jobs as make the theoretical run time (table 8.4 gives no counts); half of the rows are kind A.
 _JOBS_8_4 = [round(hours * 3600 * TSUBAME.nodes / _MEAN_JOB_NODE_S) for hours in _HOURS_8_4]
 _TABLE_8_4 = {
     str(place + 1): _row(ONLY_A if 2 * place < len(_JOBS_8_4) else ALL_KINDS, jobs, _RATIOS[place % 3])
