@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -50,8 +50,10 @@ _MOST_GRES, _MOST_DOUBLINGS = 8, 8
 _UNIT = 2**20
 
 
-class MixPolicy(Protocol):
+class MixPolicy:
     """In what proportions the jobs of a pass are to run: what a pass asks before and after its auctions.
+
+    As it is jobs start by their priorities alone.
 
     Attributes:
         equates_limits: jobs that differ in their time limits alone may take each other's place.
@@ -59,67 +61,38 @@ class MixPolicy(Protocol):
         sees_behind: jobs behind the window may start on what the award leaves.
     """
 
-    equates_limits: ClassVar[bool]
-    reserves_later_only: ClassVar[bool]
-    sees_behind: ClassVar[bool]
-
-    @property
-    def placer(self) -> Placer | None:
-        """What makes first bids; None: they are made by priority."""
-        ...
-
-    def on(self, columns: Columns) -> Columns:
-        """Return columns that have the rows."""
-        ...
-
-    def valued(self, demand: Demand) -> Demand:
-        """Return a demand that counts what it is worth."""
-        ...
-
-    def reservations(self, asked: int) -> int:
-        """Return how many blocked jobs get a reservation where so many are asked for."""
-        ...
-
-    def reserves_for(self, demand: Demand, asked: int) -> bool:
-        """Return whether a blocked job may get one of them."""
-        ...
-
-
-class NoBalance:
-    """Jobs start by their priorities alone."""
-
     equates_limits: ClassVar = True
     reserves_later_only: ClassVar = False
     sees_behind: ClassVar = True
 
     @property
-    def placer(self) -> None:
-        """First bids are made by priority."""
-        return
+    def placer(self) -> Placer | None:
+        """What makes first bids; None: they are made by priority."""
+        return None
 
     def on(self, columns: Columns) -> Columns:
-        """Return the columns as they are."""
+        """Return columns that have the rows."""
         return columns
 
     def valued(self, demand: Demand) -> Demand:
-        """Return the demand, which counts its priority."""
+        """Return a demand that counts what it is worth."""
         return demand
 
     def reservations(self, asked: int) -> int:
-        """Return as many as are asked for."""
+        """Return how many blocked jobs get a reservation where so many are asked for."""
         return asked
 
-    def reserves_for(self, demand: Demand, asked: int) -> bool:  # noqa: ARG002
-        """Return that any job may get one."""
+    def reserves_for(self, demand: Demand, asked: int) -> bool:  # noqa: ARG002 - others look
+        """Return whether a blocked job may get one of them."""
         return True
 
 
 #: The policy of a pass that keeps no balance.
-NO_BALANCE = NoBalance()
+NO_BALANCE = MixPolicy()
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Balance:
+class Balance(MixPolicy):
     """The additions to the auction of one pass: its ``MixPolicy``, and a ``Placer`` of its first bids.
 
     Attributes:

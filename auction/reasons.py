@@ -60,7 +60,7 @@ def _losers(
         if demand.job.id not in winners and not decision.discarded and not is_over():
             detail = queue.refused[demand.job.id].detail
             if decision.completed:
-                detail += f": {explainer.why_not_beside(demand)}"
+                detail += f": {explainer.beside(demand)[1]}"
             found[demand.job.id] = Refusal(job=demand.job.id, reason=Reason.WINDOW, detail=detail)
     return found
 
@@ -123,16 +123,13 @@ class _Explainer:
 
     def _behind_others(self, demand: Demand) -> tuple[Reason, str]:
         """Say why plain backfilling passes a job over that could have started alone."""
-        reason, why = self._beside(demand)
+        reason, why = self.beside(demand)
         if reason is Reason.NO_FIT:
             return Reason.OUTBID, f"jobs ahead of it start first, as in backfilling: {why}"
         return reason, why
 
-    def why_not_beside(self, demand: Demand) -> str:
+    def beside(self, demand: Demand) -> tuple[Reason, str]:
         """Return why a job cannot start on what the award leaves free: the same for all of a kind."""
-        return self._beside(demand)[1]
-
-    def _beside(self, demand: Demand) -> tuple[Reason, str]:
         key = ("beside", demand.kind, demand.job.user, demand.job.id in self._reserved)
         if key not in self._known:
             self._known[key] = self._why_not_beside(demand)

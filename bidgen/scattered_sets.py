@@ -128,14 +128,11 @@ def required_sets(
         for chosen in _holding(field, turned, len(own), asked):
             nodes = field.nodes[chosen]
             key = np.sort(nodes).tobytes()
-            if key not in yielded and _within(nodes, asked.demand, rules):
+            most_leaves = asked.demand.max_switches
+            is_near = most_leaves is None or len(np.unique(rules.topology.leaf[nodes])) <= most_leaves
+            if key not in yielded and is_near:
                 yielded.add(key)
                 yield nodes
-
-
-def _within(nodes: IntArray, demand: Demand, rules: WindowRules) -> bool:
-    leaves = len(np.unique(rules.topology.leaf[nodes]))
-    return demand.max_switches is None or leaves <= demand.max_switches
 
 
 def _holding(field: Field, places: IntArray, own: int, asked: Reading) -> Iterator[IntArray]:

@@ -170,19 +170,12 @@ def whole_nodesets(field: Field, length: int, asked: Reading, rules: WindowRules
     """Return the windows of exactly ``length`` nodes that begin and end where nodesets do."""
     key = ("whole", length, *_asked(asked))
     if key not in field.windows:
-        starts = _first_places(field)
+        starts = np.flatnonzero(field.run_first == np.arange(len(field)))
         starts = starts[starts + length <= len(field)]
         last = starts + length - 1
         starts = starts[field.run_last[last] == last]
         field.windows[key] = _kept(field, starts, np.full(len(starts), length), asked, rules)
     return cast(Windows, field.windows[key])
-
-
-def _first_places(field: Field) -> IntArray:
-    """Return the positions at which nodesets begin."""
-    if "first places" not in field.windows:
-        field.windows["first places"] = np.flatnonzero(field.run_first == np.arange(len(field)))
-    return cast(IntArray, field.windows["first places"])
 
 
 def whole_lengths(field: Field, most: int) -> list[int]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..auction.explain.comparison import Baseline, Comparison, Total
+from ..auction.explain.comparison import Baseline, Comparison
 from ..auction.explain.explanation import Explanation
 from ..auction.explain.overview import Overview
 from ..auction.explain.words import asked, moment, number, waiting_rows
@@ -155,7 +155,10 @@ def comparison_page(snapshot: Snapshot, found: Comparison, name: str) -> str:
         rows[f"Slurm's plan within {found.within_s} s"] = found.slurm
     totals: dict[str, list[Any]] = {
         "starts": list(rows),
-        **{what: [_of(one, what) for one in rows.values()] for what in _TOTAL},
+        **{
+            what: [float(getattr(one, what)) for one in rows.values()]
+            for what in ("jobs", "cores", "priority")
+        },
     }
     users = [job.user for job in in_order(snapshot.jobs)]
     jobs = {**found.columns, "user": users}
@@ -164,10 +167,3 @@ def comparison_page(snapshot: Snapshot, found: Comparison, name: str) -> str:
         found.title(),
         [table("What each starts now", totals), table("Every job, highest priority first", jobs)],
     )
-
-
-_TOTAL = ("jobs", "cores", "priority")
-
-
-def _of(total: Total, what: str) -> float:
-    return float(getattr(total, what))

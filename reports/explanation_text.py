@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..auction.explain.bids import BidLack, BidView
-from ..auction.explain.explanation import Explanation, NodeGroup
+from ..auction.explain.explanation import Explanation
 from ..auction.explain.job_changes import Change
 from ..auction.explain.overview import Overview, PriceGroup
 from ..auction.explain.unit_prices import Quote
@@ -39,7 +39,12 @@ def render_explanation(found: Explanation, now: float | None, console: Console) 
     elif not MODELS_BY_NAME[found.model].has_bids:
         console.print(Text(f"\nThere are no bids: {found.model} places jobs node by node."))
     if found.groups:
-        console.print(Text(), _group_table(found.groups, console), sep="\n")
+        rows = [
+            (group.what, str(len(group.nodes)), shortened(group.nodes), listed(group.held_by))
+            for group in found.groups
+        ]
+        table = table_of("The nodes, as the job sees them", _GROUP_COLUMNS, rows, console)
+        console.print(Text(), table, sep="\n")
 
 
 def _head(found: Explanation, now: float | None) -> RenderableType:
@@ -192,13 +197,6 @@ def _gres(counts: Mapping[str, int]) -> str:
 def _lack(lack: BidLack) -> str:
     where = f" on {shortened(lack.nodes)}" if lack.nodes else ""
     return f"{lack.what}{where} ({listed(lack.held_by) or 'held by others'})"
-
-
-def _group_table(groups: Sequence[NodeGroup], console: Console) -> Table:
-    rows = [
-        (group.what, str(len(group.nodes)), shortened(group.nodes), listed(group.held_by)) for group in groups
-    ]
-    return table_of("The nodes, as the job sees them", _GROUP_COLUMNS, rows, console)
 
 
 #: More groups and jobs than these are counted, not listed.

@@ -172,6 +172,8 @@ def _write_jobs(axes: Axes, boxes: Boxes, colors: Mapping[str, str], layout: Lay
         letters = LETTER * len(job) + 0.3
         left, top, width, height = place_of_number(boxes.jobs[job], tall * letters / points)
         size = min(tall, width * points / letters)
+        red, green, blue = (int(color[place : place + 2], 16) for place in (1, 3, 5))
+        luma = 0.299 * red + 0.587 * green + 0.114 * blue  # ITU-R BT.601
         if size < _LEAST_PT:
             continue
         axes.text(
@@ -181,13 +183,8 @@ def _write_jobs(axes: Axes, boxes: Boxes, colors: Mapping[str, str], layout: Lay
             ha="center",
             va="center_baseline",
             fontsize=size,
-            color="white" if _is_dark(color) else _INK,
+            color="white" if luma < 150 else _INK,  # noqa: PLR2004 - of 255
         )
-
-
-def _is_dark(color: str) -> bool:
-    red, green, blue = (int(color[place : place + 2], 16) for place in (1, 3, 5))
-    return 0.299 * red + 0.587 * green + 0.114 * blue < 150  # noqa: PLR2004 - luma of ITU-R BT.601
 
 
 def _write_title(figure: Figure, snapshot: Snapshot, schedule: Schedule, left_out: int) -> None:

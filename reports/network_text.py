@@ -51,15 +51,11 @@ def draw_network(report: NetworkReport, path: Path) -> None:
         figure = Figure(figsize=(_SIDE_IN, _SIDE_IN), dpi=_DPI)
         axes = figure.add_axes((0.02, 0.02, 0.96, 0.92))
         axes.set_axis_off()
-        axes.set_aspect("equal" if _is_flat(report) else "auto")
+        axes.set_aspect("equal" if report.kind in {"torus", "dragonfly", "graph", "linear"} else "auto")
         sizes = f" ({report.sizes})" if report.sizes else ""
         figure.suptitle(f"{report.kind}{sizes}: {report.nodes} nodes, {len(report.levels)} levels")
         _draw(axes, report)
         save_figure(figure, path)
-
-
-def _is_flat(report: NetworkReport) -> bool:
-    return report.kind in {"torus", "dragonfly", "graph", "linear"}
 
 
 def _draw(axes: Axes, report: NetworkReport) -> None:
@@ -72,7 +68,8 @@ def _draw(axes: Axes, report: NetworkReport) -> None:
     if graph is not None:
         ends = [(places[one], places[other]) for one, other in graph.edges()]
         if report.kind == "torus":
-            ends = [pair for pair in ends if _near(*pair)]
+            # A step is 1: links round a torus' ends are left out.
+            ends = [pair for pair in ends if np.abs(np.subtract(*pair)).sum() < 1.5]  # noqa: PLR2004
         axes.add_collection(LineCollection(ends, colors=_LINK, linewidths=0.5, zorder=1))
         others = [places[vertex] for vertex in graph if vertex not in set(names)]
         if others:
@@ -97,11 +94,6 @@ def _draw(axes: Axes, report: NetworkReport) -> None:
         zorder=4,
     )
     axes.autoscale_view()
-
-
-def _near(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    """Whether a link is short on the picture: links round a torus' ends are left out."""
-    return abs(one[0] - other[0]) + abs(one[1] - other[1]) < 1.5  # noqa: PLR2004 - a step is 1
 
 
 def _places(report: NetworkReport, graph: Any) -> Places:

@@ -65,7 +65,8 @@ def page_of(title: str, subtitle: str, sections: Sequence[Section]) -> str:
         subtitle: a line below it.
         sections: each with ``kind``, ``title`` and what page.js draws of that kind.
     """
-    styles, script = (_asset(name) for name in ("page.css", "page.js"))
+    assets = files(__package__)
+    styles, script = (assets.joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
     # "</script>" in a name would end the data, "<!--" hide what follows.
     data = msgspec.json.encode({"sections": list(sections)}).decode().replace("<", "\\u003c")
     return (
@@ -88,10 +89,6 @@ def _made() -> str:
     typed = shlex.join(["aucsched", *arguments]) if Path(command).stem in _PROGRAMS else "Python"
     inputs = (f"{_text(name)}: SHA-256 <code>{digest}</code>" for name, digest in READ.items())
     return "<br>".join([f"{when}, aucsched {__version__}", f"<code>{_text(typed)}</code>", *inputs])
-
-
-def _asset(name: str) -> str:
-    return files(__package__).joinpath(name).read_text("utf-8")
 
 
 def _text(text: str) -> str:

@@ -188,7 +188,18 @@ def render_comparison(found: Comparison, console: Console, *, top: int | None = 
     """Print the first ``top`` jobs on which any of the three would act, then the totals."""
     acting = [line for line in found.lines if line.auction or line.first_fit or line.planned is not None]
     columns = _COLUMNS if found.slurm is not None else _COLUMNS[:-1]
-    console.print(table_of("", columns, [_row(line)[: len(columns)] for line in acting[:top]], console))
+    rows = [
+        (
+            line.job.id,
+            number(line.job.priority),
+            str(line.job.request.fewest_cores),
+            "now" if line.auction else "waits",
+            "now" if line.first_fit else "waits",
+            _plan(line),
+        )
+        for line in acting[:top]
+    ]
+    console.print(table_of("", columns, [row[: len(columns)] for row in rows], console))
     if top is not None and len(acting) > top:
         console.print(Text(f"{plural(len(acting) - top, 'more job')} on which any of them would act."))
     hidden = len(found.lines) - len(acting)
@@ -198,17 +209,6 @@ def render_comparison(found: Comparison, console: Console, *, top: int | None = 
     console.print(Text(), table_of("", _TOTALS, list(_totals(found)), console), sep="\n")
     if found.slurm is None:
         console.print(Text("\nNo job of the snapshot has an expected start time: Slurm's plan is not known."))
-
-
-def _row(line: Line) -> tuple[str, ...]:
-    return (
-        line.job.id,
-        number(line.job.priority),
-        str(line.job.request.fewest_cores),
-        "now" if line.auction else "waits",
-        "now" if line.first_fit else "waits",
-        _plan(line),
-    )
 
 
 def _plan(line: Line) -> str:
@@ -251,7 +251,9 @@ def _parts(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) ->
         yield Text()
     now = sum(one.start == plan.time for one in plan.planned)
     starts = "starts" if now == 1 else "start"
-    yield Text(f"{plural(len(plan.planned), 'job')} planned, {now} {starts} now. {_last(plan)}".rstrip())
+    ends = [one.end - plan.time for one in plan.planned if one.end is not None]
+    last = f" The last ends in {duration(max(ends))}." if ends else ""
+    yield Text(f"{plural(len(plan.planned), 'job')} planned, {now} {starts} now.{last}")
     if outside:
         yield Text(f"--jobs leaves out {plural(len(outside), 'job')}.")
     if plan.overdue:
@@ -293,11 +295,6 @@ def _planned(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) 
     if len(rows) < len(plan.planned):
         rows.append(("…", *[""] * 6, f"{len(plan.planned) - len(rows)} more"))
     return table_of("The plan", _PLANNED, rows, console)
-
-
-def _last(plan: Plan) -> str:
-    ends = [one.end for one in plan.planned if one.end is not None]
-    return f"The last ends in {duration(max(ends) - plan.time)}." if ends else ""
 
 
 def _moment(time: float, now: float | None) -> str:

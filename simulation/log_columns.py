@@ -216,7 +216,7 @@ def workload_from_swf(
     if not len(row):
         raise InputError(f"no job is left: {describe_dropped(dropped, len(size))}")
     estimate = _first_above_zero(log.column(SwfField.REQUESTED_TIME), run)[row]
-    submit = log.column(SwfField.SUBMIT)[row]
+    submit, queue = log.column(SwfField.SUBMIT)[row], log.column(SwfField.QUEUE)[row]
     requests = Requests(
         processors=machine,
         submit=_seconds(submit - submit[0], log, row),
@@ -224,7 +224,7 @@ def workload_from_swf(
         estimate=_seconds(estimate, log, row),
         user=_whole(log.column(SwfField.USER)[row], log, row, "user"),
         group=_whole(log.column(SwfField.GROUP)[row], log, row, "group"),
-        weight=_weights(log.column(SwfField.QUEUE)[row], queue_weights or {}),
+        weight=tuple((queue_weights or {}).get(int(number), 1) for number in queue.tolist()),
     )
     return Workload(
         requests=requests,
@@ -283,7 +283,3 @@ def _whole(values: NDArray[np.float64], log: SwfLog, row: NDArray[np.intp], what
 def _refusal(log: SwfLog, row: NDArray[np.intp], values: NDArray[np.float64], message: str) -> InputError:
     worst = int(np.argmax(values))
     return InputError(f"{values[worst]:g} {message}", path=f"job {log.column(SwfField.JOB)[row[worst]]:g}")
-
-
-def _weights(queue: NDArray[np.float64], weights: Mapping[int, float]) -> tuple[float, ...]:
-    return tuple(weights.get(int(number), 1) for number in queue.tolist())

@@ -232,7 +232,8 @@ class Journal:
         """Return the versions that the sweep began with; refuse another sweep's journal."""
         if head.get("format") != FORMAT:
             raise self._error(f"{head.get('format')!r} is not {FORMAT!r}")
-        if not all(_is_table_of_texts(head.get(name)) for name in ("sweep", "versions")):
+        said = [head.get("sweep"), head.get("versions")]
+        if not all(isinstance(one, dict) and all(isinstance(t, str) for t in one.values()) for one in said):
             raise self._error("line 1 does not say which sweep it is")
         for name in {**head["sweep"], **identity}:
             then, now = head["sweep"].get(name), identity.get(name)
@@ -253,10 +254,6 @@ def _is_result(name: str, value: Any) -> bool:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."  # noqa: PLR2004 - an error is one line
-
-
-def _is_table_of_texts(value: Any) -> bool:
-    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
 
 
 def _setting(name: str, value: str | None) -> str:

@@ -159,15 +159,12 @@ def _draw_column(
     for axes, measure in zip(column, measures, strict=True):
         axes.set_visible(True)
         axes.tick_params(labelbottom=axes is column[-1])
-        _draw_panel(axes, layout, measure, here, _best(measure, rows))
+        # What a measure's values are divided by.
+        most = max((_number(row, measure) or 0.0 for row in rows), default=0.0)
+        _draw_panel(axes, layout, measure, here, (most or 1.0) if measure.of_best else 1.0)
     titles = (f"{_NAMES.get(name, name)} {value}" for name, value in named.items())
     column[0].set_title("\n".join(titles), fontsize=7)
     column[-1].set_xlabel(_NAMES.get(layout.across[0], layout.across[0]))
-
-
-def _best(measure: Measure, rows: Sequence[Row]) -> float:
-    """Return what a measure's values are divided by."""
-    return max((_number(row, measure) or 0.0 for row in rows), default=0.0) or 1.0 if measure.of_best else 1.0
 
 
 def _number(row: Row, measure: Measure) -> float | None:

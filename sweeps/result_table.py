@@ -99,7 +99,10 @@ def summary(columns: Mapping[str, Sequence[Any]], axes: Sequence[str]) -> str:
     """
     count = len(columns["run"])
     varied = [axis for axis in axes if len(set(columns.get(axis, ()))) > 1]
-    figures = [one for one in _FIGURES if _has_numbers(columns.get(one[0], ()))][:_MOST_FIGURES]
+    known = [
+        one for one in _FIGURES if any(isinstance(cell, (int, float)) for cell in columns.get(one[0], ()))
+    ]
+    figures = known[:_MOST_FIGURES]
     points: dict[tuple[Any, ...], list[int]] = {}
     for row in range(count):
         points.setdefault(tuple(columns[axis][row] for axis in varied), []).append(row)
@@ -115,10 +118,6 @@ def summary(columns: Mapping[str, Sequence[Any]], axes: Sequence[str]) -> str:
     if len(points) > _LINES:
         lines.append(f"… and {plural(len(points) - _LINES, 'more point')} in the table")
     return "\n".join(lines) + "\n"
-
-
-def _has_numbers(values: Sequence[Any]) -> bool:
-    return any(isinstance(value, (int, float)) for value in values)
 
 
 def _mean(values: Sequence[Any], rows: Sequence[int], by: float, digits: int) -> str:

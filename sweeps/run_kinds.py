@@ -97,12 +97,6 @@ class RunKind:
     run: Callable[[Any, Row], Row]
     reads: Callable[[str, Mapping[str, Value]], bool] = lambda _, __: True
 
-    def refuse_others(self, given: Mapping[str, Any]) -> None:
-        """Raise OptionError when an axis is given that this kind would ignore."""
-        for name in given:
-            if name not in self.axes:
-                raise OptionError(f"{AXES[name].option}: {self.title} has no use for it")
-
 
 #: Columns that are no options of a step.
 _BESIDE = frozenset({"preset", "repeat", "topology"})
@@ -208,18 +202,14 @@ def _resolve_log(log: SwfLog, options: Mapping[str, Value]) -> Row:
     policy, order, choice, settings = _chosen_on_log(options)
     make_policy(policy, _NO_JOBS, order=order, options=choice)
     processors = options.get("processors")
+    name, colon, rest = str(options.get("policy", policy)).partition(":")
     return {
-        "policy": _named_now(str(options.get("policy", policy))),
+        "policy": f"{RENAMED.get(name, name)}{colon}{rest}",
         "order": order,
         **{name: _text(value) for name, value in settings.items()},
         "processors": machine_size(log, None if processors is None else int(processors)),
         "repeat": options["repeat"],
     }
-
-
-def _named_now(policy: str) -> str:
-    name, colon, rest = policy.partition(":")
-    return f"{RENAMED.get(name, name)}{colon}{rest}"
 
 
 def _text(value: Any) -> Value:

@@ -143,7 +143,9 @@ def plan_over(
 ) -> RunPlan:
     """Return the plan of a sweep over what has been read; as ``make_plan``."""
     kind = KINDS[subject.kind]
-    kind.refuse_others(axes)
+    for name in axes:
+        if name not in kind.axes:
+            raise OptionError(f"{AXES[name].option}: {kind.title} has no use for it")
     ordered = tuple((name, tuple(axes[name])) for name in AXES if name in axes)
     size = repeat
     for _, values in ordered:

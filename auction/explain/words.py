@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from ...cluster.jobs import Job, Span
+from ...cluster.jobs import Job
 from ...cluster.schedule import Reason, Refusal
 from ...cluster.text import plural
 from ...formats.hostlist import join
@@ -61,14 +61,12 @@ def asked(job: Job) -> list[str]:
     return [*_size(job), *_amounts(job), *_places(job)]
 
 
-def _range(span: Span, thing: str) -> str:
-    return plural(span.minimum, thing) if span.is_exact else f"{span.minimum} to {span.maximum} {thing}s"
-
-
 def _size(job: Job) -> Iterator[str]:
     request = job.request
     if request.node_counts is not None:
-        yield _range(request.node_counts, "empty node" if request.exclusive else "node")
+        counts, thing = request.node_counts, "empty node" if request.exclusive else "node"
+        exact = plural(counts.minimum, thing)
+        yield exact if counts.is_exact else f"{counts.minimum} to {counts.maximum} {thing}s"
     elif request.exclusive:
         yield "empty nodes"
     if request.cores_per_node is not None:

@@ -11,7 +11,7 @@ bound holds over the bids that were made; what a job could have done in another 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -38,14 +38,6 @@ from .workers import Workers, WorkerTask, crew_of
 _ROUNDS = 2
 #: Share of the time that is left which a round may use; later rounds need less.
 _SHARE = 0.85
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _PartResult:
-    """The auction of one part: its jobs' places in the window, and its result."""
-
-    places: IntArray
-    result: AttemptResult
 
 
 def attempt_in_parts(
@@ -91,7 +83,8 @@ class _Parts:
         self._columns = cluster.columns
         self._restricted: dict[tuple[int, int], BoolArray] = {}
         self._room: dict[object, IntArray] = {}
-        self._done: list[_PartResult] = []
+        #: The auction of each part: its jobs' places in the window, and its result.
+        self._done: list[tuple[IntArray, AttemptResult]] = []
         self._won = np.zeros(len(window), np.bool_)
 
     def run(self) -> AttemptResult:
@@ -152,7 +145,7 @@ class _Parts:
             self._won[mine[result.table.job[result.chosen]]] = True
             left = Cluster(self._columns, self._cluster.topology)
             self._columns = without_bids(left, result.table, result.chosen.tolist())
-            self._done.append(_PartResult(mine, result))
+            self._done.append((mine, result))
 
     def _auction(self, places: IntArray, part: int | None) -> WorkerTask:
         demands = [self._window[place] for place in places.tolist()]
@@ -183,7 +176,12 @@ class _Parts:
             if could.any():
                 part = int(np.argmax(np.where(could, left, -np.inf)))
                 assigned[number] = part
-                left[part] -= _cores(demand)
+                # About as many cores as it takes.
+                nodes = 1 if demand.node_counts is None else demand.node_counts.minimum
+                units = demand.units
+                if units is None:
+                    units = nodes * (demand.units_per_node or demand.least)
+                left[part] -= units * demand.unit
         return assigned
 
     def _parts_for(self, demand: Demand) -> BoolArray:
@@ -211,19 +209,18 @@ class _Parts:
         wins: list[BoolArray] = []
         preferences: list[FloatArray] = []
         bound: Fraction | int = 0
-        for done in self._done:
-            result = done.result
-            job = done.places[result.table.job]
+        for places, result in self._done:
+            job = places[result.table.job]
             won = np.zeros(len(result.table), np.bool_)
             won[result.chosen] = True
             keep = ~seen[job] | won
             # Later winners come on top of what the first auctions could reach.
-            again = bool(seen[done.places].any())
+            again = bool(seen[places].any())
             if again or result.bound is None:
                 bound += result.priority
             else:
                 bound += result.bound
-            seen[done.places] = True
+            seen[places] = True
             tables.append(result.table.only(keep))
             jobs.append(job[keep])
             wins.append(won[keep])
@@ -231,15 +228,16 @@ class _Parts:
         table, order = joined_tables(self._window, tables, jobs)
         chosen = np.flatnonzero(np.concatenate([*wins, np.zeros(0, np.bool_)])[order])
         preference = np.concatenate([*preferences, np.zeros(0)])[order]
-        results = [done.result for done in self._done]
+        results = [result for _, result in self._done]
+        sizes = [result.sizes for result in results]
         priority = sum((result.priority for result in results), start=Fraction(0))
         worth = sum((result.value[0] for result in results), start=Fraction(0))
         has_worth = any(demand.worth is not None for demand in self._window)
         could_bid = np.zeros(len(self._window), np.bool_)
         first_fit = np.zeros(len(self._window), np.bool_)
-        for done in self._done:
-            could_bid[done.places] |= done.result.bids.could_bid
-            first_fit[done.places] |= done.result.bids.first_fit
+        for places, result in self._done:
+            could_bid[places] |= result.bids.could_bid
+            first_fit[places] |= result.bids.first_fit
         return AttemptResult(
             size=self._size,
             bids=Bids(
@@ -257,26 +255,14 @@ class _Parts:
             bound=None if has_worth else bound,
             preference=preference,
             value=(worth, float(preference[chosen].sum())),
-            sizes=_summed([result.sizes for result in results], len(table)),
+            sizes=Sizes(
+                nodesets=max((one.nodesets for one in sizes), default=0),
+                bids=len(table),
+                variables=sum(one.variables for one in sizes),
+                constraints=sum(one.constraints for one in sizes),
+                nonzeros=sum(one.nonzeros for one in sizes),
+            ),
             bid_seconds=sum(result.bid_seconds for result in results),
             build_seconds=sum(result.build_seconds for result in results),
             solve_seconds=sum(result.solve_seconds for result in results),
         )
-
-
-def _cores(demand: Demand) -> int:
-    """Return about how many cores a job takes."""
-    if demand.units is not None:
-        return demand.units * demand.unit
-    nodes = 1 if demand.node_counts is None else demand.node_counts.minimum
-    return nodes * (demand.units_per_node or demand.least) * demand.unit
-
-
-def _summed(sizes: Sequence[Sizes], bids: int) -> Sizes:
-    return Sizes(
-        nodesets=max((one.nodesets for one in sizes), default=0),
-        bids=bids,
-        variables=sum(one.variables for one in sizes),
-        constraints=sum(one.constraints for one in sizes),
-        nonzeros=sum(one.nonzeros for one in sizes),
-    )

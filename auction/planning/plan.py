@@ -150,17 +150,19 @@ def make_plan(
     check_time(snapshot)
     now = snapshot.time or 0.0
     planner = Planner(snapshot)
-    size = len(snapshot.jobs) if jobs is None else jobs
-    queue = queue_of(snapshot, planner.reader, StepOptions(window=max(size, 1)))
+    window = max(len(snapshot.jobs) if jobs is None else jobs, 1)
+    queue = queue_of(snapshot, planner.reader, StepOptions(window=window))
     planned: dict[str, PlannedJob] = {}
     for done, demand in enumerate(queue.window):
-        found = planner.plan(demand)
-        if found is not None:
+        if (found := planner.plan(demand)) is not None:
             planned[found.job] = found
         if progress is not None:
             progress(done + 1)
+    never = "no end of running or planned jobs lets it start: it asks for more than there will be"
     refused = queue.refused | {
-        demand.job.id: _never(demand.job.id) for demand in queue.window if demand.job.id not in planned
+        demand.job.id: Refusal(job=demand.job.id, reason=Reason.NO_FIT, detail=never)
+        for demand in queue.window
+        if demand.job.id not in planned
     }
     return Plan(
         time=now,
@@ -184,20 +186,6 @@ def _duration(demand: Demand) -> float:
     return inf if demand.job.time_limit_s is None else float(demand.job.time_limit_s)
 
 
-def _with_ends_to_come(snapshot: Snapshot, now: float) -> Snapshot:
-    """Return the snapshot with no running job past its end: it holds what it has, a moment longer."""
-    running = tuple(
-        replace(job, end_time=now + OVERDUE_S) if job.end_time is not None and job.end_time <= now else job
-        for job in snapshot.running
-    )
-    return replace(snapshot, running=running)
-
-
-def _never(job: str) -> Refusal:
-    detail = "no end of running or planned jobs lets it start: it asks for more than there will be"
-    return Refusal(job=job, reason=Reason.NO_FIT, detail=detail)
-
-
 class Planner:
     """Plans jobs one after another on what those before them leave.
 
@@ -206,7 +194,12 @@ class Planner:
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
-        snapshot = _with_ends_to_come(snapshot, snapshot.time or 0.0)
+        now = snapshot.time or 0.0
+        late = (job.id for job in snapshot.running if job.end_time is not None and job.end_time <= now)
+        # Who is past its end holds what it has, a moment longer.
+        ends = dict.fromkeys(late, now + OVERDUE_S)
+        running = tuple(replace(job, end_time=ends.get(job.id, job.end_time)) for job in snapshot.running)
+        snapshot = replace(snapshot, running=running)
         state = state_of(snapshot)
         self._topology, self.columns, self.reader = state.topology, state.columns, state.reader
         self._has_reservations = bool(state.changes)

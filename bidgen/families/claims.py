@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-import numpy as np
-
 from ...cluster.resources.capacity import Cell, IntArray, Resource
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
@@ -43,11 +41,6 @@ class Claim:
     capacity: IntArray
     per_core: IntArray | int = 0
     beside_own: IntArray | None = None
-
-    @property
-    def follows_cores(self) -> bool:
-        """Whether amounts change with the cores that a program deals."""
-        return bool(np.any(self.per_core))
 
     def fixed(self, cores: IntArray) -> IntArray:
         """Return what of the amounts does not follow from cores: amount = fixed + per_core × cores.

@@ -96,7 +96,9 @@ def _beside_own(claim: Claim, own: IntArray | None) -> Claim:
     if own is None:
         return claim
     beside = claim.amount - own
-    return replace(claim, amount=np.maximum(beside, 0), beside_own=beside if claim.follows_cores else None)
+    # Where a program deals the cores, amounts change with them.
+    dealt = beside if np.any(claim.per_core) else None
+    return replace(claim, amount=np.maximum(beside, 0), beside_own=dealt)
 
 
 def _places(guard: Guard, table: BidTable) -> tuple[IntArray, BoolArray]:

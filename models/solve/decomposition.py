@@ -14,7 +14,7 @@ holds for every award and not for this one. With this row the bids are solved ag
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -163,8 +163,10 @@ class _Flow:
             for number in sorted(self._of_bid[bid], key=lambda one: self._row[one] >= 0):
                 given = min(left, self._most[number], self._left_on(self._row[number]))
                 if given > 0:
-                    self._give(number, given)
+                    self.amounts[number] += given
                     left -= given
+                    if self._row[number] >= 0:
+                        self._free[self._row[number]] -= given
             while left > 0:
                 path = self._path(bid)
                 if isinstance(path, set):
@@ -174,11 +176,6 @@ class _Flow:
 
     def _left_on(self, row: int) -> float:
         return float("inf") if row < 0 else self._free[row]
-
-    def _give(self, number: int, given: float) -> None:
-        self.amounts[number] += given
-        if self._row[number] >= 0:
-            self._free[self._row[number]] -= given
 
     def _path(self, bid: int) -> list[int] | set[int]:
         """Return amounts that are to grow and shrink in turn, or the rows that can be reached."""
@@ -306,7 +303,7 @@ class _Roles:
         to = np.arange(program.columns)
         to[amount] = owner
         value = np.where(self._mine, rows.value * least[rows.column], rows.value)
-        relaxed = rows.with_columns(left[to], len(kept)).with_values(value).summed()
+        relaxed = replace(rows, column=left[to[rows.column]], columns=len(kept), value=value).summed()
         relaxed = relaxed.only(~(self._is_sum | self._is_bound))
         bids = IntegerProgram(
             objective=program.objective[kept],

@@ -110,7 +110,9 @@ def _split(weights: list[int], job: IntArray) -> list[tuple[list[int], int]] | N
     """Return weight vectors, each with its unit, to maximise one after another; None when no base splits."""
     if _is_small(weights, job):
         return [(weights, 1)]
-    for base in _bases(weights):
+    positive = sorted(abs(weight) for weight in weights if weight)
+    bases = {positive[0], positive[len(positive) // 2], positive[-1]} if positive else set[int]()
+    for base in sorted(bases):
         high = [(2 * weight + base) // (2 * base) for weight in weights]
         rest = [weight - base * times for weight, times in zip(weights, high, strict=True)]
         # Two awards differ in Σd by at most the spread of both: below B, the greater Σh decides.
@@ -120,8 +122,3 @@ def _split(weights: list[int], job: IntArray) -> list[tuple[list[int], int]] | N
         if below is not None:
             return [(high, base), *below]
     return None
-
-
-def _bases(weights: list[int]) -> list[int]:
-    positive = sorted(abs(weight) for weight in weights if weight)
-    return sorted({positive[0], positive[len(positive) // 2], positive[-1]}) if positive else []

@@ -10,7 +10,7 @@ from math import ceil, floor, log2
 import numpy as np
 import numpy.typing as npt
 
-from .exact import LARGEST_WEIGHT, Stage, exact_stages, largest_sum
+from .exact import LARGEST_WEIGHT, exact_stages, largest_sum
 from .reduced_program import ReducedProgram, whole_values
 from .solver import IntegerProgram, SolveReport, SolverOptions, SolverStatus
 
@@ -129,7 +129,9 @@ def _in_stages(task: _Task, best: FloatArray) -> WindowSolution:
         report = task.solve(current, stage.values, _LESS_THAN_ONE, best)
         best = _better(report, stage.values, best)
         if report.status is not SolverStatus.OPTIMAL:
-            bound = _bound(report, reached, stage)
+            bound = None
+            if report.bound is not None:
+                bound = reached + stage.worth(floor(report.bound + _TOLERANCE)) + stage.below
             return _solution(SolverStatus.FEASIBLE_AT_LIMIT, best, bound, proved=False)
         value = round(float(stage.values @ best))
         reached += stage.worth(value)
@@ -244,7 +246,9 @@ def solve_weighted(
     """
     best = start
     options = partial(_options, settings, settings.clock() + settings.time_limit_s, 0.0)
-    divisor = 1.0 if settings.most_nodes is None else _divisor(weights)
+    largest = float(np.abs(weights).max(initial=0.0))
+    is_large = settings.most_nodes is not None and largest > _LARGE
+    divisor = 2.0 ** ceil(log2(largest / _SCALED)) if is_large else 1.0
     smaller = ReducedProgram(program, group, [weights])
     asked = smaller.program.maximising(smaller.folded(weights) / divisor)
     report = smaller.solve(asked, options, best[smaller.kept])
@@ -259,19 +263,6 @@ def solve_weighted(
     return _solution(status, best, None, proved=status is SolverStatus.OPTIMAL), bound
 
 
-def _divisor(weights: FloatArray) -> float:
-    """Return the power of two that brings large weights below 1024; 1 where none is large."""
-    largest = float(np.abs(weights).max(initial=0.0))
-    return 1.0 if largest <= _LARGE else 2.0 ** ceil(log2(largest / _SCALED))
-
-
-def _work_limit(settings: SolveSettings) -> float | None:
-    """Return the nodes that a solve may take, or checks as nodes; None where the clock limits it."""
-    if settings.most_nodes is not None:
-        return settings.most_nodes
-    return None if settings.most_checks is None else settings.most_checks / _CHECKS_OF_A_NODE
-
-
 def exact_sum(weights: list[int], values: FloatArray) -> int:
     """Return Σ weights over the columns that are 1, in Python's integers."""
     return sum(weights[column] for column in np.flatnonzero(values > _HALF).tolist() if weights[column])
@@ -279,7 +270,10 @@ def exact_sum(weights: list[int], values: FloatArray) -> int:
 
 def _options(settings: SolveSettings, deadline: float, gap: float) -> SolverOptions:
     extra: dict[str, float] = {} if settings.most_nodes is None else {"mip_max_nodes": settings.most_nodes}
-    counted = _work_limit(settings)
+    # Nodes, or checks as nodes; None where the clock limits a solve.
+    counted: float | None = settings.most_nodes
+    if counted is None and settings.most_checks is not None:
+        counted = settings.most_checks / _CHECKS_OF_A_NODE
     left_s = deadline - settings.clock()
     return SolverOptions(
         time_limit_s=left_s if counted is None else min(left_s, STUCK_S * (1 + counted)),
@@ -295,12 +289,6 @@ def _better(report: SolveReport, values: FloatArray, best: FloatArray) -> FloatA
     if report.values is not None and values @ report.values >= values @ best:
         return report.values
     return best
-
-
-def _bound(report: SolveReport, reached: int, stage: Stage) -> int | None:
-    if report.bound is None:
-        return None
-    return reached + stage.worth(floor(report.bound + 1e-6)) + stage.below
 
 
 def _solution(status: SolverStatus, values: FloatArray, bound: int | None, *, proved: bool) -> WindowSolution:

@@ -78,7 +78,7 @@ def presolved(program: IntegerProgram) -> Presolved:
     kept = np.flatnonzero(following.stands)
     place = np.zeros(program.columns, np.int64)
     place[kept] = np.arange(len(kept))
-    rows = following.rows.with_columns(place, len(kept))
+    rows = replace(following.rows, column=place[following.rows.column], columns=len(kept))
     left = replace(
         program,
         objective=sums(place[following.leader], program.objective * following.times, len(kept)),

@@ -90,15 +90,14 @@ class ReducedProgram:
             options: of each solve.
             start: a solution, whose amounts can be dealt.
         """
+        known = 0
         while True:
-            report = solve(self._with_cuts(program), options(), start)
+            for cut in () if self._dealing is None else self._dealing.cuts[known:]:
+                program = program.with_row(cut.values, -np.inf, cut.upper)
+                known += 1
+            report = solve(program, options(), start)
             if report.values is None or self.lifted(report.values[: len(self.kept)]) is not None:
                 return report
-
-    def _with_cuts(self, program: IntegerProgram) -> IntegerProgram:
-        for cut in () if self._dealing is None else self._dealing.cuts:
-            program = program.with_row(cut.values, -np.inf, cut.upper)
-        return program
 
 
 def whole_values(smaller: ReducedProgram, values: FloatArray, start: FloatArray) -> FloatArray:

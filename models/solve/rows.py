@@ -38,14 +38,6 @@ class Rows:
         rows = cls(row, program.index, program.value, program.row_lower, program.row_upper, program.columns)
         return rows.summed()
 
-    def with_columns(self, column: IntArray, count: int) -> Rows:
-        """Return the rows with other numbers of columns."""
-        return replace(self, column=column[self.column], columns=count)
-
-    def with_values(self, value: FloatArray) -> Rows:
-        """Return the rows with other values of their entries."""
-        return replace(self, value=value)
-
     def summed(self) -> Rows:
         """Return the rows with the entries of one row and column as one, those of 0 left out."""
         key = self.row * self.columns + self.column

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .program import IntArray, IntegerProgram
+from .program import IntegerProgram
 
 #: Largest coefficient of a row that is passed on: a node's 128 TiB of memory counted in MiB.
 LARGEST = 2.0**27
@@ -33,9 +33,8 @@ def reduced(program: IntegerProgram) -> IntegerProgram:
     np.logical_and.at(whole, rows, program.is_integer[program.index] & (program.value % 1 == 0))
     divisors = np.ones(program.rows)
     for row in np.flatnonzero((largest >= _LARGE) & whole & (largest < 2.0**53)).tolist():
-        divisors[row] = _divisor(
-            program.value[program.indptr[row] : program.indptr[row + 1]].astype(np.int64)
-        )
+        here = slice(program.indptr[row], program.indptr[row + 1])
+        divisors[row] = np.gcd.reduce(program.value[here].astype(np.int64))
     if (divisors == 1).all():
         return program
     divided = divisors > 1
@@ -50,7 +49,3 @@ def reduced(program: IntegerProgram) -> IntegerProgram:
 def is_too_large(program: IntegerProgram) -> bool:
     """Return whether a coefficient is beyond what HiGHS is trusted with."""
     return bool(len(program.value)) and bool(np.abs(program.value).max() > LARGEST)
-
-
-def _divisor(values: IntArray) -> float:
-    return float(np.gcd.reduce(values))

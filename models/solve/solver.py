@@ -194,7 +194,14 @@ def solve(program: IntegerProgram, options: SolverOptions, start: FloatArray | N
         return SolveReport(status=SolverStatus.OPTIMAL, values=np.zeros(0), objective=0.0, bound=0.0, nodes=0)
     program = reduced(program)
     if is_too_large(program):
-        return _unsolved(program, start)
+        # The start is what is known of a program that HiGHS is not given.
+        return SolveReport(
+            status=SolverStatus.NO_SOLUTION_AT_LIMIT if start is None else SolverStatus.FEASIBLE_AT_LIMIT,
+            values=start,
+            objective=None if start is None else float(program.objective @ start),
+            bound=None,
+            nodes=0,
+        )
     highs = prepared(program, options)
     if start is not None:
         solution = highspy.HighsSolution()
@@ -204,17 +211,6 @@ def solve(program: IntegerProgram, options: SolverOptions, start: FloatArray | N
         _stop_after(highs, options.most_checks)
     _checked(highs.run(), "failed")
     return _report(highs, program)
-
-
-def _unsolved(program: IntegerProgram, start: FloatArray | None) -> SolveReport:
-    """Return the start as what is known of a program that HiGHS is not given."""
-    return SolveReport(
-        status=SolverStatus.NO_SOLUTION_AT_LIMIT if start is None else SolverStatus.FEASIBLE_AT_LIMIT,
-        values=start,
-        objective=None if start is None else float(program.objective @ start),
-        bound=None,
-        nodes=0,
-    )
 
 
 def _stop_after(highs: highspy.Highs, checks: int) -> None:
@@ -323,12 +319,6 @@ class RelaxedSolver:
 def prepared(program: IntegerProgram, options: SolverOptions) -> highspy.Highs:
     """Return HiGHS with the options set and the program passed to it, ready to run."""
     highs = highspy.Highs()  # type: ignore[no-untyped-call]
-    _set_options(highs, options)
-    _pass_model(highs, program)
-    return highs
-
-
-def _set_options(highs: highspy.Highs, options: SolverOptions) -> None:
     values: dict[str, bool | int | float | str] = {
         "output_flag": False,
         # More threads than cores overran a 20 s limit to 42 s; on one, answers repeat.
@@ -340,15 +330,6 @@ def _set_options(highs: highspy.Highs, options: SolverOptions) -> None:
         **options.extra,
     }
     _set_values(highs, values)
-
-
-def _set_values(highs: highspy.Highs, values: Mapping[str, bool | int | float | str]) -> None:
-    for name, value in values.items():
-        if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
-            raise SolverError(f"HiGHS does not take the option {name} = {value!r}")
-
-
-def _pass_model(highs: highspy.Highs, program: IntegerProgram) -> None:
     status = highs.passModel(
         program.columns,
         program.rows,
@@ -372,6 +353,13 @@ def _pass_model(highs: highspy.Highs, program: IntegerProgram) -> None:
         program.is_integer.astype(np.int32),
     )
     _checked(status, "refused the model")
+    return highs
+
+
+def _set_values(highs: highspy.Highs, values: Mapping[str, bool | int | float | str]) -> None:
+    for name, value in values.items():
+        if highs.setOptionValue(name, value) != highspy.HighsStatus.kOk:
+            raise SolverError(f"HiGHS does not take the option {name} = {value!r}")
 
 
 def written(program: IntegerProgram, names: Sequence[str], ending: str, *, minimise: bool) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import inf, nextafter
 
@@ -44,7 +45,9 @@ class Hours:
             begin, end = times
             end += DAY_S if end <= begin else 0
             for day in days:
-                spans += _within_week(day * DAY_S + begin, day * DAY_S + end)
+                # Sunday night goes on on Monday.
+                first, last = day * DAY_S + begin, day * DAY_S + end
+                spans += [(first, min(last, WEEK_S)), *([(0, last - WEEK_S)] if last > WEEK_S else [])]
         return cls(tuple(sorted(spans)), offset_s)
 
     def holds(self, time: float) -> bool:
@@ -81,38 +84,29 @@ def moment_of_week(text: str) -> int:
     return DAYS.index(day) * DAY_S + (_seconds(time, text) if time else 0)
 
 
-def _within_week(begin: int, end: int) -> list[tuple[int, int]]:
-    if end <= WEEK_S:
-        return [(begin, end)]
-    return [(begin, WEEK_S), (0, end - WEEK_S)]
+#: Days, hours, or both: ``mon-fri 18:00-08:00``.
+_SPAN = re.compile(
+    rf"(?:({'|'.join(DAYS)})(?:-({'|'.join(DAYS)}))?)?(?:(?:^|(?<=[a-z]) )(\d+:\d\d)-(\d+:\d\d))?", re.ASCII
+)
 
 
 def _parts(part: str, text: str) -> tuple[range, tuple[int, int]]:
     """Return the days and the hours of one part of a list."""
-    days, _, hours = part.partition(" ") if part[:3] in DAYS else ("", "", part)
-    first, _, last = days.partition("-")
-    if days and (first not in DAYS or (last and last not in DAYS)):
+    found = _SPAN.fullmatch(part)
+    if not part or found is None:
         raise _refusal(text)
+    first, last, start, stop = found.groups()
     begin = DAYS.index(first) if first else 0
-    end = DAYS.index(last) if last else (begin if first else len(DAYS) - 1)
+    end = DAYS.index(last or first) if first else len(DAYS) - 1
     if end < begin:
         raise _refusal(text)
-    if not hours:
-        if not days:
-            raise _refusal(text)
-        return range(begin, end + 1), (0, DAY_S)
-    start, dash, stop = hours.partition("-")
-    if not dash:
-        raise _refusal(text)
-    return range(begin, end + 1), (_seconds(start, text), _seconds(stop, text))
+    return range(begin, end + 1), (_seconds(start, text), _seconds(stop, text)) if start else (0, DAY_S)
 
 
 def _seconds(text: str, whole: str) -> int:
-    hour, _, minute = text.partition(":")
-    if not (hour.isdecimal() and minute.isdecimal() and len(minute) == 2):  # noqa: PLR2004 - digits
-        raise _refusal(whole)
-    seconds = 3600 * int(hour) + 60 * int(minute)
-    if seconds > DAY_S or int(minute) >= 60:  # noqa: PLR2004 - minutes of an hour
+    found = re.fullmatch(r"(\d+):([0-5]\d)", text, re.ASCII)
+    seconds = DAY_S + 1 if found is None else 3600 * int(found[1]) + 60 * int(found[2])
+    if seconds > DAY_S:
         raise _refusal(whole)
     return seconds
 

@@ -89,7 +89,9 @@ class Planning(Conservative):
         changed = self._release(now, ended) > now or bool(arrived)
         self._profile.advance(now)
         if changed:
-            self._take_out(self._queue)
+            for job in self._queue:
+                start = self._state.start_of[job]
+                hold(self._state, self._rules, job, start, start + self._state.estimate[job], 1)
             for job in arrived:
                 insort(self._queue, job)
             self._state.counts[WAITING] = len(self._queue)
@@ -122,11 +124,6 @@ class Planning(Conservative):
         release = one.start_s + self._release_s
         if not one.is_used and release < one.end_s:
             self._unused.append((release, one))
-
-    def _take_out(self, jobs: Sequence[int]) -> None:
-        for job in jobs:
-            start = self._state.start_of[job]
-            hold(self._state, self._rules, job, start, start + self._state.estimate[job], 1)
 
 
 def _submission(one: Advance) -> float:

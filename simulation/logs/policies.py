@@ -44,10 +44,6 @@ def _without_options(kind: Callable[[Requests, Resort | None], CountPolicy]) -> 
     return lambda requests, resort, _: kind(requests, resort)
 
 
-def _speculative(requests: Requests, resort: Resort | None, options: PolicyOptions) -> Speculative:
-    return (Speculative if options.test_run_s is None else TestRuns)(requests, resort, options)
-
-
 POLICIES: dict[str, Made] = {
     "fcfs": _without_options(Fcfs),
     "first-fit": _without_options(FirstFit),
@@ -63,7 +59,9 @@ POLICIES: dict[str, Made] = {
     "selective": Selective,
     "partitioned": Partitioned,
     "adaptive": lambda requests, resort, options: Adaptive(requests, resort, options, _candidates(options)),
-    "speculative": _speculative,
+    "speculative": lambda requests, resort, options: (
+        Speculative if options.test_run_s is None else TestRuns
+    )(requests, resort, options),
     "planning": Planning,
     "promised": lambda requests, resort, options: LogAuction(
         requests, resort, objective=options.objective, promise=options.promise

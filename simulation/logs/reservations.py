@@ -131,7 +131,8 @@ class Selective(ProfiledPolicy):
             return []
         profile = running.profile(now)
         started: list[int] = []
-        overdue = [job for job in self._queue if self._is_overdue(job, now)]
+        submit, estimate, most = self._submit, self._estimate, self._threshold
+        overdue = [job for job in self._queue if now - submit[job] + estimate[job] >= most * estimate[job]]
         first = set(overdue)
         for job in [*overdue, *(job for job in self._queue if job not in first)]:
             if not running.free:
@@ -141,9 +142,6 @@ class Selective(ProfiledPolicy):
             elif job in first:
                 self._reserve(job, profile)
         return started
-
-    def _is_overdue(self, job: int, now: float) -> bool:
-        return now - self._submit[job] + self._estimate[job] >= self._threshold * self._estimate[job]
 
 
 class Slack(FrontFirst):

@@ -68,7 +68,8 @@ class Backfill(NodePolicy):
         state = BackfillPass(self._machine, now)
         waiting = queue.first(len(queue) if self._depth is None else self._depth)
         made = 0
-        backfills = self._backfills(now)
+        # Whether this pass looks behind the first blocked job.
+        backfills = bool(self._reservations) and self._is_turn(now)
         blocked: set[str] = set()
         # Less is free with every start and reservation: who cannot start now, none of its kind can later on.
         hopeless: set[int] = set()
@@ -92,10 +93,6 @@ class Backfill(NodePolicy):
                 made += 1
         return state.started
 
-    def _backfills(self, now: float) -> bool:
-        """Return whether this pass looks behind the first blocked job."""
-        return bool(self._reservations) and self._is_turn(now)
-
     def _is_turn(self, now: float) -> bool:
         """Return whether this pass is the first of a turn; without turns every pass is."""
         if self.wakeup_s is None:
@@ -104,12 +101,9 @@ class Backfill(NodePolicy):
         self._turn = turn
         return turn > before
 
-    def _may_start(self, demand: Demand, state: BackfillPass) -> bool:
-        """Return whether there could be room for a job beside what the reservations so far keep clear."""
-        return state.has_pools(demand) and state.view(demand).could_hold(demand)
-
     def _starts(self, demand: Demand, state: BackfillPass) -> bool:
-        if not self._may_start(demand, state):
+        # No room beside what the reservations so far keep clear.
+        if not (state.has_pools(demand) and state.view(demand).could_hold(demand)):
             return False
         if state.to_reserve:
             # Reservations are looked for only now: where nobody behind could start they matter to nobody.

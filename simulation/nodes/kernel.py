@@ -130,7 +130,7 @@ class _NodeSystem:
             self._arrive(event.job)
         elif event.kind is EventKind.PASS:
             self._is_due = True
-        elif not self._has_work:
+        elif not (self._to_come or self._machine.running or len(self._queue)):
             # Nobody is left to whom it matters: the next failure is not asked for.
             return
         elif event.kind is EventKind.NODE_DOWN:
@@ -139,10 +139,6 @@ class _NodeSystem:
             self._machine.bring_up(event.job)
             del self._down[event.job]
             self._fail_again(event.job)
-
-    @property
-    def _has_work(self) -> bool:
-        return bool(self._to_come or self._machine.running or len(self._queue))
 
     def _end(self, number: int, now: float) -> None:
         if number in self._ended:

@@ -202,7 +202,9 @@ class Promises:
         made = self._sooner(state, known)
         reservations, promised = self._one_sooner(state, known) if made is None else made
         for demand in self._in_turn(new)[: max(0, self._most - len(promised))]:
-            if self._is_auto and _to_come(promised, now) >= MOST_AUTO:
+            # What starts now stands in nobody's way.
+            to_come = sum(one.allocation is not None and one.start > now for one in promised)
+            if self._is_auto and to_come >= MOST_AUTO:
                 break
             since = self._earliest(demand)
             kept = reservations.promise(Promise(demand, since))
@@ -315,11 +317,6 @@ class Promises:
         self.made.update((one.demand.index, one.start) for one in promised)
         self._running = running
         return reservations, promised
-
-
-def _to_come(promised: Sequence[Promise], now: float) -> int:
-    """Return how many promises stand in others' way: what starts now does not."""
-    return sum(promise.allocation is not None and promise.start > now for promise in promised)
 
 
 def _come(promised: Iterable[Promise], now: float) -> frozenset[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import fsum, inf
@@ -98,7 +98,9 @@ class NodeResult(Result):
         promises, outages = self.promises or {}, self.record.outages
         runs = ((one.demand.index, one.start_s) for one in self.played)
         return {
-            number: why_broken(promises[number], start, outages)
+            number: "nodes were lost"
+            if any(one.down_s < start for one in outages)
+            else f"promises made before left no room by {promises[number]:g}"
             for number, start in runs
             if number in promises and start > promises[number]
         }
@@ -280,11 +282,3 @@ class NodeRun:
     outages: list[NodeOutage] = field(default_factory=list)
     requeues: int = 0
     passes: int = 0
-
-
-def why_broken(promised: float, started: float, outages: Sequence[NodeOutage]) -> str:
-    """Return why a job started after its promise."""
-    lost = [one for one in outages if one.down_s < started]
-    if lost:
-        return "nodes were lost"
-    return f"promises made before left no room by {promised:g}"

@@ -126,9 +126,14 @@ class Preemptor:
                 return None
         lesser = [(number, self._machine.running[number]) for number in running.number[cheapest].tolist()]
         allocation, victims = self._cheapest(demand, lesser)
-        if allocation is None or not victims or self._lacks(demand, allocation):
+        # Whatever its victims hold of licences and limits.
+        pools = self._machine.columns.pools
+        if allocation is None or not victims or any(pools.lacks(demand.job, use_of(allocation.held))):
             return None
-        lost = {number: self._lost(number, holding, now) for number, holding in victims}
+        # The credits of the work that they have done.
+        lost = {
+            number: self._rate(number) * one.cores * (now - one.start_s) / _HOUR_S for number, one in victims
+        }
         costs = dict(zip(running.number.tolist(), cost.tolist(), strict=True))
         gain = rate * float(allocation.held.cores.sum()) * limit_s / _HOUR_S
         if gain <= sum(costs[number] for number, _ in victims):
@@ -146,13 +151,10 @@ class Preemptor:
 
     def _running(self) -> _Running:
         """Return the running jobs as columns; they are made anew where one has started, ended or stopped."""
-        if self._seen is None or self._seen[0] != self._machine.changes:
-            self._seen = self._machine.changes, self._columns()
-        return self._seen[1]
-
-    def _columns(self) -> _Running:
+        if self._seen is not None and self._seen[0] == self._machine.changes:
+            return self._seen[1]
         numbers, held = list(self._machine.running), list(self._machine.running.values())
-        return _Running(
+        running = _Running(
             number=np.array(numbers, np.int64),
             rate=np.array([self._rate(number) for number in numbers], np.float64),
             start_s=np.array([one.start_s for one in held], np.float64),
@@ -160,20 +162,14 @@ class Preemptor:
             cores=np.array([one.cores for one in held], np.int64),
             stops=np.array([self._stops[number] for number in numbers], np.int64),
         )
+        self._seen = self._machine.changes, running
+        return running
 
     def _least(self, demand: Demand, cores: IntArray, cost: FloatArray) -> float:
         """Return the least that the cores which are missing cost, wherever they are: most jobs end here."""
         free = self._machine.columns.free.cores[self._machine.columns.takes_jobs]
         missing = demand.job.request.fewest_cores - int(free.sum())
         return least_cost(missing, cores, cost)
-
-    def _lost(self, number: int, holding: Holding, now: float) -> float:
-        """Return the credits of the work that a job has done."""
-        return self._rate(number) * holding.cores * (now - holding.start_s) / _HOUR_S
-
-    def _lacks(self, demand: Demand, allocation: Allocation) -> bool:
-        """Whether licences or limits keep a job from starting, whatever its victims hold of them."""
-        return next(self._machine.columns.pools.lacks(demand.job, use_of(allocation.held)), None) is not None
 
     def _cheapest(
         self, demand: Demand, lesser: Sequence[tuple[int, Holding]]

@@ -173,15 +173,11 @@ def take_in_order(demand: Demand, found: Candidates, order: IntArray) -> IntArra
         nodes = order[:count]
         if demand.units is None or int(found.units[nodes].sum()) >= demand.units:
             return nodes
-        richest = _richest(found.units[order], count)
+        # In their order; among equals the first.
+        richest = np.sort(np.argsort(-found.units[order], kind="stable")[:count])
         if int(found.units[order[richest]].sum()) >= demand.units:
             return order[richest]
     return None
-
-
-def _richest(units: IntArray, count: int) -> IntArray:
-    """Return the positions of the ``count`` largest, in their order; among equals the first."""
-    return np.sort(np.argsort(-units, kind="stable")[:count])
 
 
 #: ``--selection`` → how nodes are chosen.
