@@ -164,29 +164,18 @@ class Assembler:
         keep = caps.first_of_each(self._job, keep, len(demands))
         kept = np.flatnonzero(np.repeat(keep, self._draft.length))
         length = self._draft.length[keep]
-        bid, node = np.repeat(np.arange(len(length)), length), self._node[kept]
+        bid = np.repeat(np.arange(len(length)), length)
         # Only what is kept is sorted, and taken once.
-        by_node = kept[np.argsort(bid * len(self._columns.names) + node, kind="stable")]
+        by_node = kept[np.argsort(bid * len(self._columns.names) + self._node[kept], kind="stable")]
         entries = {name: values[by_node] for name, values in entries.items()}
-        indptr = np.concatenate([[0], np.cumsum(length)])
-        return self._classified(keep, indptr, self._node[by_node], entries, demands, general_nodesets)
-
-    def _classified(
-        self,
-        keep: BoolArray,
-        indptr: IntArray,
-        node: IntArray,
-        entries: dict[str, IntArray],
-        demands: tuple[Demand, ...],
-        general_nodesets: int,
-    ) -> BidTable:
-        length = np.diff(indptr)
-        joined = self._nodesets(np.repeat(self._draft.group[keep], length), indptr, node)
+        indptr, node = np.concatenate([[0], np.cumsum(length)]), self._node[by_node]
+        group = self._draft.group[keep]
+        joined = self._nodesets(np.repeat(group, length), indptr, node)
         contiguous = node[indptr[1:] - 1] - node[indptr[:-1]] + 1 == length
         bid_class = np.where(contiguous, np.where(self._draft.aligned[keep], CLASS_A, CLASS_B), CLASS_C)
         switch = self._topology.common_switch_of_sets(indptr, node)
         gres = {name[5:]: values for name, values in entries.items() if name.startswith("gres ")}
-        ratio, share = self._gres_terms(self._draft.group[keep], indptr, gres)
+        ratio, share = self._gres_terms(group, indptr, gres)
         return BidTable(
             demands=demands,
             job=self._job[keep],

@@ -245,10 +245,6 @@ class FreeView:
         self.free = free
         self._known: dict[object, list[Candidates]] = {}
 
-    def changed(self) -> None:
-        """Forget what was computed: the free resources have changed."""
-        self._known.clear()
-
     def candidates(self, demand: Demand) -> list[Candidates]:
         """Return what a job may use in each of its variants, at the fewest gres of its ranges."""
         key = shape_of(demand)

@@ -83,7 +83,17 @@ class Ipsched(Model):
     def create_variables(self) -> None:
         """Binaries s of each option, and t and x of each option and node."""
         self.topology = self.given.topology
-        self.options = self._options(self.table.demands)
+        # A gres range counts as its minimum.
+        read = ((demand, asked) for demand in self.table.demands for asked in fewest_gres(demand))
+        self.options = [
+            VariantChoice(
+                demand=demand,
+                variant=asked.variant,
+                choice=asked.choice,
+                **usable_nodes(asked, self.columns.free, self.columns)._asdict(),
+            )
+            for demand, asked in read
+        ]
         self.s = [
             self.problem.add_variable(f"s{number}", cat=LpBinary) for number in range(len(self.options))
         ]
@@ -101,19 +111,6 @@ class Ipsched(Model):
         self.gres_over_all_nodes()
         self.switches()
         self.capacities()
-
-    def _options(self, demands: tuple[Demand, ...]) -> list[VariantChoice]:
-        options: list[VariantChoice] = []
-        for demand in demands:
-            # A gres range counts as its minimum.
-            for asked in fewest_gres(demand):
-                nodes, units = usable_nodes(asked, self.columns.free, self.columns)
-                options.append(
-                    VariantChoice(
-                        demand=demand, variant=asked.variant, choice=asked.choice, nodes=nodes, units=units
-                    )
-                )
-        return options
 
     def _amounts(self, name: str, category: str) -> list[list[LpVariable]]:
         return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console, RenderableType
 from rich.table import Table
@@ -169,7 +169,7 @@ def _bid_table(bids: Sequence[BidView], console: Console) -> Table:
             str(bid.cores)
             if places[bid.bid_class, bid.nodes, bid.cores] == 1
             else f"{bid.cores} as {dealt(bid.cores_by_node)}",
-            _gres(bid.gres),
+            " ".join(f"{count} {name}" for name, count in sorted(bid.gres.items())),
             "" if bid.level is None else str(bid.level),
             "" if bid.preference is None else f"{bid.preference:.4g}",
             figure(bid.price),
@@ -188,10 +188,6 @@ def _without_lack(bids: Sequence[BidView]) -> str:
     if any(bid.won for bid in bids):
         return "nothing: the bid that won is worth no less"
     return "nothing: not worth it under these weights, or not found in time"
-
-
-def _gres(counts: Mapping[str, int]) -> str:
-    return " ".join(f"{count} {name}" for name, count in sorted(counts.items()))
 
 
 def _lack(lack: BidLack) -> str:
@@ -255,7 +251,7 @@ def _price_table(groups: Sequence[PriceGroup]) -> Table:
     for group in groups[:_ROWS]:
         table.add_row(
             *(figure(group.prices[kind]) for kind in kinds),
-            _between(group),
+            " to ".join(dict.fromkeys((figure(group.least), figure(group.most)))),
             str(len(group.nodes)),
             shortened(group.nodes),
         )
@@ -263,11 +259,6 @@ def _price_table(groups: Sequence[PriceGroup]) -> Table:
         rest = sum(len(group.nodes) for group in groups[_ROWS:])
         table.add_row("…", *[""] * len(kinds), str(rest), f"at {len(groups) - _ROWS} lower prices")
     return table
-
-
-def _between(group: PriceGroup) -> str:
-    least, most = figure(group.least), figure(group.most)
-    return most if least == most else f"{least} to {most}"
 
 
 def _titled(title: str) -> Text:

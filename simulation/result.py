@@ -213,7 +213,10 @@ def metrics(result: Result) -> dict[str, float | None]:
     values["response_weighted_by_width_s"] = _ratio(_sum(result.size * response), _sum(result.size))
     values["slowdown_weighted_by_area"] = _ratio(_sum(area * (response / result.run)), _sum(area))
     values["throughput_per_h"] = _ratio(len(result.started) * _HOUR_S, result.makespan)
-    values["loss_of_capacity"] = _loss_of_capacity(result)
+    # Processor-seconds idle while a job waited, of all processor-seconds (Nagendra, chapter 7).
+    processors, line = result.workload.requests.processors, result.timeline
+    idle = np.where(line.waiting > 0, processors - line.used, 0)[:-1] * np.diff(line.times)
+    values["loss_of_capacity"] = _ratio(_sum(idle), processors * result.makespan)
     values |= dict.fromkeys(_NEEDS_NODES)
     return values
 
@@ -248,11 +251,3 @@ def _theoretical_runtime(result: Result) -> float | None:
     if not len(result.started):
         return None
     return _sum(result.run * result.size) / result.workload.requests.processors
-
-
-def _loss_of_capacity(result: Result) -> float | None:
-    """Processor-seconds idle while a job waited, of all processor-seconds (Nagendra, chapter 7)."""
-    processors = result.workload.requests.processors
-    timeline = result.timeline
-    idle = np.where(timeline.waiting > 0, processors - timeline.used, 0)[:-1] * np.diff(timeline.times)
-    return _ratio(_sum(idle), processors * result.makespan)

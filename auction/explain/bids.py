@@ -13,7 +13,6 @@ from ...cluster.jobs import Job
 from ...cluster.resources.capacity import IntArray, Resource
 from ...cluster.resources.pools import use_of_nodes
 from ...cluster.schedule import Award, BidClass
-from ...cluster.snapshot import Snapshot
 from ..ledger import FreeState, Short
 from ..options import MODELS_BY_NAME
 from ..step import Step
@@ -57,56 +56,43 @@ class JobBids:
     """Holds a job's bids against the award.
 
     Args:
-        snapshot: the cluster and its queue.
         step: what was bid and who starts.
         market: the prices.
         room: what is free beside the other jobs that start.
         others: their awards.
     """
 
-    def __init__(
-        self, snapshot: Snapshot, step: Step, market: Market, room: FreeRoom, others: list[Award]
-    ) -> None:
-        self._step = step
-        self._market = market
+    def __init__(self, step: Step, market: Market, room: FreeRoom, others: list[Award]) -> None:
+        self._step, self._market, self._room, self._others = step, market, room, others
         self._table = market.table
-        self._room = room
-        self._others = others
         self._state = FreeState(market.table, Cluster(room.columns, room.topology, room.guards))
-        self._jobs = {job.id: job for job in snapshot.jobs}
 
     def of(self, job: Job) -> Iterator[BidView]:
         """Yield the job's bids, in the order they were made; IPSCHED has none."""
-        place = next((one.index for one in self._table.demands if one.job.id == job.id), None)
-        if place is None or not MODELS_BY_NAME[self._step.schedule.model].has_bids:
+        table, step = self._table, self._step
+        place = next((one.index for one in table.demands if one.job.id == job.id), None)
+        if place is None or not MODELS_BY_NAME[step.schedule.model].has_bids:
             return
-        for bid in range(*np.searchsorted(self._table.job, [place, place + 1]).tolist()):
-            yield self._view(job, bid, tuple(self._lacks(bid)))
-
-    def _view(self, job: Job, bid: int, lacks: tuple[BidLack, ...]) -> BidView:
-        table, cluster = self._table, self._step.cluster
-        entries = table.entries(bid)
-        nodes = tuple(cluster.columns.names[node] for node in table.node[entries].tolist())
-        gres = {kind: int(counts[entries].sum()) for kind, counts in table.gres.items()}
-        cores = table.cores[entries]
-        preference = None if self._step.best is None else self._step.best.preference
-        award = next((one for one in self._step.schedule.started if one.job == job.id), None)
-        won = award is not None and {name: use.cores for name, use in award.nodes.items()} == dict(
-            zip(nodes, cores.tolist(), strict=True)
-        )
-        return BidView(
-            bid_class=_CLASSES[int(table.bid_class[bid])],
-            nodes=nodes,
-            cores=int(cores.sum()),
-            cores_by_node=tuple(cores.tolist()),
-            gres={kind: count for kind, count in gres.items() if count},
-            level=None if cluster.topology.is_linear else int(table.level[bid]),
-            preference=None if preference is None else float(preference[bid]),
-            worth=float(self._market.worth[bid]),
-            price=float(self._market.cost[bid]),
-            won=won,
-            lacks=lacks,
-        )
+        preference = None if step.best is None else step.best.preference
+        award = next((one for one in step.schedule.started if one.job == job.id), None)
+        won = None if award is None else {name: use.cores for name, use in award.nodes.items()}
+        for bid in range(*np.searchsorted(table.job, [place, place + 1]).tolist()):
+            entries = table.entries(bid)
+            nodes, cores = self._names(table.node[entries]), table.cores[entries]
+            gres = {kind: int(counts[entries].sum()) for kind, counts in table.gres.items()}
+            yield BidView(
+                bid_class=_CLASSES[int(table.bid_class[bid])],
+                nodes=nodes,
+                cores=int(cores.sum()),
+                cores_by_node=tuple(cores.tolist()),
+                gres={kind: count for kind, count in gres.items() if count},
+                level=None if step.cluster.topology.is_linear else int(table.level[bid]),
+                preference=None if preference is None else float(preference[bid]),
+                worth=float(self._market.worth[bid]),
+                price=float(self._market.cost[bid]),
+                won=won == dict(zip(nodes, cores.tolist(), strict=True)),
+                lacks=tuple(self._lacks(bid)),
+            )
 
     def _lacks(self, bid: int) -> Iterator[BidLack]:
         """Yield what is short of each family's cells once the other jobs of the award have started."""
@@ -116,7 +102,9 @@ class JobBids:
                 delayed.setdefault(short.claim.guard.job.id, []).append(short)
                 continue
             names = () if short.claim.by_bid else self._names(short.cells)
-            holders = self._on(names) if names else self._of_pool(short.claim.resource)
+            holders = tuple(one.job for one in self._others if any(name in one.nodes for name in names))
+            if not names:
+                holders = self._of_pool(short.claim.resource)
             yield BidLack(what=words_of(short.claim), nodes=names, held_by=holders)
         for job, found in delayed.items():
             nodes = [one.claim.guard.nodes[one.cells] for one in found if one.claim.guard is not None]
@@ -126,16 +114,13 @@ class JobBids:
     def _names(self, nodes: IntArray) -> tuple[str, ...]:
         return tuple(self._room.columns.names[node] for node in nodes.tolist())
 
-    def _on(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(one.job for one in self._others if any(name in one.nodes for name in names))
-
     def _of_pool(self, resource: Resource) -> tuple[str, ...]:
         """Return the jobs that start and take of what stands on no node."""
-        pools = self._room.columns.pools
+        pools, jobs = self._room.columns.pools, {job.id: job for job in self._room.snapshot.jobs}
         winners = tuple(
             one.job
             for one in self._others
-            for cell in pools.cells(self._jobs[one.job], use_of_nodes(one.nodes.values()))
+            for cell in pools.cells(jobs[one.job], use_of_nodes(one.nodes.values()))
             if cell.resource == resource
         )
         return (*pools.running(resource), *winners)

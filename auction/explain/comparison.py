@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
@@ -138,7 +138,18 @@ class Comparison(Tabular):
 def compare(snapshot: Snapshot, schedule: Schedule, baseline: Baseline, within_s: int) -> Comparison:
     """Set a schedule beside first-fit by priority and the expected start times of the snapshot's jobs."""
     ours = {award.job for award in schedule.started}
-    lines = tuple(_lines(snapshot, ours, baseline.started.keys()))
+    now = snapshot.time
+    lines = tuple(
+        Line(
+            job=job,
+            auction=job.id in ours,
+            first_fit=job.id in baseline.started,
+            planned=start,
+            planned_wait_s=None if start is None or now is None else max(0.0, start - now),
+        )
+        for job in in_order(snapshot.jobs)
+        for start in [job.expected_start_time]
+    )
     planned = any(line.planned is not None for line in lines)
     soon = [line.job for line in lines if line.planned_wait_s is not None and line.planned_wait_s <= within_s]
     return Comparison(
@@ -148,19 +159,6 @@ def compare(snapshot: Snapshot, schedule: Schedule, baseline: Baseline, within_s
         first_fit=_total([line.job for line in lines if line.first_fit]),
         slurm=_total(soon) if planned else None,
     )
-
-
-def _lines(snapshot: Snapshot, ours: Collection[str], theirs: Collection[str]) -> Iterator[Line]:
-    for job in in_order(snapshot.jobs):
-        planned = job.expected_start_time
-        known = planned is not None and snapshot.time is not None
-        yield Line(
-            job=job,
-            auction=job.id in ours,
-            first_fit=job.id in theirs,
-            planned=planned,
-            planned_wait_s=max(0.0, planned - snapshot.time) if known else None,  # type: ignore[operator]
-        )
 
 
 def _total(jobs: list[Job]) -> Total:

@@ -192,7 +192,7 @@ def explain(
         queued=len(jobs),
         award=award,
         refusal=refusal,
-        bids=() if market is None else tuple(JobBids(snapshot, step, market, room, others).of(job)),
+        bids=() if market is None else tuple(JobBids(step, market, room, others).of(job)),
         quote=_quote(snapshot, job, award, market) if takes_part else None,
         award_worth=worth if made is None else float(made.objective.priority),
         bound=None if market is None else market.prices.bound,

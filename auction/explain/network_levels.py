@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -33,8 +33,7 @@ class NetworkLevel:
 
     level: int
     groups: int
-    fewest: int
-    most: int
+    nodes: tuple[int, int]
     mean_hops: float | None
     most_hops: int | None
 
@@ -130,8 +129,7 @@ def _levels(topology: Topology, *, measured: bool) -> list[NetworkLevel]:
             NetworkLevel(
                 level=level,
                 groups=len(here),
-                fewest=int(sizes[here].min()),
-                most=int(sizes[here].max()),
+                nodes=(int(sizes[here].min()), int(sizes[here].max())),
                 mean_hops=int(links[0].sum()) / pairs if links is not None and pairs else None,
                 most_hops=int(links[2].max()) if links is not None and pairs else None,
             )
@@ -174,16 +172,7 @@ def network_document(report: NetworkReport) -> dict[str, Any]:
         "switches": report.switches,
         "links": report.links,
         "step_hops": report.step_hops,
-        "levels": [
-            {
-                "level": level.level,
-                "groups": level.groups,
-                "nodes": [level.fewest, level.most],
-                "mean_hops": level.mean_hops,
-                "most_hops": level.most_hops,
-            }
-            for level in report.levels
-        ],
+        "levels": [asdict(level) for level in report.levels],
         "order": [node.name for node in report.snapshot.nodes],
         "topology": {"kind": "linear"} if written is None else msgspec.to_builtins(written),
     }
@@ -203,7 +192,7 @@ def render_network(report: NetworkReport, console: Console) -> None:
     for title in ("level", "groups", "nodes of one", "links between two of its nodes"):
         table.add_column(title, justify="right")
     for level in report.levels:
-        nodes = str(level.most) if level.fewest == level.most else f"{level.fewest}-{level.most}"
+        nodes = "-".join(map(str, dict.fromkeys(level.nodes)))
         links = "-" if level.mean_hops is None else f"mean {level.mean_hops:.2f}, at most {level.most_hops}"
         table.add_row(str(level.level), str(level.groups), nodes, links)
     console.print(table)

@@ -16,8 +16,8 @@ from ...cluster.tabular import Tabular
 from ...cluster.text import plural
 from ...formats.hostlist import join
 from ..options import StepOptions
-from ..step import Step, take_step
-from .unit_prices import MIB_IN_GIB, Amounts, Market, Quote, market_of, quote_document
+from ..step import take_step
+from .unit_prices import MIB_IN_GIB, Amounts, Quote, market_of, quote_document
 
 PRICES = "aucsched-prices/1"
 
@@ -146,7 +146,17 @@ def overview(snapshot: Snapshot, options: StepOptions) -> Overview:
     prices = market.prices
     # Cores kept for others have a price besides, which few pay.
     on_nodes = {resource: price for resource, price in prices.of_nodes.items() if resource.is_on_nodes}
-    jobs = tuple(_jobs(step, market))
+    awards = {award.job: award for award in step.schedule.started}
+    jobs = tuple(
+        JobPrice(
+            job=demand.job,
+            starts=demand.job.id in awards,
+            quote=market.paid(demand.job, awards[demand.job.id])
+            if demand.job.id in awards
+            else market.quote(demand),
+        )
+        for demand in step.queue.window
+    )
     wanted = np.flatnonzero(prices.wanted)
     return Overview(
         model=options.model,
@@ -200,14 +210,6 @@ def _groups(prices: Amounts, free: Capacity, nodes: IntArray, names: tuple[str, 
             most=float(whole[mine].max()),
             nodes=tuple(names[node] for node in mine.tolist()),
         )
-
-
-def _jobs(step: Step, market: Market) -> Iterator[JobPrice]:
-    awards = {award.job: award for award in step.schedule.started}
-    for demand in step.queue.window:
-        award = awards.get(demand.job.id)
-        quote = market.quote(demand) if award is None else market.paid(demand.job, award)
-        yield JobPrice(job=demand.job, starts=award is not None, quote=quote)
 
 
 def _group_document(group: PriceGroup) -> dict[str, Any]:

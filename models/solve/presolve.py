@@ -110,7 +110,9 @@ class _Following:
     def find(self) -> bool:
         """Find columns that follow others, and put these in their place; return whether there are any."""
         self._bound()
-        found = self._leave_out_zeros()
+        # Columns that can be 0 only follow any others.
+        zero = np.flatnonzero((self.upper == 0) & (self._lower == 0) & self.stands)
+        found = self._follow(zero, np.full(len(zero), -1), np.zeros(len(zero)))
         rows = self.rows
         is_below = rows.value < 0
         count, below = rows.sums(np.ones(len(rows.row))), rows.sums(is_below)
@@ -145,11 +147,6 @@ class _Following:
         mine = bounding[rows.row] & ~is_below & (self._lower[rows.column] >= 0) & self._whole[rows.column]
         bound = np.floor(most[rows.row[mine]] / rows.value[mine])
         np.minimum.at(self.upper, rows.column[mine], bound)
-
-    def _leave_out_zeros(self) -> bool:
-        """Let columns that can be 0 only follow any others."""
-        zero = np.flatnonzero((self.upper == 0) & (self._lower == 0) & self.stands)
-        return self._follow(zero, np.full(len(zero), -1), np.zeros(len(zero)))
 
     @property
     def stands(self) -> BoolArray:

@@ -213,17 +213,13 @@ def why_never(
     known: dict[int, bool] = {}
     found: list[Demand | str] = []
     for number, arriving in enumerate(workload.jobs):
-        reason = _refused(arriving.job) or ("" if refused is None else refused(arriving.job))
-        found.append(reason or _tried(arriving.job, number, machine, known))
+        job = arriving.job
+        try:
+            reason = _refused(job) or ("" if refused is None else refused(job))
+            found.append(reason or _read(job, number, machine, known))
+        except Exception as error:  # noqa: BLE001 - one that cannot even be tried is given up alone
+            found.append(set_aside(job.id, error).detail)
     return found
-
-
-def _tried(job: Job, number: int, machine: Machine, known: dict[int, bool]) -> Demand | str:
-    """Return a job's demand or why it never starts; one that cannot even be tried is given up alone."""
-    try:
-        return _read(job, number, machine, known)
-    except Exception as error:  # noqa: BLE001 - one job must not end the simulation
-        return set_aside(job.id, error).detail
 
 
 def _read(job: Job, number: int, machine: Machine, known: dict[int, bool]) -> Demand | str:

@@ -30,7 +30,6 @@ from .preemption import Preemptor
 from .select import SELECTIONS, Selector
 from .slurm_select import SwitchFit
 
-_QUEUES = ("fcfs", "easy", "reservations")
 _SLURM = ("backfill-slurm", "backfill-planned")
 #: Jobs of the queue that these two look at, as Slurm's bf_max_job_test once did by default.
 SLURM_DEPTH = 100

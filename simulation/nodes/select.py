@@ -7,7 +7,6 @@ total of some gres are looked for run by run of usable nodes (bidgen); all other
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -31,9 +30,6 @@ from ...cluster.resources.capacity import IntArray, nothing_held
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
 from ...topology.tree import Topology
-
-#: Returns the nodes of a job among candidates, in the order in which they are filled; None: no place.
-Select = Callable[[Demand, Candidates], IntArray | None]
 
 
 class Selector:
@@ -61,15 +57,9 @@ class Selector:
                 continue
             nodes = self._nodes(demand, found, view)
             if nodes is not None:
-                return self._allocation(demand, found, nodes, view)
+                units, asked, mode = found.units[nodes], found.asked(demand), self.mode(demand)
+                return placement_on(nodes, units, asked, mode, self._columns, view.free).allocation()
         return None
-
-    def _allocation(self, demand: Demand, found: Candidates, nodes: IntArray, view: FreeView) -> Allocation:
-        units = found.units[nodes]
-        placement = placement_on(
-            nodes, units, found.asked(demand), self.mode(demand), self._columns, view.free
-        )
-        return placement.allocation()
 
     def mode(self, demand: Demand) -> int:
         """Return how a job's cores are put on its nodes: as the auctions' bids put them."""
