@@ -51,7 +51,7 @@ def _sections(run: Simulation, of: str) -> list[Section]:
     columns = run.columns
     if all(wait is None for wait in columns["wait_s"]):
         return [table(f"Jobs{of}", columns)]
-    found: list[Section] = [_gantt(run, columns, of)]
+    found: list[Section] = [_gantt(run, of)]
     by_size = [size_class(cores) for cores in columns["cores"]]
     for what, groups in (("size", by_size), ("user", columns["user"]), ("account", columns.get("account"))):
         if groups is None or len(set(groups)) < 2:  # noqa: PLR2004 - one group says nothing
@@ -121,25 +121,19 @@ def _in_nodes(result: NodeResult) -> dict[int, list[tuple[float, float]]]:
     }
 
 
-def _gantt(run: Simulation, columns: Mapping[str, list[Any]], of: str) -> Section:
+def _gantt(run: Simulation, of: str) -> Section:
     result = run.result
+    workload, starts = result.workload, np.array(result.starts, np.float64)
     if isinstance(result, NodeResult):
-        placed = _in_nodes(result)
-        names = list(result.columns.names)
-        known = [str(name) for name in result.workload.ids]
-        starts, runs = list(result.starts), list(result.workload.run)
-        sizes = list(result.workload.requests.size)
-        waits = (np.array(starts) - np.array(result.workload.requests.submit)).tolist()
+        placed, names = _in_nodes(result), list(result.columns.names)
         rows, unit = len(names), "nodes"
     else:
         placed = {
             job: [(float(first), float(count)) for first, count in spots]
-            for job, spots in place_lowest_first(result.workload, result.starts).items()
+            for job, spots in place_lowest_first(workload, result.starts).items()
         }
-        names, known = None, [str(name) for name in columns["id"]]
-        starts, runs = list(result.starts), list(result.workload.run)
-        sizes, waits = columns["cores"], columns["wait_s"]
-        rows, unit = result.workload.requests.processors, "processors"
+        names, rows, unit = None, workload.requests.processors, "processors"
+    waits = (starts - np.array(workload.requests.submit, np.float64)).tolist()
     drawn = sorted(placed)[:_JOBS]
     number = {job: place for place, job in enumerate(drawn)}
     rects = [[number[job], round(first, 4), round(count, 4)] for job in drawn for first, count in placed[job]]
@@ -148,10 +142,10 @@ def _gantt(run: Simulation, columns: Mapping[str, list[Any]], of: str) -> Sectio
     return {
         "kind": "gantt",
         "title": f"Jobs over time{of}",
-        "jobs": [known[job] for job in drawn],
+        "jobs": [str(workload.ids[job]) for job in drawn],
         "start": [round(float(starts[job]), 3) for job in drawn],
-        "end": [round(float(starts[job] + runs[job]), 3) for job in drawn],
-        "cores": [int(sizes[job]) for job in drawn],
+        "end": [round(float(starts[job] + workload.run[job]), 3) for job in drawn],
+        "cores": [int(workload.requests.size[job]) for job in drawn],
         "wait": [waits[job] for job in drawn],
         "rects": rects,
         "rows": rows,
