@@ -242,29 +242,21 @@ class Forecaster:
             jobs.run[number] = min(run, jobs.limit[number])
             self._learn(number, run)
 
-    def forecast(
-        self, now: float, ids: Sequence[Hashable], *, is_recorded: bool = True
-    ) -> list[StartForecast]:
-        """Return when waiting jobs will start.
+    def forecast(self, now: float, ids: Sequence[Hashable]) -> list[StartForecast]:
+        """Return when waiting jobs will start; the calibration learns from what comes of it.
 
         Args:
             now: in seconds, not before the last event.
             ids: of the jobs; every one waits.
-            is_recorded: whether the calibration learns from what comes of it.
         """
         numbers = np.array(self._live, np.int64)
         place = {number: at for at, number in enumerate(self._live)}
         targets = [place[self._number[job]] for job in ids]
         moment = self._moment(now, numbers)
         starts, plans = starts_of(self.run_times.table, moment, np.array(targets, np.int64))
-        return [
-            self._calibrated(now, job, starts[at], float(plans[at]), is_recorded)
-            for at, job in enumerate(ids)
-        ]
+        return [self._calibrated(now, job, starts[at], float(plans[at])) for at, job in enumerate(ids)]
 
-    def _calibrated(
-        self, now: float, job: Hashable, starts: Floats, plan_s: float, is_recorded: bool
-    ) -> StartForecast:
+    def _calibrated(self, now: float, job: Hashable, starts: Floats, plan_s: float) -> StartForecast:
         request = self._jobs.requests[self._number[job]]
         if not np.isfinite(starts).any():
             return StartForecast(
@@ -283,8 +275,7 @@ class Forecaster:
         if is_now:
             # Times this short are not told apart: they are now.
             quantiles = np.where(quantiles <= SHORTEST_S + 1, 0.0, quantiles)
-        if is_recorded:
-            self._asked.setdefault(job, []).append(_Asked(now, features, quantiles, is_now))
+        self._asked.setdefault(job, []).append(_Asked(now, features, quantiles, is_now))
         return StartForecast(
             id=job,
             asked_s=now,

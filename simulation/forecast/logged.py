@@ -50,7 +50,6 @@ def forecasts_of(
     rank: Sequence[float] | None = None,
     by_worth: bool = False,
     futures: int = FUTURES,
-    seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[AnsweredForecast]:
     """Yield each forecast with what came, in the order in which they are asked.
@@ -62,7 +61,6 @@ def forecasts_of(
         rank: by job, its place in the queue's order; None: by submission.
         by_worth: the policy favours short jobs instead.
         futures: of each forecast.
-        seed: of the futures.
         progress: called now and then with the number of jobs that have arrived.
     """
     forecaster = Forecaster(
@@ -70,7 +68,6 @@ def forecasts_of(
         policy=WITHDRAWING if by_worth else CONSERVATIVE if result.policy == _PLAN else EASY,
         is_exact=result.policy == _EXACT,
         futures=futures,
-        seed=seed,
     )
     jobs = _requests_of(result, log, rank)
     return follow(result, forecaster, jobs, asked_at=asked_at, progress=progress)

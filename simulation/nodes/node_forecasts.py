@@ -20,7 +20,6 @@ def node_forecasts_of(
     depth: int | None = None,
     futures: int = FUTURES,
     every: int = 1,
-    seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[AnsweredForecast]:
     """Yield each forecast of a run with what came, in the order in which they are asked.
@@ -32,7 +31,6 @@ def node_forecasts_of(
         depth: waiting jobs that the policy looks at; None: all.
         futures: of each forecast.
         every: only so many-th jobs are asked for.
-        seed: of the futures.
         progress: called now and then with the number of jobs that have arrived.
     """
     pools = NodePools(result.cluster.nodes, columns_of(result.cluster.snapshot()))
@@ -42,7 +40,6 @@ def node_forecasts_of(
         is_exact=False,
         depth=depth,
         futures=futures,
-        seed=seed,
     )
     requested: dict[int, tuple[int, int]] = {}
     jobs = [_request(number, one, result, requested, pools) for number, one in enumerate(result.played)]

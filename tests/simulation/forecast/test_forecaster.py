@@ -269,11 +269,9 @@ def test_on_nodes_a_process_that_hears_of_events_one_by_one_says_the_same(
             told.append(("end", now, job))
             super().end(job, now)
 
-        def forecast(
-            self, now: float, ids: Sequence[Hashable], *, is_recorded: bool = True
-        ) -> list[StartForecast]:
+        def forecast(self, now: float, ids: Sequence[Hashable]) -> list[StartForecast]:
             told.extend(("ask", now, job) for job in ids)
-            return super().forecast(now, ids, is_recorded=is_recorded)
+            return super().forecast(now, ids)
 
     monkeypatch.setattr("aucsched.simulation.nodes.node_forecasts.Forecaster", Told)
     asked = asked_on_nodes(play(crowded(), NodeOptions(policy="backfill-slurm")))
