@@ -27,24 +27,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from math import inf
 
 import numpy as np
 
 from ...cluster.errors import OptionError
 from ...cluster.kernels.harness import Column, Loop
-from ..backfilling.deep_queue import DEEP
 from ..log_columns import LogColumns, Requests, count_users
-from ..promised.easy_reference import longest_wait
-from ..promised.promise_state import (
-    COPY_NOW,
-    WAITING,
-    PromisedPlay,
-    PromisedState,
-    empty_state,
-    rules_of,
-)
-from ..promised.promise_stepping import STEP, catch_up
+from ..promised.promise_state import WAITING, PromisedPlay, PromisedState, empty_state, rules_of
+from ..promised.promise_stepping import STEP
 from ..stepping import Changes, CountPolicy, Resort
 
 OBJECTIVES = ("priority", "response")
@@ -100,7 +90,7 @@ class LogAuction(CountPolicy):
         return PromisedPlay(state, self._rules, np.array(started) if is_compiled else started)
 
     @cached_property
-    def _stepping(self) -> tuple[Loop, bool, PromisedPlay]:
+    def stepping(self) -> tuple[Loop, bool, PromisedPlay]:
         """What makes a pass, whether numba compiled it, and what it works on: a compiled loop needs none."""
         step, is_compiled = STEP.for_jobs(len(self._requests))
         users = count_users(self._requests.user).tolist()
@@ -109,7 +99,7 @@ class LogAuction(CountPolicy):
     def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Make one pass."""
         ended, arrived = seen
-        step, is_compiled, (state, rules, started) = self._stepping
+        step, is_compiled, (state, rules, started) = self.stepping
         if self._resort is not None:
             self._rank(self._resort, now, arrived, state)
         # What is learnt does not hang on the order in which those that end at one time were chosen.
@@ -118,30 +108,6 @@ class LogAuction(CountPolicy):
             events = [np.array(jobs, np.int64) for jobs in events]
         chosen: Column = started[: step(state, rules, float(now), *events, started)]
         return chosen.tolist() if is_compiled else chosen  # type: ignore[no-any-return]
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether numba compiled the step."""
-        return self._stepping[1]
-
-    @property
-    def is_overloaded(self) -> bool:
-        """Whether jobs wait without promises, for more waits than the machine can do."""
-        return bool(self._stepping[2].state.backlog.queue.counts[DEEP])
-
-    def longest_wait_under_easy(self, now: float) -> float:
-        """Return the longest wait up to now had EASY played the jobs, as far as their run times are known."""
-        return longest_wait(self._stepping[2].state, now)
-
-    @property
-    def promises(self) -> Sequence[float]:
-        """By job, the start promised last; infinite where none was, or it was withdrawn under overload."""
-        state, rules, _ = self._stepping[2]
-        now = state.copy.clock[COPY_NOW]
-        if rules.follows:
-            catch_up(state, rules, inf)
-        is_made = [not rules.follows or due <= now for due in state.jobs.due]
-        return [float(one) if made else inf for one, made in zip(state.jobs.promise, is_made, strict=True)]
 
     def _rank(self, resort: Resort, now: float, arrived: Sequence[int], state: PromisedState) -> None:
         """Say where jobs stand in an order that changes with time."""
