@@ -3,8 +3,8 @@
 Under overload the waits of EASY grow as long as jobs come. Promises that follow its longest wait so far then
 leave no room between them: all are due, and jobs start in the order of submission, short ones behind
 long ones. So promises are withdrawn. One job has EASY's reservation: the one that has waited longest for
-what it asks, so that a short job comes soon and a long one in the end. Others start beside it, the shortest
-first.
+what it asks, so that a short job comes soon and a long one in the end; or the first of all, once it has
+waited for much longer than anybody would have under EASY. Others start beside it, the shortest first.
 
 Overload shows in the backlog: the work that waits, by what users' jobs ran for, in time of the whole machine.
 The queue is that of backfilling/deep_queue.py, in which neither search looks at every job.
@@ -15,17 +15,18 @@ from __future__ import annotations
 from math import inf
 
 from ...cluster.kernels.harness import Column, Ints, kernel
-from ..backfilling.deep_queue import BLOCK, DEEP, HEAD, add_deep, class_below, remove_deep
+from ..backfilling.deep_queue import BLOCK, DEEP, HEAD, add_deep, class_below, next_fit, remove_deep
 from ..backfilling.easy import ROUNDED, shadow_time
 from ..run_times import mean_share, remember_share
 from .awards import run_from
 from .promise_plan import NOBODY
 from .promise_state import FREE, PROMISED, RUNNING, WAITING, PromisedState, PromiseRules
 
-#: So many times the backlog is more than the longest wait that EASY would have made: overload.
+#: So many times the backlog is more than the longest wait that EASY would have made: overload. Who has
+#: waited for so many times that wait comes next.
 BACKLOGS = 1.6
 #: More jobs that wait are no longer planned one after another, which is work for each of them.
-PLANNED = 128
+PLANNED = 72
 
 
 @kernel
@@ -65,14 +66,17 @@ def is_overloaded(state: PromisedState, rules: PromiseRules, longest: float) -> 
 
 
 @kernel
-def award_overloaded(state: PromisedState, now: float, started: Ints) -> int:
-    """Start jobs; return how many, ``started`` takes them."""
-    jobs, machine = state.jobs, state.machine
-    chosen = 0
-    head = _head(state, now)
+def award_overloaded(state: PromisedState, now: float, longest: float, started: Ints) -> int:
+    """Start jobs; return how many, ``started`` takes them; ``longest`` is the longest wait on the copy."""
+    jobs, machine, queue = state.jobs, state.machine, state.backlog.queue
+    chosen, free = 0, machine.counts[FREE]
+    fits, before = class_below(queue, free), queue.counts[HEAD] - 1
+    if fits < 0 or next_fit(queue, before, fits, inf, -1, jobs.size, free, -1) == len(jobs.size):
+        return 0
+    head = _head(state, now, longest)
     while head != NOBODY and jobs.size[head] <= machine.counts[FREE]:
         chosen = _start(state, now, head, started, chosen)
-        head = _head(state, now)
+        head = _head(state, now, longest)
     if head == NOBODY or machine.counts[FREE] == 0:
         return chosen
     running, free = machine.counts[RUNNING], machine.counts[FREE]
@@ -95,12 +99,14 @@ def _start(state: PromisedState, now: float, job: int, started: Ints, chosen: in
 
 
 @kernel
-def _head(state: PromisedState, now: float) -> int:
-    """Return the job with the largest wait² / estimate; NOBODY where none waits."""
+def _head(state: PromisedState, now: float, longest: float) -> int:
+    """Return the job that has waited too long, or has the largest wait² / estimate; NOBODY: none waits."""
     submit, queue = state.jobs.submit, state.backlog.queue
     classes = len(queue.lowest)
     most, head = -1.0, NOBODY
-    job = queue.counts[HEAD]
+    job: int = queue.counts[HEAD]
+    if job < len(submit) and now - submit[job] >= BACKLOGS * longest:
+        return job
     while job < len(submit) and submit[job] <= now:
         square = (now - submit[job]) * (now - submit[job])
         if job % BLOCK == 0:

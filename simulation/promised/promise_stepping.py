@@ -45,7 +45,7 @@ def step(
             state.machine.gone[state.machine.counts[WAITING]] = 0
             state.machine.counts[WAITING] += 1
     if rules.follows and rules.response and is_overloaded(state, rules, longest):
-        count = award_overloaded(state, now, started)
+        count = award_overloaded(state, now, longest, started)
     else:
         count = _award(state, rules, now, longest, started)
     for place in range(count):
