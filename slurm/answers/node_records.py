@@ -177,14 +177,15 @@ def _node(record: Record, notes: Notes) -> NodeFigures:
     member = "active_features" if "active_features" in record.members else "features"
     features = _features(record, member)
     all_plain(features, record.place(member))
-    all_plain(record.texts("partitions"), record.place("partitions"))
+    partitions = record.texts("partitions")
+    all_plain(partitions, record.place("partitions"))
     return NodeFigures(
         name=name,
         total=total,
         free=free,
         state=_state(record, name, notes),
         features=features,
-        partitions=record.texts("partitions"),
+        partitions=partitions,
         threads=_threads(record),
         weight=record.number("weight") or 0,
         inactive=_features(record, "features") - features,
