@@ -8,7 +8,6 @@ the tables of benchmarks/notes/board.md and the plot of docs/results/board.md ar
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,8 +21,9 @@ import numpy as np
 from marked_part import can_draw, page_of, replace_part
 from real_logs import LOGS, OVERDUE, play_overdue
 
-from aucsched.api.simulations import BOARD_POLICIES, EASY, OURS, BoardRow, dominating, on_edge, row_of
+from aucsched.api.simulations import BOARD_POLICIES, EASY, BoardRow, dominating, on_edge, row_of
 from aucsched.formats.swf import load_swf
+from aucsched.reports.curves import draw_board
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.policies import play_log
 from aucsched.simulation.result import Result
@@ -169,49 +169,6 @@ def _span(interval: Sequence[float] | None, digits: int) -> str:
     return "" if interval is None else f"{interval[0]:.{digits}f} to {interval[1]:.{digits}f}"
 
 
-def draw(logs: Mapping[str, Sequence[BoardRow]], path: Path) -> None:
-    """Draw slowdown against longest wait, a plot a log, with the edge."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    down = math.ceil(len(logs) / 2)
-    figure = Figure(figsize=(13, 5.2 * down), layout="constrained")
-    for place, (name, rows) in enumerate(logs.items()):
-        axes = figure.add_subplot(down, 2, place + 1)
-        shown = [row for row in rows if row["policy"] != "FCFS"]
-        edge = on_edge(shown)
-        axes.step(
-            [row["wait_max_s"] / 3600 for row in edge],
-            [row["bounded_slowdown_mean"] for row in edge],
-            where="post",
-            color="tab:orange",
-        )
-        for at, policies in _points(shown).items():
-            is_ours = any(policy.startswith(OURS) for policy in policies)
-            axes.plot(*at, "o", color="black" if is_ours else "grey", markersize=5)
-            text = " = ".join(policies)
-            axes.annotate(text, at, fontsize=7, xytext=(4, 3), textcoords="offset points")
-        axes.set(title=name, xlabel="longest wait (h)", ylabel="mean bounded slowdown")
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.margins(x=0.2, y=0.1)
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
-            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            axis.set_minor_formatter(NullFormatter())
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=90)
-
-
-def _points(rows: Sequence[BoardRow]) -> dict[tuple[float, float], list[str]]:
-    """Return the policies at each point that can be told from others."""
-    found: dict[tuple[float, float], list[str]] = {}
-    for row in rows:
-        at = (round(row["wait_max_s"] / 3600, 1), float(f"{row['bounded_slowdown_mean']:.3g}"))
-        found.setdefault(at, []).append(row["policy"])
-    return found
-
-
 @click.command()
 @click.option("--results", type=click.Path(path_type=Path), default=RESULTS, help="Where the files are.")
 def main(results: Path) -> None:
@@ -228,7 +185,7 @@ def main(results: Path) -> None:
     page = page_of(results, RESULTS, PAGE)
     replace_part(page, "board", [line for name, rows in logs.items() for line in table(name, rows)])
     if can_draw():
-        draw(logs, page_of(results, RESULTS, PICTURE))
+        draw_board(logs, page_of(results, RESULTS, PICTURE))
 
 
 if __name__ == "__main__":

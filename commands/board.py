@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
+from ..formats.drawing import check_drawing
 from .outputs import (
+    OUTPUT,
     output_options,
     print_table,
     processors_option,
@@ -24,8 +27,11 @@ FORMAT = "aucsched-board/1"
 @click.argument("log")
 @click.option("--policy", "policies", multiple=True, metavar="NAME|FILE.py:CLASS", help="Play it too.")
 @processors_option
+@click.option("--plot", type=OUTPUT, help="Chart of slowdown and longest wait (.png, .pdf, .svg).")
 @output_options
-def board(log: str, policies: tuple[str, ...], processors: int | None, form: str, output: str) -> None:
+def board(
+    log: str, policies: tuple[str, ...], processors: int | None, plot: Path | None, form: str, output: str
+) -> None:
     """Play LOG, in the Standard Workload Format, under published policies and ours.
 
     The table has the lowest mean bounded slowdown first. A policy on the edge has no other below it in
@@ -34,9 +40,14 @@ def board(log: str, policies: tuple[str, ...], processors: int | None, form: str
     from ..api.simulations import board as played
     from ..api.simulations import on_edge
 
+    check_drawing("--plot", plot)
     jobs = read_jobs(log, read_log(log), processors, None)
     rows = played(jobs, policies, progress=progress_over)
     edge = {row["policy"] for row in on_edge(rows)}
+    if plot is not None:
+        from ..reports.curves import draw_board
+
+        draw_board({Path(log).name: rows}, plot)
     document = [{**row, "on_edge": row["policy"] in edge} for row in rows]
     lines = [
         _line(row, is_on_edge=row["policy"] in edge)

@@ -1,14 +1,15 @@
-"""Charts of curves and bars: a simulated machine's use, a log, waits of evolving workloads."""
+"""Charts of curves, bars and points: a machine's use, a log, waits of evolving workloads, a board."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..api.simulations import OURS, on_edge
 from ..formats.drawing import literal, save_figure
 from ..formats.swf import SwfLog
 from ..simulation.evolving.evolving_loop import EvolvingRun
@@ -214,3 +215,46 @@ def _by_type(axes: Axes, runs: Mapping[str, EvolvingRun]) -> None:
         axes.bar(places, heights, width=width, color=colour)
     axes.set_xticks(range(len(kinds)), [literal(kind) for kind in kinds])
     axes.set_ylabel("Mean wait (min)")
+
+
+def draw_board(logs: Mapping[str, Sequence[Mapping[str, Any]]], path: Path | None) -> Figure:
+    """Draw mean bounded slowdown against longest wait, a plot for each log, with the edge.
+
+    Args:
+        logs: a board's rows by the name of its log. FCFS, which is far from all others, is left out.
+        path: the file (.png, .pdf, .svg), None for none.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415 - may be absent
+
+    down = -(-len(logs) // 2)
+    with styled():
+        figure, grid = new_figure(3.2 * down, down, min(2, len(logs)), squeeze=False)
+        for axes in grid.flat[len(logs) :]:
+            axes.set_axis_off()
+        for axes, (name, rows) in zip(grid.flat, logs.items(), strict=False):
+            points: dict[tuple[float, float], list[str]] = {}
+            for row in rows:
+                at = (round(row["wait_max_s"] / 3600, 1), float(f"{row['bounded_slowdown_mean']:.3g}"))
+                points.setdefault(at, []).extend([] if row["policy"] == "FCFS" else [row["policy"]])
+            shown = {at: policies for at, policies in points.items() if policies}
+            edge = on_edge([row for row in rows if row["policy"] != "FCFS"])
+            steps = [(row["wait_max_s"] / 3600, row["bounded_slowdown_mean"]) for row in edge]
+            axes.step(*zip(*steps, strict=True), where="post", color=ORANGE)
+            for at, policies in shown.items():
+                is_ours = any(policy.startswith(OURS) for policy in policies)
+                axes.plot(*at, "o", color="black" if is_ours else GREY, markersize=3)
+                is_right = at[0] ** 2 > min(shown)[0] * max(shown)[0]
+                side, away = ("right", -3) if is_right else ("left", 3)
+                text = literal(" =\n".join(policies))
+                label = axes.annotate(text, at, (away, 2), textcoords="offset points", ha=side, fontsize=5)
+                label.set_in_layout(False)
+            write_title(axes, name)
+            axes.set(xlabel="Longest wait (h)", ylabel="Mean bounded slowdown", xscale="log", yscale="log")
+            axes.margins(x=0.1, y=0.1)
+            for axis in (axes.xaxis, axes.yaxis):
+                low, high = axis.get_view_interval()
+                axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 8 * low else (1, 1.5, 2, 3, 5, 7)))
+                axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+                axis.set_minor_formatter(NullFormatter())
+        save_figure(figure, path)
+    return figure

@@ -53,3 +53,13 @@ def test_ones_own_policy_has_a_row(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_policy_that_is_none_is_refused() -> None:
     assert "eazy" in refused("board", DAYS, "--policy", "eazy")
+
+
+def test_the_chart_is_a_file_and_another_suffix_is_refused(tmp_path: Path) -> None:
+    chart = tmp_path / "board.svg"
+    assert run(["board", DAYS, "--plot", str(chart), "--output", str(tmp_path / "board.txt")]) == 0
+    # Text is drawn as paths; a comment before each has its letters.
+    text = chart.read_text()
+    assert all(f"<!-- {name} -->" in text for name in ("conservative", "response", "days.swf"))
+    assert "<!-- FCFS -->" not in text
+    assert "board.gif: the name ends in none of" in refused("board", DAYS, "--plot", "board.gif")
