@@ -1,7 +1,7 @@
 """The root holds aucsched's rooms; they install as the package ``aucsched`` (see src/aucsched).
 
-If the checkout's folder is called ``aucsched`` and Python runs in the folder above, it finds this file before
-the installed package. The package under src is then loaded in its place.
+If the checkout's folder is called ``aucsched`` and Python runs in the folder above, it finds this
+file before the installed package. The package under src is then loaded in its place.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """The command line: one thin command per use, each in the room it drives.
 
-Commands load on first use, so that ``aucsched --help`` costs no numpy and no solver. Every error becomes
-one line on stderr and an exit code: 0 done, 1 failed, 2 bad usage or bad input.
+Commands load on first use, so that ``aucsched --help`` costs no numpy and no solver. Every error
+becomes one line on stderr and an exit code: 0 done, 1 failed, 2 bad usage or bad input.
 """
 
 from __future__ import annotations

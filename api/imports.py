@@ -58,8 +58,8 @@ def snapshot_from_slurm(
             behind all others.
         files: plain or gzip, of ``jobs`` (squeue --json), ``nodes`` (scontrol show nodes --json, or 22.05's
             sinfo --json), ``topology``, ``job_detail`` (scontrol -d show job), ``licenses``,
-            ``partitions``, ``reservations``, ``limits``, ``conf`` (scontrol show config), ``priorities``
-            (sprio); for files not given the commands are run.
+            ``partitions``, ``reservations``, ``limits``, ``conf`` (scontrol show config),
+            ``priorities`` (sprio); for files not given the commands are run.
 
     Returns:
         The snapshot; ``notes`` and each job's ``unsupported`` say what it could not express.

@@ -1,7 +1,7 @@
 """A simulation from Python: a log or a workload of nodes under a policy, ours or somebody's own.
 
-The board of a log sets published policies and ours beside each other: slowdown and longest wait, with 95 %
-intervals.
+The board of a log sets published policies and ours beside each other: slowdown and longest wait,
+with 95 % intervals.
 """
 
 from __future__ import annotations
@@ -194,8 +194,8 @@ def simulate(workload: Source, policy: PolicyName | str | Factory = "easy", **op
         workload: what ``load_swf`` or ``load_workload`` returns, or a file of either.
         policy: a name (docs/policies.md), a class with ``step`` (``Policy``), or ``module:Class``.
         options: ``order``, ``processors``, ``checked``, ``progress``, and what the policy reads, with the
-            names of ``aucsched simulate --help`` and underscores (seconds end in ``_s``); one it would
-            ignore is refused.
+            names of ``aucsched simulate --help`` and underscores (seconds end in ``_s``); one it
+            would ignore is refused.
 
     Raises:
         InputError: the file cannot be read, or holds neither.

@@ -1,7 +1,7 @@
 """First-fit by priority: each job in turn takes the first nodes that hold it.
 
-What a plain scheduler would start. Each placement is also the job's first bid, so that the auction's
-bids always hold an award as good as this one.
+What a plain scheduler would start. Each placement is also the job's first bid, so that the
+auction's bids always hold an award as good as this one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Bids for a window of jobs (Soner, sections 4.1 and 5.2, figure 4.5 with its order corrected).
 
-Each job's bids in order: where first-fit by priority would start it; class A; one *spread* bid and one of
-class C; then B, remaining C and spread bids in turn. B starts are evenly apart and staggered by the demand
-of higher-priority jobs. The caps are dealt by priority after one bid for everybody.
+Each job's bids in order: where first-fit by priority would start it; class A; one *spread* bid and
+one of class C; then B, remaining C and spread bids in turn. B starts are evenly apart and staggered
+by the demand of higher-priority jobs. The caps are dealt by priority after one bid for everybody.
 """
 
 from __future__ import annotations

@@ -175,8 +175,8 @@ def in_turn(kinds: dict[BidPhase, ChosenWindows], most: int, taken: int) -> Chos
 def spread(count: int, most: int, stagger: int) -> IntArray:
     """Return at most ``most`` of ``count`` positions, evenly apart, rotated by ``stagger``.
 
-    Any beginning of the answer is spread nearly evenly too (the fractional parts of multiples of the
-    golden ratio are), so a caller may take as many as it has room for.
+    Any beginning of the answer is spread nearly evenly too (the fractional parts of multiples of
+    the golden ratio are), so a caller may take as many as it has room for.
     """
     most = min(count, most)
     if most == 0:

@@ -42,8 +42,8 @@ def named(text: str, path: str) -> None:
 def plain(text: str | None, path: str) -> None:
     """Raise InputError when a name that is given holds a control character, or another that is not seen.
 
-    Names stand in scripts, tables and on terminals: a line break or an escape sequence would say there
-    what the name does not.
+    Names stand in scripts, tables and on terminals: a line break or an escape sequence would say
+    there what the name does not.
     """
     if text is None:
         return

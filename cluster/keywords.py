@@ -1,7 +1,7 @@
 """Keywords of the Python API: a record names them and their types, for editors, for mypy and for calls.
 
-What a call is given is checked against the same types: a misspelt name or a value of another type is one
-line that names the option.
+What a call is given is checked against the same types: a misspelt name or a value of another type
+is one line that names the option.
 """
 
 from __future__ import annotations

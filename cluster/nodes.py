@@ -70,8 +70,8 @@ class NodeState(StrEnum):
 class Resources:
     """Amounts of resources: of a node, or held by a job on it.
 
-    ``memory_mib`` None means: not limited (of a node), or not counted (of a job). ``gres`` maps names
-    as Slurm writes them, ``gpu`` or ``gpu:a100``, to counts.
+    ``memory_mib`` None means: not limited (of a node), or not counted (of a job). ``gres`` maps
+    names as Slurm writes them, ``gpu`` or ``gpu:a100``, to counts.
 
     Raises:
         InputError: a count is below 0 or not an integer.
@@ -279,8 +279,8 @@ _MOST_SHOWN = 8
 def check_switches(switches: Sequence[Switch], nodes: Collection[str]) -> None:
     """Raise InputError unless ``switches`` are trees whose leaves hold each of ``nodes`` exactly once.
 
-    Errors name the switch: repeated or unknown names, a switch below two others, a loop, too many one above
-    another, a node on two leaves or on none.
+    Errors name the switch: repeated or unknown names, a switch below two others, a loop, too many
+    one above another, a node on two leaves or on none.
     """
     places: dict[str, int] = {}
     for index, switch in enumerate(switches):

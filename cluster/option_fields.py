@@ -1,9 +1,9 @@
 """Options as typed fields of a record: what else names an option is derived from its field.
 
-A record is a dataclass whose fields are ``name: Option[type] = Option("help", …)``. Reading a field of an
-instance gives what was given, or the default. The annotation says the type, whether None is a value, and the
-choices. Click options, axes of sweeps, members of the configuration file, keywords of Python, checks and
-docs/options.md come from the same field. No numpy here: ``--help`` reads it.
+A record is a dataclass whose fields are ``name: Option[type] = Option("help", …)``. Reading a field
+of an instance gives what was given, or the default. The annotation says the type, whether None is a
+value, and the choices. Click options, axes of sweeps, members of the configuration file, keywords
+of Python, checks and docs/options.md come from the same field. No numpy here: ``--help`` reads it.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from .errors import OptionError
 from .option_fields import Option, options_in
 from .promises import check_promise
 
-#: Who reads an option: commands that take one step over a snapshot, simulations, sweeps over either, and
-#: negotiations, for each Map, and winner determination over any bids.
+#: Who reads an option: commands that take one step over a snapshot, simulations, sweeps over
+#: either, and negotiations, for each Map, and winner determination over any bids.
 STEP, SIMULATE, SWEEP, NEGOTIATE = "schedule, explain, compare", "simulate", "sweep", "negotiate, ibsched"
 WINNERS = "winners"
 SCHEDULE = "schedule"
@@ -110,9 +110,9 @@ class BiddingOptions:
         default="spec",
         policies=_BIDDING,
     )
-    #: exact is the papers': the model over all bids, solved by HiGHS. anytime makes greedy awards, prices and
-    #: search, then solves the model over the bids that could still be in a better award, from the award at
-    #: hand. greedy proves nothing and reaches no limit.
+    #: exact is the papers': the model over all bids, solved by HiGHS. anytime makes greedy awards,
+    #: prices and search, then solves the model over the bids that could still be in a better award,
+    #: from the award at hand. greedy proves nothing and reaches no limit.
     strategy: Option[StrategyName | None] = _option(
         "exact: HiGHS over all bids; anytime: search, then HiGHS over the bids that could still be in a "
         "better award; greedy: first-fit and greedy awards only.",
@@ -151,8 +151,8 @@ class BiddingOptions:
         },
         readers=(*_ALL, NEGOTIATE, WINNERS),
     )
-    #: halve: the award found stands, and exact tries halves at once while time is left (Soner, section 3.2).
-    #: A search that made all its steps has reached no limit where nothing is said.
+    #: halve: the award found stands, and exact tries halves at once while time is left (Soner,
+    #: section 3.2). A search that made all its steps has reached no limit where nothing is said.
     on_timeout: Option[Literal["halve", "incumbent", "discard"] | None] = _option(
         "What to do when a limit ends a step before its proof. halve: the next pass takes half as many "
         "jobs. incumbent: as many. discard: start nothing now, and take half as many.",
@@ -200,8 +200,8 @@ class StepRecord(AuctionOptions, ModelOption):
         other_defaults={NEGOTIATE: "none (work counts, so that runs repeat)"},
         readers=(STEP, SWEEP, NEGOTIATE, WINNERS),
     )
-    #: Parts are cut along the switches (parts.py); the time limit holds for all together, the work limit for
-    #: each.
+    #: Parts are cut along the switches (parts.py); the time limit holds for all together, the work
+    #: limit for each.
     part_nodes: Option[int | None] = _count(
         "Search a cluster of more nodes than this in parts of at most this size.",
         default=20_000,

@@ -1,9 +1,9 @@
 r"""Which characters a text shows, and how one with others is shown all the same.
 
-Hidden are those that a terminal obeys or that change how their neighbours look: controls (Unicode's Cc),
-format characters such as the bidirectional overrides (Cf), halves of surrogate pairs (Cs), separators of
-lines and paragraphs (Zl, Zp). They are written as JSON escapes them, ``\u001b``: a JSON document says the
-same before and after.
+Hidden are those that a terminal obeys or that change how their neighbours look: controls (Unicode's
+Cc), format characters such as the bidirectional overrides (Cf), halves of surrogate pairs (Cs),
+separators of lines and paragraphs (Zl, Zp). They are written as JSON escapes them, ``\u001b``: a
+JSON document says the same before and after.
 """
 
 from __future__ import annotations

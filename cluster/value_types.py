@@ -1,9 +1,9 @@
 """What the members of this room's types hold, stated once for Python, files and their schemas.
 
-A type names each member with its default and its value type: ``cores: OptionalInteger = member(Integer(1),
-default=None)``. From that follow what a constructor takes (numpy's integers, lists, single names), what it
-refuses and by which path, and, in formats/native/forms.py, how a file holds the member and what its
-schema says.
+A type names each member with its default and its value type: ``cores: OptionalInteger =
+member(Integer(1), default=None)``. From that follow what a constructor takes (numpy's integers,
+lists, single names), what it refuses and by which path, and, in formats/native/forms.py, how a file
+holds the member and what its schema says.
 """
 
 from __future__ import annotations

@@ -7,10 +7,9 @@ from typing import Any
 
 import click
 
-from ..formats.drawing import check_drawing
 from .outputs import (
-    OUTPUT,
     output_options,
+    plot_option,
     print_table,
     processors_option,
     progress_over,
@@ -27,20 +26,19 @@ FORMAT = "aucsched-board/1"
 @click.argument("log")
 @click.option("--policy", "policies", multiple=True, metavar="NAME|FILE.py:CLASS", help="Play it too.")
 @processors_option
-@click.option("--plot", type=OUTPUT, help="Chart of slowdown and longest wait (.png, .pdf, .svg).")
+@plot_option("Chart of slowdown and longest wait")
 @output_options
 def board(
     log: str, policies: tuple[str, ...], processors: int | None, plot: Path | None, form: str, output: str
 ) -> None:
     """Play LOG, in the Standard Workload Format, under published policies and ours.
 
-    The table has the lowest mean bounded slowdown first. A policy on the edge has no other below it in
-    both slowdown and longest wait.
+    The table has the lowest mean bounded slowdown first. A policy on the edge has no other below it
+    in both slowdown and longest wait.
     """
     from ..api.simulations import board as played
     from ..api.simulations import on_edge
 
-    check_drawing("--plot", plot)
     jobs = read_jobs(log, read_log(log), processors, None)
     rows = played(jobs, policies, progress=progress_over)
     edge = {row["policy"] for row in on_edge(rows)}

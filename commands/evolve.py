@@ -176,8 +176,8 @@ def _check_types(workload: EvolvingWorkload, chosen: EvolvingOptions) -> None:
 def evolve(snapshot: str, requests: str | None, form: str, output: str, **options: Any) -> None:
     """Serve the requests of SNAPSHOT's running jobs (a file, or - for standard input), then start its queue.
 
-    Requests are served first come, first served: from what is idle, else by stopping preemptible jobs, else
-    by shrinking malleable ones, where no limit on the delay of queued jobs is broken.
+    Requests are served first come, first served: from what is idle, else by stopping preemptible
+    jobs, else by shrinking malleable ones, where no limit on the delay of queued jobs is broken.
     """
     from ..auction.options import StepOptions
     from ..cluster.promises import PLAN

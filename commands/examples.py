@@ -59,8 +59,8 @@ EXAMPLES = {
 def examples(folder: Path | None, kind: str | None, seed: int | None, output: Path | None) -> None:
     """List the examples, or copy them all into FOLDER; it overwrites no file.
 
-    With --instance, write a snapshot of the set that the benchmarks solve; a seed gives the same bytes every
-    time.
+    With --instance, write a snapshot of the set that the benchmarks solve; a seed gives the same
+    bytes every time.
     """
     if kind is not None:
         _write_instance(folder, kind, seed or 0, output)

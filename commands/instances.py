@@ -90,9 +90,9 @@ _FRONTIER: dict[str, Any] = {
 #: Shares of the pending jobs that want GPUs, and consecutive nodes.
 _WITH_GPUS, _CONTIGUOUS = 0.4, 0.3
 
-#: Soner's TSUBAME 2.0 (with fewer bids, with priorities near each other, where the number of jobs decides and
-#: going by priority is weak; with whole nodes; with 400 jobs waiting, for sweeps over windows), a full tree
-#: of 1024 nodes, a Frontier-like machine.
+#: Soner's TSUBAME 2.0 (with fewer bids, with priorities near each other, where the number of jobs
+#: decides and going by priority is weak; with whole nodes; with 400 jobs waiting, for sweeps over
+#: windows), a full tree of 1024 nodes, a Frontier-like machine.
 KINDS: Mapping[str, InstanceKind] = {
     "tsubame": InstanceKind(**_TSUBAME),
     "tsubame-even": InstanceKind(**_TSUBAME, priorities=(90_000, 100_000)),

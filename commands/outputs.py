@@ -30,12 +30,26 @@ if TYPE_CHECKING:
     from ..simulation.report import RunReport
 
 T = TypeVar("T", "Snapshot", "ClusterWorkload")
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 #: A note is a line: the whole text stands in the file.
 _LONGEST_NOTE = 1000
 OUTPUT = click.Path(dir_okay=False, path_type=Path)
 
 html_option = click.option("--html", type=OUTPUT, help="Report as one self-contained web page.")
+
+
+def plot_option(shows: str) -> Callable[[Decorated], Decorated]:
+    """Return ``--plot FILE``; a picture that could not be drawn is refused before anything runs."""
+    return click.option("--plot", type=OUTPUT, callback=_drawable, help=f"{shows} (.png, .pdf, .svg).")
+
+
+def _drawable(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    from ..formats.drawing import check_drawing
+
+    check_drawing("--plot", path)
+    return path
+
 
 workload_argument = click.argument("workload", metavar="WORKLOAD", type=click.Path(allow_dash=True))
 processors_option = click.option(

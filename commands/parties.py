@@ -234,8 +234,8 @@ def irtsched(
 ) -> int | None:
     """Hold WORKLOAD's nodes and its running jobs, offer what is idle to ibsched, and print the metrics.
 
-    Both processes read the same WORKLOAD. The simulated clock is kept here. With --clusters one process
-    holds several clusters, each with an ibsched, a clock and a journal of its own.
+    Both processes read the same WORKLOAD. The simulated clock is kept here. With --clusters one
+    process holds several clusters, each with an ibsched, a clock and a journal of its own.
     """
     if clusters is not None:
         only_option(context, "clusters")

@@ -81,8 +81,8 @@ def runtime_side(
 ) -> Iterator[tuple[Callable[[], None], Callable[[], None]]]:
     """Give a cluster's runtime scheduler as its journal left it, listening or about to connect.
 
-    It is two functions: one negotiates until the batch scheduler ends it, one writes the result where
-    the options say.
+    It is two functions: one negotiates until the batch scheduler ends it, one writes the result
+    where the options say.
 
     Args:
         workload: the cluster's.

@@ -18,6 +18,7 @@ from .outputs import (
     file_name,
     html_option,
     note,
+    plot_option,
     snapshot_argument,
     step_options,
     text_output_option,
@@ -59,11 +60,7 @@ def _window_of(last: str | None, snapshot: str) -> int | None:
 @auction_options
 @click_option(OPTIONS_BY_NAME["window_from"], SCHEDULE, type=None)
 @click_option(options_in(StepRecord)["export"])
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Picture of the machine: who starts where, what stays free (.png, .pdf, .svg).",
-)
+@plot_option("Picture of the machine: who starts where, what stays free")
 @click.option(
     "--format",
     "form",
@@ -92,12 +89,10 @@ def schedule(
     entered = perf_counter()
     from ..auction.step import run_step
     from ..cluster.schedule import Reason
-    from ..formats.drawing import check_drawing
     from ..formats.native.read import load_snapshot
     from ..formats.native.write import write_text
     from ..reports.machine_picture import draw_machine
 
-    check_drawing("--plot", plot)
     window = _window_of(options.pop("window_from"), snapshot)
     checked = step_options(options)
     # A limit that is asked for is for all of the command but what another program takes to write.

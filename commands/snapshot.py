@@ -78,8 +78,8 @@ answer_options = record_options(AnswerFiles, kind=_FILE)
 def slurm(*, held: str, time: str | None, output: str, **files: str | None) -> None:
     """Make a snapshot from Slurm 21.08 to 26.05: from files of its output, and live for what is not given.
 
-    A file - is standard input. What the snapshot cannot express is listed in its notes and in a job's
-    unsupported, and reported on stderr.
+    A file - is standard input. What the snapshot cannot express is listed in its notes and in a
+    job's unsupported, and reported on stderr.
     """
     # Imported here so that --help stays fast.
     from ..formats.native.write import save_snapshot

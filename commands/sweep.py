@@ -13,7 +13,7 @@ import click
 from ..cluster.errors import OptionError
 from ..sweeps.axes import AXES
 from .built_options import SectionCommand, in_order, in_section
-from .outputs import html_option, note, progress_over
+from .outputs import html_option, note, plot_option, progress_over
 
 if TYPE_CHECKING:
     from ..sweeps.axes import Row
@@ -55,7 +55,7 @@ _axes = in_order(
     help="Table of the results (.csv, .parquet); may be given twice. The same command resumes it.",
 )
 @html_option
-@click.option("--plot", type=_FILE, help="Quality and time over window and caps (.png, .pdf, .svg).")
+@plot_option("Quality and time over window and caps")
 def sweep(
     source: str, outputs: tuple[Path, ...], plot: Path | None, html: Path | None, **options: Any
 ) -> None:
@@ -66,7 +66,6 @@ def sweep(
     With more values or another option the sweep grows: completed runs are not repeated.
     """
     from ..formats.binary import is_stream
-    from ..formats.drawing import check_drawing
     from ..formats.native.write import write_text
     from ..sweeps.call import Sweep
     from ..sweeps.drive import sweep as sweep_plan
@@ -75,7 +74,6 @@ def sweep(
     from ..sweeps.run_plan import make_plan
 
     check_tables(outputs)
-    check_drawing("--plot", plot)
     executor = _executor(options["dask"], options["workers"])
     given = {name: axis.values(options[name]) for name, axis in AXES.items() if options[name] is not None}
     plan = make_plan(source, given, repeat=options["repeat"], seed=options["seed"])

@@ -7,32 +7,26 @@ from pathlib import Path
 import click
 
 from ..cluster.errors import errors_in
-from .outputs import output_options, write_found
+from .outputs import output_options, plot_option, write_found
 
 
 @click.command()
 @click.argument("topology", metavar="TOPOLOGY", type=click.Path(allow_dash=True))
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Picture of the network: nodes by leaf group, and their order (.png, .pdf, .svg).",
-)
+@plot_option("Picture of the network: nodes by leaf group, and their order")
 @output_options
 def topology(topology: str, plot: Path | None, form: str, output: str) -> None:
     """Check a network as a graph and describe it: levels, groups, distances, the order of its nodes.
 
-    TOPOLOGY is topology.conf, topology.yaml, scontrol show topology, a snapshot or workload, the topology
-    member of one, GraphML, node-link JSON (- for standard input); or torus:16x8x8, dragonfly:9x4x2x2 (groups,
-    routers of each, nodes and global links of a router), fat-tree:3x16 (levels, radix), blocks:8x18 (blocks,
-    nodes of each).
+    TOPOLOGY is topology.conf, topology.yaml, scontrol show topology, a snapshot or workload, the
+    topology member of one, GraphML, node-link JSON (- for standard input); or torus:16x8x8,
+    dragonfly:9x4x2x2 (groups, routers of each, nodes and global links of a router), fat-tree:3x16
+    (levels, radix), blocks:8x18 (blocks, nodes of each).
     """
     from ..auction.explain.network_levels import network_document, network_report, render_network
-    from ..formats.drawing import check_drawing
     from ..formats.notes import Notes
     from ..slurm.answers.topology_any import load_topology
     from .outputs import tell
 
-    check_drawing("--plot", plot)
     notes = Notes()
     with errors_in(topology):
         named = load_topology(topology, None, notes)

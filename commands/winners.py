@@ -33,9 +33,9 @@ def winners(
 ) -> None:
     """Say which bids of FILE win (CATS's format or JSON, plain or gzip; - for standard input).
 
-    The winners' values sum to the most that capacities and groups allow, as far as the status says: optimal
-    where that is proved, else feasible with a bound. A time limit includes reading FILE, not standard
-    input. Formats: docs/winners.md.
+    The winners' values sum to the most that capacities and groups allow, as far as the status says:
+    optimal where that is proved, else feasible with a bound. A time limit includes reading FILE,
+    not standard input. Formats: docs/winners.md.
     """
     entered = perf_counter()
     from ..formats.auctions.auction_file import exact_number, load_auction

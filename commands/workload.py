@@ -10,9 +10,9 @@ import click
 from ..cluster.errors import OptionError, errors_in
 from .groups import HelpGroup
 from .outputs import (
-    OUTPUT,
     format_option,
     output_option,
+    plot_option,
     processors_option,
     read_jobs,
     shown,
@@ -37,18 +37,16 @@ for _command in (*GENERATORS, *IMPORTS, ischeduler, fit_log):
 @processors_option
 @format_option
 @output_option
-@click.option("--plot", type=OUTPUT, help="Chart of sizes, times, hours and load (.png, .pdf, .svg).")
+@plot_option("Chart of sizes, times, hours and load")
 def describe(workload: str, processors: int | None, form: str, output: Path, plot: Path | None) -> None:
     """Print what a workload or a log (SWF) holds, plain or gzip; - reads standard input.
 
     --processors and --plot are for logs only.
     """
-    from ..formats.drawing import check_drawing
     from ..formats.native.write import write_text
     from ..formats.reading import read_document
     from ..simulation.report import to_json
 
-    check_drawing("--plot", plot)
     content = read_document(workload, bytes)
     if content.lstrip().startswith(b"{"):
         figures, text = _described_workload(workload, content, processors, plot)

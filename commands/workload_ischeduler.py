@@ -44,8 +44,8 @@ _ABOVE_0 = click.FloatRange(0, 10**9, min_open=True)
 def ischeduler(kind: str, output: Path, **options: Any) -> None:
     """Make a trace of applications (SWF): of a system's jobs, or of one user's (Weissman, 4.1 and 4.2).
 
-    What a job asks for are its ideal processors, its run time is the one on those. A file with the ending .gz
-    is compressed.
+    What a job asks for are its ideal processors, its run time is the one on those. A file with the
+    ending .gz is compressed.
     """
     from ..formats.reading import read_document
     from ..formats.swf import write_swf

@@ -49,8 +49,8 @@ machine_options = filled_options(MachineRecord)
 def from_swf(workload: str, output: Path, **machine: Any) -> None:
     """Put a log's jobs (SWF, plain or gzip; - reads standard input) on equal nodes.
 
-    Processors are cores, which spread freely over nodes. What is omitted or cut is listed in the workload's
-    notes and on stderr.
+    Processors are cores, which spread freely over nodes. What is omitted or cut is listed in the
+    workload's notes and on stderr.
     """
     from ..simulation.workloads.imported import workload_of_log
 
@@ -74,8 +74,8 @@ def from_swf(workload: str, output: Path, **machine: Any) -> None:
 def from_csv(workload: str, columns: tuple[str, ...], output: Path, **machine: Any) -> None:
     """Put the jobs of a CSV file, one in each row, on equal nodes.
 
-    Times are seconds or dates, durations and limits seconds or [D-]HH:MM:SS. GPUs are of all a job's nodes
-    together.
+    Times are seconds or dates, durations and limits seconds or [D-]HH:MM:SS. GPUs are of all a
+    job's nodes together.
     """
     from ..formats.delimited import read_table
     from ..formats.reading import read_document
@@ -162,8 +162,8 @@ def slurm_events(events: str, conf: Path, output: Path) -> None:
 def alibaba(nodes: str, pods: str, output: Path, **options: Any) -> None:
     """Import a node list and a pod list of Alibaba's GPU cluster trace of 2023.
 
-    A pod is one job on one node; cores count in 1/1000, GPUs as the gres gpu_milli. What the workload does
-    not hold is listed in its notes and on stderr.
+    A pod is one job on one node; cores count in 1/1000, GPUs as the gres gpu_milli. What the
+    workload does not hold is listed in its notes and on stderr.
     """
     from ..formats.alibaba import AlibabaOptions, import_alibaba
 

@@ -1,8 +1,8 @@
 """Alibaba's GPU cluster traces of 2023 (nodes and pods as CSV), made into a workload.
 
-Published with the paper on fragmentation gradient descent (FGD): a node list (``sn, cpu_milli, memory_mib,
-gpu, model``) and pod lists (``name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos, pod_phase,
-creation_time, deletion_time, scheduled_time``), times in seconds.
+Published with the paper on fragmentation gradient descent (FGD): a node list (``sn, cpu_milli,
+memory_mib, gpu, model``) and pod lists (``name, cpu_milli, memory_mib, num_gpu, gpu_milli,
+gpu_spec, qos, pod_phase, creation_time, deletion_time, scheduled_time``), times in seconds.
 
 Cores count in 1/1000, GPUs as the gres ``gpu_milli``, 1000 a GPU. A pod is one job on one node. A share of a
 GPU is of one GPU, which a count for the whole node cannot say. So there are two ways to count:

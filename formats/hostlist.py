@@ -25,8 +25,8 @@ _GROUP = re.compile(r"\[([^\]]*)\]")
 _DIGITS = re.compile(r"\d+")
 #: Slurm itself reads no more groups of ranges in one name.
 _MOST_GROUPS = 10
-#: The most names that one file's hostlists may hold together, repeats counted: a short file can name every
-#: node of a large cluster thousands of times.
+#: The most names that one file's hostlists may hold together, repeats counted: a short file can
+#: name every node of a large cluster thousands of times.
 MOST_NAMES = 3_000_000
 #: Of names in ranges: a host has no longer one.
 _LONGEST_NAME = 255

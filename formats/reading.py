@@ -1,7 +1,7 @@
 """Files in: read within a limit, unpacked where they are gzip, errors named after them.
 
-Every reader of a file or of standard input goes through here, so that neither an endless device nor a small
-file that unpacks to a huge one costs more than the limit.
+Every reader of a file or of standard input goes through here, so that neither an endless device nor
+a small file that unpacks to a huge one costs more than the limit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Configuration in: TOML's tables and YAML's documents, of texts, numbers and lists, and not deep.
 
-A YAML alias means what it names, and so on: a file of a kilobyte can mean a billion entries. Values are built
-from the parser's events one by one, so that such a file is refused at its first alias.
+A YAML alias means what it names, and so on: a file of a kilobyte can mean a billion entries. Values
+are built from the parser's events one by one, so that such a file is refused at its first alias.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """SQLite files that may come from anybody: read only where their schema is the one expected, to the letter.
 
-So no view, trigger or generated column computes anything, and queries take as many steps as the file's size
-allows.
+So no view, trigger or generated column computes anything, and queries take as many steps as the
+file's size allows.
 """
 
 from __future__ import annotations

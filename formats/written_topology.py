@@ -89,8 +89,8 @@ class TopologyFile:
     def fitted(self, nodes: Collection[str], notes: Notes) -> Laid:
         """Return the topology of a cluster's nodes; neither switches nor a network is linear.
 
-        Names of nodes that the cluster does not have are dropped, then switches left empty; nodes on
-        no leaf get a leaf of their own. Each goes to ``notes``.
+        Names of nodes that the cluster does not have are dropped, then switches left empty; nodes
+        on no leaf get a leaf of their own. Each goes to ``notes``.
 
         Raises:
             InputError: an entry or a node stands twice, or a ring or torus lacks a node.

@@ -1,7 +1,7 @@
 """AUCSCHED1: auction with linear topology, the cores of a bid dealt by the program (Soner, chapter 4).
 
-Variables u and r stand for each bid and node of it (table 4.2 counts 2·Σ|N_c| + |B|): shared by overlapping
-bids, as printed, (4.3) would make overlapping bids infeasible.
+Variables u and r stand for each bid and node of it (table 4.2 counts 2·Σ|N_c| + |B|): shared by
+overlapping bids, as printed, (4.3) would make overlapping bids infeasible.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from .solve.variables import add_multiples, binaries, integers
 class Aucsched1(LinearAuction):
     """Maximise Σ (P_j + α·F_jc)·b_jc: equations (4.1)-(4.10).
 
-    The cores on a node are unit·(least·u + r), where a unit is a task's cores and ``least`` the fewest units
-    a node gets: with neither asked for, u + r as printed.
+    The cores on a node are unit·(least·u + r), where a unit is a task's cores and ``least`` the
+    fewest units a node gets: with neither asked for, u + r as printed.
     """
 
     name = "aucsched1"

@@ -39,8 +39,8 @@ PREFERENCE_TABLES: Mapping[str, Constants] = {"corrected": CORRECTED, "printed":
 def preference_f(table: BidTable, nodes: int, constants: Constants) -> FloatArray:
     """Return F of every bid (Soner, equation 5.7); higher is better, above 1 by at most k4.
 
-    F = 1 − k1 − k2·|N_c|/(|N|+1) − k3·|S_c|/(|S|+1) + k4·(R_i+1)/(R_max+1), the last term a mean over the
-    job's gres.
+    F = 1 − k1 − k2·|N_c|/(|N|+1) − k3·|S_c|/(|S|+1) + k4·(R_i+1)/(R_max+1), the last term a mean
+    over the job's gres.
     """
     of_cores = np.array([demand.type is JobType.CORES for demand in table.demands], np.bool_)[table.job]
     k = np.where(

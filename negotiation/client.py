@@ -48,8 +48,8 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class EvolvingClient:
     """A running job's way to ask for more and to give back.
 
-    Each message is numbered, noted before it is sent, and sent again until it is answered: the other side
-    does it once. A process that was killed goes on with ``recover``.
+    Each message is numbered, noted before it is sent, and sent again until it is answered: the
+    other side does it once. A process that was killed goes on with ``recover``.
 
     Args:
         job: its name, as dynsched knows it.
@@ -64,8 +64,8 @@ class EvolvingClient:
 
     >>> with EvolvingClient("job 17", "unix:/run/dynsched", wait_s=0) as client:
     ...     client.request(cores=4)
-    Traceback (most recent call last):
-    aucsched.negotiation.transport.link.NobodyError: unix:/run/dynsched: No such file or directory, for 0 s
+    Traceback (most recent call last): aucsched.negotiation.transport.link.NobodyError:
+    unix:/run/dynsched: No such file or directory, for 0 s
     """
 
     def __init__(
@@ -125,8 +125,8 @@ class EvolvingClient:
             timeout_s: how long the request may wait; 0: granted or refused at once.
 
         Returns:
-            The answer: granted, pending (see ``wait``) or refused; ``earliest_s`` says when the resources
-            could be there, on the clock of ``time_s``, where that is known.
+            The answer: granted, pending (see ``wait``) or refused; ``earliest_s`` says when the
+            resources could be there, on the clock of ``time_s``, where that is known.
 
         Raises:
             InputError: it asks for nothing, or for both; or a message before it is still open.

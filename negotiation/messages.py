@@ -11,9 +11,9 @@
     DYN_REQUEST, DYN_RELEASE,
     DYN_STATUS                   application → dynsched  RESPONSE_DYN                 ←
 
-The last three are evolving jobs' (Prabhakaran, figures 3 and 4: tm_dynget and tm_dynfree).
-The runtime scheduler holds the clock: its messages carry the time. The batch scheduler's carry how many jobs
-it has queued and when the next one comes, which tells a simulated clock how far it may go on.
+The last three are evolving jobs' (Prabhakaran, figures 3 and 4: tm_dynget and tm_dynfree). The
+runtime scheduler holds the clock: its messages carry the time. The batch scheduler's carry how many
+jobs it has queued and when the next one comes, which tells a simulated clock how far it may go on.
 
 All are frozen structs rather than dataclasses: thousands a second are built, encoded and decoded. Below them
 stands what a party's transition function takes and returns besides: events, sends, phases, refusals.
@@ -230,8 +230,8 @@ class FromApplicationBase(MessageBase, frozen=True, kw_only=True):
 class DynRequest(FromApplicationBase, frozen=True, tag="DYN_REQUEST"):
     """The job asks for more cores, or for nodes with that many cores each.
 
-    ``serial`` numbers what a job says, from 1; the same once more asks what has become of it. ``timeout_s``:
-    how long the request may wait; 0: it is granted or refused at once.
+    ``serial`` numbers what a job says, from 1; the same once more asks what has become of it.
+    ``timeout_s``: how long the request may wait; 0: it is granted or refused at once.
     """
 
     serial: Positive

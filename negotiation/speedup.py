@@ -64,8 +64,8 @@ MODELS: dict[str, tuple[Callable[[list[float]], Curve], int]] = {
 def curve(model: str) -> Curve:
     """Return the curve that a model's text names; it never falls with more nodes.
 
-    ``linear``, ``amdahl:F``, ``downey:A:SIGMA``, or ``table:N=S,N=S,…`` (node counts with their speedups:
-    straight lines between them and from (0, 0), constant after the last).
+    ``linear``, ``amdahl:F``, ``downey:A:SIGMA``, or ``table:N=S,N=S,…`` (node counts with their
+    speedups: straight lines between them and from (0, 0), constant after the last).
 
     Raises:
         InputError: no such model, or parameters that it does not have.

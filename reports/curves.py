@@ -237,7 +237,7 @@ def draw_board(logs: Mapping[str, Sequence[Mapping[str, Any]]], path: Path | Non
                 at = (round(row["wait_max_s"] / 3600, 1), float(f"{row['bounded_slowdown_mean']:.3g}"))
                 points.setdefault(at, []).extend([] if row["policy"] == "FCFS" else [row["policy"]])
             shown = {at: policies for at, policies in points.items() if policies}
-            edge = on_edge([row for row in rows if row["policy"] != "FCFS"])
+            edge = on_edge([dict(row) for row in rows if row["policy"] != "FCFS"])
             steps = [(row["wait_max_s"] / 3600, row["bounded_slowdown_mean"]) for row in edge]
             axes.step(*zip(*steps, strict=True), where="post", color=ORANGE)
             for at, policies in shown.items():

@@ -1,8 +1,8 @@
 """Where everything is on the picture of a machine: the part that is drawn, its nodes, and their boxes.
 
-Leaf switches are rows, folded into columns of rows. A node's boxes are its busy, newly awarded and free
-parts. Pure geometry in units of a cell, one node each; a box is its left, top, width and height, boxes are
-of shape (boxes, 4). Nothing is drawn here.
+Leaf switches are rows, folded into columns of rows. A node's boxes are its busy, newly awarded and
+free parts. Pure geometry in units of a cell, one node each; a box is its left, top, width and
+height, boxes are of shape (boxes, 4). Nothing is drawn here.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _FEW_LEAVES = 12
 def changed_part(snapshot: Snapshot, schedule: Schedule) -> Snapshot:
     """Return the leaf switches with a free core or a job that starts, where most have neither.
 
-    The jobs that run are cut to the nodes that stay; the snapshot itself where it has few leaves, or most of
-    them matter.
+    The jobs that run are cut to the nodes that stay; the snapshot itself where it has few leaves,
+    or most of them matter.
     """
     leaves = [switch.nodes for switch in snapshot.switches or () if switch.nodes]
     taken = {name for award in schedule.started for name in award.nodes}

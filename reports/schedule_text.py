@@ -1,7 +1,7 @@
 """What the auction would do with a snapshot as text: its award, a comparison, a plan.
 
-A schedule says which jobs start where, which wait and why, and the solve in one line. A comparison sets
-first-fit and Slurm's plan beside it; a plan says when and where each job starts.
+A schedule says which jobs start where, which wait and why, and the solve in one line. A comparison
+sets first-fit and Slurm's plan beside it; a plan says when and where each job starts.
 """
 
 from __future__ import annotations

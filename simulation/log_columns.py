@@ -36,8 +36,8 @@ class Dropped(StrEnum):
 class Requests:
     """What a policy may know of the jobs: everything but their true run times.
 
-    A column's entry ``j`` is job ``j``'s. Jobs are numbered in the order of their submission; a policy may be
-    shown them renumbered in the order of its queue.
+    A column's entry ``j`` is job ``j``'s. Jobs are numbered in the order of their submission; a
+    policy may be shown them renumbered in the order of its queue.
 
     Attributes:
         processors: of the machine.

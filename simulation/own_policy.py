@@ -1,8 +1,8 @@
 """Users' own policies: their view of a simulation, their actions, and how one is found by its name.
 
-A policy is a class without arguments whose ``step`` is called after the events of each time stamp. It looks
-at the queue and the machine and starts jobs; every start is checked as those of our own policies are. It
-never sees a true run time.
+A policy is a class without arguments whose ``step`` is called after the events of each time stamp.
+It looks at the queue and the machine and starts jobs; every start is checked as those of our own
+policies are. It never sees a true run time.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ def place_lowest_first(workload: Workload, starts: Sequence[float]) -> dict[int,
 
 def place_on_nodes(result: NodeResult) -> dict[int, Runs]:
     """Return the cores of each job, numbered through all nodes in order: the lowest free of each node."""
-    # The machine's own clock: counted from the first submission, rounding may put an end after a start
-    # that it made room for.
+    # The machine's own clock: counted from the first submission, rounding may put an end after a
+    # start that it made room for.
     stays = {
         job: Stay(
             one.start_s,

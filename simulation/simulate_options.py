@@ -51,8 +51,8 @@ PolicyName: TypeAlias = Literal[LogPolicyName, NodeOnlyName, "aucsched3"]
 LOG_POLICIES: tuple[str, ...] = get_args(LogPolicyName)
 NODE_ONLY_POLICIES: tuple[str, ...] = get_args(NodeOnlyName)
 MALLEABLE_POLICIES: tuple[str, ...] = get_args(MalleableName)
-#: The policy over logs that reads what an auction's starts are worth; and the one under which running jobs
-#: ask for more.
+#: The policy over logs that reads what an auction's starts are worth; and the one under which
+#: running jobs ask for more.
 PROMISED, EVOLVING = "promised", "evolving"
 #: Names of policies over logs before 0.2, and what they are called now. The old ones work until 0.3.
 RENAMED: Mapping[str, str] = {"aucsched3": PROMISED}

@@ -90,8 +90,8 @@ class MachinePolicy(Generic[Seen, Start]):
         return None
 
 
-#: What a machine that counts processors shows: the jobs that ended now, whose processors are free, and those
-#: submitted now, by rising number. Times are seconds after the first submission.
+#: What a machine that counts processors shows: the jobs that ended now, whose processors are free,
+#: and those submitted now, by rising number. Times are seconds after the first submission.
 Changes: TypeAlias = tuple[Sequence[int], Sequence[int]]
 CountPolicy: TypeAlias = MachinePolicy[Changes, int]
 
@@ -129,8 +129,8 @@ class PolicyWrapper(CountPolicy):
 class Renumbered(PolicyWrapper):
     """A policy that sees the jobs numbered by their place in the queue's order.
 
-    Where the order of any two jobs never changes, a queue sorted by number is a queue in order, and every
-    policy needs to know one order only.
+    Where the order of any two jobs never changes, a queue sorted by number is a queue in order, and
+    every policy needs to know one order only.
 
     Args:
         policy: over the jobs as ``Requests.taken`` with ``job_at`` numbers them.

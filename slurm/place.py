@@ -1,10 +1,10 @@
 """A schedule as the commands that place its jobs on a Slurm cluster, one line of shell for each job.
 
-What each command does was tried on Slurm 22.05. The same cores on every node: ``NumNodes``, ``ReqNodeList``
-and ``MinCPUsNode`` of a held job fix them. Different cores: a reservation of exactly those cores, which
-Slurm removes by itself once it is idle. A line's commands stop at the first that fails, so that no job is
-released without its place. Every word is quoted for the shell; a name that scontrol would read as something
-else, several names for one, is refused.
+What each command does was tried on Slurm 22.05. The same cores on every node: ``NumNodes``,
+``ReqNodeList`` and ``MinCPUsNode`` of a held job fix them. Different cores: a reservation of
+exactly those cores, which Slurm removes by itself once it is idle. A line's commands stop at the
+first that fails, so that no job is released without its place. Every word is quoted for the shell;
+a name that scontrol would read as something else, several names for one, is refused.
 """
 
 from __future__ import annotations

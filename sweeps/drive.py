@@ -1,8 +1,8 @@
 """A sweep from its plan to its files: runs in the journal are skipped, the others are run and recorded.
 
-From its journal a sweep killed at any moment resumes, and a larger one takes it over. One line a row
-(``formats/checked_lines.py``) is on the disk before anybody hears of the row. The first line says which sweep
-it is.
+From its journal a sweep killed at any moment resumes, and a larger one takes it over. One line a
+row (``formats/checked_lines.py``) is on the disk before anybody hears of the row. The first line
+says which sweep it is.
 """
 
 from __future__ import annotations
@@ -273,8 +273,8 @@ _SAME = ("input", "--seed")
 def grow(path: Path, identity: Mapping[str, str], runs: Sequence[Row]) -> int:
     """Let a journal be that of a larger sweep, where all its runs are among the larger one's.
 
-    The file is replaced whole: a kill leaves the old journal or the new one. What is no such journal is left
-    alone, for its reader to refuse.
+    The file is replaced whole: a kill leaves the old journal or the new one. What is no such
+    journal is left alone, for its reader to refuse.
 
     Args:
         path: of the journal.

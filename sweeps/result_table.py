@@ -25,8 +25,8 @@ _OPTIONS = (
     *(name for name in options_in(PolicyOptions) if name not in AXES),
     *("repeat", "seed"),
 )
-#: Columns that hold whole numbers or texts also where every value is missing; what is not named here holds
-#: floats unless its values say otherwise.
+#: Columns that hold whole numbers or texts also where every value is missing; what is not named
+#: here holds floats unless its values say otherwise.
 _WHOLE = frozenset({"run", "seed", "repeat"} | {name for name, one in AXES.items() if one.is_whole})
 _TEXT = frozenset(
     {*_FIRST[1:], *_LAST, "status", "error", "topology"}

@@ -265,8 +265,8 @@ def _filled(
 def _unit(left: Counts, asked: BlockRequest, reach: Reach, places: range) -> dict[int, int] | None:
     """Return what Slurm takes of a group of blocks for one unit; None: the rule holds for none.
 
-    Slurm's own order of blocks may take too many parts where others would do: then of those parts that
-    have the most free nodes.
+    Slurm's own order of blocks may take too many parts where others would do: then of those parts
+    that have the most free nodes.
     """
     is_whole = asked.unit == asked.nodes
     required = {place: count for place, count in enumerate(asked.required) if count and is_whole}
@@ -304,8 +304,8 @@ def _unit(left: Counts, asked: BlockRequest, reach: Reach, places: range) -> dic
 def _next_block(open_: list[tuple[int, int]], in_use: set[int], missing: int, part: int) -> tuple[int, int]:
     """Return the block that Slurm takes next, and its free nodes; no block has 0.
 
-    Of a part in use if there is one; the smallest that holds all that is missing, else the largest; of
-    equals the last.
+    Of a part in use if there is one; the smallest that holds all that is missing, else the largest;
+    of equals the last.
     """
     open_ = [one for one in open_ if one[0] // part in in_use] or open_
     enough = [one for one in open_ if one[1] >= missing]

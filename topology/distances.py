@@ -47,9 +47,9 @@ def check_size(measured: int, vertices: int, links: int) -> None:
 def hop_table(links: IntArray, vertices: int, wanted: IntArray) -> HopArray:
     """Return the fewest links between some vertices of a graph.
 
-    All of them search breadth first at once. A step of few new pairs follows the links of each pair; another
-    step is one over all links and a row of bits for each vertex. Time is bounded by links times ``wanted``,
-    however long the ways are.
+    All of them search breadth first at once. A step of few new pairs follows the links of each
+    pair; another step is one over all links and a row of bits for each vertex. Time is bounded by
+    links times ``wanted``, however long the ways are.
 
     Args:
         links: numbers of the vertices at both ends, shape (links, 2).
@@ -171,9 +171,9 @@ def _looked_up(made: Callable[[], HopArray], place: IntArray) -> Hops:
 def global_links_of(sizes: Sequence[int]) -> IntArray:
     """Return a dragonfly's global links (Kim et al., ISCA 2008), each once, shape (links, 2).
 
-    Routers are numbered group by group. Global ports count through a group: router r has ports r·h to
-    r·h + h − 1. Port k·(g − 1) + o − 1 leads to the o-th group after this one, to its port for the way back;
-    ports beyond the last whole round stay free.
+    Routers are numbered group by group. Global ports count through a group: router r has ports r·h
+    to r·h + h − 1. Port k·(g − 1) + o − 1 leads to the o-th group after this one, to its port for
+    the way back; ports beyond the last whole round stay free.
     """
     groups, routers, _, links = sizes
     rounds = routers * links // (groups - 1) if groups > 1 else 0
@@ -191,8 +191,8 @@ def global_links_of(sizes: Sequence[int]) -> IntArray:
 def _router_table(sizes: tuple[int, ...]) -> HopArray:
     """Return the links between routers.
 
-    All routers of a group are linked: a hub above them and two vertices for a global link make every link
-    two, so that there are as many as routers and global links.
+    All routers of a group are linked: a hub above them and two vertices for a global link make
+    every link two, so that there are as many as routers and global links.
     """
     groups, routers, _, _ = sizes
     count = groups * routers

@@ -78,8 +78,8 @@ def router_graph(sizes: Sequence[int]) -> Any:
 def fat_tree_graph(levels: int, radix: int, members: Sequence[str] | None = None) -> Any:
     """Return a fat tree's wiring; nodes are named as in ``fat_tree``, each link is an edge.
 
-    A group of the tree at level l is (radix/2)^l switches here, each wired to one switch of every part of
-    the group, so that any two nodes are as far apart as in the tree.
+    A group of the tree at level l is (radix/2)^l switches here, each wired to one switch of every
+    part of the group, so that any two nodes are as far apart as in the tree.
     """
     nodes, switches = fat_tree(levels, radix, members)
     half = radix // 2

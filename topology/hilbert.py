@@ -1,7 +1,7 @@
 """The place of each point of a grid on a Hilbert curve (Skilling, AIP Conf. Proc. 707, 2004).
 
-Soner (section 9.1) puts the nodes of a torus on such a curve, so that nodes near each other in the order are
-near each other in the network.
+Soner (section 9.1) puts the nodes of a torus on such a curve, so that nodes near each other in the
+order are near each other in the network.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def curve_place(points: IntArray, bits: int) -> IntArray:
         bits: of a coordinate; dimensions · bits is at most 62.
 
     Returns:
-        Places from 0 on, shape (n,), a bijection of the whole cube. All points of an aligned cube of side 2^k
-        stand in one run, and neighbours in the order are neighbours in the cube.
+        Places from 0 on, shape (n,), a bijection of the whole cube. All points of an aligned cube
+        of side 2^k stand in one run, and neighbours in the order are neighbours in the cube.
     """
     axes = [points[:, axis].copy() for axis in range(points.shape[1])]
     _transpose(axes, bits)
@@ -58,9 +58,9 @@ def _transpose(axes: list[IntArray], bits: int) -> None:
 def torus_places(shape: tuple[int, ...], points: IntArray) -> tuple[IntArray, int]:
     """Return places on a curve through a grid that need not be a cube, and the bits that a level takes.
 
-    The curve is that of the smallest cube of side 2^k around the grid, without the points beside it. Of the
-    orders of the axes (up to four dimensions) the one is taken whose curve makes the fewest steps between
-    neighbours in the order; of those alike, the first.
+    The curve is that of the smallest cube of side 2^k around the grid, without the points beside
+    it. Of the orders of the axes (up to four dimensions) the one is taken whose curve makes the
+    fewest steps between neighbours in the order; of those alike, the first.
 
     Args:
         shape: points along each dimension; one of length 1 does not count.

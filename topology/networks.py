@@ -1,7 +1,7 @@
 """Networks that are no trees, made what an auction reads: an order of their nodes, and groups within groups.
 
-Groups stand as switches: their levels are L of Soner (6.5), a leaf is the smallest group. A torus' order is a
-Hilbert curve, as Soner (section 9.1) proposes; its groups are the curve's cubes.
+Groups stand as switches: their levels are L of Soner (6.5), a leaf is the smallest group. A torus'
+order is a Hilbert curve, as Soner (section 9.1) proposes; its groups are the curve's cubes.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _MOST_LEVELS = 32
 _DIMENSIONS = 6
 #: A place on the curve is an integer of so many bits.
 _MOST_BITS = 62
-#: A part of a graph without groups of its own is cut until it has at most so many nodes; three halvings are
-#: a level, as the cubes of a curve in three dimensions.
+#: A part of a graph without groups of its own is cut until it has at most so many nodes; three
+#: halvings are a level, as the cubes of a curve in three dimensions.
 _PART, _HALVINGS = 8, 3
 
 
@@ -166,9 +166,9 @@ def fat_tree_network(levels: int, radix: int, *, members: Sequence[str]) -> Netw
 def linked(links: Sequence[tuple[str, str]], members: Sequence[str]) -> Network:
     """Return any graph: vertices that are members are nodes, all others switches.
 
-    Where distances between nodes nest (trees, fat trees, stars: of any three, the two greatest are equal),
-    nodes within the same distance are a group, exactly. Elsewhere nodes are halved again and again, each time
-    between two that are far from each other, and three halvings are a level.
+    Where distances between nodes nest (trees, fat trees, stars: of any three, the two greatest are
+    equal), nodes within the same distance are a group, exactly. Elsewhere nodes are halved again
+    and again, each time between two that are far from each other, and three halvings are a level.
 
     Raises:
         InputError: no vertex is a node, a node has no link, the graph is not connected, or it is too large

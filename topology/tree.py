@@ -2,8 +2,8 @@
 
 Torus, dragonfly and any graph come here as groups of neighbours (``networks``), which stand as switches.
 
-Slurm numbers levels from the leaves: a leaf switch has level 0, a switch above others one more than the
-highest of them. The linear topology is one switch above all nodes.
+Slurm numbers levels from the leaves: a leaf switch has level 0, a switch above others one more than
+the highest of them. The linear topology is one switch above all nodes.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ class Topology:
     def hops(self, first: IntArray, last: IntArray) -> IntArray:
         """Return the links between node pairs, elementwise: up to the common switch and down again.
 
-        In the linear topology it is the distance in the order, in a torus, a dragonfly or a graph the fewest
-        links of any way.
+        In the linear topology it is the distance in the order, in a torus, a dragonfly or a graph
+        the fewest links of any way.
         """
         if self.distances is not None:
             return self.distances(first, last)

@@ -1,7 +1,7 @@
 """Every family of constraints: what bids compete for.
 
-Programs, search, ledgers, prices and reasons read them. A new family is a file of its own and an entry here;
-auction/check.py, which checks awards, shares nothing with it.
+Programs, search, ledgers, prices and reasons read them. A new family is a file of its own and an
+entry here; auction/check.py, which checks awards, shares nothing with it.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from .on_nodes import OnNodes
 class ReservationRows(Family):
     """Σ_i amount_in·b_i ≤ room_n on a reservation's nodes n, over bids that outlast its start.
 
-    The rows (5.3) and (5.4) at that time; what a bid's own job has reserved there is not counted again. Not
-    in the papers: the shadow time of EASY.
+    The rows (5.3) and (5.4) at that time; what a bid's own job has reserved there is not counted
+    again. Not in the papers: the shadow time of EASY.
 
     Args:
         on_nodes: the families whose resources reservations hold.

@@ -1,7 +1,7 @@
 """Columns in use up to a count: what lists do at once, and the loops that numba makes of the same for arrays.
 
-In plain Python such a column is a list that grows and shrinks. An array is as long as it ever gets, and what
-is behind the count means nothing.
+In plain Python such a column is a list that grows and shrinks. An array is as long as it ever gets,
+and what is behind the count means nothing.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 
-#: Free memory of a node whose memory is not limited (MiB): beyond what a node can be said to have; sums of it
-#: stay below 2⁶³.
+#: Free memory of a node whose memory is not limited (MiB): beyond what a node can be said to have;
+#: sums of it stay below 2⁶³.
 UNLIMITED_MIB = 10 * LARGEST_COUNT
 
 #: Names in files that are no gres'.

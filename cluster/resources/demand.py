@@ -152,8 +152,8 @@ class DemandReader:
     def after(self, snapshot: Snapshot, columns: Columns) -> DemandReader:
         """Return a reader of a later snapshot of the same nodes, partitions, network, limits and licences.
 
-        What was read of jobs is kept where it holds: no node takes jobs that did not, and reservations
-        stand between the same times and now.
+        What was read of jobs is kept where it holds: no node takes jobs that did not, and
+        reservations stand between the same times and now.
         """
         later = copy(self)
         later._all_reservations = snapshot.reservations  # noqa: SLF001 - its own class
@@ -377,8 +377,8 @@ def _demand(job: Job, index: int, columns: Columns, variants: tuple[Variant, ...
 def _on_units(demand: Demand, network: Network, columns: Columns, unit_of: IntArray) -> Demand | Ineligible:
     """Return a demand as Slurm's topology units read it: a job without a node count needs one of them.
 
-    Of a range of node counts the fewest that have the cores count. A job that is alone on its blocks or
-    rings gets whole nodes; a three-dimensional torus knows no such jobs.
+    Of a range of node counts the fewest that have the cores count. A job that is alone on its
+    blocks or rings gets whole nodes; a three-dimensional torus knows no such jobs.
     """
     request, span = demand.job.request, demand.node_counts
     if not any(variant.eligible[unit_of >= 0].any() for variant in demand.variants):

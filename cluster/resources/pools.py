@@ -1,7 +1,7 @@
 """What stands on no node: licences, and whatever else the whole cluster has so much of.
 
-A pool says which jobs take how much of which of its cells; ``Pools`` keeps the account of all of them: take,
-give back, what a job lacks.
+A pool says which jobs take how much of which of its cells; ``Pools`` keeps the account of all of
+them: take, give back, what a job lacks.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def use_of(held: Capacity) -> Use:
 class ResourcePool(Protocol):
     """The cells of one family and who takes of them; it never changes.
 
-    Unless it says otherwise jobs hold what they take while they run, and running jobs hold nothing more than
-    ``capacity`` leaves out.
+    Unless it says otherwise jobs hold what they take while they run, and running jobs hold nothing
+    more than ``capacity`` leaves out.
 
     Attributes:
         family: its name.

@@ -122,8 +122,8 @@ def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dr
 def take_off(*, licence: str, dry_run: bool) -> int:
     """Take everything of the gate off all jobs: pins, marks, the licence, unused reservations.
 
-    Requests and comments become what they were. Stop slurm run first: it would pin jobs again. The command
-    may be repeated; exit 1 where something is left on a job.
+    Requests and comments become what they were. Stop slurm run first: it would pin jobs again. The
+    command may be repeated; exit 1 where something is left on a job.
     """
     from ...slurm.answers.live import ask_slurm
     from ...slurm.answers.reservation_records import read_reservations

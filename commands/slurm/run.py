@@ -78,9 +78,9 @@ class GatedLoopOptions(LoopOptions):
 def run(*, licence: str, **options: Any) -> int:
     """Start the jobs behind the gate where the auction puts them, pass after pass.
 
-    The command needs the rights of a Slurm administrator, or with --mark comment of an operator; it does not
-    need root. The gate ends --gate-for seconds after the last pass, however the command ends: Slurm then
-    starts the jobs itself. SIGTERM lets the command finish its pass and end.
+    The command needs the rights of a Slurm administrator, or with --mark comment of an operator; it
+    does not need root. The gate ends --gate-for seconds after the last pass, however the command
+    ends: Slurm then starts the jobs itself. SIGTERM lets the command finish its pass and end.
     """
     from ...slurm.live.license_gate import check_licence
 
@@ -98,8 +98,8 @@ def run(*, licence: str, **options: Any) -> int:
 def promised_options(options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return how the loop promises starts, and the options of each pass, which keeps the promises.
 
-    With promises nothing is reserved unless it is asked for: nodes are kept for promised jobs. Objective
-    ``response`` without promises would let jobs wait without bound.
+    With promises nothing is reserved unless it is asked for: nodes are kept for promised jobs.
+    Objective ``response`` without promises would let jobs wait without bound.
 
     Raises:
         OptionError: the loop cannot promise so.

@@ -64,8 +64,8 @@ def shadow(
 ) -> None:
     """Watch a live Slurm: every interval a snapshot, the auction, a line of a log. Nothing is changed.
 
-    It needs no root: squeue, scontrol show and sinfo are all that is run. Answers that are given as files
-    are read again in each pass.
+    It needs no root: squeue, scontrol show and sinfo are all that is run. Answers that are given as
+    files are read again in each pass.
     """
     from ...slurm.answers.live import SlurmFiles
     from ...slurm.live.live_forecasts import LiveForecasts

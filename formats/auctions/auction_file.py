@@ -1,9 +1,9 @@
 """Files of bids: read, CATS's text or JSON (``aucsched-auction/1``), plain or gzip, and answers written.
 
-CATS's files (Leyton-Brown, Pearson, Shoham 2000) are read as its generator writes them. After comments (%)
-come ``goods``, ``bids`` and ``dummy`` with their counts, then one line for each bid: its number, its price,
-its goods, ``#``. Each good exists once. Goods numbered from ``goods`` on are dummies: bids that share one
-exclude each other.
+CATS's files (Leyton-Brown, Pearson, Shoham 2000) are read as its generator writes them. After
+comments (%) come ``goods``, ``bids`` and ``dummy`` with their counts, then one line for each bid:
+its number, its price, its goods, ``#``. Each good exists once. Goods numbered from ``goods`` on are
+dummies: bids that share one exclude each other.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How files hold each value type of ``cluster``: its JSON type, its schema, reading and writing.
 
-Nothing here names a member. Only types are checked as JSON is decoded: limits stand in the schema, and
-constructors check them, so that Python's users and files hear the same of a wrong value. Classes with members
-are objects of these forms (file_objects.py).
+Nothing here names a member. Only types are checked as JSON is decoded: limits stand in the schema,
+and constructors check them, so that Python's users and files hear the same of a wrong value.
+Classes with members are objects of these forms (file_objects.py).
 """
 
 from __future__ import annotations

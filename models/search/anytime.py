@@ -3,8 +3,8 @@
 Greedy → prices and price-guided awards → better prices, the relaxation and cliques (bounding.py) →
 moves, swaps and repairs (operators.py), small auctions and merges of awards (neighbourhoods.py) in
 turn → HiGHS on what is left, or on the likeliest of it: after as many steps as a command makes by
-default, or with the last share of the time. What is done is a fixed sequence: the clock, or a number
-of steps, only ends it, so that more is never worse.
+default, or with the last share of the time. What is done is a fixed sequence: the clock, or a
+number of steps, only ends it, so that more is never worse.
 """
 
 from __future__ import annotations

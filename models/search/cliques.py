@@ -1,8 +1,8 @@
 """Cliques: sets of bids of which no two can win together, as rows that tighten the linear relaxation.
 
-A capacity's row says little where two bids each want more than half of it but not all. Bids exclude each
-other through any capacity they share, and through their job; of a set of bids that all exclude each other at
-most one wins.
+A capacity's row says little where two bids each want more than half of it but not all. Bids exclude
+each other through any capacity they share, and through their job; of a set of bids that all exclude
+each other at most one wins.
 """
 
 from __future__ import annotations

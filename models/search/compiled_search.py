@@ -1,8 +1,8 @@
 """The search's loops (moves, dives, swaps, proofs) compiled by numba, where the extra ``fast`` is installed.
 
-A machine compiles once: at ``make demo`` and ``make test``, or by ``python -m`` and this module's name.
-Nothing that numba can do wrong ends a run: the same lines in plain Python take its place, and under a work
-limit give the same award.
+A machine compiles once: at ``make demo`` and ``make test``, or by ``python -m`` and this module's
+name. Nothing that numba can do wrong ends a run: the same lines in plain Python take its place, and
+under a work limit give the same award.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def compiled_proofs() -> Proofs | None:
 def load_within(seconds: float | None) -> None:
     """Load the compiled loops where that ends well within a time limit; without one (None) always.
 
-    Loading counts towards the limit. Else the search runs in plain Python until somebody has loaded them.
-    Compiling takes longer than any step.
+    Loading counts towards the limit. Else the search runs in plain Python until somebody has loaded
+    them. Compiling takes longer than any step.
     """
     if seconds is None or (seconds >= _LOADED_WITHIN_S and all(entry.is_kept() for entry in ENTRIES)):
         _load_all()

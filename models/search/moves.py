@@ -5,12 +5,12 @@ fit into what is free are put together anew by a small branch and bound (``compl
 short: what rows still free could bring bounds every completion. The move stands when it loses nothing, or
 little while its cycle is warm; otherwise it is taken back. After each move no bid fits beside the award.
 
-A row on which no two bids fit together is hard: its bids exclude each other, which ``near`` holds once for
-all rows that a pair shares. On other rows bids are sorted by what they want, with a mark where those begin
-that find enough: only bids between what was left and what is left change.
+A row on which no two bids fit together is hard: its bids exclude each other, which ``near`` holds
+once for all rows that a pair shares. On other rows bids are sorted by what they want, with a mark
+where those begin that find enough: only bids between what was left and what is left change.
 
-Why only indexing, integers and plain sums of floats: the same lines then run over lists in plain Python, bit
-for bit alike. Random numbers are drand48's, which never leave 64 bits.
+Why only indexing, integers and plain sums of floats: the same lines then run over lists in plain
+Python, bit for bit alike. Random numbers are drand48's, which never leave 64 bits.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ THRESHOLDS = 1024
 _DRAWN_ANEW = 6
 #: Draws without a bid that fits after which an award begun anew is filled in order.
 _PATIENCE = 60
-#: In how many of 1024 moves whoever is taken out of a soft row is the one worth least; and in how many
-#: neighbours leave too, at most so many.
+#: In how many of 1024 moves whoever is taken out of a soft row is the one worth least; and in how
+#: many neighbours leave too, at most so many.
 _LEAST, _AROUND, _MOST_AROUND = 512, 96, 3
 #: Bids that are put together anew, branches that are looked at, and bids on a branch, at most.
 COMPLETED, _BRANCHES, DEPTH = 48, 80, 40
@@ -90,19 +90,19 @@ class MoveState(NamedTuple):
 
     Attributes:
         left: of each row, shape (rows,).
-        place: of each row, where in ``bid`` the first stands that wants no more than is left, shape (rows,).
-        held, holder: winners on each row, shape (rows,); who they are, from ``room`` on.
+        place: of each row, where in ``bid`` the first stands that wants no more than is left, shape
+        (rows,). held, holder: winners on each row, shape (rows,); who they are, from ``room`` on.
         short: winners that exclude a bid and soft rows on which it finds too little, shape (bids,); never 0
             for a bid that is not in the pool.
         won, best: 1 for winners at hand, and of the best award met, shape (bids,).
         kept: the same for awards at the ends of the last cycles, one after another, shape (KEPT × bids,).
-        seen: the last stamp that made a bid a candidate, shape (bids,).
-        candidate, key, out, into: room for a move's candidates and their keys, who left, who came, shape
+        seen: the last stamp that made a bid a candidate, shape (bids,). candidate, key, out, into:
+        room for a move's candidates and their keys, who left, who came, shape
             (bids,).
-        marked: of rows, the last branch that counted them, shape (rows,).
-        branch, ends, begins, worth, pick, found: of ``complete``: bids left to try at each depth, shape
-            (DEPTH × COMPLETED,), where they end and begin, the weight so far, who was taken, shape (DEPTH,),
-            and the best bids found.
+        marked: of rows, the last branch that counted them, shape (rows,). branch, ends, begins,
+        worth, pick, found: of ``complete``: bids left to try at each depth, shape
+            (DEPTH × COMPLETED,), where they end and begin, the weight so far, who was taken, shape
+            (DEPTH,), and the best bids found.
         counter: at the places RANDOM to KIND, and from REACHED on.
     """
 
@@ -209,9 +209,9 @@ def take_out(chosen: int, shape: MoveProblem, state: MoveState, found: int) -> i
 def complete(count: int, least: int, price: Floats, shape: MoveProblem, state: MoveState) -> int:  # noqa: C901, PLR0912 - one loop, no recursion
     """Return how many of the first candidates together are worth most and more than ``least``.
 
-    They stand in ``MoveState.found``; −1 where none are worth so much, as far as _BRANCHES branches tell.
-    What rows that candidates could still take are worth at their prices bounds what a branch can add: no
-    bid is worth more than what it pays.
+    They stand in ``MoveState.found``; −1 where none are worth so much, as far as _BRANCHES branches
+    tell. What rows that candidates could still take are worth at their prices bounds what a branch
+    can add: no bid is worth more than what it pays.
     """
     indptr, row, amount, left = shape.indptr, shape.row, shape.amount, state.left
     branch, ends, begins, worth, pick = state.branch, state.ends, state.begins, state.worth, state.pick

@@ -20,11 +20,11 @@ from .search_limits import SearchLimits
 #: Bids of a neighbourhood, branch-and-bound nodes of its solve, and how often that may ask to go on.
 _MOST_BIDS = 400
 _NODES, _CHECKS = 20, 8
-#: Sizes of neighbourhoods, winners that are freed: the least, at first the most, and by what factors that
-#: grows where a solve is proved and shrinks where it is not.
+#: Sizes of neighbourhoods, winners that are freed: the least, at first the most, and by what
+#: factors that grows where a solve is proved and shrinks where it is not.
 _SMALLEST, _REACH, _GROWS, _SHRINKS = 3, 16.0, 1.06, 0.6
-#: Share of neighbourhoods that free the winners which the relaxed solution has least of, and how much chance
-#: is in that.
+#: Share of neighbourhoods that free the winners which the relaxed solution has least of, and how
+#: much chance is in that.
 _UNLIKELY, _NOISE = 0.25, 0.5
 #: Neighbourhoods of an award without a better one after which another award is tried.
 _PATIENCE = 40

@@ -33,8 +33,8 @@ from .swaps import FAR
 
 #: Moves of the first cycle.
 _FIRST_CYCLE = 1000
-#: Every cycle begins with an empty machine: longer ones that go on find less. Where few bids would do (their
-#: prices tell), moves have to be choosy; where many would, they must not.
+#: Every cycle begins with an empty machine: longer ones that go on find less. Where few bids would
+#: do (their prices tell), moves have to be choosy; where many would, they must not.
 _CYCLES = Cycles(
     warmth=np.array([0.02, 0.01, 0.01, 0.02]),
     drawn=np.array([3, 12, 3, 12]),
@@ -42,8 +42,8 @@ _CYCLES = Cycles(
 )
 #: Moves between two looks at the clock, compiled and not.
 _CHUNK, _PLAIN_CHUNK = 100, 10
-#: Windows of fewer bids are left to plain Python unless the compiled loop is at hand: loading it takes
-#: longer.
+#: Windows of fewer bids are left to plain Python unless the compiled loop is at hand: loading it
+#: takes longer.
 FEW_BIDS = 300
 #: Bids that a greedy award looks at together.
 _AT_ONCE = 256
@@ -285,8 +285,8 @@ _REPAIR_CHUNK, _PLAIN_REPAIR_CHUNK = 16, 1
 class DestroyRepair:
     """The award at hand, the best one met, and dives from one to the next, each begun at the same prices.
 
-    Columns are made when the first dive is wanted: many searches end before. ``is_plain``: dives are not
-    compiled.
+    Columns are made when the first dive is wanted: many searches end before. ``is_plain``: dives
+    are not compiled.
     """
 
     _bids: DiveBids

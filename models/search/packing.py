@@ -1,8 +1,8 @@
 """The fast path: a bid table straight to arrays, without PuLP.
 
-Rows that cannot bind are dropped and equal rows merged with the least right side: what is left has the same
-solutions as the PuLP model. Awards over it are compared by their ``Worth``: the exact sum of weights, then
-preference.
+Rows that cannot bind are dropped and equal rows merged with the least right side: what is left has
+the same solutions as the PuLP model. Awards over it are compared by their ``Worth``: the exact sum
+of weights, then preference.
 """
 
 from __future__ import annotations

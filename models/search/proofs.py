@@ -5,8 +5,8 @@ still fit, or with none. A branch is left where not even the best bids that stil
 what the prices still bound (the Lagrangian of prices.py, job by job), make an award that counts more than the
 best one so far, or as much and is liked more. Where every branch is left that award is proved.
 
-Only indexing, integers and plain sums of floats, as in moves.py: the same lines run over lists in plain
-Python, bit for bit alike.
+Only indexing, integers and plain sums of floats, as in moves.py: the same lines run over lists in
+plain Python, bit for bit alike.
 """
 
 from __future__ import annotations

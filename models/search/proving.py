@@ -1,7 +1,7 @@
 """Proofs by branch and bound (proofs.py): the best award over few bids.
 
-HiGHS says so too, in forty times the time: beside some dozens of bids most of what it does is to begin. No
-clock takes part: the same packing gives the same answer, compiled or not.
+HiGHS says so too, in forty times the time: beside some dozens of bids most of what it does is to
+begin. No clock takes part: the same packing gives the same answer, compiled or not.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def best_among(
 def _joys(packing: Packing, worth: Worth, award: IntArray) -> tuple[FloatArray, float]:
     """Return how much each bid is liked beyond what it pays, and what rows cost less what the award counts.
 
-    The prices are of the relaxation that maximises preference among awards that count as much as this one;
-    that row has a price too, which bids are paid for what they count.
+    The prices are of the relaxation that maximises preference among awards that count as much as
+    this one; that row has a price too, which bids are paid for what they count.
     """
     liked = worth.preference
     if not liked.any():

@@ -86,8 +86,8 @@ class Reduction:
     def prices(self, price: FloatArray) -> FloatArray:
         """Return prices of the whole packing's rows for prices of those left, in units of weight.
 
-        Rivals of a bid that lends its weight pay that too, on a row that most of them want; those that a
-        winner outbids would have to pay what the best of them is worth.
+        Rivals of a bid that lends its weight pay that too, on a row that most of them want; those
+        that a winner outbids would have to pay what the best of them is worth.
         """
         found = np.zeros(len(self.whole.capacity))
         found[self.packing.origin] = price

@@ -4,8 +4,8 @@ In a dive some winners leave. Rounds of prices (Lagrangian, as in prices.py) ove
 is free tell which of them win most often; a few of those are taken, what is free shrinks, and rounds go on
 from the prices at hand until nothing fits. Rows that no such bid wants take no part.
 
-Only indexing, integers and plain sums of floats, as in moves.py: the same lines run over lists in plain
-Python, bit for bit alike.
+Only indexing, integers and plain sums of floats, as in moves.py: the same lines run over lists in
+plain Python, bit for bit alike.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from .moves import Floats, Integers
 
 #: drand48, as in moves.py.
 _FACTOR, _ADDED, _BITS, _UPPER, _UNIT = 25_214_903_917, 11, (1 << 48) - 1, 17, 1.0 / (1 << 31)
-#: Rounds of prices before some bids are taken, how many of the jobs that still bid then win, and how far the
-#: bound is thought to be above the best award, which sets the length of a round's step.
+#: Rounds of prices before some bids are taken, how many of the jobs that still bid then win, and
+#: how far the bound is thought to be above the best award, which sets the length of a round's step.
 _ROUNDS, _TAKEN, _STEP = 8, 0.03, 0.1
 #: How much of what rounds chose before counts after one more round, and after bids were taken.
 _KEPT, _KEPT_ON = 0.85, 0.3
@@ -28,8 +28,8 @@ _NOISE, _WORTH = 0.3, 1e-6
 _FEWEST, _MOST, _NEAR = 0.1, 0.6, 512
 #: How much worse an award may be that the next dive starts from, and in how many of 1024 dives.
 _WORSE, _OFTEN = 0.002, 102
-#: Places of ``Dive.counter``: the random number, the award that dives start from, the best one, the bids that
-#: still fit (below 0: no dive is under way), and dives so far.
+#: Places of ``Dive.counter``: the random number, the award that dives start from, the best one, the
+#: bids that still fit (below 0: no dive is under way), and dives so far.
 RANDOM, HAND, HAND_LIKED, BEST, BEST_LIKED, LIVE, DIVES = range(7)
 COUNTS = 7
 
@@ -40,8 +40,8 @@ class DiveBids(NamedTuple):
     Attributes:
         ends, first, end, amount: runs of rows of which a bid takes the same: those of bid ``i`` are
             ``ends[i]:ends[i + 1]``, each takes ``amount`` of the rows ``first ≤ row < end``.
-        job, place: of each bid, shape (bids,): jobs ascend, places are where bids stand.
-        weight, liked, value: of each bid, shape (bids,): integers that are compared, and what prices are
+        job, place: of each bid, shape (bids,): jobs ascend, places are where bids stand. weight,
+        liked, value: of each bid, shape (bids,): integers that are compared, and what prices are
             compared with.
         capacity: of each row, shape (rows,).
     """
@@ -66,8 +66,8 @@ class Dive(NamedTuple):
             one met, shape (bids,).
         held: 1 for jobs that win in the dive, shape (jobs,).
         left: what is free of each row, shape (rows,).
-        price: of each row in the dive, shape (rows,).
-        live, share, gain, key: the bids that still fit, ascending; how often rounds chose a bid lately; room
+        price: of each row in the dive, shape (rows,). live, share, gain, key: the bids that still
+        fit, ascending; how often rounds chose a bid lately; room
             for their gains and keys, shape (bids,).
         chosen: room for bids that a round chooses, or winners, shape (bids,).
         local, wanted: the place of each row among those that live bids want; those rows, shape (rows + 1,).

@@ -4,10 +4,10 @@ For packings of sets alone: no two bids that share a row could both win. In a sw
 most, or loses least, comes in, and those that it excludes leave; for a few swaps they may not come back (tabu
 search, Glover 1989; such swaps for weighted cliques: Wu, Hao, Glover 2012, for auctions: Wu, Hao 2015).
 
-After some swaps without a better award a run goes back to its best one, and two bids come in that are more
-promising than others (iterated local search, Lourenço, Martin, Stützle 2003). A run that has gone back often
-without a better award ends; the next begins with the winners that two of the best ends so far have in common,
-or with some bids by chance (a memetic search, as Wu and Hao's).
+After some swaps without a better award a run goes back to its best one, and two bids come in that
+are more promising than others (iterated local search, Lourenço, Martin, Stützle 2003). A run that
+has gone back often without a better award ends; the next begins with the winners that two of the
+best ends so far have in common, or with some bids by chance (a memetic search, as Wu and Hao's).
 
 Only indexing and comparisons, as in moves.py: the same lines run over lists in plain Python, alike.
 """
@@ -23,17 +23,17 @@ from .moves import Floats, Integers, MoveProblem
 _FACTOR, _ADDED, _BITS, _UPPER = 25_214_903_917, 11, (1 << 48) - 1, 17
 #: Swaps for which a bid that left may not come back: at least, and how many more by chance.
 _AWAY, _LONGER = 3, 5
-#: Swaps without a better award after which a run goes back, how many bids then come in, and of how many drawn
-#: by chance each is the most promising.
+#: Swaps without a better award after which a run goes back, how many bids then come in, and of how
+#: many drawn by chance each is the most promising.
 _PATIENCE, _COME, _DRAWN = 60, 2, 10
 #: How often a run goes back without a better award before it ends, how many ends are kept, how many of a
 #: hundred runs begin with what two of them have in common, and with how many bids by chance the others do.
 _TIRED, KEPT, _COMMON, _BY_CHANCE = 100, 4, 70, 20
 #: More than any award counts: what a bid that may not come in adds is so much less.
 FAR = 1 << 59
-#: Places of ``Swaps.counter``: the random number, what the award at hand counts, the best one, the best since
-#: the run last went back, and the run's best; when it last met a better one or went back; how often it has
-#: gone back since its best; how many bids are away; swaps so far.
+#: Places of ``Swaps.counter``: the random number, what the award at hand counts, the best one, the
+#: best since the run last went back, and the run's best; when it last met a better one or went
+#: back; how often it has gone back since its best; how many bids are away; swaps so far.
 RANDOM, TOTAL, BEST, REACHED, RUN, SINCE, IDLE, GONE, SWAPS = range(9)
 COUNTS = 9
 

@@ -29,8 +29,8 @@ STUCK_S, _CHECKS_OF_A_NODE = 20.0, 40
 #: HiGHS's tolerances are absolute: with weights of 4·10⁹ it finds no end at the root of a program of 400
 #: columns, which it proves in a tenth of a second with weights up to 1024 (docs/decisions/0058).
 _LARGE, _SCALED, _TOLERANCE = 2.0**20, 2.0**10, 1e-6
-#: Looks for a greater sum, and for a more preferred award of it, before nothing is said to be proved: 2 in
-#: most programs, 9 in the worst of 3 000.
+#: Looks for a greater sum, and for a more preferred award of it, before nothing is said to be
+#: proved: 2 in most programs, 9 in the worst of 3 000.
 _MOST_CUTS = 64
 #: Between the two values of a binary column.
 _HALF = 0.5
@@ -205,8 +205,8 @@ def _unit(weights: list[int]) -> int:
 def _with_sum(program: IntegerProgram, group: IntArray, weights: list[int], reached: int) -> IntegerProgram:
     """Return a program with rows that every award keeps whose weights sum to so much.
 
-    The first is that sum, in units. Then, of each group without which no award sums to so much, the bids of
-    which one must win.
+    The first is that sum, in units. Then, of each group without which no award sums to so much, the
+    bids of which one must win.
     """
     program = program.with_row(_in_units(weights), float(-(-reached // _unit(weights))))
     weight = np.array(weights, object)

@@ -21,8 +21,8 @@ _LARGE = 2.0**20
 def reduced(program: IntegerProgram) -> IntegerProgram:
     """Return the program with rows of large integers divided by their greatest common divisor.
 
-    Only rows over integer columns alone are, and their sides are rounded inwards to the multiples that such
-    a row can reach: the solutions stay the same.
+    Only rows over integer columns alone are, and their sides are rounded inwards to the multiples
+    that such a row can reach: the solutions stay the same.
     """
     if not program.nonzeros or np.abs(program.value).max() < _LARGE:
         return program

@@ -1,8 +1,8 @@
 """The only file that knows PuLP and HiGHS.
 
-PuLP holds the papers' models as they are printed; its expressions are read into arrays here and passed to
-HiGHS directly. PuLP's own HiGHS class is not used: it reports a limit as "Optimal", ignores misspelt
-options and warm starts, and turns the bound's sign round when maximising.
+PuLP holds the papers' models as they are printed; its expressions are read into arrays here and
+passed to HiGHS directly. PuLP's own HiGHS class is not used: it reports a limit as "Optimal",
+ignores misspelt options and warm starts, and turns the bound's sign round when maximising.
 """
 
 from __future__ import annotations

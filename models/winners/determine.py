@@ -1,7 +1,7 @@
 """Winner determination: which bids win, what they are worth exactly, how far that is proved, what items cost.
 
-``winners`` reads what is given strictly and calls ``determine``, as the scheduler's strategies do with the
-bids of its jobs.
+``winners`` reads what is given strictly and calls ``determine``, as the scheduler's strategies do
+with the bids of its jobs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Several searches of one packing side by side, in processes, each with a seed of its own.
 
-Where work is counted, how many searches there are and how far each goes follows from the limit alone: any
-number of processes gives the same award, and more work is never worse. Where a clock counts, each process is
-one search.
+Where work is counted, how many searches there are and how far each goes follows from the limit
+alone: any number of processes gives the same award, and more work is never worse. Where a clock
+counts, each process is one search.
 """
 
 from __future__ import annotations

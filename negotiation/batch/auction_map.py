@@ -3,8 +3,8 @@
 A whole node is one core of the state: nobody shares it, and ``priority_cores`` is priority × nodes. What else
 a job asks for decides which nodes it may use (``MapEntry.eligible``), and is no amount to compete for.
 
-Each job bids counts of the range that the negotiation stands at; the attempts' relaxation widens it. A bid is
-worth its priority times its nodes (``priority_cores``), with two corrections:
+Each job bids counts of the range that the negotiation stands at; the attempts' relaxation widens
+it. A bid is worth its priority times its nodes (``priority_cores``), with two corrections:
 
 - A critical job comes first: one whose run time is near the time that all work known still takes. Started
   later it would run when everybody else is done. Each of its nodes is worth more than all others together.
@@ -204,8 +204,8 @@ def _counts(least: int, most: int) -> list[int]:
     return sorted({least + span * step // (_COUNTS - 1) for step in range(_COUNTS)})
 
 
-#: A job is critical once its run time times this reaches the time that all known work takes on all nodes.
-#: 1 would start it at the last moment, and find no nodes free for it; see docs/decisions.
+#: A job is critical once its run time times this reaches the time that all known work takes on all
+#: nodes. 1 would start it at the last moment, and find no nodes free for it; see docs/decisions.
 CRITICAL = 2.0
 #: Values up to this, times all nodes, are sums that the engine adds exactly.
 _LARGEST = 2**50

@@ -1,7 +1,7 @@
 """The batch scheduler's state: who waits, who runs where, how each negotiation stands; and its answers.
 
-Jobs come, reports are believed, transactions end: each returns the state after it. An answer says who may be
-mapped, asks the mapper, decides, and makes the Map.
+Jobs come, reports are believed, transactions end: each returns the state after it. An answer says
+who may be mapped, asks the mapper, decides, and makes the Map.
 """
 
 from __future__ import annotations
@@ -224,8 +224,8 @@ MAPPERS: dict[MapperName, Mapper] = {"greedy": greedy_map, "auction": auction_ma
 def outlook(state: BatchState, peer: str) -> dict[str, Any]:
     """Return what every message to a peer tells of the queue and the jobs to come (``FromBatchBase``).
 
-    Only of jobs that can run there: a runtime scheduler that believes others to wait, or to come first,
-    offers nothing anew when one of its own comes.
+    Only of jobs that can run there: a runtime scheduler that believes others to wait, or to come
+    first, offers nothing anew when one of its own comes.
     """
     session = state.sessions[peer]
     urgent = [to == peer or (to is None and has_room(entry, session)) for to, entry in state.urgent.values()]
@@ -317,8 +317,8 @@ def _range(entry: MapEntry, settings: BatchSettings, times: int, now_s: float) -
 def relaxed_range(entry: MapEntry, settings: BatchSettings, times: int) -> NodeCount:
     """Return a job's range after that many relaxations (Nagendra 2016, 5.2.1, algorithm 1, and 6.3).
 
-    A transaction begins with [max_nodes − step, max_nodes]. The step is at least 1, as algorithm 1 has it. A
-    step that is rounded up reaches ``min_nodes`` after ``max_attempts − 1`` relaxations.
+    A transaction begins with [max_nodes − step, max_nodes]. The step is at least 1, as algorithm 1
+    has it. A step that is rounded up reaches ``min_nodes`` after ``max_attempts − 1`` relaxations.
     """
     step = max(1, step_size(entry.max_nodes - entry.min_nodes, settings.max_attempts, settings.steps))
     return NodeCount(min=max(entry.min_nodes, entry.max_nodes - step * (1 + times)), max=entry.max_nodes)

@@ -1,7 +1,7 @@
 """iBSched: the batch scheduler's transition function (Nagendra, figure 6.1; algorithm 1 is in its mappers).
 
-``step`` is pure: it takes the state and an event or a message, and returns the state after it and what is to
-be sent. Whoever drives it owns the connection, the journal and the clock.
+``step`` is pure: it takes the state and an event or a message, and returns the state after it and
+what is to be sent. Whoever drives it owns the connection, the journal and the clock.
 """
 
 from __future__ import annotations

@@ -238,8 +238,8 @@ class MapRequest:
         return sum(max(0, count) for count in spare)
 
 
-#: Maps queued jobs to an offer: returns mapped jobs and at most ``depth`` others, in the order in which they
-#: are served.
+#: Maps queued jobs to an offer: returns mapped jobs and at most ``depth`` others, in the order in
+#: which they are served.
 Mapper = Callable[[MapRequest], list[Slot]]
 
 
@@ -282,9 +282,9 @@ def objective(slots: Sequence[Slot]) -> int:
 def paper_decision(request: MapRequest, slots: Sequence[Slot], memory: LastAttempt) -> Code:
     """Return the thesis's decision.
 
-    (a) Reject while the front job is not mapped, or fewer than a third of the jobs are; waived past half
-    the attempts. (b) After an accept: accept again if the objective did not fall. (c) After a reject:
-    reject if it fell, else accept unless (a).
+    (a) Reject while the front job is not mapped, or fewer than a third of the jobs are; waived past
+    half the attempts. (b) After an accept: accept again if the objective did not fall. (c) After a
+    reject: reject if it fell, else accept unless (a).
     """
     settings, now = request.settings, objective(slots)
     if memory.code is Code.ACCEPT:

@@ -1,8 +1,8 @@
 """dynsched: who answers applications that ask for more while they run (Prabhakaran, figures 3 and 4).
 
-``step`` is pure, as iBSched's and iRTSched's are: the nodes, the running jobs, the queue and what was said to
-whom follow from the journal alone. Every message is numbered by its job: said once more, it is answered as
-before and changes nothing, so that either side may die at any moment.
+``step`` is pure, as iBSched's and iRTSched's are: the nodes, the running jobs, the queue and what
+was said to whom follow from the journal alone. Every message is numbered by its job: said once
+more, it is answered as before and changes nothing, so that either side may die at any moment.
 """
 
 from __future__ import annotations

@@ -140,8 +140,8 @@ def _decay(value: object, path: str) -> float:
 def fairness_of_maui(text: str) -> tuple[Fairness, tuple[str, ...]]:
     """Return the configuration in a maui.cfg, and its other parameters, which are another's.
 
-    Names are read in capitals or not; a line that ends in a backslash goes on in the next; later lines of
-    the same name add to earlier ones.
+    Names are read in capitals or not; a line that ends in a backslash goes on in the next; later
+    lines of the same name add to earlier ones.
 
     Raises:
         InputError: a DFS parameter is unknown or its value cannot be used; the path is the line.

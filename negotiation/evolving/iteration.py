@@ -1,9 +1,9 @@
 """The extended Maui iteration (Prabhakaran, algorithm 2), over any machine that can plan.
 
-A ``Board`` is the machine as it is now: what runs, until when, and what is free then. The iteration plans the
-queue on copies of it, grants requests on it, and starts jobs on it; nodes, cores and gres are the board's
-business. Boards are values here: who grants or starts gets another board. ``CountBoard`` is one of cores that
-are all alike.
+A ``Board`` is the machine as it is now: what runs, until when, and what is free then. The iteration
+plans the queue on copies of it, grants requests on it, and starts jobs on it; nodes, cores and gres
+are the board's business. Boards are values here: who grants or starts gets another board.
+``CountBoard`` is one of cores that are all alike.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ def serve(
 ) -> Served[J, R, G]:
     """Answer dynamic requests, first come first served (lines 10 to 24 of algorithm 2).
 
-    The queue is planned without a start; after each grant it is planned anew. The jobs that start now and the
-    first ``depths.delay`` that start later are measured.
+    The queue is planned without a start; after each grant it is planned anew. The jobs that start
+    now and the first ``depths.delay`` that start later are measured.
 
     Args:
         board: the machine.
@@ -219,8 +219,8 @@ def budgets_of(
 def started(board: Board[J, R, G], jobs: Sequence[J], depths: Depths) -> tuple[list[J], Board[J, R, G]]:
     """Return the jobs that start now, backfilled ones last, and the board with all plans (lines 25 and 26).
 
-    Jobs are planned in order of priority until ``depths.reservation`` of them wait; those behind start where
-    they delay none of these. Behind a waiting job that drains nothing starts.
+    Jobs are planned in order of priority until ``depths.reservation`` of them wait; those behind
+    start where they delay none of these. Behind a waiting job that drains nothing starts.
     """
     work, starts = planned(board, jobs, depths.reservation)
     now = [job for job in jobs if starts.get(job.id) == board.now_s]

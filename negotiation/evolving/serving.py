@@ -1,8 +1,8 @@
 """One extended iteration over a snapshot: releases, requests, starts and backfilled starts.
 
-Requests may bid instead: one program trades them against the queue (auction/decide.py). A request bids on
-nodes near its job's own, above every queued job; it asks for a second only, as whether it may delay
-reservations is for the limits of fairness to say (fairness.py), not for the reservations.
+Requests may bid instead: one program trades them against the queue (auction/decide.py). A request
+bids on nodes near its job's own, above every queued job; it asks for a second only, as whether it
+may delay reservations is for the limits of fairness to say (fairness.py), not for the reservations.
 """
 
 from __future__ import annotations

@@ -244,8 +244,8 @@ class SnapshotBoard:
     ) -> tuple[dict[str, tuple[str, ...]], Snapshot]:
         """Return which nodes malleable jobs give up so that ``need`` are gained.
 
-        As DN-DBES shrinks jobs of one priority: who started first gives first, its last nodes, down to its
-        least.
+        As DN-DBES shrinks jobs of one priority: who started first gives first, its last nodes, down
+        to its least.
         """
         place = {node.name: number for number, node in enumerate(snapshot.nodes)}
         least, taken = self._requests.least_nodes, dict[str, tuple[str, ...]]()

@@ -148,8 +148,8 @@ def on_end(
 ) -> tuple[int, int, int]:
     """Figure 3, step 3: the admission policy first, then running or queued applications.
 
-    Jobs wait first come, first served: ``head`` up to ``tail``. Returns how many run then, what is free, and
-    the new head.
+    Jobs wait first come, first served: ``head`` up to ``tail``. Returns how many run then, what is
+    free, and the new head.
     """
     jobs, rules = context.jobs, context.rules
     if rules.distribution != QUEUED_ONLY:

@@ -1,8 +1,8 @@
 """Who gives processors, who gets them, and in which order: the harvest policies (Weissman 2.2).
 
-An order fills ``active.order`` with all running applications, the policy's own candidates first, and returns
-how many those are; where they cannot supply what is asked for, the others follow. A harvest takes exactly
-what is asked for, or nothing; to give free processors is its inverse.
+An order fills ``active.order`` with all running applications, the policy's own candidates first,
+and returns how many those are; where they cannot supply what is asked for, the others follow. A
+harvest takes exactly what is asked for, or nothing; to give free processors is its inverse.
 """
 
 from __future__ import annotations
@@ -180,8 +180,8 @@ def give_up(active: Active, running: int) -> int:
 
 #: From FAVOR_QUEUED on running applications grow after the queue was served.
 FAVOR_RUNNING, QUEUED_ONLY, FAVOR_QUEUED, TRADE = 0, 1, 2, 3
-#: The names of these, in their order: who gets the processors of an application that ended; trade: the queue,
-#: then running ones trade (ours).
+#: The names of these, in their order: who gets the processors of an application that ended; trade:
+#: the queue, then running ones trade (ours).
 DISTRIBUTIONS = ("favor_running", "queued_only", "favor_queued", "trade")
 
 #: A processor moves only for a price so many times the one it has: moving is not free.

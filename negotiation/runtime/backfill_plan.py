@@ -81,8 +81,8 @@ def _start_now(
 ) -> int:
     """Start a job in the draft where that delays none before it; return on how many nodes, 0: on none.
 
-    A mapped job takes what it is mapped to; else the most of its negotiated range. One that may not use every
-    node takes fewer of its range where there are not that many that it may use.
+    A mapped job takes what it is mapped to; else the most of its negotiated range. One that may not
+    use every node takes fewer of its range where there are not that many that it may use.
     """
     low, high = entry.node_count.min, entry.node_count.max
     if entry.node_cnt:
@@ -169,8 +169,8 @@ Dependencies = Literal["all", "one"]
 def update_dependencies(draft: TentativeState, reserved: Sequence[Planned], mode: Dependencies) -> None:
     """Let running malleable jobs know which waiting job depends on their end.
 
-    A reserved job depends on those that are expected to end when it would start; the first in the Map's order
-    has the claim. A job that starts frees the ones that were kept or expanded for it.
+    A reserved job depends on those that are expected to end when it would start; the first in the
+    Map's order has the claim. A job that starts frees the ones that were kept or expanded for it.
     """
     draft.holds_for = {}
     for job in [job for job, waiting in draft.grown_for.items() if waiting in draft.starts]:

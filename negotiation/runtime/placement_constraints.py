@@ -146,8 +146,8 @@ def _model_in_parts(model: str, each: int, most: int) -> str:
 def part_choices(entry: MapEntry, machine: MachineState, free: int, count: int, wanted: int) -> Iterator[int]:
     """Yield where a job could start on that many of the free parts.
 
-    As many as it asks for of each of its nodes; the rest of a malleable job's on one node more. Nodes of its
-    Map first, then those with the fewest parts free, so that others stay whole.
+    As many as it asks for of each of its nodes; the rest of a malleable job's on one node more.
+    Nodes of its Map first, then those with the fewest parts free, so that others stay whole.
     """
     full, rest = divmod(count, entry.parts)
     if rest and (entry.type is not JobKind.MALLEABLE or entry.contiguous):

@@ -82,8 +82,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def least_count(self, now_s: float) -> int:
         """Return to how many nodes it may shrink.
 
-        Its least; with a deadline the fewest that keep it. One that would miss it now keeps what it has, as
-        long as more nodes could help.
+        Its least; with a deadline the fewest that keep it. One that would miss it now keeps what it
+        has, as long as more nodes could help.
         """
         entry = self.entry
         if entry.deadline_s is None:

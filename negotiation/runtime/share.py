@@ -23,8 +23,8 @@ def step_size(span: int, attempts: int, steps: Steps) -> int:
     """Return the nodes by which a job shrinks in one step.
 
     ``ceiling`` is max(1, ⌈span / attempts⌉), so that the last attempt reaches the end of the range.
-    ``printed`` is the quotient of algorithms 3 and 5 (Nagendra 2016, 5.2.1 and 5.2.2), read as a division
-    of integers: ⌊span / attempts⌋, 0 for a job with a range of fewer nodes than attempts.
+    ``printed`` is the quotient of algorithms 3 and 5 (Nagendra 2016, 5.2.1 and 5.2.2), read as a
+    division of integers: ⌊span / attempts⌋, 0 for a job with a range of fewer nodes than attempts.
     """
     return span // attempts if steps == "printed" else max(1, -(-span // attempts))
 
@@ -67,9 +67,9 @@ class Shrinking:
     def take(self, partition: str, need: int, waiting: str, *, spare: tuple[str, ...] = ()) -> int:
         """Shrink jobs until ``need`` nodes are gained, and return how many were.
 
-        Classes: (1) expanded for the waiting job, (2) for none, (3) for others; in each by the shrink order.
-        ``spare`` names jobs that give nothing; with them class 1 is left out too, as when a holder of a
-        dependency is expanded.
+        Classes: (1) expanded for the waiting job, (2) for none, (3) for others; in each by the
+        shrink order. ``spare`` names jobs that give nothing; with them class 1 is left out too, as
+        when a holder of a dependency is expanded.
         """
         gained = 0
         for jobs in self._classes(partition, waiting, skip_own=bool(spare)):
@@ -169,9 +169,9 @@ def _share_out(draft: TentativeState, partition: str, *, with_starts: bool) -> N
 def full_transformation(machine: MachineState) -> MachineState:
     """Return the machine after a full transformation: idle nodes go to who makes most of them.
 
-    Jobs that need not miss their deadline take idle nodes first. Then come holders of dependencies, at the
-    expense of jobs without; else nodes go by speedup: idle ones to the job that gains most by one more, and
-    from the job that loses least while another gains more.
+    Jobs that need not miss their deadline take idle nodes first. Then come holders of dependencies,
+    at the expense of jobs without; else nodes go by speedup: idle ones to the job that gains most
+    by one more, and from the job that loses least while another gains more.
     """
     draft = TentativeState(machine)
     for partition in machine.partitions:

@@ -1,7 +1,7 @@
 """A transformation being worked out: counts that jobs would have, before anybody commits to them.
 
-A draft is local to one transformation. It starts from a machine, which stays what it is: the thesis's INIT
-(restore the state before the next attempt) is to start another draft.
+A draft is local to one transformation. It starts from a machine, which stays what it is: the
+thesis's INIT (restore the state before the next attempt) is to start another draft.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Transformations of running jobs, for those of a Map or an urgent job.
 
-For a Map it is DBES made negotiable (Nagendra, algorithm 5). An urgent job gets room at once: by shrinking,
-then by suspending or killing (Nagendra, chapter 4).
+For a Map it is DBES made negotiable (Nagendra, algorithm 5). An urgent job gets room at once: by
+shrinking, then by suspending or killing (Nagendra, chapter 4).
 """
 
 from __future__ import annotations
@@ -275,9 +275,9 @@ def start_urgent(
 ) -> tuple[MachineState, UrgentJobResponse, tuple[JobReport, ...]]:
     """Return the machine on which a job has started now, the answer, and the reports of killed jobs.
 
-    It takes idle nodes, then those of malleable jobs down to their minimum, then those of jobs that are
-    suspended or killed, lowest priority first. Urgent jobs give nothing. Where it cannot start the machine
-    is as before.
+    It takes idle nodes, then those of malleable jobs down to their minimum, then those of jobs that
+    are suspended or killed, lowest priority first. Urgent jobs give nothing. Where it cannot start
+    the machine is as before.
     """
     entry = in_parts(entry, machine.parts)
     draft = TentativeState(machine)

@@ -1,10 +1,10 @@
 """The end that listens: handshakes with all who connect, side by side.
 
-No silent, slow or wrong one keeps the others waiting. A listener cannot tell the other party from others
-before it has proved its secret. So each connection gets a bounded time, and there are bounds on how many may
-be open: of those that have said nothing yet, of those that have said a hello, and of those that were refused
-and may still read why. Where there is no room the one that has stood there the longest makes it. Nothing here
-waits for any one of them.
+No silent, slow or wrong one keeps the others waiting. A listener cannot tell the other party from
+others before it has proved its secret. So each connection gets a bounded time, and there are bounds
+on how many may be open: of those that have said nothing yet, of those that have said a hello, and
+of those that were refused and may still read why. Where there is no room the one that has stood
+there the longest makes it. Nothing here waits for any one of them.
 """
 
 from __future__ import annotations

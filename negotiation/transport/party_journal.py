@@ -5,14 +5,14 @@ each other line is an event or a message, and a digest of what the transition se
 transitions is refused instead of continuing a state that was never there. Now and then the journal begins
 again with a checkpoint, the state that all before it led to, so that it stays short and is soon read.
 
-Equal values have equal digests, in every process. The JSON of a message would not do: ``omit_defaults``
-leaves a member out where it is the default *object*, and a process that has read its state from a checkpoint
-holds another object of the same value.
+Equal values have equal digests, in every process. The JSON of a message would not do:
+``omit_defaults`` leaves a member out where it is the default *object*, and a process that has read
+its state from a checkpoint holds another object of the same value.
 
-A fresh process reads a checkpoint back before the journal that it replaces is given up. The process that
-wrote it is a poor judge of it: it holds the very objects that it wrote. So another one reads the file as a
-restart would. It is started at the first checkpoint and asked again at each further one, which takes
-milliseconds; it ends with its parent, when its input ends.
+A fresh process reads a checkpoint back before the journal that it replaces is given up. The process
+that wrote it is a poor judge of it: it holds the very objects that it wrote. So another one reads
+the file as a restart would. It is started at the first checkpoint and asked again at each further
+one, which takes milliseconds; it ends with its parent, when its input ends.
 """
 
 from __future__ import annotations
@@ -140,16 +140,16 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class PartyJournal:
     """An open journal.
 
-    ``checkpoint`` is what it begins with, None where it has all entries; ``held`` the entries behind it
-    when it was opened, with the digests of what was sent; ``notes`` facts beside the state, by name: the
-    last of each name counts.
+    ``checkpoint`` is what it begins with, None where it has all entries; ``held`` the entries
+    behind it when it was opened, with the digests of what was sent; ``notes`` facts beside the
+    state, by name: the last of each name counts.
 
     Args:
         path: the file.
         identity: whose it is, by name: the party, the workload, its settings.
         checkpoint_entries: entries from one checkpoint to the next, at least: the journal also has to have
-            twice the length of its last one, so that all checkpoints together are as much work as the
-            entries; 0: never.
+            twice the length of its last one, so that all checkpoints together are as much work as
+            the entries; 0: never.
 
     Raises:
         InputError: it is another's, damaged, in use, or cannot be written.
@@ -180,8 +180,8 @@ class PartyJournal:
     def begin_again(self, checkpoint: Checkpoint, is_sound: Callable[[Path], bool] = lambda _: True) -> None:
         """Hold a checkpoint instead of what led to it.
 
-        ``is_sound`` is asked of the new file. One that is not, or cannot replace the old one, is dropped: the
-        old one is continued.
+        ``is_sound`` is asked of the new file. One that is not, or cannot replace the old one, is
+        dropped: the old one is continued.
         """
         head = _Head(format=FORMAT, identity=self._identity)
         texts = [msgspec.json.encode(head), msgspec.json.encode(_Line(checkpoint=checkpoint))]

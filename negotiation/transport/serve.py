@@ -1,8 +1,8 @@
 """The parties as processes: read, make a transition, note it, send; and after a loss, once more from START.
 
-A connection that breaks, stalls, or brings what may not come is closed; the transaction that was open is
-void, and nothing else changes. On the next one the runtime scheduler tells all it knows of jobs before it
-offers anything.
+A connection that breaks, stalls, or brings what may not come is closed; the transaction that was
+open is void, and nothing else changes. On the next one the runtime scheduler tells all it knows of
+jobs before it offers anything.
 
 To dynsched applications connect, say one thing, are answered, and go.
 """

@@ -25,9 +25,9 @@ _DIGITS = 10
 def evolving_metrics(run: EvolvingRun) -> dict[str, float | None]:
     """Return every metric by name; times in seconds.
 
-    ``makespan_s``: first submission to last end; ``theoretical_runtime_s``: static core-seconds over all
-    cores; ``cpu_utilization``: core-seconds held over cores × makespan, which counts cores that are held for
-    nothing; slowdowns divide by the run time that the job had.
+    ``makespan_s``: first submission to last end; ``theoretical_runtime_s``: static core-seconds
+    over all cores; ``cpu_utilization``: core-seconds held over cores × makespan, which counts cores
+    that are held for nothing; slowdowns divide by the run time that the job had.
     """
     jobs, cores = list(run.played.values()), run.workload.cores
     first = min((played.job.arrival_s for played in jobs), default=0.0)

@@ -4,8 +4,8 @@ A forecast's error is the logarithm of (what came / the futures' median). Past e
 alike their forecasts were (predicted wait, spread, the plan's distance, size, queue) and by how
 recent they are. Together with the futures' own spread they make a distribution. It is read at
 levels that move online until a tenth of the outcomes lies below P10 and a tenth above P90, of all
-forecasts and of those for each size (adaptive conformal inference, Gibbs and Candès; by groups as in
-Bastani and others, "Practical adversarial multivalid conformal prediction", 2022). An outcome is
+forecasts and of those for each size (adaptive conformal inference, Gibbs and Candès; by groups as
+in Bastani and others, "Practical adversarial multivalid conformal prediction", 2022). An outcome is
 used once the job has started, never before.
 """
 

@@ -1,8 +1,8 @@
 """One run of both schedulers over a workload: who held which nodes when, and every message.
 
-Both parties are in one process, or each in its own; then the runtime scheduler's side notes what the run
-comes to. It sees every message in the order in which both parties in one process would have sent them, so
-that its result is the same.
+Both parties are in one process, or each in its own; then the runtime scheduler's side notes what
+the run comes to. It sees every message in the order in which both parties in one process would have
+sent them, so that its result is the same.
 """
 
 from __future__ import annotations
@@ -192,8 +192,8 @@ def terms_of(play: Play, urgency: str) -> dict[str, str]:
 def settings_text(settings: BatchSettings | RuntimeSettings) -> str:
     """Return settings as a text that equal ones have alike.
 
-    ``steps`` came after the first journals, which name a negotiation's settings by this text. The text
-    leaves it out where it has its default, so that such a journal still loads.
+    ``steps`` came after the first journals, which name a negotiation's settings by this text. The
+    text leaves it out where it has its default, so that such a journal still loads.
     """
     members = msgspec.to_builtins(settings)
     if settings.steps == "ceiling":

@@ -1,7 +1,7 @@
 """What the negotiating schedulers play: workload files, and ESP as the thesis played it (Nagendra, 7.3).
 
-Negotiation shares whole nodes (Nagendra, 4.1.1: only the node count is negotiated). What else a job asks for
-says which nodes it may use (eligibility.py); what that cannot say is refused.
+Negotiation shares whole nodes (Nagendra, 4.1.1: only the node count is negotiated). What else a job
+asks for says which nodes it may use (eligibility.py); what that cannot say is refused.
 """
 
 from __future__ import annotations

@@ -252,8 +252,8 @@ def _closes(sent: Sent) -> bool:
 def _plain(text: str) -> str:
     """Return a line without what Mermaid reads as its own.
 
-    ``;`` ends a statement, ``%%`` begins a comment, and the rest begins an entity or a piece of HTML: these
-    stand as Mermaid's entities.
+    ``;`` ends a statement, ``%%`` begins a comment, and the rest begins an entity or a piece of
+    HTML: these stand as Mermaid's entities.
     """
     plain = text.replace(";", " ·").replace("#", "no. ")
     return _MARKS.sub(lambda mark: f"#{ord(mark[0])};", plain)

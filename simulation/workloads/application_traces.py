@@ -128,8 +128,8 @@ class TraceModel:
         return {"format": FORMAT, **asdict(self), "sizes": {str(n): p for n, p in self.sizes.items()}}
 
 
-#: What `aucsched workload fit` makes of the first 4 961 rows of the SDSC SP2's log (Parallel Workloads
-#: Archive, SDSC-SP2-1998-4; 128 nodes, from 24 April 1998 on).
+#: What `aucsched workload fit` makes of the first 4 961 rows of the SDSC SP2's log (Parallel
+#: Workloads Archive, SDSC-SP2-1998-4; 128 nodes, from 24 April 1998 on).
 SDSC_SP2 = TraceModel(
     source="SDSC-SP2-1998-4, first 4 961 rows",
     hours=(

@@ -33,8 +33,8 @@ _LOG_SHARES = {
 def describe(workload: Workload, log: SwfLog) -> dict[str, Any]:
     """Return a log's figures as plain values; times in seconds, loads and shares of 1.
 
-    ``offered_load`` is the jobs' processor-seconds over those of the machine between the first and the last
-    submission, None where all jobs are submitted at once.
+    ``offered_load`` is the jobs' processor-seconds over those of the machine between the first and
+    the last submission, None where all jobs are submitted at once.
     """
     requests = workload.requests
     submit, size = np.asarray(requests.submit), np.asarray(requests.size)
@@ -107,9 +107,9 @@ def distribution_lines(description: Mapping[str, Any], members: Sequence[str]) -
 def describe_cluster(workload: ClusterWorkload) -> dict[str, Any]:
     """Return a workload's figures as plain values; times in seconds, loads and shares of 1.
 
-    ``theoretical_s`` is (7.2): run time × cores over the machine's cores, at the fewest nodes and gres;
-    ``offered_load`` is that over the time from the first arrival to the last, None where all come at once.
-    ``gres_load`` is the same for each kind of gres that jobs ask for on each node.
+    ``theoretical_s`` is (7.2): run time × cores over the machine's cores, at the fewest nodes and
+    gres; ``offered_load`` is that over the time from the first arrival to the last, None where all
+    come at once. ``gres_load`` is the same for each kind of gres that jobs ask for on each node.
     """
     jobs = workload.jobs
     cores = sum(node.total.cores for node in workload.nodes)

@@ -44,8 +44,8 @@ def _type(name: str, size: str, count: int, run_time_s: int) -> EspType:
     return EspType(name=name, size=Fraction(size), count=count, run_time_s=run_time_s)
 
 
-#: Table 7.1, in its order. Its shares sum to 11 011 s of the whole machine; in whole units of 32 to 256,
-#: powers of two, to the 10 984.25 s that the thesis prints.
+#: Table 7.1, in its order. Its shares sum to 11 011 s of the whole machine; in whole units of 32 to
+#: 256, powers of two, to the 10 984.25 s that the thesis prints.
 ESP_TYPES: tuple[EspType, ...] = (
     _type("A", "0.03125", 75, 257),
     _type("B", "0.06250", 9, 341),
@@ -90,8 +90,8 @@ def esp_workload(
 ) -> ClusterWorkload:
     """Return an ESP workload: 230 jobs, or 458 where each but Z has a copy with two GPUs a node.
 
-    Sizes are whole nodes' cores, the nearest to the table's share. Z comes at 40 and 120 min (80 and 240 min
-    with GPUs), the others in random order with Gaussian times between them.
+    Sizes are whole nodes' cores, the nearest to the table's share. Z comes at 40 and 120 min (80
+    and 240 min with GPUs), the others in random order with Gaussian times between them.
 
     Args:
         cluster: the machine, which table 7.1's sizes are shares of.

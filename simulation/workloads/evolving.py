@@ -124,8 +124,8 @@ DYNAMIC_ESP: tuple[DynamicEspType, ...] = (
 def dynamic_esp(seed: int = 0) -> EvolvingWorkload:
     """Return the dynamic ESP benchmark in a random order of submission (section IV-B).
 
-    Fifty jobs come at once and one each 30 s after them; both Z come 30 min after the last and drain the
-    machine.
+    Fifty jobs come at once and one each 30 s after them; both Z come 30 min after the last and
+    drain the machine.
 
     Args:
         seed: draws the order.
@@ -187,8 +187,8 @@ class QuadflowCase:
     last: float
 
 
-#: Section IV-A. The text gives adaptations, thresholds, 33 % (10 h) and 17 % (3 h) saved, and 16 % of the
-#: Cylinder's time before the request; the rest of the figure is not in it.
+#: Section IV-A. The text gives adaptations, thresholds, 33 % (10 h) and 17 % (3 h) saved, and 16 %
+#: of the Cylinder's time before the request; the rest of the figure is not in it.
 QUADFLOW = (
     QuadflowCase(name="FlatPlate", adaptations=2, threshold=3000, hours=17.6, last=0.34),
     QuadflowCase(name="Cylinder", adaptations=5, threshold=15_000, hours=30.0, last=0.84),
@@ -230,8 +230,8 @@ def quadflow(
 ) -> EvolvingWorkload:
     """Return a load of Quadflow runs among rigid jobs, one about every two hours, on 15 nodes of 8 cores.
 
-    A run takes 16 cores. How far its grid grows nobody knows beforehand: its last grid has 0.5 to 2 times
-    the threshold's cells a process, and above the threshold it asks for 16 cores more.
+    A run takes 16 cores. How far its grid grows nobody knows beforehand: its last grid has 0.5 to 2
+    times the threshold's cells a process, and above the threshold it asks for 16 cores more.
 
     Args:
         seed: draws everything.

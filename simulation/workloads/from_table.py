@@ -63,8 +63,8 @@ def workload_of_table(
 ) -> tuple[ClusterWorkload, Notes]:
     """Return a table's jobs on a machine.
 
-    Times are seconds or dates (ISO 8601, UTC where they do not say), durations and limits seconds or
-    ``[D-]HH:MM:SS``.
+    Times are seconds or dates (ISO 8601, UTC where they do not say), durations and limits seconds
+    or ``[D-]HH:MM:SS``.
 
     Raises:
         InputError: a column is missing, a field is none, or no job is left.

@@ -61,10 +61,10 @@ def imported_workload(
     """Return the jobs on a machine's nodes, in the order of their submission.
 
     A job that says how many nodes it ran on takes that many; cores of others spread freely. A job's
-    gres are shared evenly by its nodes; of one that does not say, by the fewest that hold them. A job
-    of neither cores nor nodes gets one core, or its nodes' share. Jobs that did not run and jobs that
-    the machine cannot hold are left out and counted. Priorities follow the log where all jobs have
-    one, else submission.
+    gres are shared evenly by its nodes; of one that does not say, by the fewest that hold them. A
+    job of neither cores nor nodes gets one core, or its nodes' share. Jobs that did not run and
+    jobs that the machine cannot hold are left out and counted. Priorities follow the log where all
+    jobs have one, else submission.
 
     Raises:
         InputError: no job is left.

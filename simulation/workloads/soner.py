@@ -69,9 +69,9 @@ def soner_workload(
 ) -> ClusterWorkload:
     """Return a workload of mix I to V: jobs are added until the theoretical run time is reached.
 
-    Cores are a multiple of a node's, uniform up to the most; run times uniform from 60 to 600 s. A node
-    job takes 4 or 8 cores on ⌈cores/4⌉ or ⌈cores/8⌉ nodes, a GPU job 1 or 2 cores for each GPU. The same
-    seed gives the same jobs in both forms of node jobs.
+    Cores are a multiple of a node's, uniform up to the most; run times uniform from 60 to 600 s. A
+    node job takes 4 or 8 cores on ⌈cores/4⌉ or ⌈cores/8⌉ nodes, a GPU job 1 or 2 cores for each
+    GPU. The same seed gives the same jobs in both forms of node jobs.
 
     Args:
         mix: I, II, III, IV or V.
@@ -257,8 +257,8 @@ def _request_of_kind(kind: str, cores: int, divisor: int, gpus: Span | None, *, 
     )
 
 
-#: Kinds B to E take x/4 or x/8 nodes (8.4, 8.6), with which A.5's 97 % can be reached, and x/8 or x/16
-#: (8.5): x/4 or x/8 would saturate the GPUs there at 83 %, where A.4 reports 89.
+#: Kinds B to E take x/4 or x/8 nodes (8.4, 8.6), with which A.5's 97 % can be reached, and x/8 or
+#: x/16 (8.5): x/4 or x/8 would saturate the GPUs there at 83 %, where A.4 reports 89.
 _OF_12_CORES = (4, 8)
 _OF_16_CORES = (8, 16)
 #: Kind E asks for so many GPUs on each node.

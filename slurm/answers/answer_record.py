@@ -3,9 +3,9 @@
 A number is an integer (22.05) or ``{"set", "infinite", "number"}`` (23.02 and later); a state is a text
 or a list of texts. A member whose shape is none of these raises InputError with its path and value.
 
-A loop asks for the same thousands of jobs and nodes each few seconds, and almost none of them changed: an
-entry whose text has not changed is not read anew (``Known``). Entries are told by their text, without the
-time at which Slurm's scheduler looked at a job last.
+A loop asks for the same thousands of jobs and nodes each few seconds, and almost none of them
+changed: an entry whose text has not changed is not read anew (``Known``). Entries are told by their
+text, without the time at which Slurm's scheduler looked at a job last.
 """
 
 from __future__ import annotations

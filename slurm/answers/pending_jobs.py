@@ -38,8 +38,8 @@ Priorities = Mapping[str, int | Fraction]
 def read_priorities(content: bytes, notes: Notes) -> Priorities:
     """Return priorities by job id; a job in several partitions has its highest, as in Slurm's queue.
 
-    Read are ``sprio`` (also ``-l``, ``-o '%i %Y'``), ``sprio --json``, ``squeue -o '%i %Q'``, with their
-    headings, and the same two columns without one.
+    Read are ``sprio`` (also ``-l``, ``-o '%i %Y'``), ``sprio --json``, ``squeue -o '%i %Q'``, with
+    their headings, and the same two columns without one.
 
     Raises:
         InputError: a line has no job id or no priority; names the line.

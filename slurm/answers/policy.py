@@ -1,9 +1,9 @@
 """The site's rules put on its jobs: which partitions take them, whose limits count them, who goes first.
 
-Slurm looks at jobs of a higher ``PriorityTier`` first, whatever their priorities, counts the jobs of a
-partition in that partition's own QOS beside theirs, and starts none in a partition that does not allow its
-account or QOS. ``scontrol show config`` says what the cluster gives jobs that do not say, and which of its
-rules hold.
+Slurm looks at jobs of a higher ``PriorityTier`` first, whatever their priorities, counts the jobs
+of a partition in that partition's own QOS beside theirs, and starts none in a partition that does
+not allow its account or QOS. ``scontrol show config`` says what the cluster gives jobs that do not
+say, and which of its rules hold.
 """
 
 from __future__ import annotations
@@ -258,9 +258,9 @@ def _on_at_most(request: Request, most: int) -> Request:
 def by_tier(jobs: Sequence[Job], partitions: Mapping[str, PartitionFigures], notes: Notes) -> tuple[Job, ...]:
     """Return jobs whose priorities put those of a higher ``PriorityTier`` first.
 
-    To each priority is added what all jobs of lower tiers have together, so that a job of a higher tier is
-    worth more than all of those; within a tier differences stay what they are. A job that names several
-    partitions has the highest tier of them. Held jobs stay at 0.
+    To each priority is added what all jobs of lower tiers have together, so that a job of a higher
+    tier is worth more than all of those; within a tier differences stay what they are. A job that
+    names several partitions has the highest tier of them. Held jobs stay at 0.
     """
     tier: dict[str, int] = {}
     for job in jobs:

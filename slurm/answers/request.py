@@ -1,7 +1,7 @@
 """A pending Slurm job's request in native terms, and every part of it that has none.
 
-What cannot be said goes to the job's ``unsupported``, named the way a user asked for it: such a job never
-starts on a weaker request.
+What cannot be said goes to the job's ``unsupported``, named the way a user asked for it: such a job
+never starts on a weaker request.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ _PREFERRED_FLAGS = {
     "USE_MIN_NODES": "may get more nodes than the fewest",
     "PREFER_MINIMUM_NODE_COUNT": "may get more nodes than the fewest",
 }
-#: Slurm's INFINITE16 and NO_VAL16, which some versions write for a count that is not set; later ones
-#: write --thread-spec without the bit that tells it from --core-spec.
+#: Slurm's INFINITE16 and NO_VAL16, which some versions write for a count that is not set; later
+#: ones write --thread-spec without the bit that tells it from --core-spec.
 _NOT_SET = {0xFFFF, 0xFFFE, 0x7FFF, 0x7FFE}
 
 

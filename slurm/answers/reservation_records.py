@@ -1,8 +1,8 @@
 """Advance reservations, from ``scontrol show reservation`` as text or JSON, or from slurmrestd.
 
-Slurm lets a job into a reservation only when the job asks for it (tried on 22.05: a user's job that does
-not ask stays outside its user's own reservation), except with the flag MAGNETIC. A snapshot knows users
-only, so the nodes are closed to all jobs but those of a magnetic reservation's users.
+Slurm lets a job into a reservation only when the job asks for it (tried on 22.05: a user's job that
+does not ask stays outside its user's own reservation), except with the flag MAGNETIC. A snapshot
+knows users only, so the nodes are closed to all jobs but those of a magnetic reservation's users.
 """
 
 from __future__ import annotations

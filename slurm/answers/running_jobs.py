@@ -124,8 +124,8 @@ def _lost(amount: Resources, fitted: Resources) -> str:
 def _allocation(record: Record, nodes: Mapping[str, NodeFigures]) -> dict[str, Resources]:
     """Return what a job holds by node; empty when its record does not say.
 
-    ``allocated_cores`` is what was asked for; what is held are the cores of the sockets, each as many
-    CPUs as it has threads. ``gres_detail`` has one text for each node, in the same order.
+    ``allocated_cores`` is what was asked for; what is held are the cores of the sockets, each as
+    many CPUs as it has threads. ``gres_detail`` has one text for each node, in the same order.
 
     Raises:
         InputError: the shape is none that a Slurm version is known to write.

@@ -1,9 +1,9 @@
 """How many cores and nodes a Slurm job asks for, read from the members that say so for a pending job.
 
-``node_count`` is an estimate while a job waits. What was asked for stands in ``max_nodes`` (0: nothing)
-and in node= of ``tres_req_str`` (the minimum). What Slurm 22.05 then allocates was tried: with
-``--ntasks-per-node=m`` exactly m tasks on each node, whatever ``-n`` says, and with ``--mincpus`` or
-``-N 2-4`` alone the minimum on each node when that is more than ``-n``.
+``node_count`` is an estimate while a job waits. What was asked for stands in ``max_nodes`` (0:
+nothing) and in node= of ``tres_req_str`` (the minimum). What Slurm 22.05 then allocates was tried:
+with ``--ntasks-per-node=m`` exactly m tasks on each node, whatever ``-n`` says, and with
+``--mincpus`` or ``-N 2-4`` alone the minimum on each node when that is more than ``-n``.
 """
 
 from __future__ import annotations

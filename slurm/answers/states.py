@@ -76,9 +76,9 @@ def _phase(record: Record) -> JobPhase:
 def hold_of(record: Record, priority: int, now: float | None) -> str | None:
     """Return why a pending job must not start, None when only its turn has not come.
 
-    A positive priority is no leave to start: a job with a dependency has one. Neither is a reason that
-    says nothing: 22.05 shows None after any update of a job, until its scheduler next looks at the job.
-    So the dependency and the begin time count whatever the reason is.
+    A positive priority is no leave to start: a job with a dependency has one. Neither is a reason
+    that says nothing: 22.05 shows None after any update of a job, until its scheduler next looks at
+    the job. So the dependency and the begin time count whatever the reason is.
     """
     for word in record.texts("job_state"):
         if word in _HELD_STATES:

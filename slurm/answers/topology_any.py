@@ -122,8 +122,8 @@ def parse_any_topology(
 ) -> Named:
     """Return the topology in a file's text; ``nodes`` and errors as ``load_topology`` has them.
 
-    ``wanted``: of Slurm's several topologies the one that is read; else the cluster's default. ``placed``:
-    where nodes say that they are themselves, as ``TopologyFile.joined`` takes it.
+    ``wanted``: of Slurm's several topologies the one that is read; else the cluster's default.
+    ``placed``: where nodes say that they are themselves, as ``TopologyFile.joined`` takes it.
     """
     beginning = content[:1000].lstrip()
     if beginning.startswith(b"{"):

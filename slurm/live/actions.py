@@ -1,9 +1,9 @@
 """What the loop does to a job, as words of scontrol: pin a winner, put it back, hand it over to Slurm.
 
-Each is one update of the job, so that a loop that dies between two of them leaves every job behind the gate,
-pinned, or Slurm's own. A pin touches nothing of the request that cannot be put back: the licence goes, the
-nodes are named, the cores on each are fixed where they are equal. Other cores on each node need a reservation
-made before, which Slurm removes by itself when it is idle.
+Each is one update of the job, so that a loop that dies between two of them leaves every job behind
+the gate, pinned, or Slurm's own. A pin touches nothing of the request that cannot be put back: the
+licence goes, the nodes are named, the cores on each are fixed where they are equal. Other cores on
+each node need a reservation made before, which Slurm removes by itself when it is idle.
 
 One process fed on standard input carries the commands out, or nobody where they are only shown.
 """

@@ -1,8 +1,8 @@
 """The gate: a reservation of licences that keeps jobs waiting while Slurm's priorities grow, until it ends.
 
-Each job that waits for the auction asks for one of a licence that no program needs; a submit plugin shipped
-with the package can see to that. A reservation of the kind LICENSE_ONLY holds all of them. When nobody moves
-its end on, it ends, and Slurm starts the jobs itself.
+Each job that waits for the auction asks for one of a licence that no program needs; a submit plugin
+shipped with the package can see to that. A reservation of the kind LICENSE_ONLY holds all of them.
+When nobody moves its end on, it ends, and Slurm starts the jobs itself.
 """
 
 from __future__ import annotations

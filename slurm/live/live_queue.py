@@ -1,11 +1,11 @@
 """What the loop needs to know of each job besides the snapshot: its licences, its pin, where it runs.
 
-The snapshot keeps what a job asks for in its own terms, and a pinned job must get back exactly what it had
-asked Slurm for. It carries that in a comment of its own, so that Slurm alone knows all that the loop needs:
-a mark says since when the job is pinned, what it holds on each node, and what it had asked for before.
-Whoever finds a pinned job that does not start, this process or a later one, can put it back as it was.
-The mark of a waiting job has its promised start, so that a later process keeps the promise. A mark
-has no blank and no quote: scontrol reads it as one word.
+The snapshot keeps what a job asks for in its own terms, and a pinned job must get back exactly what
+it had asked Slurm for. It carries that in a comment of its own, so that Slurm alone knows all that
+the loop needs: a mark says since when the job is pinned, what it holds on each node, and what it
+had asked for before. Whoever finds a pinned job that does not start, this process or a later one,
+can put it back as it was. The mark of a waiting job has its promised start, so that a later process
+keeps the promise. A mark has no blank and no quote: scontrol reads it as one word.
 """
 
 from __future__ import annotations

@@ -85,8 +85,8 @@ class PassReport:
         at: when it began, seconds since the epoch.
         outcome: ``done``, ``standby`` (another leader's gate is up) or why it failed.
         leader: whose gate is up.
-        waiting: jobs behind the gate; claimed: pinned ones that have not started; running: all that run.
-        cores, used: cores of nodes that take jobs, and those in use.
+        waiting: jobs behind the gate; claimed: pinned ones that have not started; running: all that
+        run. cores, used: cores of nodes that take jobs, and those in use.
         unread: rules of the site that are not looked at.
         pinned, put_back, handed_over: jobs; promised: marks that got a start or another.
         started: pinned jobs seen to run for the first time; misplaced: those of them on other nodes.
@@ -286,9 +286,9 @@ class Loop:
     def _make_gate(self, name: str, said: Sequence[str], *, replaces: bool) -> None:
         """Put the gate up, in the place of one that has ended or whose end Slurm does not move.
 
-        Slurm takes no end before the start of a gate that a clock set back has put into the future. Nor does
-        it take a second gate of the same licences: the old one goes in the same call in which the new one
-        comes, so that what waits has milliseconds to slip through, not a pass.
+        Slurm takes no end before the start of a gate that a clock set back has put into the future.
+        Nor does it take a second gate of the same licences: the old one goes in the same call in
+        which the new one comes, so that what waits has milliseconds to slip through, not a pass.
         """
         settings, licence = self.settings, self.settings.rules.licence
         self._held = licence_count(self._ask, licence)

@@ -1,7 +1,7 @@
 """Figures of the loops beside Slurm for Prometheus: OpenMetrics text over HTTP, on loopback only.
 
-A dashboard shows them, as Grafana imports it. With Slurm's short answers they say how the cluster, the
-gate and the loops stand.
+A dashboard shows them, as Grafana imports it. With Slurm's short answers they say how the cluster,
+the gate and the loops stand.
 """
 
 from __future__ import annotations
@@ -230,8 +230,8 @@ def served(metrics: Metrics, address: str | None) -> Iterator[str | None]:
 class _Handler(BaseHTTPRequestHandler):
     """Answers with the figures; says nothing on stderr.
 
-    A page of another site may make a browser on this host ask here under that site's name (DNS rebinding):
-    only this host's own names are answered.
+    A page of another site may make a browser on this host ask here under that site's name (DNS
+    rebinding): only this host's own names are answered.
     """
 
     figures: ClassVar[Metrics]

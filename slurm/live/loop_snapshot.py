@@ -1,8 +1,8 @@
 """What the loop decides on: pinned jobs hold their nodes, jobs outside the gate are Slurm's own.
 
-Starts are promised to jobs behind the gate by the rule of simulations, and kept in their marks. Nothing but
-the marks remembers a promise, so that a loop that starts anew keeps every one. The loop writes a mark only
-where its start changes, and only for jobs that a pass has left waiting.
+Starts are promised to jobs behind the gate by the rule of simulations, and kept in their marks.
+Nothing but the marks remembers a promise, so that a loop that starts anew keeps every one. The loop
+writes a mark only where its start changes, and only for jobs that a pass has left waiting.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def with_claims(
 ) -> Snapshot:
     """Return the snapshot with pinned jobs as running ones, and jobs outside the gate not eligible.
 
-    A claim is cut to what is free on a node: what the job itself will find there is Slurm's to say. Nodes
-    that only the loop's own reservations reserve take other jobs on the cores that are left. The other nodes
-    of a block that is to be a pinned job's alone take none.
+    A claim is cut to what is free on a node: what the job itself will find there is Slurm's to say.
+    Nodes that only the loop's own reservations reserve take other jobs on the cores that are left.
+    The other nodes of a block that is to be a pinned job's alone take none.
     """
     ours = _reserved_by_us(reserved)
     free = {node.name: node.free for node in snapshot.nodes}

@@ -32,8 +32,8 @@ JOBS: Command = ("squeue", "-h", "-a", "-t", "all", "-o", "%i|%T|%N|%n|%W")
 NODES: Command = ("sinfo", "-h", "-a", "-N", "-o", "%N|%t|%C")
 _ARRAY = re.compile(r"(\d+)_\[(.*?)(?:%\d+)?\]")
 _NOTHING = {"", "(null)", "N/A"}
-#: States in which a node takes jobs; a mark behind one, as of idle*, says that it does not, but for the
-#: one of nodes that Slurm's backfill plans for a job (mix-).
+#: States in which a node takes jobs; a mark behind one, as of idle*, says that it does not, but for
+#: the one of nodes that Slurm's backfill plans for a job (mix-).
 _USABLE = {"idle", "mix", "alloc", "comp", "resv", "plnd"}
 
 

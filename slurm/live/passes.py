@@ -1,8 +1,8 @@
 """One pass beside a live Slurm: what its commands say, and what the auction would start.
 
-A pass of the shadow sets that beside what Slurm started and planned meanwhile. Nothing is changed on the
-cluster, so the queue follows Slurm's starts: each pass says what the auction would do now, not what the
-cluster would be had it decided all along.
+A pass of the shadow sets that beside what Slurm started and planned meanwhile. Nothing is changed
+on the cluster, so the queue follows Slurm's starts: each pass says what the auction would do now,
+not what the cluster would be had it decided all along.
 """
 
 from __future__ import annotations
@@ -151,8 +151,8 @@ def take_pass(
 ) -> LivePass:
     """Run the auction that ``aucsched schedule`` runs on what a look found.
 
-    ``last``: the pass before: as many jobs are looked at as it says, and what has not changed is not read
-    anew.
+    ``last``: the pass before: as many jobs are looked at as it says, and what has not changed is
+    not read anew.
 
     Raises:
         OptionError: an option's value cannot be used.

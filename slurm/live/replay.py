@@ -1,7 +1,7 @@
 """The jobs of a shadow's log as a workload, which simulations play under any policy.
 
-What a shadow cannot say, a simulation of the same jobs can: what a machine run by the auction would have
-reached, beside what the same simulation says of Slurm's backfilling and what Slurm really did.
+What a shadow cannot say, a simulation of the same jobs can: what a machine run by the auction would
+have reached, beside what the same simulation says of Slurm's backfilling and what Slurm really did.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ class _Played:
 def workload_of(entries: Sequence[ShadowPass]) -> tuple[ClusterWorkload, Notes]:
     """Return the jobs that Slurm started while the shadow looked, at the cluster of its first pass.
 
-    A job comes when it was submitted, or when the first pass saw that nothing held it any more; it runs for
-    as long as it did, one that still ran for its time limit. What ran already at the first pass holds its
-    nodes until it ended.
+    A job comes when it was submitted, or when the first pass saw that nothing held it any more; it
+    runs for as long as it did, one that still ran for its time limit. What ran already at the first
+    pass holds its nodes until it ended.
 
     Raises:
         InputError: no pass tells the cluster.

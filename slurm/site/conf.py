@@ -273,8 +273,8 @@ def _licenses(text: str) -> dict[str, License]:
 def fit_gres(conf: SlurmConf, text: str, notes: Notes) -> SlurmConf:
     """Return the site with no more gres on a node than its gres.conf has.
 
-    slurm.conf says what a node has; with less in gres.conf Slurm would close the node, and here the lesser
-    count stands.
+    slurm.conf says what a node has; with less in gres.conf Slurm would close the node, and here the
+    lesser count stands.
 
     Raises:
         InputError: a line is none of gres.conf's.

@@ -1,7 +1,7 @@
 """A Slurm site's submissions as the Slurm simulator's event files have them, made into a workload.
 
-A line is ``-dt SECONDS -e submit_batch_job | -sim-walltime SECONDS OPTIONS … SCRIPT``: when the job was
-submitted, how long it ran, and what sbatch was told.
+A line is ``-dt SECONDS -e submit_batch_job | -sim-walltime SECONDS OPTIONS … SCRIPT``: when the job
+was submitted, how long it ran, and what sbatch was told.
 """
 
 from __future__ import annotations
