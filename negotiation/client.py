@@ -64,8 +64,8 @@ class EvolvingClient:
 
     >>> with EvolvingClient("job 17", "unix:/run/dynsched", wait_s=0) as client:
     ...     client.request(cores=4)
-    Traceback (most recent call last): aucsched.negotiation.transport.link.NobodyError:
-    unix:/run/dynsched: No such file or directory, for 0 s
+    Traceback (most recent call last):
+    aucsched.negotiation.transport.link.NobodyError: unix:/run/dynsched: No such file or directory, for 0 s
     """
 
     def __init__(
