@@ -128,8 +128,8 @@ class ClusterWorkload:
     """An empty cluster and the jobs that arrive at it, in order of arrival.
 
     Attributes:
-        name: for people: ``table-8.6/3``. nodes, switches, network, partitions, licenses, limits:
-        as in a snapshot; nothing runs at first.
+        name: for people: ``table-8.6/3``.
+        nodes, switches, network, partitions, licenses, limits: as in a snapshot; nothing runs at first.
         jobs: by rising ``arrival_s``; ids are unique.
         notes: how it was made: generator, parameters, seed.
 

@@ -40,8 +40,8 @@ class DiveBids(NamedTuple):
     Attributes:
         ends, first, end, amount: runs of rows of which a bid takes the same: those of bid ``i`` are
             ``ends[i]:ends[i + 1]``, each takes ``amount`` of the rows ``first ≤ row < end``.
-        job, place: of each bid, shape (bids,): jobs ascend, places are where bids stand. weight,
-        liked, value: of each bid, shape (bids,): integers that are compared, and what prices are
+        job, place: of each bid, shape (bids,): jobs ascend, places are where bids stand.
+        weight, liked, value: of each bid, shape (bids,): integers that are compared, and what prices are
             compared with.
         capacity: of each row, shape (rows,).
     """
@@ -66,8 +66,8 @@ class Dive(NamedTuple):
             one met, shape (bids,).
         held: 1 for jobs that win in the dive, shape (jobs,).
         left: what is free of each row, shape (rows,).
-        price: of each row in the dive, shape (rows,). live, share, gain, key: the bids that still
-        fit, ascending; how often rounds chose a bid lately; room
+        price: of each row in the dive, shape (rows,).
+        live, share, gain, key: the bids that still fit, ascending; how often rounds chose a bid lately; room
             for their gains and keys, shape (bids,).
         chosen: room for bids that a round chooses, or winners, shape (bids,).
         local, wanted: the place of each row among those that live bids want; those rows, shape (rows + 1,).

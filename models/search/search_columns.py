@@ -53,10 +53,10 @@ class JobRows:
     """A packing in which a job is a row of capacity 1 like the others.
 
     Attributes:
-        capacity: of each row, shape (rows,). indptr, row, amount: bid by bid, shape (bids + 1,),
-        (entries,). near_at, near: bids that exclude each other through hard rows (moves.py), shape
-        (bids + 1,), (pairs,). by_row, bid, wanted: soft rows row by row, the largest amount first,
-        shape (rows + 1,), (soft
+        capacity: of each row, shape (rows,).
+        indptr, row, amount: bid by bid, shape (bids + 1,), (entries,).
+        near_at, near: bids that exclude each other through hard rows (moves.py), shape (bids + 1,), (pairs,).
+        by_row, bid, wanted: soft rows row by row, the largest amount first, shape (rows + 1,), (soft
             entries,).
         row_of: the row of each of those entries.
         room: of each row's winners, as in ``MoveProblem``.

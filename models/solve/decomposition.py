@@ -42,8 +42,8 @@ class Decomposition:
         program: over the columns that are left, its rows relaxed; with the ``cuts`` it has the solutions of
             the whole one, as far as these are known to matter.
         kept: which columns of the whole program are left, ascending.
-        columns: how many the whole program has. amount, bid, row, most: of each amount its column
-        of the whole program, its bid among those that are
+        columns: how many the whole program has.
+        amount, bid, row, most: of each amount its column of the whole program, its bid among those that are
             left, its capacity row (−1: none), and the most of it; shape (amounts,).
         rest: what the amounts of each column that is left sum to where it is 1, shape (columns left,).
         fixed: what columns that are left take themselves of capacity rows, shape (columns left, rows).

@@ -85,8 +85,8 @@ class PassReport:
         at: when it began, seconds since the epoch.
         outcome: ``done``, ``standby`` (another leader's gate is up) or why it failed.
         leader: whose gate is up.
-        waiting: jobs behind the gate; claimed: pinned ones that have not started; running: all that
-        run. cores, used: cores of nodes that take jobs, and those in use.
+        waiting: jobs behind the gate; claimed: pinned ones that have not started; running: all that run.
+        cores, used: cores of nodes that take jobs, and those in use.
         unread: rules of the site that are not looked at.
         pinned, put_back, handed_over: jobs; promised: marks that got a start or another.
         started: pinned jobs seen to run for the first time; misplaced: those of them on other nodes.

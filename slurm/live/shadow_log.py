@@ -88,8 +88,8 @@ class ShadowPass(_Line):
         waiting: how many jobs wait, held ones not counted.
         running: how many jobs run.
         seen: jobs that wait and did not at the pass before.
-        would: what the auction would start now. started, ended: by Slurm since the pass before; at
-        a process's first pass all that it still lists.
+        would: what the auction would start now.
+        started, ended: by Slurm since the pass before; at a process's first pass all that it still lists.
         planned: Slurm's own estimates of starts, where they changed; 0: it has none any more.
         forecast: P10, P50 and P90 of the starts of jobs that are new in the queue, seconds since the epoch.
         gone: jobs that waited and do not any more, without having started.

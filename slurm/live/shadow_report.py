@@ -44,9 +44,9 @@ class ShadowJob:
 
     Attributes:
         offered: the first pass that would have started it.
-        planned: Slurm's first estimate of its start. start, end: by Slurm; the end is None while it
-        runs, or where nobody knows when it was. level, offered_level: of the lowest common switch
-        of Slurm's nodes, and of those of the first offer.
+        planned: Slurm's first estimate of its start.
+        start, end: by Slurm; the end is None while it runs, or where nobody knows when it was.
+        level, offered_level: of the lowest common switch of Slurm's nodes, and of those of the first offer.
         forecast: P10, P50 and P90 of its start, as its first pass said.
         was_waiting: some pass saw it wait, so that it could be offered.
         verdict: ``earlier``, ``same`` (within a pass), ``later``, ``waiting``, or ``not compared``.
