@@ -18,7 +18,7 @@ from ...cluster.kernels.harness import Column, Floats, Ints, kernel
 #: Jobs of a block, and blocks of a group of them.
 BLOCK = 64
 #: Classes of sizes at most.
-CLASSES = 128
+CLASSES = 16
 #: Places of ``counts``: how many jobs wait here, and the first of them.
 DEEP, HEAD = 0, 1
 
@@ -136,7 +136,8 @@ def remove_deep(index: DeepQueue, job: int) -> None:
 @kernel
 def _regroup(index: DeepQueue, group: int, one: int) -> None:
     classes, least = len(index.lowest), inf
-    for block in range(group * BLOCK, (group + 1) * BLOCK):
+    # Nobody waits before the head.
+    for block in range(max(group * BLOCK, index.counts[HEAD] // BLOCK), (group + 1) * BLOCK):
         least = min(least, index.block[block * classes + one])
     index.group[group * classes + one] = least
 

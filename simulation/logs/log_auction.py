@@ -86,8 +86,8 @@ class LogAuction(CountPolicy):
             user=user,
             is_compiled=is_compiled,
         )
-        started: Column = [0] * (len(self._requests) + 1)
-        return PromisedPlay(state, self._rules, np.array(started) if is_compiled else started)
+        started: Column = np.zeros(len(self._requests) + 1, np.int64)
+        return PromisedPlay(state, self._rules, started if is_compiled else started.tolist())
 
     @cached_property
     def stepping(self) -> tuple[Loop, bool, PromisedPlay]:

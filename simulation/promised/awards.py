@@ -65,7 +65,7 @@ def _keeping(state: PromisedState, now: float, is_planned: bool, count: int, sta
     jobs, machine, scratch = state.jobs, state.machine, state.scratch
     chosen = refused = 0
     first, spare = _first_put_off(state, now) if is_planned else (-inf, 0)
-    while count > 0:
+    while count > 0 and machine.counts[FREE] > 0:
         place = scratch.place[0]
         count = pop(scratch.key, scratch.place, count)
         job = machine.waiting[place]

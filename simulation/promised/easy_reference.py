@@ -33,31 +33,16 @@ def follow(state: PromisedState, now: float) -> None:
     while clock[NEXT_END] <= now:
         clock[COPY_NOW] = max(clock[COPY_NOW], clock[NEXT_END])
         ends = _take_ended(state, clock[NEXT_END])
-        _make_pass(state, clock[COPY_NOW], ends, state.copy.ended[:0])
+        make_pass(state, clock[COPY_NOW], ends, state.copy.ended[:0])
     clock[COPY_NOW] = now
 
 
 @kernel
-def hear_of_end(state: PromisedState, job: int) -> None:
-    """Hear that a job has ended on the real machine: perhaps it has on the copy."""
-    clock = state.copy.clock
-    if state.copy.start[job] >= 0:
-        clock[NEXT_END] = min(clock[NEXT_END], _end(state, job))
-
-
-@kernel
-def _end(state: PromisedState, job: int) -> float:
+def end_of(state: PromisedState, job: int) -> float:
     """Return when a job ends on the copy, as far as is known."""
     run = state.jobs.run[job]
     end: float = state.copy.start[job] + (run if run >= 0 else state.jobs.estimate[job])
     return end
-
-
-@kernel
-def arrive(state: PromisedState, now: float, jobs: Ints) -> None:
-    """Let jobs come to the copy."""
-    if len(jobs) > 0:
-        _make_pass(state, now, 0, jobs)
 
 
 @kernel
@@ -68,7 +53,7 @@ def _take_ended(state: PromisedState, until: float) -> int:
     copy.clock[NEXT_END] = inf
     for place in range(copy.easy.counts[RUNNING]):
         job = copy.running[place]
-        end = _end(state, job)
+        end = end_of(state, job)
         if end <= until:
             copy.ended[ended] = job
             ended += 1
@@ -80,7 +65,7 @@ def _take_ended(state: PromisedState, until: float) -> int:
 
 
 @kernel
-def _make_pass(state: PromisedState, now: float, ends: int, arrived: Ints) -> None:
+def make_pass(state: PromisedState, now: float, ends: int, arrived: Ints) -> None:
     """Make EASY's pass on the copy; ``copy.ended`` has those that end."""
     copy = state.copy
     running = copy.easy.counts[RUNNING] - ends
@@ -88,5 +73,5 @@ def _make_pass(state: PromisedState, now: float, ends: int, arrived: Ints) -> No
         job = copy.easy.started[place]
         copy.start[job] = now
         copy.clock[LONGEST] = max(copy.clock[LONGEST], now - state.jobs.submit[job])
-        copy.clock[NEXT_END] = min(copy.clock[NEXT_END], _end(state, job))
+        copy.clock[NEXT_END] = min(copy.clock[NEXT_END], end_of(state, job))
         copy.running[running + place] = job

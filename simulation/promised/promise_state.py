@@ -229,14 +229,14 @@ def empty_state(
     jobs = len(submit)
     running = min(jobs, processors) + 1
 
-    def ints(count: int, value: int = 0) -> Column:
-        return np.full(count, value, np.int64) if is_compiled else [value] * count
+    def ints(count: int) -> Column:
+        return np.zeros(count, np.int64) if is_compiled else [0] * count
 
     def floats(count: int, value: float = 0.0) -> Column:
-        return np.full(count, value) if is_compiled else [value] * count
+        return (np.full(count, value) if value else np.zeros(count)) if is_compiled else [value] * count
 
     def column(values: Column, kind: type) -> Column:
-        return np.array(values, np.float64 if kind is float else np.int64) if is_compiled else list(values)
+        return np.asarray(values, np.float64 if kind is float else np.int64) if is_compiled else list(values)
 
     users = int(np.max(user, initial=-1)) + 1
     counts = ints(COUNTED)
@@ -271,7 +271,7 @@ def empty_state(
             start=floats(jobs, -1.0),
             running=ints(running),
             ended=ints(running),
-            easy=easy._replace(deep=deep_queue_of(sizes, is_compiled=True)) if is_deep else easy,
+            easy=easy._replace(deep=DeepQueue._make(map(np.copy, queue))) if is_deep else easy,
         ),
         shares=LastShares(last=floats(users * REMEMBERED), ended=ints(users), mean=floats(users, 1.0)),
         backlog=Backlog(asked=floats(users + 1), learnt=floats(1), queue=queue),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ...cluster.kernels.harness import Entry, Ints, kernel
 from .awards import award
-from .easy_reference import arrive, follow, hear_of_end, longest_wait
+from .easy_reference import end_of, follow, longest_wait, make_pass
 from .overload import award_overloaded, change_backlog, is_overloaded, learn
 from .promise_plan import MANY, NOBODY, plan, promise, promise_due
-from .promise_state import FREE, LAST, RUNNING, SKIPPED, WAITING, PromisedState, PromiseRules
+from .promise_state import FREE, LAST, NEXT_END, RUNNING, SKIPPED, WAITING, PromisedState, PromiseRules
 
 
 @kernel
@@ -29,7 +29,8 @@ def step(
     longest = 0.0
     if rules.follows:
         follow(state, now)
-        arrive(state, now, arrived)
+        if len(arrived) > 0:
+            make_pass(state, now, 0, arrived)
         longest = longest_wait(state, now)
         catch_up(state, rules, longest)
     for job in ended:
@@ -88,10 +89,11 @@ def catch_up(state: PromisedState, rules: PromiseRules, longest: float) -> None:
 
 @kernel
 def _hear_of_end(state: PromisedState, now: float, job: int) -> None:
-    """Learn how long a job ran, and let it end on the copy."""
+    """Learn how long a job ran, and let it end on the copy, where perhaps it has already."""
     jobs = state.jobs
     jobs.run[job] = min(now - jobs.start[job], jobs.estimate[job])
-    hear_of_end(state, job)
+    if state.copy.start[job] >= 0:
+        state.copy.clock[NEXT_END] = min(state.copy.clock[NEXT_END], end_of(state, job))
     user = jobs.user[job]
     if user >= 0:
         learn(state, user, jobs.run[job] / jobs.estimate[job])
