@@ -152,7 +152,7 @@ class Forecast:
         """Return the cluster's columns as they will be at ``times[step]``."""
         return self._at_time(self.times[step], self._kept)
 
-    def _at_time(self, time: float, kept: Sequence[ReservedPlace]) -> Columns:
+    def _free_at(self, time: float, kept: Sequence[ReservedPlace]) -> Capacity:
         back = self._given_back
         last = int(back.entries[np.searchsorted(self._ends, time, side="right")])
         node, held, free, columns = back.node[:last], back.held, self._free, self._state.columns
@@ -165,11 +165,16 @@ class Forecast:
         for one in kept:
             if one.is_held(time):
                 add_allocation(later, one.allocation, -1, self._limited)
+        return later
+
+    def _at_time(self, time: float, kept: Sequence[ReservedPlace]) -> Columns:
+        later, columns = self._free_at(time, kept), self._state.columns
         takes_jobs = columns.takes_jobs
         if self._state.comes_back is not None:
-            ended = np.zeros(len(takes_jobs), np.bool_)
-            ended[node] = True
-            takes_jobs = takes_jobs | (self._state.comes_back & ended)
+            back = self._given_back
+            last = int(back.entries[np.searchsorted(self._ends, time, side="right")])
+            takes_jobs = takes_jobs.copy()
+            takes_jobs[back.node[:last]] |= self._state.comes_back[back.node[:last]]
         return replace(
             columns, free=later, takes_jobs=takes_jobs, is_empty=nothing_held(columns.total, later)
         )
@@ -182,12 +187,12 @@ class Forecast:
             return columns
         free = columns.free
         for time in starts:
-            free = free.least(self._at_time(time, self._kept).free)
+            free = free.least(self.free_at(time))
         return replace(columns, free=free, is_empty=nothing_held(columns.total, free))
 
     def free_at(self, time: float) -> Capacity:
         """Return what will be free at a time."""
-        return self._at_time(time, self._kept).free
+        return self._free_at(time, self._kept)
 
     def first(
         self, job: Job, demand: Demand | None = None, since: float = -inf
@@ -207,14 +212,15 @@ class Forecast:
         def seen(step: int) -> tuple[Demand, Columns] | None:
             return self._seen(job, demand, step, self._always, honour=False)
 
+        leaf = self._state.topology.leaf
         counted = self._bisected(
-            lambda step: (
-                ((one := seen(step)) is not None and could_hold(*one, self._state.topology.leaf)) or None
-            )
+            lambda step: one if (one := seen(step)) is not None and could_hold(*one, leaf) else None
         )
         if counted is None:
             return None
-        low = self._bisected(lambda step: self._placed(seen(step)), counted[0])
+        low = self._bisected(
+            lambda step: self._placed(counted[1] if step == counted[0] else seen(step)), counted[0]
+        )
         if low is None:
             return None
         if not self._state.changes and self._kept == self._always and since <= self.times[low[0]]:

@@ -57,7 +57,6 @@ class StepReservations:
         self._count = count
         self._later_only = later_only
         self._is_over = is_over
-        self._made = 0
         self._kept: dict[str, ReservedPlace] = {}
         self._base: Forecast | None = None
         self._promised: dict[str, Job] = {}
@@ -81,7 +80,7 @@ class StepReservations:
     @property
     def wants_more(self) -> bool:
         """Whether more jobs are to get a reservation."""
-        return self._made < self._count
+        return len(self._reserved) < self._count
 
     def promise(self, promise: Promise) -> ReservedPlace | None:
         """Reserve for a job that was promised a start, from then until its limit; return what is kept.
@@ -143,12 +142,14 @@ class StepReservations:
         job = demand.job
         self.asked.add(job.id)
         kept = dict(self._kept)
-        found = Forecast(self._state, limits_of(before), kept.values(), self._is_over).first(job, demand)
+        forecast = self._beside(kept.values())
+        if before:
+            forecast = Forecast(self._state, limits_of(before), kept.values(), self._is_over)
+        found = forecast.first(job, demand)
         if found is not None and not (self._later_only and found[0] <= self._state.now):
             time, allocation = found
             self._reserved.append((job, time, kept))
             self._kept[job.id] = ReservedPlace(allocation)
-            self._made += 1
             self._guards = None
         return self.wants_more
 
@@ -214,9 +215,11 @@ class Backfilling:
     def start(self, waiting: Iterable[Demand]) -> None:
         """Start jobs, highest priority first."""
         for demand in waiting:
-            if self._blocked and self._fit.could_hold(demand):
+            could = self._fit.could_hold(demand)
+            if could and self._blocked:
                 self.reserve()
-            placement = self._fit.place(demand) if self._fit.could_hold(demand) else None
+                could = self._fit.could_hold(demand)
+            placement = self._fit.place(demand) if could else None
             if placement is not None:
                 self.placements.append(placement)
             elif self._reserved.wants_more:

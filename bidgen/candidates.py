@@ -351,8 +351,8 @@ class CandidateCache:
     def all(self, asked: Reading) -> UsableNodes:
         """Return all nodes that the job could use."""
         nodes = self._known(asked)
-        left = nodes[self._mask(asked, nodes)]
-        self._keep(asked, left)
+        left = nodes[usable(asked, self._free, self._columns, nodes)]
+        self._open[_key(asked)] = asked.variant, left
         return self._with_units(asked, left)
 
     def first(self, asked: Reading, least: int, units: int) -> UsableNodes | None:
@@ -363,14 +363,14 @@ class CandidateCache:
         size = max(_FIRST_LOOK, 2 * least)
         while (count < least or have < units) and looked < len(nodes):
             some = nodes[looked : looked + size]
-            some = some[self._mask(asked, some)]
+            some = some[usable(asked, self._free, self._columns, some)]
             found.append(some)
             count += len(some)
             if units:
                 have += int(units_of(asked.demand, self._free, self._columns, some).sum())
             looked, size = min(looked + size, len(nodes)), 2 * size
         if 2 * count < looked:
-            self._keep(asked, np.concatenate([*found, nodes[looked:]]))
+            self._open[_key(asked)] = asked.variant, np.concatenate([*found, nodes[looked:]])
         if not found or count < least or have < units:
             return None
         return self._with_units(asked, np.concatenate(found))
@@ -378,17 +378,11 @@ class CandidateCache:
     def _with_units(self, asked: Reading, nodes: IntArray) -> UsableNodes:
         return UsableNodes(nodes, units_of(asked.demand, self._free, self._columns, nodes))
 
-    def _mask(self, asked: Reading, nodes: IntArray) -> BoolArray:
-        return usable(asked, self._free, self._columns, nodes)
-
     def _known(self, asked: Reading) -> IntArray:
         key = _key(asked)
         if key not in self._open:
             self._open[key] = (asked.variant, np.flatnonzero(asked.variant.eligible))
         return self._open[key][1]
-
-    def _keep(self, asked: Reading, nodes: IntArray) -> None:
-        self._open[_key(asked)] = (asked.variant, nodes)
 
 
 def _key(asked: Reading) -> tuple[object, ...]:

@@ -127,6 +127,10 @@ class FirstFitPlacer:
         self._pools = columns.pools.copy()
         self._candidates = CandidateCache(columns, self._free)
         self._placed: set[str] = set()
+        #: Kinds for which there is not enough: less is free with each start and reservation, but what is
+        #: reserved for a job itself it may take.
+        self._hopeless: set[int] = set()
+        self._own = {guard.job.id for guard in guards}
         #: Of what is free beside the guards; None: something has been placed since.
         self._views: GuardedViews | None = None
 
@@ -142,22 +146,32 @@ class FirstFitPlacer:
     def keep(self, guard: Guard) -> None:
         """Place no job from now on that would delay one more reservation."""
         self._guards.append(guard.copy())
+        self._own.add(guard.job.id)
         self._views = None
 
     def release(self) -> None:
         """Keep nothing any more for jobs that have started, or that may not start."""
+        before = len(self._guards)
         self._guards = [
             one
             for one in self._guards
             if not isinstance(one, Guard) or (one.job.id not in self._placed and self._pools.hold(one.job))
         ]
-        self._views = None
+        if len(self._guards) < before:
+            self._views = None
+            self._hopeless.clear()
 
     def could_hold(self, demand: Demand) -> bool:
         """Return whether there is enough for a job beside those placed, by counting."""
+        if demand.kind in self._hopeless and demand.job.id not in self._own:
+            return False
         if self._views is None:
             self._views = GuardedViews(self._columns, self._free, self._guards)
-        return self._pools.hold(demand.job) and self._views.of(demand).could_hold(demand)
+        could = self._pools.hold(demand.job) and self._views.of(demand).could_hold(demand)
+        # Which cores are kept from a job depends on more than its kind.
+        if not could and not self._columns.kept:
+            self._hopeless.add(demand.kind)
+        return could
 
     def place(self, demand: Demand) -> Placement | None:
         """Return where the job starts and take it from the free resources, or None when it does not fit."""

@@ -9,7 +9,6 @@ holds the member and what its schema says.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from copy import copy
 from dataclasses import MISSING, Field, dataclass, field, fields
 from decimal import Decimal
 from enum import StrEnum
@@ -105,9 +104,16 @@ def assign(target: object, **members: Any) -> None:
 
 def copied(target: T, **members: Any) -> T:
     """Return a frozen object with other members, which are taken as they are: nothing is checked again."""
-    made = copy(target)
-    assign(made, **members)
+    made = object.__new__(type(target))
+    for name, place in _slots(cast(Any, target).__class__):
+        place.__set__(made, members[name] if name in members else place.__get__(target))
     return made
+
+
+@cache
+def _slots(cls: type[Any]) -> tuple[tuple[str, Any], ...]:
+    """Return name and slot of each member of a frozen class."""
+    return tuple((one.name, getattr(cls, one.name)) for one in fields(cast(Any, cls)))
 
 
 def coerce_members(target: Any) -> None:

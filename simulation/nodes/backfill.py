@@ -167,16 +167,6 @@ class BackfillPass:
             self._views = GuardedViews(self._machine.columns, self.free, self._guards)
         return self._views.of(demand)
 
-    def fits(self, allocation: Allocation) -> bool:
-        """Return whether at least that is free there."""
-        free, held, nodes = self.free, allocation.held, allocation.nodes
-        limited = self._machine.limited[nodes]
-        return (
-            bool((held.cores <= free.cores[nodes]).all())
-            and not bool(((held.memory > free.memory[nodes]) & limited).any())
-            and all(bool((counts <= free.gres[kind][nodes]).all()) for kind, counts in held.gres.items())
-        )
-
     def take(self, demand: Demand, allocation: Allocation) -> None:
         """Start a job."""
         limited = self._machine.limited

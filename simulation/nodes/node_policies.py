@@ -329,4 +329,5 @@ class NodesView(MachineView):
                 raise AwardError(f"job {demand.job.id} starts on {name!r}, which is not a node")
             held[name] = use if isinstance(use, Resources) else Resources(cores=use)
         allocation = allocation_of_resources(held, columns)
-        return allocation if self._pass.fits(allocation) else None
+        # Memory that is not counted is more than any job holds.
+        return allocation if self._pass.free.at(allocation.nodes).covers(allocation.held) else None

@@ -72,12 +72,8 @@ class EasyCopy:
 
     def follow(self, now: float, waiting: Iterable[Demand]) -> None:
         """Play the copy up to a pass on the real machine, with the jobs that wait there."""
-        while self._machine.running:
-            time = min(map(self._end, self._machine.running))
-            if time > now:
-                break
-            time = max(time, self._now)
-            self._pass(time)
+        while (time := min(map(self._end, self._machine.running), default=inf)) <= now:
+            self._pass(max(time, self._now))
         if self._arrive(waiting) or any(self._end(job) <= now for job in self._machine.running):
             self._pass(now)
         self._now = now
@@ -265,12 +261,13 @@ class Promises:
         self, state: StepState, known: Sequence[Promise]
     ) -> tuple[StepReservations, list[Promise]]:
         """Keep promises where they were made, or sooner where a job has ended, one after another."""
-        reservations, promised = self._as_made(state, known)
-        running = set(self._machine.running)
-        if self._running is not None and self._running <= running:
-            self._running = running
+        reservations, promised = StepReservations(state, 0), []
+        for promise in known:
+            kept = reservations.promise(promise)
+            promised.append(promise._replace(allocation=None if kept is None else kept.allocation))
+        before, self._running = self._running, set(self._machine.running)
+        if before is not None and before <= self._running:
             return reservations, promised
-        self._running = running
         for place, promise in enumerate(promised):
             since = self._earliest(promise.demand)
             if promise.start <= max(since, state.now):
@@ -284,15 +281,6 @@ class Promises:
                     continue
                 self.made[promise.demand.index] = kept.start
                 promised[place] = promise._replace(start=kept.start, allocation=kept.allocation)
-        return reservations, promised
-
-    def _as_made(self, state: StepState, known: Sequence[Promise]) -> tuple[StepReservations, list[Promise]]:
-        """Keep promises where they were made."""
-        reservations = StepReservations(state, 0)
-        promised = []
-        for promise in known:
-            kept = reservations.promise(promise)
-            promised.append(promise._replace(allocation=None if kept is None else kept.allocation))
         return reservations, promised
 
     def _sooner(

@@ -67,9 +67,13 @@ class _Trial:
         """Start a job beside the promises, or with other places for them, where that is possible."""
         columns = self._state.columns
         if demand.kind in self._hopeless or not self._view.could_hold(demand):
+            self._hopeless.add(demand.kind)
             return
         if self._fit is None:
-            self._fit = self._beside(_guards_of(self._state, self.promised))
+            reservations = StepReservations(self._state, 0)
+            for promise in self.promised:
+                reservations.promise(promise)
+            self._fit = self._beside(reservations.guards)
         placement = self._fit.place(demand)
         if placement is not None:
             self._take(demand, placement.allocation())
@@ -106,13 +110,6 @@ class _Trial:
         hold = Hold(end=inf if limit is None else state.now + limit, allocation=allocation)
         self._state = replace(state, columns=columns, holds=Holds((*state.holds, hold)))
         self._view = FreeView(columns, columns.free)
-
-
-def _guards_of(state: StepState, promised: Sequence[Promise]) -> tuple[Guard, ...]:
-    reservations = StepReservations(state, 0)
-    for promise in promised:
-        reservations.promise(promise)
-    return reservations.guards
 
 
 def _moved(state: StepState, promised: Sequence[Promise]) -> tuple[list[Promise], tuple[Guard, ...]] | None:

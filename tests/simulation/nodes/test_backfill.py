@@ -28,8 +28,11 @@ class Watched(Backfill):
 class Eager(Watched):
     """Has every reservation made before the next job is looked at."""
 
-    def _may_start(self, demand: Demand, state: BackfillPass) -> bool:  # noqa: ARG002 - whoever it is
-        return True
+    def _starts(self, demand: Demand, state: BackfillPass) -> bool:
+        for blocked in state.to_reserve:
+            self._reserve(blocked, state)
+        state.to_reserve.clear()
+        return super()._starts(demand, state)
 
 
 def played(policy: type[Watched], seed: int, reservations: int) -> tuple[dict[int, float], Watched]:
