@@ -15,7 +15,7 @@ MODULES = (
     "simulation.logs.counts",
     "simulation.promised.promise_stepping",
     "simulation.malleable.malleable_run",
-    "simulation.forecast.futures_kernel",
+    "simulation.forecast.futures",
 )
 
 
