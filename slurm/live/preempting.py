@@ -8,18 +8,12 @@ would fit with nodes that are powered down, is Slurm's from then on. Whom Slurm 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
-from ...auction.state import state_of
-from ...bidgen.first_fit import FirstFitPlacer
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, RunningJob
 from ...cluster.nodes import NodeState
-from ...cluster.resources.allocation import add_allocation, add_allocations, allocation_of_resources
-from ...cluster.resources.capacity import UNLIMITED_MIB, nothing_held
 from ...cluster.schedule import Reason, Schedule
 from ...cluster.snapshot import Snapshot
 from ..answers.answer_text import paragraphs
@@ -32,6 +26,8 @@ PARTITIONS: Command = ("scontrol", "-o", "show", "partitions")
 QOS: Command = ("sacctmgr", "-n", "-P", "show", "qos", "format=name,preempt,preemptmode")
 _COLUMNS = 3
 _OFF = {"off", "disabled"}
+#: States of nodes whose jobs' cores can be another's next.
+_WORKING = {NodeState.IDLE, NodeState.MIXED, NodeState.ALLOCATED}
 #: A job that waits for room, now or behind others; no other reason goes away when running jobs do.
 _FOR_ROOM = {Reason.OUTBID, Reason.NO_FIT, Reason.WINDOW, Reason.BID_CAP, Reason.RESERVATION}
 
@@ -126,6 +122,7 @@ def by_stopping(
         if one.reason in _FOR_ROOM and one.job in jobs and _is_gated(queue.get(one.job), licence)
     ]
     running = [job for job in snapshot.running if _runs(queue.get(job.id))]
+    room = _Room(snapshot, schedule, running, asleep)
     # The snapshot's priorities may be lifted by tiers.
     ids = [*(job.id for job in waiting), *(job.id for job in running)]
     first = {name: queue[name].priority or 0 for name in ids}
@@ -134,9 +131,8 @@ def by_stopping(
         is_first = first[job.id] > first[other.id] or not preemption.by_priority
         return is_first and preemption.stops(job, other)
 
-    room = _Room(snapshot, schedule, running, asleep) if waiting else None
-    found = sorted(waiting, key=lambda job: -job.priority)
-    return [queue[job.id] for job in found if room is not None and room.takes(job, stops)]
+    found = (job for job in sorted(waiting, key=lambda job: -job.priority) if room.takes(job, stops))
+    return [queue[job.id] for job in found]
 
 
 def _is_gated(job: LiveJob | None, licence: str) -> bool:
@@ -148,46 +144,72 @@ def _runs(job: LiveJob | None) -> bool:
 
 
 class _Room:
-    """What the pass leaves free, nodes that sleep awake, and what jobs hold that may be stopped."""
+    """Cores by node: what the pass leaves free, what jobs hold that may be stopped, what sleeps."""
 
     def __init__(
         self,
         snapshot: Snapshot,
         schedule: Schedule,
-        running: Sequence[RunningJob],
-        asleep: Collection[str],
+        running: Iterable[RunningJob],
+        asleep: Mapping[str, int],
     ) -> None:
-        nodes = (
-            replace(node, state=NodeState.IDLE) if node.name in asleep else node for node in snapshot.nodes
-        )
-        self._state = state_of(replace(snapshot, nodes=tuple(nodes)))
-        columns = self._state.columns
-        self._free = columns.free.copy()
-        self._limited = columns.total.memory < UNLIMITED_MIB
-        self._asleep = np.array([name in asleep for name in columns.names], np.bool_)
-        self._running = running
-        self._held = {job.id: allocation_of_resources(job.nodes, columns) for job in running}
+        self._asleep = dict(asleep)
+        self._free = {node.name: node.free.cores for node in snapshot.nodes if node.state in _WORKING}
+        self._free |= dict.fromkeys(asleep, 0)
+        self._features = {node.name: node.features for node in snapshot.nodes}
+        self._partitions = {node.name: set(node.partitions) for node in snapshot.nodes}
+        for partition in snapshot.partitions:
+            for name in partition.nodes:
+                self._partitions.setdefault(name, set()).add(partition.name)
         for award in schedule.started:
-            add_allocation(self._free, allocation_of_resources(award.nodes, columns), -1, self._limited)
+            for name, use in award.nodes.items():
+                if name in self._free:
+                    self._free[name] -= use.cores
+        self._running = {job.id: job for job in running}
 
     def takes(self, job: Job, stops: Callable[[Job, RunningJob], bool]) -> bool:
         """Take the room for a job, if stopping others or waking nodes makes it; else take nothing."""
-        demand = self._state.reader.demand(job)
-        stopped = [one.id for one in self._running if one.id in self._held and stops(job, one)]
-        if demand is None or not (stopped or self._asleep.any()):
+        own = set(filter(None, job.partition.split(",")))
+        places = {
+            name: free
+            for name, free in self._free.items()
+            if not own or own & self._partitions[name]
+            if job.request.features <= self._features[name]
+        }
+        stopped = [other for other in self._running.values() if stops(job, other)]
+        held = {name: self._asleep.get(name, 0) for name in places}
+        for other in stopped:
+            for name, use in other.nodes.items():
+                if name in held:
+                    held[name] += use.cores
+        cores = {name: free + held[name] for name, free in places.items() if free + held[name] > 0}
+        enough = sum(cores.values()) >= job.request.fewest_cores and len(cores) >= job.request.fewest_nodes
+        if not any(held.values()) or not enough:
             return False
-        room = self._free.copy()
-        add_allocations(room, [self._held[one] for one in stopped], self._limited)
-        columns = self._state.columns
-        seen = replace(columns, free=room, is_empty=nothing_held(columns.total, room))
-        placement = FirstFitPlacer(seen, self._state.topology).place(demand)
-        if placement is None:
-            return False
-        used = placement.nodes
-        gone = [one for one in stopped if np.isin(self._held[one].nodes, used).any()]
-        if not gone and not self._asleep[used].any():
-            return False
-        add_allocations(self._free, [self._held.pop(one) for one in gone], self._limited)
-        add_allocation(self._free, placement.allocation(), -1, self._limited)
-        self._asleep[used] = False
+        self._take(job, cores, stopped)
         return True
+
+    def _take(self, job: Job, cores: Mapping[str, int], stopped: Iterable[RunningJob]) -> None:
+        """Count the roomiest nodes as the job's until it has enough; whoever runs there goes."""
+        used: set[str] = set()
+        left = job.request.fewest_cores
+        for name in sorted(cores, key=lambda name: (-cores[name], name)):
+            if left <= 0 and len(used) >= job.request.fewest_nodes:
+                break
+            used.add(name)
+            left -= cores[name]
+        for name in used & self._asleep.keys():
+            self._free[name] += self._asleep.pop(name)
+        for other in _on(used, stopped):
+            for name, use in self._running.pop(other.id).nodes.items():
+                if name in self._free:
+                    self._free[name] += use.cores
+        left = job.request.fewest_cores
+        for name in used:
+            share = min(self._free[name], max(1, left))
+            self._free[name] -= share
+            left -= share
+
+
+def _on(names: set[str], jobs: Iterable[RunningJob]) -> Iterator[RunningJob]:
+    return (job for job in jobs if names & job.nodes.keys())
