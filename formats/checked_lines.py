@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Self, TypeVar
@@ -85,12 +85,8 @@ class CheckedLines:
                 lines = lines[os.write(self._handle, lines) :]
             os.fsync(self._handle)
 
-    def begin_again(self, texts: Iterable[bytes], is_sound: Callable[[Path], bool] = lambda _: True) -> bool:
+    def begin_again(self, texts: Iterable[bytes]) -> bool:
         """Let the file hold these texts instead; when this returns they are on the disk.
-
-        Args:
-            texts: all of them.
-            is_sound: is asked of the new file before it takes the place of the old one.
 
         Returns:
             False where no other file can be put in its place: it is as it was, and is continued.
@@ -102,7 +98,7 @@ class CheckedLines:
             handle = _written(new, content, os.fstat(self._handle).st_mode)
         except OSError:
             return False
-        if not (is_sound(new) and _renamed(new, path)):
+        if not _renamed(new, path):
             os.close(handle)
             with suppress(OSError):
                 new.unlink()
@@ -170,38 +166,16 @@ class CheckedLines:
         return texts
 
     def _text(self, line: bytes, number: int) -> bytes:
-        text = _text_of(line)
-        if text is None:
+        checksum, _, text = line.partition(b" ")
+        if checksum != b"%08x" % zlib.crc32(text):
             raise self.error(f"it is not a {self._kind}" if number == 1 else f"line {number} is damaged")
         return text
-
-
-def texts_in(path: Path) -> list[bytes]:
-    """Return the texts of a file of such lines that this or another process has open.
-
-    Raises:
-        InputError: a line of it is damaged.
-        OSError: it cannot be read.
-    """
-    texts = []
-    for number, line in enumerate(_lines_of(path.read_bytes()), start=1):
-        text = _text_of(line)
-        if text is None:
-            raise InputError(f"line {number} is damaged", file=str(path))
-        texts.append(text)
-    return texts
 
 
 def _lines_of(content: bytes) -> list[bytes]:
     """Return the lines that are whole."""
     whole = content.rfind(b"\n")
     return content[:whole].split(b"\n") if whole >= 0 else []
-
-
-def _text_of(line: bytes) -> bytes | None:
-    """Return the text of a line, None where its checksum is another's."""
-    checksum, _, text = line.partition(b" ")
-    return text if checksum == b"%08x" % zlib.crc32(text) else None
 
 
 def _renamed(new: Path, path: Path) -> bool:

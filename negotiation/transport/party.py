@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
@@ -14,7 +12,7 @@ from ...cluster.version import __version__
 from ...formats.jsontext import decode
 from ..messages import Event, Message, NegotiationEnd, NegotiationEndResponse, ProtocolError, Send
 from .framing import one_line
-from .party_journal import Checkpoint, CheckpointReader, Happening, PartyJournal, has_digest
+from .party_journal import Checkpoint, Happening, PartyJournal, digest_of
 
 State = TypeVar("State")
 
@@ -62,8 +60,7 @@ class Party(Generic[State]):
         watch: is called at every transition.
         memory: what ``watch`` notes, where that has to outlive a checkpoint.
         codec: how a state is written; by default as msgspec does.
-        tell: hears of a checkpoint that a fresh process could not read back; the journal is then continued
-            as it is. None: checkpoints are read back in this process only.
+        tell: hears of a checkpoint that cannot be read back; the journal is then continued as it is.
 
     Raises:
         InputError: the journal does not lead where it says.
@@ -83,7 +80,7 @@ class Party(Generic[State]):
         self.state = state
         self._step, self._journal, self._watch = step, journal, watch
         self._memory, self._codec = memory, codec or StructCodec(type(state))
-        self._tell, self._reader = tell, CheckpointReader(self._codec, type(memory) if memory else None)
+        self._tell = tell
         self._last: Happening | None = None
         #: How often it has passed from one state to the next.
         self.transitions = 0
@@ -141,16 +138,17 @@ class Party(Generic[State]):
 
     def close(self) -> None:
         """Bring to the disk what is still to be noted."""
-        self._reader.close()
         if self._journal is not None:
             self._journal.flush()
 
     def _begin_again(self, journal: PartyJournal) -> None:
         """Let the journal begin again with this state; one that cannot be read back leaves it as it is."""
-        text, is_read_back = self._codec.write(self.state), False
-        with suppress(InputError):  # a time without end, say, which JSON cannot hold
-            is_read_back = self._codec.read(text) == self.state
-        if not is_read_back:
+        text = self._codec.write(self.state)
+        noted = self._memory.saved() if self._memory is not None else b"null"
+        if fault := self._fault_in(text, noted):
+            if self._tell is not None:
+                dropped = f"the checkpoint is dropped: {fault}; the journal is continued as it is"
+                self._tell(str(journal.error(dropped)))
             journal.postpone()
             return
         last = self._last
@@ -159,19 +157,29 @@ class Party(Generic[State]):
                 version=__version__,
                 entries=self.transitions,
                 state=msgspec.Raw(text),
-                memory=msgspec.Raw(self._memory.saved() if self._memory is not None else b"null"),
+                memory=msgspec.Raw(noted),
                 last_event=last if isinstance(last, Event) else None,
                 last_message=None if isinstance(last, Event) else last,
-            ),
-            self._is_sound,
+            )
         )
 
-    def _is_sound(self, path: Path) -> bool:
-        """Whether a fresh process reads back the checkpoint in a file."""
-        fault = self._reader.fault_in(path) if self._tell is not None else ""
-        if fault and self._tell is not None:
-            self._tell(f"{path}: the checkpoint is dropped: {fault}; the journal is continued as it is")
-        return not fault
+    def _fault_in(self, text: bytes, noted: bytes) -> str:
+        """Return why a restart could not continue from this state and these notes, empty when it could.
+
+        The bytes are compared, too: a state of other objects of the same values is written alike.
+        """
+        try:
+            read = self._codec.read(text)
+            if read != self.state or self._codec.write(read) != text:
+                return "the state is another when it is read back"
+            if self._memory is not None:
+                made = type(self._memory)()
+                made.restore(noted)
+                if made.saved() != noted:
+                    return "what was noted beside the state is other when it is read back"
+        except InputError as error:  # a time without end, say, which JSON cannot hold
+            return one_line(str(error))
+        return ""
 
     def _restore(self, checkpoint: Checkpoint, journal: PartyJournal) -> None:
         try:
@@ -193,7 +201,7 @@ class Party(Generic[State]):
             raise journal.error(
                 f"entry {number} cannot have happened then: {one_line(str(error))}"
             ) from error
-        if not has_digest(sends, digest):
+        if digest_of(sends) != digest:
             raise journal.error(f"entry {number} leads elsewhere: another version has written it")
         self._passed(happening, after, sends)
 

@@ -8,37 +8,24 @@ again with a checkpoint, the state that all before it led to, so that it stays s
 Equal values have equal digests, in every process. The JSON of a message would not do:
 ``omit_defaults`` leaves a member out where it is the default *object*, and a process that has read
 its state from a checkpoint holds another object of the same value.
-
-A fresh process reads a checkpoint back before the journal that it replaces is given up. The process
-that wrote it is a poor judge of it: it holds the very objects that it wrote. So another one reads
-the file as a restart would. It is started at the first checkpoint and asked again at each further
-one, which takes milliseconds; it ends with its parent, when its input ends.
 """
 
 from __future__ import annotations
 
-import signal
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from math import isfinite
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ...cluster.errors import AucschedError, InputError
+from ...cluster.errors import InputError
 from ...cluster.version import __version__
-from ...formats.checked_lines import CheckedLines, texts_in
+from ...formats.checked_lines import CheckedLines
 from ...formats.jsontext import decode
 from ..messages import Event, Message, Send
-from .framing import encode_message, one_line
 
-#: Begins the digests of values; those of earlier journals are of JSON, and begin with a hexadecimal digit.
-_OF_VALUES = "="
 _ENCODER = msgspec.json.Encoder()
 #: Types of most members: they are as they are.
 _PLAIN = frozenset({str, int, bool, type(None)})
@@ -52,15 +39,7 @@ def digest_of(sends: Sequence[Send]) -> str:
     if not sends:
         return ""
     text = _ENCODER.encode([_plain(send.message) for send in sends])
-    return f"{_OF_VALUES}{zlib.crc32(text):08x}"
-
-
-def has_digest(sends: Sequence[Send], digest: str) -> bool:
-    """Whether a digest is that of what a transition sends; earlier journals have one of its JSON."""
-    if not digest or not sends or digest.startswith(_OF_VALUES):
-        return digest_of(sends) == digest
-    messages = [send.message for send in sends]
-    return digest in {_digest_of_json(messages), _digest_of_json([_with_defaults(one) for one in messages])}
+    return f"={zlib.crc32(text):08x}"
 
 
 def _plain(value: Any) -> Any:
@@ -76,26 +55,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [*map(_plain, value)]
     return value  # a name of an enumeration
-
-
-def _digest_of_json(messages: Sequence[Any]) -> str:
-    checksum = 0
-    for message in messages:
-        checksum = zlib.crc32(encode_message(message), checksum)
-    return f"{checksum:08x}"
-
-
-def _with_defaults(value: Any) -> Any:
-    """Return a message with the default objects themselves wherever a member equals one."""
-    if isinstance(value, tuple):
-        return tuple(_with_defaults(one) for one in value)
-    if not isinstance(value, msgspec.Struct):
-        return value
-    members = {}
-    for member in msgspec.structs.fields(value):
-        own = _with_defaults(getattr(value, member.name))
-        members[member.name] = member.default if own == member.default else own
-    return type(value)(**members)
 
 
 FORMAT = "aucsched-negotiation-journal/1"
@@ -177,17 +136,13 @@ class PartyJournal:
         """Whether it should begin again with a checkpoint."""
         return 0 < self._every <= self._entries and self._lines.size >= 2 * self._begun_with
 
-    def begin_again(self, checkpoint: Checkpoint, is_sound: Callable[[Path], bool] = lambda _: True) -> None:
-        """Hold a checkpoint instead of what led to it.
-
-        ``is_sound`` is asked of the new file. One that is not, or cannot replace the old one, is
-        dropped: the old one is continued.
-        """
+    def begin_again(self, checkpoint: Checkpoint) -> None:
+        """Hold a checkpoint instead of what led to it; one that cannot replace the old file is dropped."""
         head = _Head(format=FORMAT, identity=self._identity)
         texts = [msgspec.json.encode(head), msgspec.json.encode(_Line(checkpoint=checkpoint))]
         if self.notes:
             texts.append(msgspec.json.encode(_Line(notes=self.notes)))
-        if self._lines.begin_again(texts, is_sound):
+        if self._lines.begin_again(texts):
             self._begun_with = self._lines.size
         self.postpone()
 
@@ -250,93 +205,3 @@ class PartyJournal:
             if then != now:
                 difference = f"it was begun with {name} {then}, this run has {now}"
                 raise self.error(f"{difference}; remove it to begin anew")
-
-
-def checkpoint_in(path: Path) -> Checkpoint:
-    """Return the checkpoint that a journal begins with; the journal may be open elsewhere.
-
-    Raises:
-        InputError: it has none, or one that cannot be decoded.
-        OSError: the file cannot be read.
-    """
-    texts = texts_in(path)
-    checkpoint = decode(texts[1], _Line).checkpoint if len(texts) > 1 else None
-    if checkpoint is None:
-        raise InputError("it begins with no checkpoint", file=str(path))
-    return checkpoint
-
-
-#: The longest time that a checkpoint may take to be read back, in seconds.
-_LIMIT_S = 60.0
-
-
-class CheckpointReader:
-    """A process that says of files whether a restart could continue from them.
-
-    Args:
-        codec: of the state (``party.StructCodec``).
-        memory: makes what was noted beside the state (``party.WatchNotes``); None: nothing was.
-    """
-
-    def __init__(self, codec: Any, memory: Callable[[], Any] | None) -> None:
-        self._reads = codec, memory
-        self._process: BaseProcess | None = None
-
-    def fault_in(self, path: Path) -> str:
-        """Return why a restart could not continue from a journal's checkpoint, empty when it could."""
-        why = "the process that reads it back has given no answer"
-        try:
-            if self._process is None:
-                self._start()
-            self._pipe.send(path)
-            if self._pipe.poll(_LIMIT_S):
-                return str(self._pipe.recv())
-        except EOFError:
-            pass
-        except OSError as error:
-            why = error.strerror or str(error)
-        self.close()
-        return why
-
-    def _start(self) -> None:
-        context = get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, *self._reads), daemon=True)
-        process.start()
-        self._process = process
-        theirs.close()
-
-    def close(self) -> None:
-        """End the process."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.join()
-            self._pipe.close()
-            self._process = None
-
-
-def _serve(pipe: Connection, codec: Any, memory: Callable[[], Any] | None) -> None:
-    """Answer each path with what is wrong with it, until the parent goes away."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
-    with suppress(EOFError, OSError):
-        while True:
-            pipe.send(fault_of(pipe.recv(), codec, memory))
-
-
-def fault_of(path: Path, codec: Any, memory: Callable[[], Any] | None) -> str:
-    """Return why a journal's checkpoint does not lead to what it says, empty when it does."""
-    try:
-        checkpoint = checkpoint_in(path)
-        state, noted = bytes(checkpoint.state), bytes(checkpoint.memory)
-        if codec.write(codec.read(state)) != state:
-            return "the state is another when it is read back"
-        if memory is not None:
-            made = memory()
-            made.restore(noted)
-            if made.saved() != noted:
-                return "what was noted beside the state is other when it is read back"
-    except (AucschedError, OSError) as error:
-        return one_line(str(error))
-    except Exception as error:  # noqa: BLE001 - whatever it is, a restart would meet it too
-        return one_line(f"{type(error).__name__}: {error}")
-    return ""

@@ -1,9 +1,8 @@
-"""Journals that load wherever they are read: digests of values, checkpoints that a fresh process has read."""
+"""Journals that load wherever they are read: digests of values, checkpoints that are read back."""
 
 from __future__ import annotations
 
 import shutil
-import zlib
 from collections import deque
 from dataclasses import replace
 from pathlib import Path
@@ -31,13 +30,7 @@ from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.negotiation.transport.framing import encode_message
 from aucsched.negotiation.transport.party import Party, StructCodec
-from aucsched.negotiation.transport.party_journal import (
-    CheckpointReader,
-    PartyJournal,
-    digest_of,
-    fault_of,
-    has_digest,
-)
+from aucsched.negotiation.transport.party_journal import PartyJournal, digest_of
 from aucsched.simulation.negotiated.negotiated_run import RunLog, settings_text
 
 WHOSE = {"party": "ibsched"}
@@ -112,9 +105,7 @@ def test_other_messages_have_other_digests(change: dict[str, Any]) -> None:
 def test_what_sends_nothing_has_no_digest() -> None:
     assert digest_of([]) == ""
     start = [Send("", NegotiationStart(version=1, max_attempts=5, interval_s=60.0))]
-    assert has_digest([], "")
-    assert not has_digest(start, "")
-    assert not has_digest([], digest_of(start))
+    assert digest_of(start)
 
 
 # Copies of a live journal.
@@ -143,35 +134,6 @@ def test_every_copy_of_a_live_journal_loads(every: int, tmp_path: Path) -> None:
     assert live.state.known  # else the estimates of named runs were never replaced
 
 
-def written(text: bytes) -> bytes:
-    return b"%08x %s\n" % (zlib.crc32(text), text)
-
-
-@pytest.mark.parametrize("omits", [True, False])
-def test_a_journal_of_digests_of_json_still_loads(tmp_path: Path, *, omits: bool) -> None:
-    """As earlier versions wrote them, in either form that their processes gave a member with its default."""
-    path = tmp_path / "journal"
-    journal = PartyJournal(path, WHOSE)
-    lines = [path.read_bytes()]
-    state = STATE
-    for one in heard():
-        happening = one if omits else msgspec.convert(msgspec.to_builtins(one), type(one))
-        state, sends = ibsched.step(state, happening, "")
-        checksum = 0
-        for send in sends:
-            checksum = zlib.crc32(encode_message(send.message), checksum)
-        kind = "event" if isinstance(happening, Connect) else "message"
-        line = {kind: happening, "sent": f"{checksum:08x}"} if sends else {kind: happening}
-        lines.append(written(msgspec.json.encode(line)))
-    journal.close()
-    path.write_bytes(b"".join(lines))
-    assert read(path).state == state
-    damaged = msgspec.json.encode({"event": Connect(), "sent": "00000000"})
-    path.write_bytes(lines[0] + written(damaged))
-    with pytest.raises(Exception, match="entry 1 leads elsewhere"):
-        read(path)
-
-
 def test_settings_that_came_later_are_in_no_journal_s_head_by_default() -> None:
     """A head holds a negotiation's settings: a journal from before ``steps`` is still of this negotiation."""
     for settings in (BatchSettings(), RuntimeSettings()):
@@ -182,89 +144,87 @@ def test_settings_that_came_later_are_in_no_journal_s_head_by_default() -> None:
 # Checkpoints.
 
 
-def checkpointed(path: Path) -> None:
-    """Write a runtime scheduler's journal that begins with a checkpoint."""
-    both, _ = pair(4)
-    journal = PartyJournal(path, {"party": "irtsched"}, checkpoint_entries=1)
-    log = RunLog()
-    party = Party(both.runtimes[""], irtsched.step, journal, log.watch, memory=log)
-    party.take(NegotiationStart(version=1, max_attempts=5, interval_s=60.0))
-    party.take(Wake(time_s=1.0))
-    party.close()
-    journal.close()
+class Changed(StructCodec[BatchState]):
+    """Writes what the state that was read is not, or what is written otherwise."""
 
+    def __init__(self, old: bytes, new: bytes) -> None:
+        super().__init__(BatchState)
+        self._change = old, new
 
-def test_a_checkpoint_is_read_back_by_another_process(tmp_path: Path) -> None:
-    """By one for all of them; one that has died is started anew."""
-    path = tmp_path / "journal"
-    checkpointed(path)
-    reader = CheckpointReader(StructCodec(RuntimeState), RunLog)
-    try:
-        assert reader.fault_in(path) == ""
-        content = path.read_bytes()
-        path.write_bytes(content.replace(b'"now_s":0.0', b'"now_s":2.0'))
-        assert "line 2 is damaged" in reader.fault_in(path)
-        process = reader._process  # noqa: SLF001 - which process it is
-        assert process is not None
-        process.kill()
-        process.join()
-        path.write_bytes(content)
-        assert reader.fault_in(path) != ""
-        assert reader.fault_in(path) == ""
-    finally:
-        reader.close()
+    def write(self, state: BatchState) -> bytes:
+        """Return the text, changed."""
+        return super().write(state).replace(*self._change, 1)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        (b'"running":{', b'"walking":{', "unknown member 'walking'"),
-        (b'"lost_node_s":0.0', b'"lost_node_s":0.00', "what was noted"),
-        (b'"now_s":0.0', b'"now_s":0.00', "the state is another"),
-        (b'"checkpoint":', b'"event":', "line|event|object"),
+        (b'"settings":', b'"choices":', "unknown member 'choices'"),
+        (b'"lost_node_s":0.0', b'"lost_node_s":1.0', "the state is another"),
     ],
 )
-def test_what_a_restart_would_not_continue_from_is_a_fault(
+def test_a_checkpoint_that_cannot_be_read_back_replaces_nothing_and_is_told(
     old: bytes, new: bytes, why: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "journal"
-    checkpointed(path)
-    assert fault_of(path, StructCodec(RuntimeState), RunLog) == ""
-    head, checkpoint, *_ = path.read_bytes().splitlines()
-    text = checkpoint[9:].replace(old, new, 1)
-    assert text != checkpoint[9:]
-    path.write_bytes(head + b"\n" + written(text))
-    fault = fault_of(path, StructCodec(RuntimeState), RunLog)
-    assert any(word in fault for word in why.split("|")), fault
-    assert "\n" not in fault
-
-
-def test_a_checkpoint_with_a_fault_replaces_nothing_and_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "journal"
     journal = PartyJournal(path, WHOSE, checkpoint_entries=2)
-    asked: list[Path] = []
-
-    def fault_in(self: CheckpointReader, path: Path) -> str:
-        del self
-        asked.append(path)
-        assert path.read_bytes().count(b'"checkpoint"') == 1
-        return "it is not what it was"
-
-    monkeypatch.setattr(CheckpointReader, "fault_in", fault_in)
     told: list[str] = []
-    party = Party(STATE, ibsched.step, journal, tell=told.append)
+    party = Party(STATE, ibsched.step, journal, codec=Changed(old, new), tell=told.append)
     for happening in heard()[:5]:
         party.take(happening)
     party.close()
     journal.close()
-    assert len(asked) == len(told) == 2
-    assert told[0].endswith(
-        "the checkpoint is dropped: it is not what it was; the journal is continued as it is"
-    )
+    assert len(told) == 2
+    assert why in told[0]
+    assert told[0].startswith(f"{path}: the checkpoint is dropped: ")
+    assert told[0].endswith("the journal is continued as it is")
+    assert "\n" not in told[0]
     assert [one.name for one in tmp_path.iterdir()] == ["journal"]
     journal = PartyJournal(path, WHOSE)
     assert (journal.checkpoint, len(journal.held)) == (None, 5)
     journal.close()
     assert read(path).state == party.state
+
+
+class Rewritten(StructCodec[RuntimeState]):
+    """Writes the same state otherwise each time, as one whose objects differ from those that are read."""
+
+    times = 0
+
+    def write(self, state: RuntimeState) -> bytes:
+        """Return the text with more blanks behind it than before."""
+        self.times += 1
+        return super().write(state) + b" " * self.times
+
+
+class Forgetful(RunLog):
+    """Notes that are other when they are read back."""
+
+    def restore(self, text: bytes) -> None:
+        """Take what the text does not say."""
+        super().restore(text.replace(b'"lost_node_s":0.0', b'"lost_node_s":1.0'))
+
+
+@pytest.mark.parametrize(
+    ("codec", "log", "why"),
+    [
+        (StructCodec(RuntimeState), RunLog(), ""),
+        (Rewritten(RuntimeState), RunLog(), "the state is another"),
+        (StructCodec(RuntimeState), Forgetful(), "what was noted beside the state"),
+    ],
+    ids=["sound", "state", "notes"],
+)
+def test_state_and_notes_are_written_again_and_compared(
+    codec: StructCodec[RuntimeState], log: RunLog, why: str, tmp_path: Path
+) -> None:
+    both, _ = pair(4)
+    journal = PartyJournal(tmp_path / "journal", {"party": "irtsched"}, checkpoint_entries=1)
+    told: list[str] = []
+    step, runtime = irtsched.step, both.runtimes[""]
+    party = Party(runtime, step, journal, log.watch, memory=log, codec=codec, tell=told.append)
+    party.take(NegotiationStart(version=1, max_attempts=5, interval_s=60.0))
+    party.take(Wake(time_s=1.0))
+    party.close()
+    journal.close()
+    assert bool(told) == bool(why)
+    assert all(why in one for one in told)
