@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,7 +29,7 @@ class GatedLoopOptions(LoopOptions):
     """How a loop runs, and how far it may go in a pass and in a minute."""
 
     interval: Option[float] = Option(
-        "From the beginning of one pass to that of the next at most: jobs that come or end begin one.",
+        "From the beginning of one pass to that of the next.",
         default=10.0,
         low=0.1,
         includes_low=True,
@@ -161,7 +160,7 @@ def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
     from ...slurm.live.live_forecasts import LiveForecasts
     from ...slurm.live.loop import Loop, tell
     from ...slurm.live.loop_metrics import Metrics, served
-    from ...slurm.live.passes import job_counts, warm_up
+    from ...slurm.live.passes import warm_up
     from ...slurm.live.shadow_log import RotatedLog
     from ...slurm.live.ticker import Ticker, default_lock, only_one
 
@@ -173,7 +172,6 @@ def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
         stack.enter_context(only_one(own["lock"] or default_lock(settings.rules.licence)))
         log = RotatedLog(Path(own["log"]), most_bytes=int(own["rotate_mib"] * _MIB), keep=own["keep"])
         journal = stack.enter_context(log).write
-        ticker.news = partial(job_counts, ask_slurm)
         loop = Loop(settings, checked, ask=ask_slurm, runner=one_scontrol, journal=journal)
         where = stack.enter_context(served(figures, own["metrics"]))
         if where:

@@ -7,7 +7,6 @@ not what the cluster would be had it decided all along.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -112,18 +111,6 @@ def take_look(
     moment, known = (at, known) if is_live else (None, None)
     snapshot, _ = import_slurm(sources, time=moment, gate=gate, notes=notes, known=known)
     return Look(snapshot=snapshot, sources=sources, at=at, read_s=clock() - began)
-
-
-#: What sdiag counts since midnight: its answer is short, however long the queue.
-_COUNTS = re.compile(rb"Jobs (?:submitted|completed|canceled|failed):\s*\d+")
-
-
-def job_counts(ask: Ask) -> tuple[bytes, ...]:
-    """Return how many jobs have come and ended, as sdiag tells; nothing where it does not answer."""
-    try:
-        return tuple(_COUNTS.findall(ask(("sdiag",))))
-    except InputError:
-        return ()
 
 
 def cores_in_use(snapshot: Snapshot) -> tuple[int, int]:

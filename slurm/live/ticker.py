@@ -48,8 +48,6 @@ def only_one(path: Path) -> Iterator[None]:
 
 #: What service managers and terminals send to make a process stop.
 _STOPPING = (signal.SIGTERM, signal.SIGINT)
-#: News are asked for so often between two passes.
-_LOOKS = 5
 #: A signal is heard after so long at most.
 _SLICE_S = 0.2
 
@@ -76,14 +74,11 @@ class Ticker:
         interval_s: from the beginning of one pass to that of the next; a longer one is followed at once.
         passes: how many; None: without end.
         clock: seconds, of whatever origin.
-        news: what it returns changes when a pass may be worth while: the next one begins then. It is asked
-            five times in an interval, from half as long after a pass on as it took. None: nothing is asked.
         stopping: set when the process is to stop after the pass that it is in.
     """
 
     interval_s: float
     passes: int | None = None
-    news: Callable[[], object] | None = None
     clock: Callable[[], float] = time.monotonic
     stopping: threading.Event = field(default_factory=Stopping)
 
@@ -102,15 +97,9 @@ class Ticker:
         """Yield the number of each pass, from 1, when it is to begin."""
         done = 0
         while not self.stopping.is_set():
-            began, before = self.clock(), self.news() if self.news else None
+            began = self.clock()
             done += 1
             yield done
             if done == self.passes:
                 return
-            step_s, end, now = self.interval_s / _LOOKS, began + self.interval_s, self.clock()
-            if self.news:
-                self.stopping.wait(max(0.0, min(max(began + step_s, now + (now - began) / 2), end) - now))
-            while (left := end - self.clock()) > 0 and not self.stopping.is_set():
-                if self.news and self.news() != before:
-                    break
-                self.stopping.wait(min(left, step_s) if self.news else left)
+            self.stopping.wait(max(0.0, began + self.interval_s - self.clock()))
