@@ -300,8 +300,8 @@ def play_promised(log: LogEvents, play: PromisedPlay, until: int) -> int:
         if now == inf:
             return DONE
         ended, arrived = log.ended[: counts[ENDS]], log.arrived[: counts[ARRIVALS]]
-        started = step_promised(play.state, play.rules, now, ended, arrived, play.started)
-        let_run(log, now, play.started, started)
+        started = step_promised(play.state, play.rules, now, ended, arrived)
+        let_run(log, now, play.state.machine.easy.started, started)
     return PAUSED
 
 

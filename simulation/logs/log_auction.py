@@ -86,8 +86,7 @@ class LogAuction(CountPolicy):
             user=user,
             is_compiled=is_compiled,
         )
-        started: Column = np.zeros(len(self._requests) + 1, np.int64)
-        return PromisedPlay(state, self._rules, started if is_compiled else started.tolist())
+        return PromisedPlay(state, self._rules)
 
     @cached_property
     def stepping(self) -> tuple[Loop, bool, PromisedPlay]:
@@ -99,14 +98,15 @@ class LogAuction(CountPolicy):
     def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Make one pass."""
         ended, arrived = seen
-        step, is_compiled, (state, rules, started) = self.stepping
+        step, is_compiled, (state, rules) = self.stepping
         if self._resort is not None:
             self._rank(self._resort, now, arrived, state)
         # What is learnt does not hang on the order in which those that end at one time were chosen.
         events: list[Column] = [sorted(ended), list(arrived)]
         if is_compiled:
             events = [np.array(jobs, np.int64) for jobs in events]
-        chosen: Column = started[: step(state, rules, float(now), *events, started)]
+        count = step(state, rules, float(now), *events)
+        chosen: Column = state.machine.easy.started[:count]
         return chosen.tolist() if is_compiled else chosen  # type: ignore[no-any-return]
 
     def _rank(self, resort: Resort, now: float, arrived: Sequence[int], state: PromisedState) -> None:

@@ -17,9 +17,10 @@ from ...cluster.resources.allocation import StartingJob
 from ...cluster.resources.capacity import IntArray
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
+from ..backfilling.easy import FREE, RUNNING, STARTED, easy_columns
 from ..promised.awards import REFUSE_LATE
 from ..promised.promise_plan import PROMISE_DUE, REFUSE_ALONE
-from ..promised.promise_state import FREE, PROMISED, RUNNING, WAITING, PromiseRules, empty_state
+from ..promised.promise_state import PROMISED, WAITING, PromiseRules, empty_state
 from .node_machine import Machine
 
 
@@ -34,10 +35,12 @@ class CoreLevelPlan:
     def __init__(self, machine: Machine, rules: PromiseRules) -> None:
         jobs = len(machine.arrivals)
         nothing = [0] * jobs
-        self._promise_due, _ = PROMISE_DUE.for_jobs(jobs)
-        self._refuse_alone, _ = REFUSE_ALONE.for_jobs(jobs)
-        self._refuse_late, _ = REFUSE_LATE.for_jobs(jobs)
-        self._state = empty_state(
+        entries = (PROMISE_DUE, REFUSE_ALONE, REFUSE_LATE)
+        found = [entry.for_jobs(jobs) for entry in entries]
+        self._is_compiled = all(is_compiled for _, is_compiled in found)
+        loops = [loop for loop, _ in found] if self._is_compiled else [entry.plain for entry in entries]
+        self._promise_due, self._refuse_alone, self._refuse_late = loops
+        state = empty_state(
             processors=rules.processors,
             submit=nothing,
             size=nothing,
@@ -45,6 +48,9 @@ class CoreLevelPlan:
             user=nothing,
             is_compiled=True,
         )
+        asked = state.jobs
+        running = easy_columns(rules.processors, asked.size, asked.estimate, is_compiled=self._is_compiled)
+        self._state = state._replace(machine=state.machine._replace(easy=running))
         self._rules = rules
         self._machine = machine
         self._is_alike = bool((machine.columns.total.cores == machine.columns.total.cores[:1]).all())
@@ -104,13 +110,11 @@ class CoreLevelPlan:
         if not self._is_alike:
             return frozenset()
         self._fill(now)
-        machine = self._state.machine
         place = self.order()
         ordered = sorted((start.demand.index for start in starts), key=lambda job: job not in sure)
         places = np.array([place[job] for job in ordered], np.int64)
         first = sum(job in sure for job in ordered)
         count = self._refuse_late(self._state, float(now), first, places, self._refused)
-        machine.gone[: len(place)] = 0
         return frozenset(self._refused[:count].tolist())
 
     def _meet(self, queue: Iterable[Demand]) -> bool:
@@ -137,20 +141,21 @@ class CoreLevelPlan:
 
     def _fill(self, now: float) -> None:
         """Take what runs and what is free from the machine."""
-        machine, columns = self._state.machine, self._machine.columns
+        machine, easy, columns = self._state.machine, self._state.machine.easy, self._machine.columns
         running = self._machine.running.values()
         ends = np.array([holding.limit_end_s for holding in running])
         sizes = np.array([holding.cores for holding in running], np.int64)
         order = np.argsort(ends, kind="stable")
-        machine.end[: len(ends)] = np.maximum(ends[order], now)
-        machine.size[: len(ends)] = sizes[order]
-        machine.counts[RUNNING] = len(ends)
+        # An array is as long as it ever gets, a list as what is in use.
+        used = slice(len(ends) if self._is_compiled else None)
+        easy.ends[used] = np.maximum(ends[order], now).tolist()
+        easy.held[used] = sizes[order].tolist()
         free = int(columns.free.cores[columns.takes_jobs].sum())
-        machine.counts[FREE] = free
+        easy.counts[FREE], easy.counts[RUNNING], easy.counts[STARTED] = free, len(ends), 0
         # Of nodes that are down nobody knows when they come back: as wide a job as can be stands for a wider.
         waiting = machine.waiting[: machine.counts[WAITING]]
         self._state.jobs.size[waiting] = np.minimum(self._asked[waiting], free + sizes.sum())
-        machine.gone[: len(waiting)] = 0
+        self._state.jobs.start[waiting] = -inf
 
 
 def _is_counted(demand: Demand, columns: Columns) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import inf, sqrt
 
-from ...cluster.kernels.column_operations import pop, push
+from ...cluster.kernels.column_operations import insert, pop, push, remove
 from ...cluster.kernels.harness import Entry, Ints, kernel
-from ..backfilling.easy import shadow_time
+from ..backfilling.easy import FREE, QUEUED, STARTED, make_pass, start
 from ..run_times import mean_share
 from .promise_plan import ALLOWED, MANY, REFUSED, verdict
-from .promise_state import FREE, PROMISED, RUNNING, WAITING, PromisedState, PromiseRules
+from .promise_state import PROMISED, WAITING, PromisedState, PromiseRules
 
 #: Bounded slowdown counts shorter run times as this many seconds.
 SHORTEST_S = 10.0
@@ -28,8 +28,8 @@ def cost(state: PromisedState, now: float, job: int) -> float:
 
 
 @kernel
-def award(state: PromisedState, rules: PromiseRules, now: float, longest: float, started: Ints) -> int:
-    """Start jobs; return how many, ``started`` takes them in the order in which they were chosen.
+def award(state: PromisedState, rules: PromiseRules, now: float, longest: float) -> None:
+    """Start jobs.
 
     ``longest`` is the longest wait on the copy; whoever has waited for a share of it comes first.
     """
@@ -37,7 +37,7 @@ def award(state: PromisedState, rules: PromiseRules, now: float, longest: float,
     count = 0
     for place in range(machine.counts[WAITING]):
         job = machine.waiting[place]
-        if rules.promises and state.jobs.size[job] > machine.counts[FREE]:
+        if rules.promises and state.jobs.size[job] > machine.easy.counts[FREE]:
             continue
         waited = now - state.jobs.submit[job]
         if rules.follows and waited >= rules.overdue * longest:
@@ -47,29 +47,28 @@ def award(state: PromisedState, rules: PromiseRules, now: float, longest: float,
         count = push(scratch.key, scratch.place, count, key, place)
     if rules.promises:
         is_planned = bool(rules.follows) and machine.counts[WAITING] > 1
-        chosen = _keeping(state, now, is_planned, count, started)
+        _keeping(state, now, is_planned, count)
     else:
-        chosen = _beside_head(state, now, count, started)
-    if chosen:
+        _beside_head(state, now, count)
+    if machine.easy.counts[STARTED] > 0:
         _remove_started(state)
-    return chosen
 
 
 @kernel
-def _keeping(state: PromisedState, now: float, is_planned: bool, count: int, started: Ints) -> int:
+def _keeping(state: PromisedState, now: float, is_planned: bool, count: int) -> None:
     """Start what leaves everybody their promises.
 
     Where a plan is at hand, starts that it has now are its own, and one that has ended before the first
     to come, on processors that those leave, changes none of it.
     """
     jobs, machine, scratch = state.jobs, state.machine, state.scratch
-    chosen = refused = 0
+    free, refused = machine.easy.counts, 0
     first, spare = _first_put_off(state, now) if is_planned else (-inf, 0)
-    while count > 0 and machine.counts[FREE] > 0:
+    while count > 0 and free[FREE] > 0:
         place = scratch.place[0]
         count = pop(scratch.key, scratch.place, count)
         job = machine.waiting[place]
-        if jobs.size[job] > machine.counts[FREE]:
+        if jobs.size[job] > free[FREE]:
             continue
         is_in_turn = is_planned and machine.planned[place] <= now
         if is_planned and not is_in_turn and now + jobs.estimate[job] <= first and jobs.size[job] <= spare:
@@ -80,17 +79,14 @@ def _keeping(state: PromisedState, now: float, is_planned: bool, count: int, sta
                 refused += int(found == REFUSED)
                 continue
             is_planned = False
-        start(state, now, place)
-        started[chosen] = job
-        chosen += 1
-    return chosen
+        run_from(state, now, job)
 
 
 @kernel
 def _first_put_off(state: PromisedState, now: float) -> tuple[float, int]:
     """Return the plan's first start after now, and the processors that its starts now leave free."""
     machine = state.machine
-    spare = machine.counts[FREE]
+    spare = machine.easy.counts[FREE]
     for place in range(machine.counts[WAITING]):
         if machine.planned[place] > now:
             return machine.planned[place], spare
@@ -99,57 +95,24 @@ def _first_put_off(state: PromisedState, now: float) -> tuple[float, int]:
 
 
 @kernel
-def _beside_head(state: PromisedState, now: float, count: int, started: Ints) -> int:
-    """Start what fits beside one reservation, for the first that does not fit: EASY's rule."""
-    jobs, machine, scratch = state.jobs, state.machine, state.scratch
-    chosen = 0
-    shadow, extra = 0.0, 0
-    has_head = False
-    while count > 0 and machine.counts[FREE] > 0:
-        place = scratch.place[0]
-        count = pop(scratch.key, scratch.place, count)
-        job = machine.waiting[place]
-        size, end = jobs.size[job], now + jobs.estimate[job]
-        starts = size <= machine.counts[FREE]
-        if starts and has_head and end > shadow:
-            starts = size <= extra
-            extra -= size if starts else 0
-        if starts:
-            start(state, now, place)
-            started[chosen] = job
-            chosen += 1
-        elif not has_head:
-            has_head = True
-            shadow, extra = shadow_time(
-                machine.end, machine.size, machine.counts[RUNNING], machine.counts[FREE], size
-            )
-    return chosen
-
-
-@kernel
-def start(state: PromisedState, now: float, waiting: int) -> None:
-    """Start the job at a place of the queue; it stays there, marked, until the pass is over."""
-    state.machine.gone[waiting] = 1
-    run_from(state, now, state.machine.waiting[waiting])
+def _beside_head(state: PromisedState, now: float, count: int) -> None:
+    """Make EASY's pass over the jobs in the order of their keys."""
+    easy = state.machine.easy
+    for behind in range(count):
+        insert(easy.queue, behind, behind, state.machine.waiting[state.scratch.place[0]])
+        pop(state.scratch.key, state.scratch.place, count - behind)
+    easy.counts[QUEUED] = count
+    make_pass(easy, now)
+    remove(easy.queue, easy.counts[QUEUED], 0, easy.counts[QUEUED])
+    for place in range(easy.counts[STARTED]):
+        state.jobs.start[easy.started[place]] = now
 
 
 @kernel
 def run_from(state: PromisedState, now: float, job: int) -> None:
-    """Let a job run from now on."""
-    jobs, machine = state.jobs, state.machine
-    jobs.start[job] = now
-    machine.counts[FREE] -= jobs.size[job]
-    end = now + jobs.estimate[job]
-    place = machine.counts[RUNNING]
-    while place > 0 and machine.end[place - 1] > end:
-        machine.end[place] = machine.end[place - 1]
-        machine.size[place] = machine.size[place - 1]
-        machine.job[place] = machine.job[place - 1]
-        place -= 1
-    machine.end[place] = end
-    machine.size[place] = jobs.size[job]
-    machine.job[place] = job
-    machine.counts[RUNNING] += 1
+    """Let a job run from now on; it stays in the queue until the pass is over."""
+    state.jobs.start[job] = now
+    start(state.machine.easy, now, job)
 
 
 @kernel
@@ -157,7 +120,7 @@ def refuse_late(state: PromisedState, now: float, sure: int, places: Ints, refus
     """Start jobs one after another; return how many may not, ``refused`` takes them.
 
     Args:
-        state: the jobs' places are marked as gone.
+        state: the jobs count as started.
         now: in seconds.
         sure: the first so many start, whomever they make late.
         places: of the jobs in the queue.
@@ -168,7 +131,7 @@ def refuse_late(state: PromisedState, now: float, sure: int, places: Ints, refus
         place = places[turn]
         found = verdict(state, now, place, noted) if turn >= sure else ALLOWED
         if found == ALLOWED:
-            start(state, now, place)
+            run_from(state, now, state.machine.waiting[place])
             continue
         noted += int(found == REFUSED)
         refused[count] = state.machine.waiting[place]
@@ -182,12 +145,11 @@ def _remove_started(state: PromisedState) -> None:
     kept = 0
     promised = machine.counts[PROMISED]
     for place in range(machine.counts[WAITING]):
-        if not machine.gone[place]:
+        if state.jobs.start[machine.waiting[place]] < 0.0:
             machine.waiting[kept] = machine.waiting[place]
             kept += 1
         elif place < promised:
             machine.counts[PROMISED] -= 1
-        machine.gone[place] = 0
     machine.counts[WAITING] = kept
 
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from math import inf
 
-from ...cluster.kernels.harness import Column, Ints, kernel
+from ...cluster.kernels.harness import Column, kernel
 from ..backfilling.deep_queue import BLOCK, DEEP, HEAD, add_deep, class_below, next_fit, remove_deep
-from ..backfilling.easy import ROUNDED, shadow_time
+from ..backfilling.easy import FREE, ROUNDED, RUNNING, shadow_time
 from ..run_times import mean_share, remember_share
 from .awards import run_from
 from .promise_plan import NOBODY
-from .promise_state import FREE, PROMISED, RUNNING, WAITING, PromisedState, PromiseRules
+from .promise_state import PROMISED, WAITING, PromisedState, PromiseRules
 
 #: So many times the backlog is more than the longest wait that EASY would have made: overload. Who has
 #: waited for so many times that wait comes next.
@@ -59,43 +59,39 @@ def is_overloaded(state: PromisedState, rules: PromiseRules, longest: float) -> 
         return True
     while queue.counts[DEEP] > 0:
         machine.waiting[machine.counts[WAITING]] = queue.counts[HEAD]
-        machine.gone[machine.counts[WAITING]] = 0
         machine.counts[WAITING] += 1
         remove_deep(queue, queue.counts[HEAD])
     return False
 
 
 @kernel
-def award_overloaded(state: PromisedState, now: float, longest: float, started: Ints) -> int:
-    """Start jobs; return how many, ``started`` takes them; ``longest`` is the longest wait on the copy."""
-    jobs, machine, queue = state.jobs, state.machine, state.backlog.queue
-    chosen, free = 0, machine.counts[FREE]
+def award_overloaded(state: PromisedState, now: float, longest: float) -> None:
+    """Start jobs; ``longest`` is the longest wait on the copy."""
+    jobs, easy, queue = state.jobs, state.machine.easy, state.backlog.queue
+    free = easy.counts[FREE]
     fits, before = class_below(queue, free), queue.counts[HEAD] - 1
     if fits < 0 or next_fit(queue, before, fits, inf, -1, jobs.size, free, -1) == len(jobs.size):
-        return 0
+        return
     head = _head(state, now, longest)
-    while head != NOBODY and jobs.size[head] <= machine.counts[FREE]:
-        chosen = _start(state, now, head, started, chosen)
+    while head != NOBODY and jobs.size[head] <= easy.counts[FREE]:
+        _start(state, now, head)
         head = _head(state, now, longest)
-    if head == NOBODY or machine.counts[FREE] == 0:
-        return chosen
-    running, free = machine.counts[RUNNING], machine.counts[FREE]
-    shadow, extra = shadow_time(machine.end, machine.size, running, free, jobs.size[head])
+    free = easy.counts[FREE]
+    if head == NOBODY or free == 0:
+        return
+    shadow, extra = shadow_time(easy.ends, easy.held, easy.counts[RUNNING], free, jobs.size[head])
     job = _shortest(state, now, head, shadow, extra)
     while job != NOBODY:
         if now + jobs.estimate[job] > shadow:
             extra -= jobs.size[job]
-        chosen = _start(state, now, job, started, chosen)
+        _start(state, now, job)
         job = _shortest(state, now, head, shadow, extra)
-    return chosen
 
 
 @kernel
-def _start(state: PromisedState, now: float, job: int, started: Ints, chosen: int) -> int:
+def _start(state: PromisedState, now: float, job: int) -> None:
     remove_deep(state.backlog.queue, job)
     run_from(state, now, job)
-    started[chosen] = job
-    return chosen + 1
 
 
 @kernel
@@ -129,7 +125,7 @@ def _head(state: PromisedState, now: float, longest: float) -> int:
 def _shortest(state: PromisedState, now: float, head: int, shadow: float, extra: int) -> int:
     """Return the job with the least estimate of those that may start beside the head; NOBODY: none may."""
     submit, size, queue = state.jobs.submit, state.jobs.size, state.backlog.queue
-    free = state.machine.counts[FREE]
+    free = state.machine.easy.counts[FREE]
     fits, beside = class_below(queue, free), class_below(queue, min(extra, free))
     if fits < 0:
         return NOBODY

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from ...cluster.kernels.column_operations import pop, push
 from ...cluster.kernels.harness import Entry, Ints, kernel
-from .promise_state import FREE, PROMISED, RUNNING, WAITING, PromisedState, PromiseRules
+from ..backfilling.easy import FREE, RUNNING
+from .promise_state import PROMISED, WAITING, PromisedState, PromiseRules
 
 #: No job, no place.
 NOBODY = -1
@@ -36,9 +37,9 @@ def plan(state: PromisedState, now: float, spared: int, is_test: bool) -> int:
         spared: a place whose job starts now instead of in its turn; NOBODY for none.
         is_test: stop at the first job that would be late.
     """
-    jobs, machine = state.jobs, state.machine
+    jobs, machine, easy = state.jobs, state.machine, state.machine.easy
     ends, sizes = state.scratch.end, state.scratch.size
-    running, free = machine.counts[RUNNING], machine.counts[FREE]
+    running, free = easy.counts[RUNNING], easy.counts[FREE]
     # What runs ends in order; a heap has the ends of what is planned.
     count = ended = 0
     if spared >= 0:
@@ -47,16 +48,16 @@ def plan(state: PromisedState, now: float, spared: int, is_test: bool) -> int:
         count = push(ends, sizes, count, now + jobs.estimate[job], jobs.size[job])
     start = now
     for place in range(machine.counts[WAITING]):
-        if machine.gone[place] or place == spared:
-            continue
         job = machine.waiting[place]
+        if jobs.start[job] >= 0.0 or place == spared:
+            continue
         size = jobs.size[job]
         while True:
-            if ended < running and (count == 0 or machine.end[ended] <= ends[0]):
-                if free >= size and machine.end[ended] > start:
+            if ended < running and (count == 0 or easy.ends[ended] <= ends[0]):
+                if free >= size and easy.ends[ended] > start:
                     break
-                start = max(start, machine.end[ended])
-                free += machine.size[ended]
+                start = max(start, easy.ends[ended])
+                free += easy.held[ended]
                 ended += 1
             elif free >= size and (count == 0 or ends[0] > start):
                 break
@@ -82,7 +83,6 @@ def promise(state: PromisedState, now: float, job: int, earliest: float) -> None
         machine.waiting[place] = machine.waiting[place - 1]
         place -= 1
     machine.waiting[place] = job
-    machine.gone[count] = 0
     machine.counts[WAITING] = count + 1
     jobs.promise[job] = earliest
     if plan(state, now, NOBODY, True) == NOBODY:
@@ -133,7 +133,7 @@ def refuse_alone(state: PromisedState, now: float, refused: Ints) -> int:
     count = noted = 0
     for place in range(machine.counts[WAITING]):
         job = machine.waiting[place]
-        if state.jobs.size[job] > machine.counts[FREE]:
+        if state.jobs.size[job] > machine.easy.counts[FREE]:
             continue
         found = verdict(state, now, place, noted)
         if found == ALLOWED:

@@ -17,8 +17,8 @@ from ..backfilling.deep_queue import DeepQueue, deep_queue_of
 from ..backfilling.easy import DEEPER, EasyState, easy_columns
 from ..run_times import REMEMBERED, LastShares
 
-#: Places of ``counts``.
-WAITING, RUNNING, FREE, PROMISED, COUNTED = 0, 1, 2, 3, 4
+#: Places of ``counts``: waiting jobs, and how many of them have been promised a start.
+WAITING, PROMISED, COUNTED = 0, 1, 2
 #: Places of ``clock``: of the copy, in seconds, the longest wait on it so far, and when its next job ends;
 #: the longest wait in the last pass, and when a pass was skipped last, below 0 where none was since a plan.
 COPY_NOW, LONGEST, NEXT_END, LAST, SKIPPED, CLOCKS = 0, 1, 2, 3, 4, 5
@@ -64,22 +64,18 @@ class PromisedMachine(NamedTuple):
     """What waits and what runs.
 
     Attributes:
-        counts: how many places of the other columns are in use, and processors.
-        waiting: jobs by their promises, behind them those that have none by when they are due.
+        counts: see above.
+        waiting: jobs by their promises, behind them those that have none by when they are due; until a pass
+            is over also those that it has started.
         planned: beside them, when the plan starts each.
-        gone: beside them, 1 for one that the present pass has started.
-        end: estimated ends of what runs, rising.
-        size: beside them, processors.
-        job: beside them, which one.
+        easy: what runs by estimates and what is free, the jobs that the present pass has started, and a
+            queue for a pass of EASY's.
     """
 
     counts: Ints
     waiting: Ints
     planned: Floats
-    gone: Ints
-    end: Floats
-    size: Ints
-    job: Ints
+    easy: EasyState
 
 
 class Copy(NamedTuple):
@@ -200,11 +196,10 @@ class PromisedState(NamedTuple):
 
 
 class PromisedPlay(NamedTuple):
-    """What plays a whole log; ``started`` takes the jobs that start at one time."""
+    """What plays a whole log."""
 
     state: PromisedState
     rules: PromiseRules
-    started: Ints
 
 
 def empty_state(
@@ -239,8 +234,6 @@ def empty_state(
         return np.asarray(values, np.float64 if kind is float else np.int64) if is_compiled else list(values)
 
     users = int(np.max(user, initial=-1)) + 1
-    counts = ints(COUNTED)
-    counts[FREE] = processors
     sizes, estimates = column(size, int), column(estimate, float)
     easy = easy_columns(processors, sizes, estimates, is_compiled=is_compiled)
     is_deep = is_compiled and jobs > DEEPER
@@ -258,13 +251,10 @@ def empty_state(
             user=column(user, int),
         ),
         machine=PromisedMachine(
-            counts=counts,
+            counts=ints(COUNTED),
             waiting=ints(jobs + 1),
             planned=floats(jobs + 1),
-            gone=ints(jobs + 1),
-            end=floats(running),
-            size=ints(running),
-            job=ints(running),
+            easy=easy_columns(processors, sizes, estimates, is_compiled=is_compiled),
         ),
         copy=Copy(
             clock=column([0.0, 0.0, inf, 0.0, -1.0], float),

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from ...cluster.kernels.harness import Entry, Ints, kernel
+from ..backfilling.easy import FREE, STARTED, release
 from .awards import award
 from .easy_reference import end_of, follow, longest_wait, make_pass
 from .overload import award_overloaded, change_backlog, is_overloaded, learn
 from .promise_plan import MANY, NOBODY, plan, promise, promise_due
-from .promise_state import FREE, LAST, NEXT_END, RUNNING, SKIPPED, WAITING, PromisedState, PromiseRules
+from .promise_state import LAST, NEXT_END, SKIPPED, WAITING, PromisedState, PromiseRules
 
 
 @kernel
-def step(
-    state: PromisedState, rules: PromiseRules, now: float, ended: Ints, arrived: Ints, started: Ints
-) -> int:
-    """Make a pass; return how many jobs start, ``started`` takes them.
+def step(state: PromisedState, rules: PromiseRules, now: float, ended: Ints, arrived: Ints) -> int:
+    """Make a pass; return how many jobs start, ``state.machine.easy.started`` takes them.
 
     Args:
         state: as the last step left it.
@@ -22,8 +21,9 @@ def step(
         now: in seconds.
         ended: jobs.
         arrived: jobs.
-        started: as long as the queue may be.
     """
+    easy = state.machine.easy
+    easy.counts[STARTED] = 0
     for job in ended:
         _hear_of_end(state, now, job)
     longest = 0.0
@@ -34,7 +34,7 @@ def step(
         longest = longest_wait(state, now)
         catch_up(state, rules, longest)
     for job in ended:
-        _release(state, job)
+        release(easy, job)
     if rules.promises and not rules.follows and state.machine.counts[WAITING] > 0:
         _improve(state, rules, now)
     for job in arrived:
@@ -43,33 +43,32 @@ def step(
             promise(state, now, job, state.jobs.submit[job] + rules.window_s)
         else:
             state.machine.waiting[state.machine.counts[WAITING]] = job
-            state.machine.gone[state.machine.counts[WAITING]] = 0
             state.machine.counts[WAITING] += 1
     if rules.follows and rules.response and is_overloaded(state, rules, longest):
-        count = award_overloaded(state, now, longest, started)
+        award_overloaded(state, now, longest)
     else:
-        count = _award(state, rules, now, longest, started)
-    for place in range(count):
-        change_backlog(state, started[place], -1)
-    return count
+        _award(state, rules, now, longest)
+    for place in range(easy.counts[STARTED]):
+        change_backlog(state, easy.started[place], -1)
+    return int(easy.counts[STARTED])
 
 
 @kernel
-def _award(state: PromisedState, rules: PromiseRules, now: float, longest: float, started: Ints) -> int:
-    """Promise starts to whom is due, and start jobs; return how many."""
+def _award(state: PromisedState, rules: PromiseRules, now: float, longest: float) -> None:
+    """Promise starts to whom is due, and start jobs."""
     if not _any_fits(state):
         # Where all that changes is that jobs end early, later promises are nearer: see ``catch_up``.
         state.copy.clock[SKIPPED] = now
-        return 0
+        return
     if rules.follows and state.machine.counts[WAITING] > 1:
         promise_due(state, rules, now, longest)
-    return award(state, rules, now, longest, started)
+    award(state, rules, now, longest)
 
 
 @kernel
 def _any_fits(state: PromisedState) -> bool:
     for place in range(state.machine.counts[WAITING]):
-        if state.jobs.size[state.machine.waiting[place]] <= state.machine.counts[FREE]:
+        if state.jobs.size[state.machine.waiting[place]] <= state.machine.easy.counts[FREE]:
             return True
     return False
 
@@ -97,23 +96,6 @@ def _hear_of_end(state: PromisedState, now: float, job: int) -> None:
     user = jobs.user[job]
     if user >= 0:
         learn(state, user, jobs.run[job] / jobs.estimate[job])
-
-
-@kernel
-def _release(state: PromisedState, job: int) -> None:
-    """Take the processors of a job that has ended back."""
-    machine = state.machine
-    machine.counts[FREE] += state.jobs.size[job]
-    count = machine.counts[RUNNING] - 1
-    place = 0
-    while machine.job[place] != job:
-        place += 1
-    while place < count:
-        machine.end[place] = machine.end[place + 1]
-        machine.size[place] = machine.size[place + 1]
-        machine.job[place] = machine.job[place + 1]
-        place += 1
-    machine.counts[RUNNING] = count
 
 
 @kernel

@@ -18,10 +18,10 @@ from support.plain import J, plain_easy, starts_of, workload_of, workloads
 import aucsched
 from aucsched.cluster.errors import OptionError
 from aucsched.cluster.kernels.column_operations import pop
-from aucsched.cluster.kernels.harness import Column
 from aucsched.cluster.promises import promised_duration_s
 from aucsched.formats.swf import load_swf
 from aucsched.simulation.backfilling.deep_queue import DEEP
+from aucsched.simulation.backfilling.easy import FREE
 from aucsched.simulation.log_columns import workload_from_swf
 from aucsched.simulation.logs import log_auction
 from aucsched.simulation.logs.counts import simulate_checked, simulate_counts
@@ -31,7 +31,7 @@ from aucsched.simulation.promised import awards, promise_stepping
 from aucsched.simulation.promised.easy_reference import longest_wait
 from aucsched.simulation.promised.overload import PLANNED
 from aucsched.simulation.promised.promise_plan import NOBODY, plan, promise_due
-from aucsched.simulation.promised.promise_state import COPY_NOW, FREE, WAITING, PromisedState, PromiseRules
+from aucsched.simulation.promised.promise_state import COPY_NOW, WAITING, PromisedState, PromiseRules
 from aucsched.simulation.promised.promise_stepping import STEP, catch_up
 from aucsched.simulation.simulate_options import PolicyOptions
 from aucsched.simulation.stepping import Changes, CountPolicy
@@ -44,7 +44,7 @@ def is_overloaded(auction: LogAuction) -> bool:
 
 def promises_of(auction: LogAuction) -> list[float]:
     """Return by job the start promised last; infinite where none was, or it was withdrawn under overload."""
-    state, rules, _ = auction.stepping[2]
+    state, rules = auction.stepping[2]
     if rules.follows:
         catch_up(state, rules, inf)
     is_made = [not rules.follows or due <= state.copy.clock[COPY_NOW] for due in state.jobs.due]
@@ -132,27 +132,23 @@ def test_a_duration_promises_no_earlier_than_that_and_no_later_than_it_or_the_pl
         assert promise <= jobs[job].submit + 20 + others + max(one.estimate for one in jobs)
 
 
-def _plain_award(
-    state: PromisedState, rules: PromiseRules, now: float, longest: float, started: Column
-) -> int:
+def _plain_award(state: PromisedState, rules: PromiseRules, now: float, longest: float) -> None:
     """Plan in every pass in which anybody waits."""
     if rules.follows and state.machine.counts[WAITING] > 0:
         promise_due(state, rules, now, longest)
-    return awards.award(state, rules, now, longest, started)
+    awards.award(state, rules, now, longest)
 
 
-def _plain_keeping(state: PromisedState, now: float, _: bool, count: int, started: Column) -> int:
+def _plain_keeping(state: PromisedState, now: float, _: bool, count: int) -> None:
     """Ask the plan of the others about every start."""
-    scratch, chosen = state.scratch, 0
+    scratch = state.scratch
     while count > 0:
         place = scratch.place[0]
         count = pop(scratch.key, scratch.place, count)
         job = state.machine.waiting[place]
-        if state.jobs.size[job] <= state.machine.counts[FREE] and plan(state, now, place, True) == NOBODY:
-            awards.start(state, now, place)
-            started[chosen] = job
-            chosen += 1
-    return chosen
+        free = state.machine.easy.counts[FREE]
+        if state.jobs.size[job] <= free and plan(state, now, place, True) == NOBODY:
+            awards.run_from(state, now, job)
 
 
 @settings(max_examples=300, deadline=None)
