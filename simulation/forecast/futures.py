@@ -8,12 +8,12 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from math import inf
 from os import cpu_count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...cluster.kernels.harness import Entry, Floats, Ints, kernel
-from ...cluster.timeline.count_profile import ProfileColumns
+from ...cluster.timeline.count_profile import CountProfile, ProfileColumns
 from ..run_times import BINS, ShareTable, mixed_shares, run_time_at
 from .futures_kernel import (
     CONSERVATIVE,
@@ -86,7 +86,7 @@ def starts_of(table: ShareTable, moment: Moment, targets: Ints) -> tuple[Floats,
     past = past._replace(moment=np.append(past.moment, inf))
     futures = jobs.chance.shape[1]
     parts = 2 if len(jobs.size) * futures >= _MANY and (cpu_count() or 1) > 1 else 1
-    play, _ = PLAY_FUTURES.for_jobs(1)
+    play, is_compiled = PLAY_FUTURES.for_jobs(1)
     starts = np.zeros((len(targets), futures))
     edges = np.linspace(0, futures, parts + 1).astype(int)
 
@@ -94,7 +94,8 @@ def starts_of(table: ShareTable, moment: Moment, targets: Ints) -> tuple[Floats,
         wanted = Targets(job=targets, start=np.zeros((len(targets), last - first)))
         some = _with_places(jobs, rules.arrivals, first, last)
         own = past._replace(moment=past.moment[first:last].copy())
-        play(table, some, _machine_of(moment.free, len(some.size)), rules, own, wanted)
+        machine = _machine_of(moment.free, len(some.size), is_compiled=is_compiled)
+        play(table, some, machine, rules, own, wanted)
         starts[:, first:last] = wanted.start
 
     if parts == 1:
@@ -118,8 +119,9 @@ def _with_places(jobs: FutureJobs, more: int, first: int, last: int) -> FutureJo
     return jobs._replace(chance=chance, drawn=np.zeros(chance.shape), **longer)
 
 
-def _machine_of(free: Ints, jobs: int) -> FutureMachine:
+def _machine_of(free: Ints, jobs: int, *, is_compiled: bool) -> FutureMachine:
     pools = len(free)
+    known: list[Any] = [np.zeros(jobs + 1), np.zeros(jobs + 1, np.int64)] if is_compiled else [[], []]
     return FutureMachine(
         counts=np.zeros(COUNTED, np.int64),
         numbers=np.zeros(NUMBERS),
@@ -127,17 +129,17 @@ def _machine_of(free: Ints, jobs: int) -> FutureMachine:
         spare=np.zeros(pools, np.int64),
         end=np.zeros(jobs + 1),
         ending=np.zeros(jobs + 1, np.int64),
-        known_end=np.zeros(jobs + 1),
-        known=np.zeros(jobs + 1, np.int64),
+        known_end=known[0],
+        known=known[1],
         queue=np.zeros(jobs + 1, np.int64),
         key=np.zeros(jobs + 1),
         start=np.full(jobs, -1.0),
         is_wanted=np.zeros(jobs, np.int64),
         taken=np.zeros((jobs, pools), np.int64),
         share=np.zeros(BINS + 1),
-        profile=ProfileColumns(
-            np.zeros(2 * jobs + 4), np.zeros(2 * jobs + 4, np.int64), np.zeros(1, np.int64)
-        ),
+        profile=ProfileColumns(np.zeros(2 * jobs + 4), np.zeros(2 * jobs + 4, np.int64), np.ones(1, np.int64))
+        if is_compiled
+        else CountProfile.flat(0, 0),
     )
 
 

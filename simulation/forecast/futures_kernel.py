@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import inf, sqrt
 from typing import NamedTuple
 
-from ...cluster.kernels.column_operations import pop, push
+from ...cluster.kernels.column_operations import insert_pair, pop, push, remove, remove_pair
 from ...cluster.kernels.harness import Column, Floats, FloatTable, Ints, IntTable, kernel
 from ...cluster.timeline.count_profile import ProfileColumns, add, earliest
 from ..promised.awards import SHORTEST_S
@@ -139,6 +139,8 @@ class Targets(NamedTuple):
 def begin(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, targets: Targets) -> None:
     """Put everything where it is now."""
     counts = machine.counts
+    remove(machine.known_end, counts[RUNNING], 0, counts[RUNNING])
+    remove(machine.known, counts[RUNNING], 0, counts[RUNNING])
     counts[QUEUED] = counts[RUNNING] = 0
     for pool in range(len(machine.free)):
         machine.spare[pool] = machine.free[pool]
@@ -172,13 +174,7 @@ def wait(jobs: FutureJobs, machine: FutureMachine, job: int) -> None:
 @kernel
 def _run(machine: FutureMachine, job: int, end: float, known_end: float) -> None:
     counts = machine.counts
-    place = counts[RUNNING]
-    while place > 0 and machine.known_end[place - 1] > known_end:
-        machine.known_end[place] = machine.known_end[place - 1]
-        machine.known[place] = machine.known[place - 1]
-        place -= 1
-    machine.known_end[place] = known_end
-    machine.known[place] = job
+    insert_pair(machine.known_end, machine.known, counts[RUNNING], known_end, job)
     counts[RUNNING] = push(machine.end, machine.ending, counts[RUNNING], end, job)
 
 
@@ -187,15 +183,14 @@ def end_first(machine: FutureMachine) -> None:
     """Let the running job end whose end is next."""
     counts = machine.counts
     job = machine.ending[0]
-    counts[RUNNING] = pop(machine.end, machine.ending, counts[RUNNING])
+    running = counts[RUNNING]
+    counts[RUNNING] = pop(machine.end, machine.ending, running)
     for pool in range(len(machine.spare)):
         machine.spare[pool] += machine.taken[job, pool]
     place = 0
     while machine.known[place] != job:
         place += 1
-    for later in range(place, counts[RUNNING]):
-        machine.known_end[later] = machine.known_end[later + 1]
-        machine.known[later] = machine.known[later + 1]
+    remove_pair(machine.known_end, machine.known, running, place)
 
 
 @kernel
@@ -203,6 +198,8 @@ def pass_of_plan(jobs: FutureJobs, machine: FutureMachine, now: float) -> None:
     """Reserve for one job after another, in the order of the queue; who can start now does."""
     counts, queue, profile = machine.counts, machine.queue, machine.profile
     idle = machine.spare[0]
+    remove(profile.times, profile.steps[0], 1, profile.steps[0])
+    remove(profile.free, profile.steps[0], 1, profile.steps[0])
     profile.times[0], profile.free[0], profile.steps[0] = now, idle, 1
     for place in range(counts[RUNNING]):
         add(profile, max(machine.known_end[place], now), inf, jobs.size[machine.known[place]])

@@ -98,8 +98,9 @@ def test_the_plan_by_limits_is_easy_itself() -> None:
     assert [forecast.plan_s for _, forecast, _ in found] == [came for *_, came in found]
 
 
-def test_plain_python_and_compiled_futures_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = played(workload(60))
+@pytest.mark.parametrize("policy", ON_LOGS)
+def test_plain_python_and_compiled_futures_are_the_same(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = played(workload(60), policy=policy)
     compiled = list(forecasts_of(result, futures=8))
     monkeypatch.setattr(PLAY_FUTURES, "_loaded", [None])
     plain = list(forecasts_of(result, futures=8))
