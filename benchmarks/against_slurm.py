@@ -33,8 +33,13 @@ from slurm_host import SlurmHost, fast_clock, missing, missing_clock, running_ho
 from aucsched import ArrivingJob, ClusterWorkload
 from aucsched.formats.hostlist import expand
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
-from aucsched.simulation.workloads.drafts import make_workload, stream, theoretical_s, uniform_arrivals
-from aucsched.simulation.workloads.named_clusters import EvenCluster
+from aucsched.simulation.workloads.named_clusters import (
+    EvenCluster,
+    make_workload,
+    stream,
+    theoretical_s,
+    uniform_arrivals,
+)
 from aucsched.simulation.workloads.soner import (
     ALL_KINDS,
     TABLES,

@@ -27,8 +27,7 @@ from slurm_run import record
 from aucsched import ArrivingJob, ClusterWorkload, Job, Request
 from aucsched.cluster.workload import basic_priority
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
-from aucsched.simulation.workloads.drafts import stream, uniform_arrivals
-from aucsched.simulation.workloads.named_clusters import EvenCluster
+from aucsched.simulation.workloads.named_clusters import EvenCluster, stream, uniform_arrivals
 
 _CLUSTER = EvenCluster(nodes=16, cores=4)
 _JOBS = 100

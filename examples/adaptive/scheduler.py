@@ -1,6 +1,6 @@
 """The decision function D(t, C, AA, QA, AR) over applications by name (Weissman 2.1).
 
-What a live scheduler asks. It is deciding.py over objects: the same functions play a simulation's jobs.
+What a live scheduler asks. It is harvesting.py over objects: the same functions play a simulation's jobs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aucsched.negotiation.malleable.application_columns import (
     empty_active,
     speed,
 )
-from aucsched.negotiation.malleable.deciding import admit, harvest, on_arrival, on_end, remember
+from aucsched.negotiation.malleable.harvesting import admit, harvest, on_arrival, on_end, remember
 from aucsched.negotiation.malleable.malleable_policies import IschedulerPolicy
 
 

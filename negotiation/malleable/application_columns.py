@@ -1,6 +1,6 @@
 """What the decision function works on: running applications as columns, and the rules it follows.
 
-Everything in this file, harvesting.py and deciding.py is plain Python over arrays that numba
+Everything in this file and harvesting.py is plain Python over arrays that numba
 compiles as it stands: the simulator plays a million jobs with the functions by which a live
 scheduler decides. An entry of a column is one application; entries from 0 to the number that run
 are in use, in order of their starts.

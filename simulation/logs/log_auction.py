@@ -15,10 +15,11 @@ beyond its estimate (promised/plan.py):
 - ``plan``: given on arrival: the start in a plan of all that wait, one after another in the order of their
   promises.
 - a duration: given on arrival: the later of that and so long after submission.
-- ``auto``: given when a job is due (promised/promise_plan.py). That follows the log: 55 % of the longest wait
-  that EASY would have made so far, played on a copy of the machine (promised/easy_reference.py), at most four
-  times the estimate, less for jobs of nearly all processors. The plan's start counts 1.8 times as far, for
-  estimates are long, up to a wait of that longest one; whoever has waited for 60 % of it is tried first.
+- ``auto``: given when a job is due (promised/promise_plan.py). That follows the log: 55 % of the
+  longest wait that EASY would have made so far, played on a copy of the machine
+  (promised/promise_stepping.py), at most four times the estimate, less for jobs of nearly all
+  processors. The plan's start counts 1.8 times as far, for estimates are long, up to a wait of that
+  longest one; whoever has waited for 60 % of it is tried first.
   Under overload promises are withdrawn (promised/overload.py).
 - ``backfill`` and ``none``: none; where processors are counted, backfilling is all that is left to award.
 """

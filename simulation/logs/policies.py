@@ -31,9 +31,8 @@ from .orderings import (
     MultifactorWeights,
 )
 from .planning import Planning
-from .queues import Queues
 from .reservations import Partitioned, Reservations, Selective, Slack
-from .selection import BestFit, Fcfs, FirstFit, NextFit, QueuePolicy
+from .selection import BestFit, Fcfs, FirstFit, NextFit, QueuePolicy, Queues
 from .speculative import Speculative, TestRuns
 
 #: Makes a policy over jobs numbered in queue order; ``resort`` orders a queue that changes with time.

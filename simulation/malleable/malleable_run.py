@@ -34,7 +34,7 @@ from ...negotiation.malleable.application_columns import (
     empty_active,
     resize,
 )
-from ...negotiation.malleable.deciding import on_arrival, on_end, remember, remove
+from ...negotiation.malleable.harvesting import on_arrival, on_end, remember, remove
 from ...negotiation.malleable.malleable_policies import IschedulerPolicy
 from ..backfilling.easy import Easy
 from ..log_columns import Requests, Workload

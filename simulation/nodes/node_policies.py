@@ -27,8 +27,7 @@ from .node_machine import MAX_REQUEUES, Failures, Machine, drawn_times, known_ti
 from .node_queue import MultifactorQueue, NodePolicy, NodeQueue, ResponseQueue
 from .node_result import NodeResult, node_result
 from .preemption import Preemptor
-from .select import SELECTIONS, Selector
-from .slurm_select import SwitchFit
+from .select import SELECTIONS, Selector, SwitchFit
 
 _SLURM = ("backfill-slurm", "backfill-planned")
 #: Jobs of the queue that these two look at, as Slurm's bf_max_job_test once did by default.

@@ -10,8 +10,15 @@ from ...cluster.checks import at_least
 from ...cluster.errors import OptionError
 from ...cluster.jobs import Request, Span
 from ...cluster.workload import ClusterWorkload
-from .drafts import ARRIVAL_SHARE, UndatedJob, gaussian_arrivals, make_workload, stream, theoretical_s
-from .named_clusters import EvenCluster
+from .named_clusters import (
+    ARRIVAL_SHARE,
+    EvenCluster,
+    UndatedJob,
+    gaussian_arrivals,
+    make_workload,
+    stream,
+    theoretical_s,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

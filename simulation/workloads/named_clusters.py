@@ -1,13 +1,17 @@
-"""The papers' clusters, empty: equal nodes below a tree of switches."""
+"""The common part of the generators: the papers' clusters, random numbers, arrivals, workloads."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from random import Random
+from typing import TypeVar
 
 from ...cluster.errors import InputError
+from ...cluster.jobs import Job, Request
 from ...cluster.nodes import Node, Resources, Switch
-from ...cluster.workload import ClusterWorkload
+from ...cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
 
 #: Nodes below a leaf switch, and leaves below a switch of the second level (Soner, section 8.4).
 LEAF_NODES = 16
@@ -79,3 +83,100 @@ def _names(prefix: str, count: int) -> tuple[str, ...]:
 
 def _groups(names: Sequence[str], size: int) -> list[tuple[str, ...]]:
     return [tuple(names[start : start + size]) for start in range(0, len(names), size)]
+
+
+T = TypeVar("T")
+
+#: Arrivals are spread over this share of the theoretical run time where the papers say nothing.
+ARRIVAL_SHARE = 0.25
+#: Run times in the thesis's own workloads, seconds, uniform between the two (section 7.3.2).
+RUN_TIMES_S = (60, 600)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndatedJob:
+    """A job before it has an arrival and a number.
+
+    Attributes:
+        cores: what it counts for in the theoretical run time (7.2).
+        run_time_s: with the fewest GPUs, in seconds; its time limit too.
+        gres_run_time_factor: N of (7.1) for jobs with a range of GPUs.
+    """
+
+    request: Request
+    cores: int
+    run_time_s: int
+    gres_run_time_factor: float | None = None
+
+
+def stream(*key: object) -> Random:
+    """Return a stream of random numbers of its own for each key: draws of one kind never shift another's."""
+    # Python promises the same numbers for the same text in every version.
+    return Random("/".join(map(str, key)))  # noqa: S311 - workloads, not secrets
+
+
+def theoretical_s(drafts: Iterable[UndatedJob], cluster: EvenCluster) -> Fraction:
+    """Return the theoretical run time in seconds: run time × cores, over the cluster's cores (7.2)."""
+    return Fraction(sum(draft.run_time_s * draft.cores for draft in drafts), cluster.total_cores)
+
+
+def in_shares(shares: Mapping[T, int], count: int, random: Random) -> list[T]:
+    """Return ``count`` of the keys in random order, each as often as its share says, to the nearest whole.
+
+    What rounding leaves goes to the largest remainders, the first key first.
+    """
+    whole = sum(shares.values())
+    counts = {key: share * count // whole for key, share in shares.items()}
+    by_remainder = sorted(shares, key=lambda key: -(shares[key] * count % whole))
+    for key in by_remainder[: count - sum(counts.values())]:
+        counts[key] += 1
+    keys = [key for key, number in counts.items() for _ in range(number)]
+    random.shuffle(keys)
+    return keys
+
+
+def uniform_arrivals(count: int, within_s: float, random: Random) -> list[float]:
+    """Return arrivals uniform over a time, in milliseconds' precision, ascending."""
+    return sorted(round(random.random() * within_s, 3) for _ in range(count))
+
+
+def gaussian_arrivals(count: int, mean_s: float, sd_s: float, random: Random) -> list[float]:
+    """Return arrivals with Gaussian times between them, negative ones taken as 0; the first comes at 0."""
+    arrivals = [0.0] if count else []
+    for _ in range(count - 1):
+        arrivals.append(arrivals[-1] + max(0.0, random.gauss(mean_s, sd_s)))
+    return [round(arrival, 3) for arrival in arrivals]
+
+
+def make_workload(
+    name: str,
+    cluster: EvenCluster,
+    arrivals: Sequence[tuple[float, UndatedJob]],
+    notes: Iterable[str],
+) -> ClusterWorkload:
+    """Return the workload of drafts that arrive in seconds; numbers and basic priorities go by arrival."""
+    ordered = sorted(arrivals, key=lambda pair: pair[0])
+    jobs = tuple(_arriving(rank, arrival_s, draft) for rank, (arrival_s, draft) in enumerate(ordered))
+    seconds = float(theoretical_s((draft for _, draft in ordered), cluster))
+    return ClusterWorkload(
+        name=name,
+        nodes=cluster.build_nodes(),
+        switches=cluster.build_switches(),
+        jobs=jobs,
+        notes=(*notes, f"theoretical run time {seconds:.1f} s ({seconds / 3600:.2f} h)"),
+    )
+
+
+def _arriving(rank: int, arrival_s: float, draft: UndatedJob) -> ArrivingJob:
+    job = Job(
+        id=str(rank + 1),
+        priority=basic_priority(rank),
+        request=draft.request,
+        time_limit_s=draft.run_time_s,
+    )
+    return ArrivingJob(
+        job=job,
+        arrival_s=arrival_s,
+        run_time_s=draft.run_time_s,
+        gres_run_time_factor=draft.gres_run_time_factor,
+    )

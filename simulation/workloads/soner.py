@@ -11,9 +11,12 @@ from random import Random
 from ...cluster.errors import OptionError
 from ...cluster.jobs import Request, Span
 from ...cluster.workload import ClusterWorkload
-from .drafts import (
+from .named_clusters import (
     ARRIVAL_SHARE,
+    HYPOTHETICAL,
     RUN_TIMES_S,
+    TSUBAME,
+    EvenCluster,
     UndatedJob,
     in_shares,
     make_workload,
@@ -21,7 +24,6 @@ from .drafts import (
     theoretical_s,
     uniform_arrivals,
 )
-from .named_clusters import HYPOTHETICAL, TSUBAME, EvenCluster
 
 
 class SizeKind(StrEnum):

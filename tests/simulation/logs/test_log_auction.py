@@ -28,11 +28,10 @@ from aucsched.simulation.logs.counts import simulate_checked, simulate_counts
 from aucsched.simulation.logs.log_auction import LogAuction
 from aucsched.simulation.logs.policies import ORDERS, make_policy
 from aucsched.simulation.promised import awards, promise_stepping
-from aucsched.simulation.promised.easy_reference import longest_wait
 from aucsched.simulation.promised.overload import PLANNED
 from aucsched.simulation.promised.promise_plan import NOBODY, plan, promise_due
 from aucsched.simulation.promised.promise_state import COPY_NOW, WAITING, PromisedState, PromiseRules
-from aucsched.simulation.promised.promise_stepping import STEP, catch_up
+from aucsched.simulation.promised.promise_stepping import STEP, catch_up, longest_wait
 from aucsched.simulation.simulate_options import PolicyOptions
 from aucsched.simulation.stepping import Changes, CountPolicy
 

@@ -15,8 +15,13 @@ from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Resources
 from aucsched.cluster.nodes import Switch
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.node_report import node_metrics
-from aucsched.simulation.workloads.drafts import make_workload, stream, theoretical_s, uniform_arrivals
-from aucsched.simulation.workloads.named_clusters import EvenCluster
+from aucsched.simulation.workloads.named_clusters import (
+    EvenCluster,
+    make_workload,
+    stream,
+    theoretical_s,
+    uniform_arrivals,
+)
 from aucsched.simulation.workloads.soner import ALL_KINDS, WorkloadMix, draw_jobs
 
 BALANCED = NodeOptions(policy="aucsched3", reserve=0, balance=True)

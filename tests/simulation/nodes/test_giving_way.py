@@ -16,9 +16,9 @@ from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
-from aucsched.simulation.nodes import reservation_migration
+from aucsched.simulation.nodes import auction
+from aucsched.simulation.nodes.auction import given_way
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
-from aucsched.simulation.nodes.reservation_migration import given_way
 
 NODES = [{"name": f"n{place}", "cores": 1, "free_cores": 1 - place // 2} for place in range(4)]
 #: n2 and n3 are free in 100 s.
@@ -130,12 +130,12 @@ def test_tries_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = [{"id": f"long{rank}", "cores": 2, "time_limit_s": 500 + rank} for rank in range(5)]
     state, (*long, later) = waiting(*jobs, {"id": "later", "cores": 3, "time_limit_s": 50})
     asked: list[StepState] = []
-    plain = reservation_migration._moved  # noqa: SLF001 - what is counted
+    plain = auction._moved  # noqa: SLF001 - what is counted
 
     def counted(state: StepState, promises: Sequence[Promise]) -> Any:
         asked.append(state)
         return plain(state, promises)
 
-    monkeypatch.setattr(reservation_migration, "_moved", counted)
+    monkeypatch.setattr(auction, "_moved", counted)
     given_way(state, [*long, later], [promised(state, later, 100)])
-    assert len(asked) == reservation_migration.TRIES
+    assert len(asked) == auction.TRIES

@@ -15,9 +15,8 @@ from aucsched.simulation.nodes.backfill import Backfill, PlannedBackfill
 from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_queue import NodePolicy, NodeQueue
-from aucsched.simulation.nodes.slurm_select import SwitchFit
-from aucsched.simulation.workloads.drafts import make_workload, stream, uniform_arrivals
-from aucsched.simulation.workloads.named_clusters import EvenCluster
+from aucsched.simulation.nodes.select import SwitchFit
+from aucsched.simulation.workloads.named_clusters import EvenCluster, make_workload, stream, uniform_arrivals
 from aucsched.simulation.workloads.soner import ALL_KINDS, WorkloadMix, draw_jobs
 
 

@@ -15,7 +15,7 @@ from aucsched.bidgen.candidates import FreeView
 from aucsched.cluster.resources.allocation import StartingJob, resources_of
 from aucsched.cluster.resources.demand import Demand
 from aucsched.simulation.nodes.node_machine import Machine
-from aucsched.simulation.nodes.slurm_select import SwitchFit
+from aucsched.simulation.nodes.select import SwitchFit
 from aucsched.simulation.workloads.named_clusters import EvenCluster
 
 #: Slurm 22.05.8, 256 nodes of 12 cores and 3 GPUs, 16 a leaf, 8 leaves a switch, CR_Core: the jobs that it
