@@ -20,7 +20,7 @@ from ..cluster.option_fields import Option
 from ..cluster.option_table import StepKeywords
 from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
-from ..formats.native.read import snapshot_of
+from ..formats.native.cluster_file import snapshot_of
 from ..formats.native.schedule_file import load_schedule
 
 _Keywords = ParamSpec("_Keywords")

@@ -17,7 +17,7 @@ from ..cluster.snapshot import Snapshot
 from ..cluster.tabular import Tabular
 from ..cluster.text import plural
 from ..formats.delimited import read_table
-from ..formats.native.read import snapshot_of
+from ..formats.native.cluster_file import snapshot_of
 from ..formats.reading import read_document
 from ..simulation.forecast.forecaster import FUTURES, StartForecast
 from ..simulation.forecast.record import (

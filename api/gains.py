@@ -16,7 +16,7 @@ from ..cluster.errors import InputError
 from ..cluster.tabular import Tabular
 from ..cluster.text import plural
 from ..cluster.workload import ClusterWorkload
-from ..formats.native.workload_file import load_workload
+from ..formats.native.cluster_file import load_workload
 from ..simulation.nodes.node_policies import NodeOptions, play
 from ..simulation.nodes.node_result import NodeResult
 from ..simulation.waits import (

@@ -20,7 +20,7 @@ from ..cluster.keywords import checked, of_type, shown, with_keywords
 from ..cluster.option_fields import options_in
 from ..cluster.tabular import chart as drawing
 from ..cluster.workload import ClusterWorkload
-from ..formats.native.workload_file import parse_workload
+from ..formats.native.cluster_file import parse_workload
 from ..formats.reading import read_document
 from ..formats.swf import SwfLog, parse_swf
 from ..simulation.log_columns import Workload, workload_from_swf

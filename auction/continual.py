@@ -21,7 +21,7 @@ from ..cluster.option_table import StepKeywords
 from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import MAX_JOBS, Snapshot, check_job_names
 from ..cluster.text import did_you_mean
-from ..formats.native.read import snapshot_of
+from ..formats.native.cluster_file import snapshot_of
 from .options import options_with_preset
 from .state import SnapshotState
 from .step import take_step

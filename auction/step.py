@@ -35,7 +35,7 @@ from ..cluster.schedule import (
     Status,
 )
 from ..cluster.snapshot import Snapshot
-from ..formats.native.read import snapshot_of
+from ..formats.native.cluster_file import snapshot_of
 from ..models.search.compiled_search import load_within
 from ..models.search.operators import FEW_BIDS
 from ..models.solve.lexicographic import NO_LIMIT_S

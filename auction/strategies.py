@@ -18,7 +18,7 @@ from ..bidgen.generate import BidOptions, Bids
 from ..bidgen.table import BidTable
 from ..cluster.resources.capacity import FloatArray, IntArray
 from ..cluster.schedule import Sizes
-from ..formats.binary import write_bytes
+from ..formats.writing import write_bytes
 from ..models.model import Answer, Model, ModelInput, Weight, bid_weights, sum_of
 from ..models.search.packing import Packing, packing_of
 from ..models.search.search_limits import SearchLimits

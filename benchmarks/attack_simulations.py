@@ -26,7 +26,7 @@ from random_snapshots import random_document
 from aucsched.cluster.errors import AucschedError
 from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload, Outage
-from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.cluster_file import parse_snapshot
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
 from aucsched.simulation.nodes.node_report import node_jobs_csv, node_metrics, to_node_document, to_node_text
 from aucsched.simulation.nodes.node_result import NodeResult

@@ -24,7 +24,7 @@ from attack_snapshots import hostile_document
 from aucsched import InputError, OptionError, Snapshot, schedule
 from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.auction.options import MODELS, PRESETS
-from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.cluster_file import parse_snapshot
 from aucsched.models.search.compiled_search import compiled_loop
 
 #: What a step may take beyond its time limit: a share of it, and seconds.

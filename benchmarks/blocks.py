@@ -34,7 +34,7 @@ from aucsched.cluster.nodes import Node, NodeState, Resources
 from aucsched.cluster.schedule import Schedule
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
-from aucsched.formats.native.write import save_snapshot
+from aucsched.formats.native.cluster_file import save_snapshot
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.node_report import node_metrics
 from aucsched.simulation.nodes.node_result import NodeResult

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from aucsched import Snapshot
-from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.cluster_file import parse_snapshot
 
 #: name -> (nodes, cores, GPUs, nodes a leaf, leaves a switch): Soner's TSUBAME 2.0, and a Frontier-like one.
 MACHINES = {"tsubame": (1408, 12, 3, 16, 8), "frontier": (9408, 64, 8, 16, 28)}

@@ -22,8 +22,7 @@ from aucsched.auction import options
 from aucsched.cluster.workload import ClusterWorkload
 from aucsched.commands.outputs import step_options
 from aucsched.formats.hostlist import join
-from aucsched.formats.native.read import parse_snapshot
-from aucsched.formats.native.workload_file import parse_workload
+from aucsched.formats.native.cluster_file import parse_snapshot, parse_workload
 from aucsched.simulation.nodes.node_machine import Machine, why_never
 from aucsched.slurm.live.passes import Look, take_pass
 from aucsched.sweeps.run_kinds import SNAPSHOT

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aucsched.formats.native.read import load_snapshot
+from aucsched.formats.native.cluster_file import load_snapshot
 from aucsched.negotiation.evolving import dynamic_scheduler
 from aucsched.negotiation.evolving.dynamic_scheduler import DynamicState
 from aucsched.negotiation.evolving.fairness import Fairness, at_start

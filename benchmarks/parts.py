@@ -21,7 +21,7 @@ import ours
 from instances.generate import snapshot_bytes
 
 from aucsched.auction.step import run_step
-from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.cluster_file import parse_snapshot
 
 
 def main() -> None:

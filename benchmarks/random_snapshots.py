@@ -19,7 +19,7 @@ import msgspec
 from aucsched import Snapshot
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.step import run_step
-from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.cluster_file import parse_snapshot
 
 GRES = ("gpu", "gpu:a100", "gpu:v100", "fpga")
 FEATURES = ("nvme", "fat", "ib")

@@ -22,7 +22,7 @@ from random_snapshots import random_snapshot
 from aucsched import Resources, RunningJob, Schedule, Snapshot
 from aucsched.auction.options import StepOptions
 from aucsched.auction.step import run_step
-from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.cluster_file import parse_snapshot
 
 #: Every strategy with the models that have it.
 STRATEGIES: tuple[dict[str, Any], ...] = (

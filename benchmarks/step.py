@@ -106,7 +106,7 @@ def _bids() -> str:
     from aucsched.bidgen.first_fit import Cluster
     from aucsched.bidgen.generate import BidOptions, generate_bids
     from aucsched.cluster.resources.demand import Demand, DemandReader
-    from aucsched.formats.native.read import parse_snapshot
+    from aucsched.formats.native.cluster_file import parse_snapshot
     from aucsched.models.aucsched3 import Aucsched3
     from aucsched.models.model import ModelInput
     from aucsched.models.solve.solver import SolverOptions, prepared, read_pulp

@@ -18,7 +18,7 @@ from instances.generate import KINDS, snapshot_bytes
 from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.auction.options import StepOptions
 from aucsched.auction.step import take_step
-from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.cluster_file import parse_snapshot
 
 
 def main() -> None:

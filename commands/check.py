@@ -18,7 +18,7 @@ def check(snapshot: str, form: str, output: str, *, strict: bool) -> None:
     from ..auction.explain.snapshot_report import render_report, report_document, report_on
     from ..cluster.errors import InputError
     from ..cluster.text import plural
-    from ..formats.native.read import load_snapshot
+    from ..formats.native.cluster_file import load_snapshot
     from .outputs import shown
 
     report = report_on(load_snapshot(snapshot))

@@ -52,8 +52,8 @@ def compare(
     from ..auction.explain.comparison import compare as compared
     from ..auction.explain.comparison import first_fit_by_priority
     from ..auction.step import run_step
-    from ..formats.native.read import load_snapshot
-    from ..formats.native.write import write_text
+    from ..formats.native.cluster_file import load_snapshot
+    from ..formats.writing import write_text
     from ..reports.schedule_text import render_comparison
 
     checked = step_options(options)

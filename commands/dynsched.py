@@ -27,8 +27,7 @@ def dynsched(snapshot: str, **options: Any) -> None:
     with its journal resumes where it ended. The command ends when no job runs and none waits.
     """
     from ..cluster.errors import OptionError
-    from ..formats.native.read import load_snapshot
-    from ..formats.native.write import snapshot_to_json
+    from ..formats.native.cluster_file import load_snapshot, snapshot_to_json
     from ..negotiation.evolving import dynamic_scheduler as machine
     from ..negotiation.evolving.dynamic_scheduler import DynamicState
     from ..negotiation.evolving.fairness import at_start

@@ -181,8 +181,8 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
     """
     from ..auction.options import StepOptions
     from ..cluster.promises import PLAN
-    from ..formats.native.read import load_snapshot
-    from ..formats.native.write import save_snapshot, write_text
+    from ..formats.native.cluster_file import load_snapshot, save_snapshot
+    from ..formats.writing import write_text
     from ..negotiation.evolving.fairness import at_start
     from ..negotiation.evolving.fairness_file import load_accounts, save_accounts
     from ..negotiation.evolving.requests import RequestBatch, load_requests

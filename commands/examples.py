@@ -78,7 +78,7 @@ def examples(folder: Path | None, kind: str | None, seed: int | None, output: Pa
 
 
 def _write_instance(folder: Path | None, kind: str, seed: int, output: Path | None) -> None:
-    from ..formats.binary import write_bytes
+    from ..formats.writing import write_bytes
 
     if folder is not None:
         raise OptionError("--instance writes one file, -o FILE: give no FOLDER")
@@ -101,7 +101,7 @@ def _table(lines: Mapping[str, str]) -> None:
 
 
 def _copy(name: str, target: Path) -> bool:
-    from ..formats.binary import write_bytes
+    from ..formats.writing import write_bytes
 
     if target.exists():
         return False

@@ -70,9 +70,9 @@ def explain(
     jobs and nodes that keep the job from starting and the smallest change of its request that would start
     it. It gives the latest start if running jobs end as estimated. Prices are in units of priority.
     """
-    from ..formats.native.read import load_snapshot
+    from ..formats.native.cluster_file import load_snapshot
     from ..formats.native.schedule_file import load_schedule
-    from ..formats.native.write import write_text
+    from ..formats.writing import write_text
 
     checked = step_options(options)
     if award is not None and job is None:

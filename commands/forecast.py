@@ -69,7 +69,7 @@ def forecast(snapshot: str, jobs: tuple[str, ...], **options: Any) -> None:
     if every job runs to its limit.
     """
     from ..api.forecasts import forecast as forecasts_of
-    from ..formats.native.write import write_text
+    from ..formats.writing import write_text
     from ..reports.forecast_text import forecast_page, render_forecasts
 
     loaded, history = _loaded(snapshot, options["history"])
@@ -97,7 +97,7 @@ def _loaded(snapshot: str, history: str | None) -> tuple[Snapshot, list[LoggedJo
     from time import time
 
     from ..api.forecasts import history_of, read_history
-    from ..formats.native.read import load_snapshot
+    from ..formats.native.cluster_file import load_snapshot
     from ..slurm.answers.live import SlurmFiles, collect
     from ..slurm.answers.snapshot_of_answers import import_slurm
 

@@ -60,7 +60,7 @@ def write_forecasts(
     rank: tuple[float, ...] | None = None,
 ) -> None:
     """Write the forecasts of a run: of a log, whose queue's order ``rank`` has, or on nodes."""
-    from ..formats.native.write import write_text
+    from ..formats.writing import write_text
     from ..simulation.forecast.logged import PLAYED, forecasts_csv, forecasts_of
     from ..simulation.forecast.snapshot_queue import not_played
     from ..simulation.nodes.node_forecasts import node_forecasts_of

@@ -47,7 +47,7 @@ def gain(history: str | None, html: Path | None, form: str, output: str, **optio
     or since --since; or a workload with started_s.
     """
     from ..api.gains import gain as compare
-    from ..formats.native.write import write_text
+    from ..formats.writing import write_text
 
     workload = _read_history(history, options)
     window, interval_s = _read_backfill(options["conf"], is_live=history == _SLURM)
@@ -73,7 +73,7 @@ def _read_history(history: str | None, options: dict[str, Any]) -> ClusterWorklo
     machine = {name: options[name] for name in ("nodes", "cores", "gpus", "switch")}
     since, until = (_moment(name, options[name]) for name in ("since", "until"))
     if history is not None and history != _SLURM:
-        from ..formats.native.workload_file import load_workload
+        from ..formats.native.cluster_file import load_workload
 
         for name in (*machine, "since", "until"):
             if options[name]:

@@ -19,7 +19,7 @@ _WIDTH = 78
 def man(context: click.Context, folder: Path) -> None:
     """Write a man page of each command into FOLDER: man FOLDER/aucsched-schedule.1 reads one."""
     from ..cluster.text import plural
-    from ..formats.native.write import write_text
+    from ..formats.writing import write_text
 
     with system_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -160,7 +160,7 @@ def play_from(workload: str, options: dict[str, Any]) -> Play:
         raise OptionError("--arrivals is of esp: a workload file says when its jobs come")
     if options["order"] is not None and mix is None:
         raise OptionError("--order needs --malleable with a workload file")
-    from ..formats.native.workload_file import load_workload
+    from ..formats.native.cluster_file import load_workload
 
     with errors_in(workload):
         play = play_of(load_workload(workload), mix, nodes=options["nodes"], order=options["order"] or 0)
@@ -197,7 +197,7 @@ def check_result_options(options: dict[str, Any]) -> None:
 
 def write_result(result: Negotiated, options: dict[str, Any]) -> None:
     """Write the files that the options name, then the metrics."""
-    from ..formats.native.write import write_text
+    from ..formats.writing import write_text
     from ..reports.gantt import draw_malleable
     from ..simulation.negotiated.negotiated_report import NegotiatedReport
     from ..simulation.negotiated.trace import mermaid, trace_json, trace_text

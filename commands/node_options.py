@@ -97,7 +97,7 @@ def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
 def runs_on_nodes(path: str, options: dict[str, Any], each: Sequence[dict[str, Any]]) -> list[Simulation]:
     """Play a workload of nodes; ``each`` has options of a run, ``options`` those of the machine."""
     from ..api.simulations import Simulation
-    from ..formats.native.workload_file import load_workload
+    from ..formats.native.cluster_file import load_workload
     from ..simulation.nodes.node_policies import play
 
     chosen = [chosen_options(one) for one in each]
@@ -141,7 +141,7 @@ def with_failures(chosen: NodeOptions, workload: ClusterWorkload, path: str | No
     if path is None:
         return chosen
     from ..cluster.workload import outages_by_node
-    from ..formats.native.workload_file import load_failures
+    from ..formats.native.cluster_file import load_failures
 
     outages = load_failures(path)
     with errors_in(path):

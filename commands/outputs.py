@@ -93,7 +93,7 @@ def read_jobs(path: str, log: SwfLog, processors: int | None, queue_weights: str
 
 def write_report(run: RunReport, name: str, options: Mapping[str, Any]) -> None:
     """Write a row for each job where ``--jobs-out`` asks for it, then the document or the table."""
-    from ..formats.native.write import write_text
+    from ..formats.writing import write_text
 
     if options["jobs_out"] is not None:
         write_text(options["jobs_out"], run.jobs_csv())
@@ -179,7 +179,7 @@ def step_options(given: Mapping[str, Any]) -> StepOptions:
 
 def write_rich(output: str, render: Callable[[Console], None]) -> None:
     """Print to the terminal in its width and colours; to a file or a pipe as plain text."""
-    from ..formats.native.write import write_text
+    from ..formats.writing import write_text
     from ..reports.console_tables import PLAIN_WIDTH, LiteralConsole
 
     if output == "-" and sys.stdout.isatty():
@@ -205,7 +205,7 @@ def write_json(output: str, document: Any) -> None:
     """Write a document as JSON, two blanks a level."""
     import msgspec
 
-    from ..formats.native.write import write_text
+    from ..formats.writing import write_text
 
     write_text(output, msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
 
@@ -273,8 +273,8 @@ def write_run(
         log: the input, where it is a log.
         named: settings that only the JSON has.
     """
-    from ..formats.native.write import write_text
     from ..formats.swf import write_swf
+    from ..formats.writing import write_text
     from ..simulation.report import batsim_csv, simulated_log
 
     name = run.name or file_name(path)

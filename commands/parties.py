@@ -187,7 +187,7 @@ def ibsched(workload: str, **options: Any) -> None:
     Both processes read the same WORKLOAD.
     """
     from ..api.negotiations import batch_settings
-    from ..formats.native.write import write_text
+    from ..formats.writing import write_text
     from ..negotiation.batch import ibsched as machine
     from ..negotiation.transport.party import Party
     from ..negotiation.transport.serve import serve_batch

@@ -33,8 +33,8 @@ def plan(snapshot: str, jobs: int, gantt: Path | None, form: str, output: str, t
     """
     from ..auction.planning.plan import make_plan
     from ..formats.drawing import check_drawing
-    from ..formats.native.read import load_snapshot
-    from ..formats.native.write import write_text
+    from ..formats.native.cluster_file import load_snapshot
+    from ..formats.writing import write_text
     from ..reports.gantt import draw_plan
     from ..reports.schedule_text import render_plan
 

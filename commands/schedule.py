@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
     """Write the commands that place the started jobs; tell on stderr which none can place."""
-    from ..formats.binary import write_bytes
+    from ..formats.writing import write_bytes
     from ..slurm.place import placement
 
     placed = placement(snapshot, result)
@@ -89,8 +89,8 @@ def schedule(
     entered = perf_counter()
     from ..auction.step import run_step
     from ..cluster.schedule import Reason
-    from ..formats.native.read import load_snapshot
-    from ..formats.native.write import write_text
+    from ..formats.native.cluster_file import load_snapshot
+    from ..formats.writing import write_text
     from ..reports.machine_picture import draw_machine
 
     window = _window_of(options.pop("window_from"), snapshot)

@@ -19,6 +19,6 @@ from .outputs import output_option
 def schema(name: str, output: Path) -> None:
     """Print the JSON Schema (2020-12) of a snapshot, a workload, a schedule or a plan file."""
     from ..formats.native.json_schema import schema_json
-    from ..formats.native.write import write_text
+    from ..formats.writing import write_text
 
     write_text(output, schema_json(name))

@@ -122,7 +122,7 @@ def _simulate_log(path: str, policy: str, options: dict[str, Any]) -> None:
 
 def _simulate_several(workload: str, policies: list[str], options: dict[str, Any]) -> None:
     """Run every policy over one input and print one table."""
-    from ..formats.native.write import write_text
+    from ..formats.writing import write_text
     from ..simulation.report import to_json
     from .simulate_several import document_of, simulate_several, text_of
 
@@ -141,6 +141,6 @@ def _processors(options: dict[str, Any]) -> int | None:
     if options["cluster"] is None:
         processors: int | None = options["processors"]
         return processors
-    from ..formats.native.read import load_snapshot
+    from ..formats.native.cluster_file import load_snapshot
 
     return sum(node.total.cores for node in load_snapshot(options["cluster"]).nodes)

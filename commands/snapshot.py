@@ -82,7 +82,7 @@ def slurm(*, held: str, time: str | None, output: str, **files: str | None) -> N
     job's unsupported, and reported on stderr.
     """
     # Imported here so that --help stays fast.
-    from ..formats.native.write import save_snapshot
+    from ..formats.native.cluster_file import save_snapshot
     from ..slurm.answers.live import SlurmFiles, collect
     from ..slurm.answers.snapshot_of_answers import import_slurm
 

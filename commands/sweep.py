@@ -65,8 +65,7 @@ def sweep(
     A sweep that was stopped resumes when the same command is given again: only runs in progress are lost.
     With more values or another option the sweep grows: completed runs are not repeated.
     """
-    from ..formats.binary import is_stream
-    from ..formats.native.write import write_text
+    from ..formats.writing import is_stream, write_text
     from ..sweeps.call import Sweep
     from ..sweeps.drive import sweep as sweep_plan
     from ..sweeps.plot import check_panels, draw_sweep

@@ -43,8 +43,8 @@ def describe(workload: str, processors: int | None, form: str, output: Path, plo
 
     --processors and --plot are for logs only.
     """
-    from ..formats.native.write import write_text
     from ..formats.reading import read_document
+    from ..formats.writing import write_text
     from ..simulation.report import to_json
 
     content = read_document(workload, bytes)
@@ -59,7 +59,7 @@ def _described_workload(
     name: str, content: bytes, processors: int | None, plot: Path | None
 ) -> tuple[dict[str, Any], str]:
     """Return a workload's figures, and as text."""
-    from ..formats.native.workload_file import parse_workload
+    from ..formats.native.cluster_file import parse_workload
     from ..simulation.workloads.describe import cluster_text, describe_cluster
 
     for option, value in (("--processors", processors), ("--plot", plot)):

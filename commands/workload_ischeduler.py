@@ -71,7 +71,7 @@ def ischeduler(kind: str, output: Path, **options: Any) -> None:
 def fit_log(log: str, output: Path) -> None:
     """Fit a model of system-centric traces to a log (SWF): JSON that ``ischeduler --model`` reads."""
     from ..cluster.text import one_line
-    from ..formats.native.write import write_text
+    from ..formats.writing import write_text
     from ..simulation.report import to_json
     from ..simulation.workloads.application_traces import fit
 

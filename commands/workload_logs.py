@@ -241,7 +241,7 @@ def _write(source: str, output: Path, make: Callable[[str], tuple[ClusterWorkloa
 
 def _save(output: Path, made: ClusterWorkload, notes: Notes) -> None:
     """Write a workload and say what it does not hold."""
-    from ..formats.native.workload_file import save_workload
+    from ..formats.native.cluster_file import save_workload
     from .outputs import tell
 
     save_workload(made, output)

@@ -239,6 +239,6 @@ def _on_network(made: ClusterWorkload, given: ClusterOptions) -> ClusterWorkload
 
 
 def _write(output: Path, made: ClusterWorkload) -> None:
-    from ..formats.native.workload_file import save_workload
+    from ..formats.native.cluster_file import save_workload
 
     save_workload(made, output)

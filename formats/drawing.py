@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..cluster.errors import OptionError
 from ..cluster.text import escaped
-from .binary import write_bytes
+from .writing import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

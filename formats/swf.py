@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from ..cluster.errors import InputError
 from ..cluster.text import escaped
-from .binary import write_bytes
 from .file_kinds import LOG, instead
 from .reading import numbered_lines, read_document, unpacked
+from .writing import write_bytes
 
 #: Fields of a row.
 WIDTH = 18

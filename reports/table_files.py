@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..cluster.errors import OptionError
-from ..formats.binary import write_bytes
-from ..formats.native.write import write_text
+from ..formats.writing import write_bytes, write_text
 
 if TYPE_CHECKING:
     from ..cluster.tabular import Tabular

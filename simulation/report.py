@@ -11,8 +11,8 @@ import numpy as np
 
 from ..cluster.tabular import Tabular
 from ..cluster.text import plural
-from ..formats.native.write import csv_field
 from ..formats.swf import SwfField, SwfLog, number_text
+from ..formats.writing import csv_field
 from .placement import place_lowest_first
 from .result import Result, metrics
 from .stepping import NEVER

@@ -14,8 +14,7 @@ from ..cluster.tabular import Tabular, rows_of
 from ..cluster.text import did_you_mean
 from ..cluster.workload import ClusterWorkload
 from ..formats.drawing import check_drawing
-from ..formats.native.workload_file import workload_to_json
-from ..formats.native.write import snapshot_to_json
+from ..formats.native.cluster_file import snapshot_to_json, workload_to_json
 from ..formats.swf import SwfLog, swf_text
 from ..reports.table_files import SUFFIXES
 from ..simulation.own_policy import Factory, name_of

@@ -19,8 +19,8 @@ from typing import Any, Self
 
 from ..cluster.errors import InputError
 from ..cluster.text import hidden_in
-from ..formats.binary import is_stream, remove_leftovers
 from ..formats.checked_lines import CheckedLines
+from ..formats.writing import is_stream, remove_leftovers
 from .axes import Row
 from .result_table import write_table
 from .run_plan import FAILED, Run, RunPlan, Subject, versions

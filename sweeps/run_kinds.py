@@ -26,8 +26,7 @@ from ..cluster.option_table import (
 from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
 from ..cluster.workload import ClusterWorkload
-from ..formats.native.read import parse_snapshot
-from ..formats.native.workload_file import parse_workload
+from ..formats.native.cluster_file import parse_snapshot, parse_workload
 from ..formats.notes import Notes
 from ..formats.swf import SwfLog, unpack_swf
 from ..negotiation.batch.mapping import BatchSettings

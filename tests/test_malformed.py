@@ -13,7 +13,7 @@ from support.spoiled import MALFORMED, Spoil
 from support.spoiled import SNAPSHOT as GOOD
 
 from aucsched import InputError, load_snapshot
-from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.cluster_file import parse_snapshot
 
 
 def test_the_good_one_is_good() -> None:

@@ -16,7 +16,7 @@ from aucsched import InputError
 from aucsched.cli import run
 from aucsched.cluster.text import escape, escaped, hidden_in, one_line
 from aucsched.commands.snapshot import parse_time
-from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.cluster_file import parse_snapshot
 from aucsched.slurm.answers.answer_text import Paragraph
 
 MATHTEXT = "$\\frac{$"

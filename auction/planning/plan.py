@@ -31,7 +31,7 @@ from ...cluster.schedule import Reason, Refusal, document_of, document_text
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular, chart
 from ...cluster.text import plural
-from ...formats.native.read import snapshot_of
+from ...formats.native.cluster_file import snapshot_of
 from ..forecast import Forecast
 from ..options import StepOptions
 from ..queue import queue_of

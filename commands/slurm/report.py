@@ -57,7 +57,7 @@ def report(
 
     LOG... are the shadow's logs, those put aside included, in any order.
     """
-    from ...formats.native.write import write_text
+    from ...formats.writing import write_text
     from ...slurm.live.shadow_log import read_logs
     from ...slurm.live.shadow_report import report_on
 
@@ -66,7 +66,7 @@ def report(
     if torn:
         note(f"lines cut short and left out: {torn}")
     if workload is not None:
-        from ...formats.native.workload_file import save_workload
+        from ...formats.native.cluster_file import save_workload
         from ...slurm.live.replay import workload_of
 
         played, notes = workload_of(entries)

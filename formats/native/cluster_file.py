@@ -1,19 +1,28 @@
-"""Snapshots and workloads as files: what the two have in common, read and written."""
+"""Native snapshots and workloads (``aucsched-snapshot/1``, ``aucsched-workload/1``): read, checked, written.
+
+A file of failures of a workload's nodes is read here, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from types import GenericAlias
 from typing import Any, TypeVar
 
 import msgspec
 
-from ...cluster.errors import InputError, errors_below
+from ...cluster.errors import InputError, OptionError, errors_below
+from ...cluster.keywords import shown
 from ...cluster.nodes import Resources
 from ...cluster.snapshot import Snapshot, held_resources
-from ...cluster.workload import ClusterWorkload
+from ...cluster.workload import ClusterWorkload, Outage
 from ..file_kinds import SNAPSHOT, WORKLOAD, instead
+from ..hostlist import one_file
 from ..jsontext import decode
-from .file_objects import FileForm
+from ..reading import read_document
+from ..writing import write_text
+from .file_objects import FileForm, FileObject, each, file_form
 from .node_entries import NodeWire, build_nodes, written_nodes
 from .topology_wire import TopologyWire, build_topology, written_topology
 
@@ -42,7 +51,7 @@ FORMATS = {SNAPSHOT: "aucsched-snapshot/1", WORKLOAD: "aucsched-workload/1"}
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
-def decoded(text: bytes, form: FileForm[T], kind: str) -> Any:
+def _decoded(text: bytes, form: FileForm[T], kind: str) -> Any:
     """Return a file's decoded members; ``kind`` is SNAPSHOT or WORKLOAD.
 
     Raises:
@@ -55,7 +64,7 @@ def decoded(text: bytes, form: FileForm[T], kind: str) -> Any:
     return document
 
 
-def built(document: Any, form: FileForm[T]) -> T:
+def _built(document: Any, form: FileForm[T]) -> T:
     """Return the checked snapshot or workload that decoded members describe."""
     first = form.part(document, "running")
     with errors_below("running"):
@@ -96,3 +105,156 @@ def _lines(value: Any) -> str:
     if isinstance(value, list) and value:
         return "[\n  " + ",\n  ".join(_ENCODER.encode(entry).decode() for entry in value) + "]"
     return _ENCODER.encode(value).decode()
+
+
+def load_snapshot(path: str | Path) -> Snapshot:
+    """Read and check a snapshot file, plain or gzip; ``-`` reads standard input.
+
+    Raises:
+        InputError: the file cannot be read or is not a valid snapshot; names file, path and value.
+
+    Examples:
+        >>> import aucsched
+        >>> aucsched.save_snapshot(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)]), "now.json")
+        >>> load_snapshot("now.json").nodes[0].total.cores
+        8
+    """
+    return read_document(path, parse_snapshot)
+
+
+def snapshot_of(given: Snapshot | str | Path) -> Snapshot:
+    """Return a snapshot, read where a file is named.
+
+    Raises:
+        InputError: the file cannot be read.
+        OptionError: it is neither.
+    """
+    if isinstance(given, Snapshot):
+        return given
+    if not isinstance(given, (str, Path)):
+        raise OptionError(f"snapshot: {shown(given)} is neither a Snapshot nor a file's name")
+    return load_snapshot(given)
+
+
+@one_file()
+def parse_snapshot(text: bytes) -> Snapshot:
+    """Return the snapshot in a snapshot file's text; errors name the path and the value.
+
+    Raises:
+        InputError: it is no valid snapshot.
+
+    Examples:
+        >>> text = b'{"format": "aucsched-snapshot/1", "nodes": [{"name": "n[1-2]", "cores": 8}], "jobs": []}'
+        >>> [node.name for node in parse_snapshot(text).nodes]
+        ['n1', 'n2']
+    """
+    return _built(_decoded(text, SNAPSHOT_FILE, SNAPSHOT), SNAPSHOT_FILE)
+
+
+def save_snapshot(snapshot: Snapshot, path: str | Path) -> None:
+    """Write a snapshot in the native form (``aucsched-snapshot/1``); ``-`` is standard output.
+
+    Raises:
+        InputError: the file cannot be written; nothing is left behind.
+
+    Examples:
+        >>> import aucsched
+        >>> save_snapshot(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)]), "now.json")
+    """
+    write_text(path, snapshot_to_json(snapshot))
+
+
+def snapshot_to_json(snapshot: Snapshot) -> str:
+    """Return the snapshot file's text; reading it gives an equal snapshot."""
+    return document_text(snapshot, held_resources(snapshot.running))
+
+
+FAILURES_FORMAT = "aucsched-failures/1"
+_OUTAGE = file_form(Outage)
+#: The whole file: outages in any order.
+_FAILURES: Any = msgspec.defstruct(
+    "Failures",
+    [("format", str), ("failures", GenericAlias(list, _OUTAGE.struct))],
+    bases=(FileObject,),
+    kw_only=True,
+)
+
+
+def load_workload(path: str | Path) -> ClusterWorkload:
+    """Read and check a workload file, plain or gzip; ``-`` reads standard input.
+
+    Raises:
+        InputError: the file cannot be read or is no valid workload; names file, path and value.
+
+    Examples:
+        >>> import aucsched
+        >>> made = aucsched.ClusterWorkload(name="tiny", nodes=[aucsched.Node(name="n", cores=8)])
+        >>> aucsched.save_workload(made, "tiny.json")
+        >>> load_workload("tiny.json") == made
+        True
+    """
+    return read_document(path, parse_workload)
+
+
+@one_file()
+def parse_workload(text: bytes) -> ClusterWorkload:
+    """Return the workload in a workload file's text; errors name the path and the value.
+
+    Raises:
+        InputError: it is no valid workload.
+
+    Examples:
+        >>> nodes = '"nodes": [{"name": "n", "cores": 8}], "jobs": []'
+        >>> text = f'{{"format": "aucsched-workload/1", "name": "w", {nodes}}}'
+        >>> parse_workload(text.encode()).name
+        'w'
+    """
+    document = _decoded(text, WORKLOAD_FILE, WORKLOAD)
+    _check_all_free(document)
+    return _built(document, WORKLOAD_FILE)
+
+
+def _check_all_free(document: Any) -> None:
+    """Refuse a free figure: at a workload's beginning everything is free."""
+    message = "given, but a workload begins with everything free"
+    for index, entry in enumerate(document.nodes):
+        for member in ("free_cores", "free_memory_mib", "free_gres"):
+            if getattr(entry, member) is not None:
+                raise InputError(message, path=f"nodes[{index}].{member}")
+    for name, entry in document.licenses.items():
+        if entry.free is not None:
+            raise InputError(message, path=f"licenses.{name}.free")
+
+
+def save_workload(workload: ClusterWorkload, path: str | Path) -> None:
+    """Write a workload in the native form (``aucsched-workload/1``); ``-`` is standard output.
+
+    Raises:
+        InputError: the file cannot be written; nothing is left behind.
+
+    Examples:
+        >>> import aucsched
+        >>> made = aucsched.ClusterWorkload(name="tiny", nodes=[aucsched.Node(name="n", cores=8)])
+        >>> save_workload(made, "tiny.json")
+    """
+    write_text(path, workload_to_json(workload))
+
+
+def workload_to_json(workload: ClusterWorkload) -> str:
+    """Return the workload file's text, one line for each job; reading it gives an equal workload."""
+    return document_text(workload, {})
+
+
+def load_failures(path: str | Path) -> tuple[Outage, ...]:
+    """Read and check a file of failures, plain or gzip; ``-`` reads standard input.
+
+    Raises:
+        InputError: the file cannot be read or is no valid file of failures; names file, path and value.
+    """
+    return read_document(path, parse_failures)
+
+
+def parse_failures(text: bytes) -> tuple[Outage, ...]:
+    """Return the outages in a file's text; errors name the path and the value."""
+    document = decode(text, _FAILURES, FAILURES_FORMAT)
+    return each(document.failures, "failures", _OUTAGE.build)

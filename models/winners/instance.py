@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ...cluster.errors import InputError
 from ...cluster.resources.capacity import IntArray
-from ...formats.binary import write_bytes
+from ...formats.writing import write_bytes
 from ..search.packing import Packing, packing_from
 from ..solve.solver import written
 

@@ -17,10 +17,10 @@ import msgspec
 
 from ...cluster.checks import named
 from ...cluster.errors import InputError
-from ...formats.binary import write_bytes
 from ...formats.jsontext import decode
 from ...formats.reading import read_document, text_of
 from ...formats.settings_text import toml_tables
+from ...formats.writing import write_bytes
 from .fairness import INTERVAL_S, KINDS, Accounts, DelayLimits, DelayPolicy, Fairness
 
 #: Maui's and the paper's names of the policies: its text and its figure disagree on the last one's.

@@ -17,8 +17,7 @@ import msgspec
 
 from ...cluster.errors import AucschedError, InputError
 from ...formats.jsontext import decode
-from ...formats.native.read import parse_snapshot
-from ...formats.native.write import snapshot_to_json
+from ...formats.native.cluster_file import parse_snapshot, snapshot_to_json
 from ..batch.batch_state import BatchState, Session
 from ..evolving.dynamic_scheduler import DynamicState, Pending
 from ..evolving.fairness import Accounts

@@ -15,9 +15,8 @@ from ...cluster.workload import ClusterWorkload
 from ...formats.file_kinds import SNAPSHOT, WORKLOAD, kind_of
 from ...formats.graph_files import graph_network, parse_graphml, parse_node_link
 from ...formats.jsontext import decode
-from ...formats.native.read import parse_snapshot
+from ...formats.native.cluster_file import parse_snapshot, parse_workload
 from ...formats.native.topology_wire import Laid, TopologyWire, build_topology
-from ...formats.native.workload_file import parse_workload
 from ...formats.notes import Notes
 from ...formats.reading import read_document, text_of
 from ...topology.networks import fat_tree_size

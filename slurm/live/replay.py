@@ -19,8 +19,8 @@ from ...cluster.nodes import Node, NodeState
 from ...cluster.snapshot import Snapshot
 from ...cluster.workload import SHORTEST_RUN_S, ArrivingJob, ClusterWorkload
 from ...formats.hostlist import expand
+from ...formats.native.cluster_file import parse_workload, workload_to_json
 from ...formats.native.file_objects import file_form
-from ...formats.native.workload_file import parse_workload, workload_to_json
 from ...formats.notes import Notes
 from .shadow_log import ShadowPass, SlurmStart
 

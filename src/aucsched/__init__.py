@@ -65,14 +65,15 @@ if TYPE_CHECKING:
     )
     from .cluster.snapshot import Snapshot as Snapshot
     from .cluster.workload import ArrivingJob as ArrivingJob, ClusterWorkload as ClusterWorkload
-    from .formats.native.read import load_snapshot as load_snapshot, parse_snapshot as parse_snapshot
-    from .formats.native.schedule_file import load_schedule as load_schedule
-    from .formats.native.workload_file import (
+    from .formats.native.cluster_file import (
+        load_snapshot as load_snapshot,
         load_workload as load_workload,
+        parse_snapshot as parse_snapshot,
         parse_workload as parse_workload,
+        save_snapshot as save_snapshot,
         save_workload as save_workload,
     )
-    from .formats.native.write import save_snapshot as save_snapshot
+    from .formats.native.schedule_file import load_schedule as load_schedule
     from .formats.swf import SwfLog as SwfLog, load_swf as load_swf, parse_swf as parse_swf
     from .models.winners.determine import Winners as Winners, winners as winners
     from .models.winners.instance import BidArrays as BidArrays

@@ -21,7 +21,7 @@ from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.auction.step import run_step
 from aucsched.cluster.schedule import Reason
-from aucsched.formats.native.write import snapshot_to_json
+from aucsched.formats.native.cluster_file import snapshot_to_json
 from aucsched.simulation.nodes import auction
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 

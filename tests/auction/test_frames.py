@@ -10,7 +10,7 @@ import msgspec
 from random_snapshots import random_document
 
 from aucsched import schedule
-from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.cluster_file import parse_snapshot
 from aucsched.models.search.operators import ExchangeSearch
 
 #: Functions between ``schedule`` and the moves: the pass, the decision, its award, the attempt, its

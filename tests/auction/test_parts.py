@@ -24,7 +24,7 @@ from aucsched import OptionError, Schedule, schedule
 from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.auction.parts import workers
 from aucsched.cluster.snapshot import Snapshot
-from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.cluster_file import parse_snapshot
 from aucsched.topology.tree import linear, parts_of_nodes, topology_of
 
 SEEDS = st.integers(0, 10**6)

@@ -16,8 +16,7 @@ from aucsched.auction.state import state_of
 from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
-from aucsched.formats.native.read import parse_snapshot
-from aucsched.formats.native.write import snapshot_to_json
+from aucsched.formats.native.cluster_file import parse_snapshot, snapshot_to_json
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 
 NODES = [{"name": "n", "cores": 4, "free_cores": 2}]

@@ -24,7 +24,7 @@ from aucsched.auction.step import run_step
 from aucsched.auction.strategies import bid_options
 from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import generate_bids
-from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.cluster_file import parse_snapshot
 
 SEEDS = st.integers(0, 10**6)
 

@@ -17,7 +17,7 @@ from support.run import aucsched
 from aucsched import Snapshot, explain, schedule
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import in_order
-from aucsched.formats.native.write import snapshot_to_json
+from aucsched.formats.native.cluster_file import snapshot_to_json
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText
 from aucsched.slurm.live.passes import Look, take_pass
 

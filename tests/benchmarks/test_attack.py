@@ -24,7 +24,7 @@ from attack_snapshots import TOUCHES, hostile_document
 from attack_steps import random_options, run_case
 
 from aucsched import schedule
-from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.cluster_file import parse_snapshot
 
 ROOT = Path(__file__).parents[2]
 

@@ -16,8 +16,8 @@ USED = """
 import json
 from aucsched import InputError, Request
 from aucsched.formats.native.json_schema import schema_of
-from aucsched.formats.native.read import parse_snapshot
-from aucsched.formats.native.write import snapshot_to_json
+from aucsched.formats.native.cluster_file import parse_snapshot
+from aucsched.formats.native.cluster_file import snapshot_to_json
 
 def snapshot(value):
     job = {"id": "1", "priority": 5, "cores": 4, "scratch_mib": value}

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aucsched.cli import run
-from aucsched.formats.native.read import load_snapshot
+from aucsched.formats.native.cluster_file import load_snapshot
 
 HOUR = 3600
 

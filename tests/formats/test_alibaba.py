@@ -15,7 +15,7 @@ from aucsched.cluster.jobs import Span
 from aucsched.cluster.nodes import Resources
 from aucsched.cluster.workload import ClusterWorkload
 from aucsched.formats.alibaba import AlibabaOptions, import_alibaba
-from aucsched.formats.native.workload_file import load_workload
+from aucsched.formats.native.cluster_file import load_workload
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "gpu"
 NODES = """sn,cpu_milli,memory_mib,gpu,model

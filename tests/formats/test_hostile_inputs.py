@@ -20,8 +20,7 @@ from aucsched.cli import run
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.formats.hostlist import MOST_NAMES, expand, fold
 from aucsched.formats.jsontext import decode
-from aucsched.formats.native.cluster_file import SNAPSHOT_FILE
-from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.cluster_file import SNAPSHOT_FILE, parse_snapshot
 from aucsched.formats.notes import Notes
 from aucsched.formats.reading import LIMIT_VARIABLE, numbered_lines, read_document, unpacked
 from aucsched.slurm.answers.topology_conf import parse_topology

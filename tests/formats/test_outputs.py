@@ -13,8 +13,8 @@ import pytest
 from support.run import aucsched, refused
 
 from aucsched import InputError
-from aucsched.formats.binary import remove_leftovers, write_bytes
 from aucsched.formats.checked_lines import CheckedLines
+from aucsched.formats.writing import remove_leftovers, write_bytes
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCHEMA = aucsched("schema", "plan").stdout

@@ -20,9 +20,8 @@ from support.spoiled import SNAPSHOT as GOOD
 
 from aucsched import InputError, load_snapshot, schedule
 from aucsched.cluster.schedule import FORMAT, Reason, Status
+from aucsched.formats.native.cluster_file import parse_snapshot, snapshot_to_json
 from aucsched.formats.native.json_schema import SCHEMAS, schema_of
-from aucsched.formats.native.read import parse_snapshot
-from aucsched.formats.native.write import snapshot_to_json
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SNAPSHOT = Draft202012Validator(schema_of("snapshot"))

@@ -24,7 +24,7 @@ from support.build import ALONE
 
 from aucsched import Request, Snapshot, schedule
 from aucsched.formats.auctions.auction_file import load_auction
-from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.cluster_file import parse_snapshot
 
 BENCHMARKS = Path(compare.__file__).parent
 GENERATED = [name for name, kind in KINDS.items() if not kind.example]

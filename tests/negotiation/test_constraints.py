@@ -11,7 +11,7 @@ from support.run import aucsched
 
 from aucsched import InputError
 from aucsched.cluster.jobs import JobKind
-from aucsched.formats.native.workload_file import parse_workload, workload_to_json
+from aucsched.formats.native.cluster_file import parse_workload, workload_to_json
 from aucsched.negotiation.batch.mapping import BatchSettings
 from aucsched.negotiation.job_records import MapEntry, NodeCount, is_pressing, needed_count, run_time_s
 from aucsched.negotiation.runtime.runtime_machine import empty_machine, started

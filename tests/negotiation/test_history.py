@@ -16,7 +16,7 @@ from support.run import aucsched, refused
 from aucsched import InputError
 from aucsched.cluster.jobs import JobKind
 from aucsched.formats import sqlite_file
-from aucsched.formats.native.workload_file import parse_workload
+from aucsched.formats.native.cluster_file import parse_workload
 from aucsched.formats.run_history import add_to_history, load_history
 from aucsched.negotiation.batch.mapping import BatchSettings
 from aucsched.negotiation.job_records import MapEntry, NodeCount, informed, learned, run_time_s

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aucsched.formats.native.workload_file import parse_workload
+from aucsched.formats.native.cluster_file import parse_workload
 from aucsched.negotiation.batch.mapping import BatchSettings, MapperName
 from aucsched.negotiation.messages import Code
 from aucsched.negotiation.runtime.settings import RuntimeSettings

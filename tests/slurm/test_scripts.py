@@ -19,7 +19,7 @@ import pytest
 from support.run import aucsched, refused
 
 from aucsched import InputError, Job, Node, Request, Resources, RunningJob, Snapshot, Span, schedule
-from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.cluster_file import parse_snapshot
 from aucsched.slurm.place import placement
 
 #: On whole nodes, on different cores of nodes (a reservation), with gres of a range: every kind of command.

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from aucsched.cluster.snapshot import Snapshot
-from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.cluster_file import parse_snapshot
 
 #: Options of the auction alone: no promise to keep, no job with a reservation.
 ALONE: Mapping[str, Any] = {"promise": "none", "reserve": 0}

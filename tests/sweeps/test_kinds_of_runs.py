@@ -11,7 +11,7 @@ from support.sweeps import rows_of, workload
 
 import aucsched as package
 from aucsched.cluster.errors import InputError, OptionError
-from aucsched.formats.native.workload_file import load_workload
+from aucsched.formats.native.cluster_file import load_workload
 from aucsched.sweeps.call import sweep
 
 

@@ -21,7 +21,7 @@ from support.sweeps import GRID, RUNS, TRACE, rows_of, small, workload
 
 import aucsched as package
 from aucsched.cli import run
-from aucsched.formats.native.read import load_snapshot
+from aucsched.formats.native.cluster_file import load_snapshot
 from aucsched.sweeps.axes import AXES
 from aucsched.sweeps.result_table import write_table
 from aucsched.sweeps.run_plan import KINDS, make_plan

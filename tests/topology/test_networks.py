@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from aucsched import InputError, Snapshot
 from aucsched.auction.explain.network_levels import network_report
-from aucsched.formats.native.read import parse_snapshot
-from aucsched.formats.native.write import snapshot_to_json
+from aucsched.formats.native.cluster_file import parse_snapshot, snapshot_to_json
 from aucsched.topology import distances
 from aucsched.topology.distances import MOST_LINKS, hop_table
 from aucsched.topology.graphs import graph_of

@@ -9,8 +9,7 @@ import pytest
 
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.snapshot import Snapshot
-from aucsched.formats.native.read import parse_snapshot
-from aucsched.formats.native.write import snapshot_to_json
+from aucsched.formats.native.cluster_file import parse_snapshot, snapshot_to_json
 from aucsched.formats.notes import Notes
 from aucsched.slurm.answers.topology_any import load_topology
 from aucsched.topology.tree import topology_of

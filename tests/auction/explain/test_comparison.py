@@ -16,8 +16,7 @@ from support.run import aucsched
 
 from aucsched import Snapshot, load_snapshot, schedule
 from aucsched.auction.explain.comparison import Comparison, Total, compare, first_fit_by_priority
-from aucsched.formats.native.read import parse_snapshot
-from aucsched.formats.native.write import snapshot_to_json
+from aucsched.formats.native.cluster_file import parse_snapshot, snapshot_to_json
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

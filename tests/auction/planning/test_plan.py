@@ -22,8 +22,8 @@ from aucsched.cli import run
 from aucsched.cluster.errors import InputError
 from aucsched.cluster.resources.pools import Pools
 from aucsched.cluster.snapshot import Snapshot
+from aucsched.formats.native.cluster_file import parse_snapshot
 from aucsched.formats.native.json_schema import schema_of
-from aucsched.formats.native.read import parse_snapshot
 
 NOW = 1_795_167_000.0  # 2026-11-20T09:30:00Z, the time of support.build's snapshots
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "emulated-1408-full.json"

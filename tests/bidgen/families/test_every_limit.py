@@ -28,8 +28,7 @@ from aucsched.bidgen.families import registry
 from aucsched.bidgen.families.claims import Claim, Family, FreePlacement, Taken
 from aucsched.cluster.limits import AMOUNTS, Lasting
 from aucsched.cluster.resources.capacity import Cell, Resource
-from aucsched.formats.native.read import parse_snapshot
-from aucsched.formats.native.workload_file import parse_workload
+from aucsched.formats.native.cluster_file import parse_snapshot, parse_workload
 from aucsched.simulation.negotiated.plays import play_of
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText

@@ -18,9 +18,12 @@ from aucsched.auction.explain.explanation import explain
 from aucsched.auction.explain.snapshot_report import report_document, report_on
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.planning.plan import make_plan
-from aucsched.formats.native.read import parse_snapshot
-from aucsched.formats.native.workload_file import parse_workload, workload_to_json
-from aucsched.formats.native.write import snapshot_to_json
+from aucsched.formats.native.cluster_file import (
+    parse_snapshot,
+    parse_workload,
+    snapshot_to_json,
+    workload_to_json,
+)
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
 
 NODES = [{"name": "n[1-8]", "cores": 4, "gres": {"gpu:a": 2}}]

@@ -18,8 +18,8 @@ from support.spoiled import WORKLOAD as GOOD
 from support.spoiled import Spoil, drop, put
 
 from aucsched import ArrivingJob, ClusterWorkload, InputError, Job, Request, load_workload, save_workload
+from aucsched.formats.native.cluster_file import parse_workload, workload_to_json
 from aucsched.formats.native.json_schema import schema_of
-from aucsched.formats.native.workload_file import parse_workload, workload_to_json
 
 SCHEMA = Draft202012Validator(schema_of("workload"))
 

@@ -17,7 +17,7 @@ from support.build import snapshot
 from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request
 from aucsched.bidgen.families.registry import columns_of
 from aucsched.cluster.resources.demand import Demand, DemandReader
-from aucsched.formats.native.workload_file import load_workload
+from aucsched.formats.native.cluster_file import load_workload
 from aucsched.simulation.forecast.forecaster import Forecaster, QueuedRequest, StartForecast
 from aucsched.simulation.forecast.futures import PLAY_FUTURES
 from aucsched.simulation.forecast.futures_kernel import CONSERVATIVE, EASY, RESPONSE, WITHDRAWING

@@ -15,7 +15,7 @@ from support.build import document, tree
 from aucsched import schedule
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
-from aucsched.formats.native.read import parse_snapshot
+from aucsched.formats.native.cluster_file import parse_snapshot
 from aucsched.models.ipsched import Ipsched
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.node_report import node_metrics, to_node_document

@@ -10,7 +10,7 @@ import pytest
 from support.run import aucsched, refused
 from support.spoiled import WORKLOAD as GOOD
 
-from aucsched.formats.native.workload_file import parse_workload
+from aucsched.formats.native.cluster_file import parse_workload
 from aucsched.simulation.workloads.describe import cluster_text, describe_cluster
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from aucsched import ClusterWorkload, InputError, Node, Span, parse_workload
 from aucsched.formats.delimited import read_table
-from aucsched.formats.native.workload_file import workload_to_json
+from aucsched.formats.native.cluster_file import workload_to_json
 from aucsched.simulation.workloads.from_table import COLUMNS, workload_of_sacct
 
 #: As Slurm prints it, in an order of its own and with a column that nobody asked for.

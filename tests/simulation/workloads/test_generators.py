@@ -15,7 +15,7 @@ import pytest
 from support.run import aucsched, refused
 
 from aucsched import ArrivingJob, ClusterWorkload, Span, load_workload
-from aucsched.formats.native.workload_file import workload_to_json
+from aucsched.formats.native.cluster_file import workload_to_json
 from aucsched.simulation.workloads.esp import ESP_TYPES, esp_workload, machine_seconds
 from aucsched.simulation.workloads.named_clusters import EvenCluster
 from aucsched.simulation.workloads.soner import (

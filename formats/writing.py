@@ -1,4 +1,4 @@
-"""Writing bytes: regular files are written whole or not at all; devices, pipes and descriptors in pieces.
+"""Writing: regular files are written whole or not at all; devices, pipes and descriptors in pieces.
 
 A file that stands already keeps its mode and its owner, and a link to it stays a link.
 """
@@ -15,11 +15,33 @@ from glob import escape
 from pathlib import Path
 
 from ..cluster.errors import InputError
+from ..cluster.text import escaped
 
 #: Where the kernel keeps a process's open files: what a shell's ``>(…)`` and /dev/stdout lead to.
 _DESCRIPTORS = re.compile(r"/proc/(?:\d+|self|thread-self)(?:/task/\d+)?/fd", re.ASCII)
 #: Random letters of a temporary file's name, and the most bytes of its target's name that stand in it.
 _LETTERS, _NAME_BYTES = 8, 200
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a text as ``write_bytes`` does, in UTF-8 and with its hidden characters as escapes.
+
+    Raises:
+        InputError: the file cannot be written; nothing is left behind.
+    """
+    shown = escaped(text)
+    if str(path) == "-":
+        sys.stdout.write(shown)
+    else:
+        write_bytes(path, shown.encode())
+
+
+def csv_field(text: str) -> str:
+    """Return a text as a field of CSV (RFC 4180), in quotes where it needs them."""
+    if not any(mark in text for mark in ',"\r\n'):
+        return text
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
