@@ -84,10 +84,9 @@ class ValueOptions:
         "no guarantee. A guarantee lasts as long as jobs keep their time limits and nodes stay up.",
         unit="plan|DURATION|auto|backfill|none",
         check_text=check_promise,
-        default="backfill; auto with objective response; with --reserve 0, --balance, --award-alone, "
-        "--preempt, --bid-order figure-4.5, priority_cores or the papers' weights only what jobs were "
-        "promised (promised_start)",
-        other_defaults={"slurm run with objective response": "15m (auto needs a log's waits)"},
+        default="backfill; with objective response auto (in slurm run 15m, as auto needs a log's waits); "
+        "with --reserve 0, --balance, --award-alone, --preempt, --bid-order figure-4.5, priority_cores or "
+        "the papers' weights only what jobs were promised (promised_start)",
     )
 
 
@@ -169,13 +168,10 @@ class AuctionOptions(ValueOptions, BiddingOptions):
     """The options of every auction: of one step, and of each step of a simulation."""
 
     reserve: Option[int | None] = _count(
-        "Reserve for this many of the first blocked jobs: nothing that delays them starts.",
+        "Reserve for this many of the first blocked jobs: nothing that delays them starts. With promise "
+        "auto, and in slurm run with plan or a duration, the default is 0: promises are reservations.",
         low=0,
         default=1,
-        other_defaults={
-            "with promise auto": "0 (promises are reservations)",
-            "slurm run with plan or a duration": "0 (the same)",
-        },
     )
     seed: Option[int] = _count(
         "Seed of the search and of HiGHS.",

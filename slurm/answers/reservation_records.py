@@ -7,7 +7,7 @@ knows users only, so the nodes are closed to all jobs but those of a magnetic re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ...cluster.checks import all_plain
@@ -16,7 +16,10 @@ from ...cluster.nodes import Reservation
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
 from .answer_record import AnswerEntry, Record, answer_entries
+from .consumables import counted_license, license_items
 
+#: The gate's licence unless another is given.
+LICENCE = "auction"
 _KIND = "reservations"
 #: Flags that say what a snapshot does not hold, and what it does instead.
 _CHANGING = {
@@ -65,6 +68,7 @@ class ReservationFigures:
         nodes: names as written, which the cluster may not have.
         cores: how many cores it holds on all nodes together, None when not told.
         access: who else may use it, in Slurm's words (``accounts physics``); empty for users only.
+        licenses: the list that it holds, as written.
         path: its place in the file.
     """
 
@@ -76,7 +80,24 @@ class ReservationFigures:
     flags: frozenset[str]
     cores: int | None
     access: str
+    licenses: str
     path: str
+
+    def held(self, licence: str) -> int:
+        """How many of a licence it holds as a gate: one with nodes is no gate.
+
+        22.05 writes ANY_NODES in the place of LICENSE_ONLY, so its flags do not tell.
+        """
+        if self.nodes:
+            return 0
+        found = (counted_license(item) for _, item in license_items(self.licenses))
+        return sum(one[1] for one in found if one and one[0].partition("@")[0] == licence)
+
+
+def gate_licence(reservations: Iterable[ReservationFigures]) -> str:
+    """Return the licence of a gate that is up under its usual name, empty for none."""
+    is_up = any(entry.name.startswith(f"{LICENCE}_") and entry.held(LICENCE) for entry in reservations)
+    return LICENCE if is_up else ""
 
 
 def read_reservations(content: bytes) -> tuple[ReservationFigures, ...]:
@@ -172,6 +193,7 @@ _MEMBERS = {
     "CoreCnt": "core_count",
     "Accounts": "accounts",
     "Groups": "groups",
+    "Licenses": "licenses",
 }
 
 
@@ -191,5 +213,6 @@ def _figures(entry: AnswerEntry) -> ReservationFigures:
         flags=frozenset(_names(entry.text("Flags").upper())),
         cores=entry.count("CoreCnt"),
         access="; ".join(f"{what} {who}" for key, what in _ACCESS.items() if (who := entry.text(key))),
+        licenses=entry.text("Licenses"),
         path=entry.path,
     )

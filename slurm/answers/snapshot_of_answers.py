@@ -24,7 +24,7 @@ from .node_records import NodeFigures, read_nodes
 from .partitions import PartitionFigures, read_partitions
 from .pending_jobs import PendingReader, job_id, read_jobs, read_priorities
 from .policy import ClusterConfig, Site, read_config
-from .reservation_records import fitted_reservation, read_reservations
+from .reservation_records import ReservationFigures, fitted_reservation, gate_licence, read_reservations
 from .running_jobs import read_running
 from .topology_any import Named, parse_any_topology
 from .versions import NEWEST, SEGMENTS_SHOWN, note_unknown, parse_release, release_of, tells_shared
@@ -91,7 +91,8 @@ def import_slurm(
         time: when they were taken, seconds since the epoch; by default the newest scheduling pass.
         schedule_held: jobs held by hand are scheduled, with their saved priorities, those without one in
             order of submission behind all others.
-        gate: a licence that no job needs, only kept from all: jobs that wait for it may start.
+        gate: a licence that no job needs, only kept from all: jobs that wait for it may start. By default
+            the usual one, while its gate is up.
         notes: notes made before, which then stand first.
         known: what the answers of the look before held; for answers of live commands, with their ``time``.
 
@@ -103,6 +104,8 @@ def import_slurm(
     nodes = _by_name(figures, sources.nodes.name)
     config = _read_or(sources.config, lambda text: read_config(text_of(text), notes), ClusterConfig())
     none: tuple[PartitionFigures, ...] = ()
+    no_reservations: tuple[ReservationFigures, ...] = ()
+    reservations = _read_or(sources.reservations, read_reservations, no_reservations)
     partitions = _read_or(sources.partitions, lambda text: read_partitions(text, nodes, notes), none)
     site = Site(
         nodes=nodes,
@@ -110,11 +113,11 @@ def import_slurm(
         details=_read_or(sources.job_detail, lambda text: parse_job_detail(text_of(text), known), None),
         licenses=_read_or(sources.licenses, lambda text: read_licenses(text, notes), {}),
         partitions={figures.partition.name: figures for figures in partitions},
-        reservations=_read_or(sources.reservations, read_reservations, ()),
+        reservations=reservations,
         limits=_limits(sources, config, notes),
         config=config,
         priorities=_read_or(sources.priorities, lambda text: read_priorities(text, notes), None),
-        gate=gate,
+        gate=gate or gate_licence(reservations),
     )
     held = schedule_held
     snapshot = _read(sources.jobs, lambda text: _snapshot(text, site, time, notes, known, held=held))

@@ -13,12 +13,10 @@ from importlib.resources import files
 
 from ...cluster.errors import InputError, OptionError
 from ...formats.notes import Notes
-from ..answers.answer_text import Paragraph, paragraphs
-from ..answers.consumables import counted_license, license_items, read_licenses
+from ..answers.consumables import read_licenses
 from ..answers.live import Ask
+from ..answers.reservation_records import read_reservations
 
-#: The licence's name unless another is given.
-LICENCE = "auction"
 _NAME = re.compile(r"[A-Za-z][\w-]{0,62}", re.ASCII)
 #: Asks for all reservations.
 RESERVATIONS: tuple[str, ...] = ("scontrol", "-o", "show", "reservations")
@@ -65,19 +63,12 @@ def gates(ask: Ask, licence: str) -> tuple[Gate, ...]:
     Raises:
         InputError: scontrol fails, or prints what is not known.
     """
-    text = ask(RESERVATIONS).decode(errors="replace")
-    found = (_gate(entry, licence) for entry in paragraphs(text, "ReservationName"))
-    return tuple(gate for gate in found if gate is not None)
-
-
-def _gate(entry: Paragraph, licence: str) -> Gate | None:
-    items = (counted_license(item) for _, item in license_items(entry.text("Licenses")))
-    held = sum(one[1] for one in items if one and one[0].partition("@")[0] == licence)
-    # 22.05 writes ANY_NODES in the place of LICENSE_ONLY: one without nodes is of licences only.
-    if not held or entry.text("Nodes"):
-        return None
-    name = entry.pairs["ReservationName"]
-    return Gate(name=name, start=entry.moment("StartTime"), end=entry.moment("EndTime"), held=held)
+    found = read_reservations(ask(RESERVATIONS))
+    return tuple(
+        Gate(name=entry.name, start=entry.start, end=entry.end, held=held)
+        for entry in found
+        if (held := entry.held(licence))
+    )
 
 
 def licence_count(ask: Ask, licence: str) -> int:

@@ -20,7 +20,7 @@ from ..answers.consumables import asks_for
 from ..answers.live import Ask, Command
 from ..answers.pending_jobs import array_tasks
 from ..answers.policy import config_of
-from ..answers.reservation_records import ReservationFigures
+from ..answers.reservation_records import LICENCE, ReservationFigures
 from ..answers.versions import SEGMENTS_NAMED, parse_release
 from ..place import CannotPlaceError
 from .actions import OWN, Action, ActionKind, clear, hand_over, own_reservations, pin, unpin
@@ -115,7 +115,7 @@ class PutBackRules:
         carrier: which comment of a job carries its mark.
     """
 
-    licence: str = "auction"
+    licence: str = LICENCE
     pin_s: float = 60.0
     tries: int = 3
     carrier: Carrier = Carrier.ADMIN_COMMENT

@@ -104,6 +104,21 @@ def test_the_gate_is_seen(release: str) -> None:
     assert (gate.name, gate.held) == ("auction_head", 1000)
 
 
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_job_behind_a_gate_that_is_up_may_start(release: str) -> None:
+    """Also where nobody names the gate, as snapshot, explain and forecast do beside a loop."""
+    made = sources(release)
+    behind = replace(made.jobs, content=made.jobs.content.replace(b'": "Resources"', b'": "Licenses"'))
+    made = replace(made, jobs=behind)
+    (job,) = (one for one in import_slurm(made)[0].jobs if one.id == "1")
+    assert (job.hold, job.request.licenses) == (None, {"matlab": 2})
+    shut = made.reservations
+    assert shut is not None
+    for gone in (None, replace(shut, content=shut.content.replace(b"auction_head", b"matlab_course"))):
+        held = by_id(import_slurm(replace(made, reservations=gone))[0])["1"]
+        assert held.hold == "Licenses", "no gate is up: the licence is one like any other"
+
+
 @pytest.mark.parametrize("form", ["flags", "text"])
 def test_segments_spread_and_consolidated(form: str) -> None:
     """JSON has flags from v44 on; scontrol's text has words, also beside older JSON."""
