@@ -188,8 +188,9 @@ class StepRecord(AuctionOptions, ModelOption):
 
     #: Wall time of the whole step: bids, programs, search and solves of all its attempts.
     time_limit_s: Option[float | None] = _option(
-        "Seconds of wall time for the whole step, from reading the file to the answer. By default the "
-        "work limit ends a step first. With --time-limit and no --work-limit the search runs until then.",
+        "Seconds of wall time for the whole step, from reading the file to the answer. A default work limit, "
+        "where there is one, ends a step first. With --time-limit and no --work-limit the search runs until "
+        "then.",
         low=0,
         unit="SECONDS",
         default=3.0,
@@ -222,8 +223,8 @@ class StepRecord(AuctionOptions, ModelOption):
         readers=(STEP, SWEEP),
     )
     workers: Option[int] = _count(
-        "Processes that search in parallel, each on parts of the cluster (--part-nodes). Under a work limit "
-        "their number changes only the time.",
+        "Processes that search in parallel, each on parts of the cluster (--part-nodes). In winners each "
+        "searches all bids with a seed of its own. Under a work limit their number changes only the time.",
         high=1024,
         default=1,
         readers=(STEP, WINNERS),

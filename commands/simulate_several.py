@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..cluster.errors import OptionError
@@ -49,7 +51,6 @@ def simulate_several(
         }
         return runs_on_nodes(workload, options, _narrowed(options, policies, reading))
     policies = [current_name(name) for name in policies]
-    check_log_options({**options, "policy": policies[0].partition(":")[0]})
     candidates = tuple((options["candidates"] or "").split(","))
     reading = {
         member: [one for one in policies if is_read(member, one.partition(":")[0], candidates)]
@@ -60,6 +61,15 @@ def simulate_several(
         check_log_options(one)
         check_policy_options(one)
     return runs_on_log(workload, options, dict(zip(policies, each, strict=True)), processors).runs
+
+
+def named_apart(runs: Sequence[Simulation], typed: Sequence[str]) -> list[Simulation]:
+    """Return the runs, those of one policy under several parameters named as they were typed."""
+    counts = Counter(run.policy for run in runs)
+    return [
+        replace(run, result=replace(run.result, policy=name)) if counts[run.policy] > 1 else run
+        for run, name in zip(runs, typed, strict=True)
+    ]
 
 
 class LogRuns(NamedTuple):

@@ -137,7 +137,7 @@ class LinearAuction(AuctionModel):
 
     @classmethod
     def preferences(cls, given: ModelInput) -> tuple[FloatArray, FloatArray]:
-        """F of each bid (4.12), (5.7), twice: positive, so that a further job never costs preference."""
+        """F of each bid, (4.12) or (5.7): positive, so that no further job costs preference, and as it is."""
         f = preference_f(given.table, given.nodes, cls.constants[given.preference_table]) - given.broken()
         return f + given.keeps_whole, f
 

@@ -99,8 +99,8 @@ class RunKind:
 
 #: Columns that are no options of a step.
 _BESIDE = frozenset({"preset", "repeat", "topology"})
-#: Options of a step that its sweep varies: what was promised is in the snapshot.
-_OF_STEP = tuple(one.name for one in read_by(SWEEP) if one.name not in {"promise", "seed"})
+#: Options of a step that its sweep varies: repetitions have seeds of their own.
+_OF_STEP = tuple(one.name for one in read_by(SWEEP) if one.name != "seed")
 
 
 def _typed(options: Mapping[str, Value], record: type) -> dict[str, Any]:

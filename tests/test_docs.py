@@ -17,7 +17,9 @@ import yaml
 from command_options import command_options
 from reference import pages
 
+import aucsched
 from aucsched.cli import cli, run
+from aucsched.cluster import errors
 from aucsched.cluster.schedule import MEANINGS, STATUS_MEANINGS, Reason, Status
 from aucsched.commands.man import man_pages
 
@@ -87,6 +89,8 @@ def test_the_reference_of_the_python_api_names_what_there_is() -> None:
         module, _, own = f"aucsched.{name}".rpartition(".")
         if name != "cluster.errors":
             assert hasattr(importlib.import_module(module), own), name
+    shown = {name.rpartition(".")[2] for name in names} | {"plan", "__version__", *vars(errors)}
+    assert set(aucsched.__all__) <= shown, "every public name"
 
 
 def test_there_are_five_of_them() -> None:

@@ -46,6 +46,26 @@ def test_each_run_is_the_policy_s_own(
     assert [_without_seconds(one) for one in together["runs"]] == [_without_seconds(one) for one in alone]
 
 
+@pytest.mark.parametrize("policies", ["easy,promised", "promised,easy"])
+def test_an_option_is_for_the_policies_that_read_it_wherever_they_stand(
+    policies: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    together = _document(capsys, DAYS, "--policy", policies, "--objective", "response")
+    means = {one["policy"]: one["metrics"]["wait_mean_s"] for one in together["runs"]}
+    assert means["promised"] < 0.9 * means["easy"]
+
+
+def test_two_variants_of_a_policy_have_names_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policies = "promised:objective=response,promised,easy"
+    page = tmp_path / "page.html"
+    assert run(["simulate", DAYS, "--policy", policies, "--html", str(page)]) == 0
+    lines = capsys.readouterr().out.splitlines()[-3:]
+    assert [line.split()[0] for line in lines] == policies.split(",")
+    assert '"promised:objective=response":[' in page.read_text(), "a column of its own"
+
+
 def test_the_table_has_a_line_a_policy_and_fits_60_columns(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
