@@ -9,7 +9,8 @@ from ..cluster.workload import ClusterWorkload
 from ..formats.swf import SwfLog, load_swf
 from ..simulation.workloads.imported import workload_of_log
 from ..simulation.workloads.named_clusters import EvenCluster
-from ..slurm.answers.live import SlurmFiles, collect
+from ..slurm.answers.live import collect
+from ..slurm.answers.slurm_files import SlurmFiles
 from ..slurm.answers.snapshot_of_answers import import_slurm
 
 

@@ -98,7 +98,8 @@ def _loaded(snapshot: str, history: str | None) -> tuple[Snapshot, list[LoggedJo
 
     from ..api.forecasts import history_of, read_history
     from ..formats.native.cluster_file import load_snapshot
-    from ..slurm.answers.live import SlurmFiles, collect
+    from ..slurm.answers.live import collect
+    from ..slurm.answers.slurm_files import SlurmFiles
     from ..slurm.answers.snapshot_of_answers import import_slurm
 
     if snapshot == history == "-":

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import click
 
 from ..cluster.errors import InputError, OptionError
-from ..cluster.option_fields import Option
+from ..slurm.answers.slurm_files import SlurmFiles
 from .built_options import record_options
 from .groups import HelpGroup
 from .outputs import tell
@@ -23,42 +22,7 @@ _FILE = click.Path(allow_dash=True)
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
 
 
-_RUN, _WITH_SQUEUE = "run it", "run it with squeue"
-
-
-@dataclass(kw_only=True)
-class AnswerFiles:
-    """A file for each of Slurm's answers, in place of the live one."""
-
-    jobs: Option[str | None] = Option("Output of squeue --json.", default=_RUN)
-    nodes: Option[str | None] = Option(
-        "Output of scontrol show nodes --json, or 22.05's sinfo --json.", default=_RUN
-    )
-    topology: Option[str | None] = Option(
-        "topology.conf, topology.yaml, or output of scontrol show topology.", default=_RUN
-    )
-    job_detail: Option[str | None] = Option("Output of scontrol -d show job.", default=_RUN)
-    partitions: Option[str | None] = Option(
-        "Output of scontrol show partitions, text or --json.", default=_WITH_SQUEUE
-    )
-    licenses: Option[str | None] = Option(
-        "Output of scontrol show licenses, text or --json.", default=_WITH_SQUEUE
-    )
-    reservations: Option[str | None] = Option(
-        "Output of scontrol show reservations, text or --json.", default=_WITH_SQUEUE
-    )
-    limits: Option[str | None] = Option(
-        "Limits of QOS and associations: scontrol show assoc_mgr flags=qos,assoc, or sacctmgr -P show qos "
-        "and assoc, one after the other.",
-        default=_WITH_SQUEUE,
-    )
-    conf: Option[str | None] = Option("Output of scontrol show config.", default=_WITH_SQUEUE)
-    priorities: Option[str | None] = Option(
-        "Output of sprio, or of squeue -o '%i %Q': saved priorities.", default="the queue's"
-    )
-
-
-answer_options = record_options(AnswerFiles, kind=_FILE)
+answer_options = record_options(SlurmFiles, kind=_FILE)
 
 
 @snapshot.command()
@@ -83,7 +47,7 @@ def slurm(*, held: str, time: str | None, output: str, **files: str | None) -> N
     """
     # Imported here so that --help stays fast.
     from ..formats.native.cluster_file import save_snapshot
-    from ..slurm.answers.live import SlurmFiles, collect
+    from ..slurm.answers.live import collect
     from ..slurm.answers.snapshot_of_answers import import_slurm
 
     moment = None if time is None else parse_time(time)

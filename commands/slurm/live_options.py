@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...cluster.errors import OptionError
-from ...cluster.option_fields import Option
+from ...slurm.live.loop_options import GateOption, LoopOptions
+from ..built_options import filled_options
+from ..outputs import note
 
-licence_option = click.option(
-    "--license",
-    "licence",
-    metavar="NAME",
-    default="auction",
-    show_default=True,
-    help="The licence that keeps jobs behind the gate.",
-)
+if TYPE_CHECKING:
+    from ...slurm.live.loop_metrics import Metrics
+    from ...slurm.live.shadow_log import RotatedLog
+    from ...slurm.live.ticker import Ticker
 
-
-@dataclass(kw_only=True)
-class LoopOptions:
-    """How often a loop looks, and what it keeps of that."""
-
-    passes: Option[int | None] = Option("Stop after so many passes  [default: go on]", low=1)
-    once: Option[bool] = Option("Make one pass; a failure is the command's.", default=False)
-    rotate_mib: Option[float] = Option(
-        "Put a log of this size aside as LOG.1, an older one as LOG.2, and so on.",
-        default=64,
-        low=0.001,
-        includes_low=True,
-    )
-    keep: Option[int] = Option("Logs put aside that are kept.", default=14, low=0)
-    metrics: Option[str | None] = Option(
-        "Answer Prometheus there, on a loopback address: 127.0.0.1:9123.", unit="ADDRESS:PORT"
-    )
-    forecasts: Option[bool] = Option(
-        "Forecast each new job's start: P10, P50 and P90 in the log, how good they were in the metrics.",
-        default=False,
-    )
+_MIB = 2**20
+licence_option = filled_options(GateOption)
 
 
 def _removed(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
@@ -60,8 +40,29 @@ def no_rest_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def say_unknown_release() -> None:
     """Say that this Slurm is newer than any whose answers are known, where it is."""
     from ...slurm.answers.live import release_here
-    from ..outputs import note
 
     release = release_here()
     if release is not None and release.is_newer:
         note(release.warning)
+
+
+@contextmanager
+def looping(name: str, interval_s: float, options: LoopOptions) -> Iterator[tuple[Metrics, Ticker]]:
+    """Give the figures of a loop, answered where ``--metrics`` says, and its passes, which signals end."""
+    from ...slurm.live.loop_metrics import Metrics, served
+    from ...slurm.live.ticker import Ticker
+
+    figures = Metrics(loop=name)
+    ticker = Ticker(interval_s=interval_s, passes=1 if options.once else options.passes)
+    ticker.stop_on_signals()
+    with served(figures, options.metrics) as where:
+        if where:
+            note(f"figures at {where}")
+        yield figures, ticker
+
+
+def log_of(path: Path | str, options: LoopOptions) -> RotatedLog:
+    """Return a loop's log, opened."""
+    from ...slurm.live.shadow_log import RotatedLog
+
+    return RotatedLog(Path(path), most_bytes=int(options.rotate_mib * _MIB), keep=options.keep)

@@ -2,96 +2,52 @@
 
 from __future__ import annotations
 
+import getpass
+import socket
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...cluster.errors import OptionError
-from ...cluster.option_fields import Option, options_in
+from ...cluster.option_fields import options_in
 from ...cluster.promises import AUTO, BACKFILL, NONE, PLAN, check_promise
+from ...slurm.live.loop_options import Settings
 from ..built_options import SectionCommand, filled_options
 from ..outputs import auction_options, note, say, step_options
-from .live_options import LoopOptions, licence_option, no_rest_options, say_unknown_release
+from .live_options import log_of, looping, no_rest_options, say_unknown_release
 
 if TYPE_CHECKING:
-    from ...slurm.live.loop import PassReport, Settings
+    from ...slurm.live.loop import PassReport
 
-_MIB = 2**20
 #: What slurm run promises under objective response where nothing is named (decision 0111).
 RESPONSE_PROMISE = "15m"
 
 
-@dataclass(kw_only=True)
-class GatedLoopOptions(LoopOptions):
-    """How a loop runs, and how far it may go in a pass and in a minute."""
-
-    interval: Option[float] = Option(
-        "From the beginning of one pass to that of the next.",
-        default=10.0,
-        low=0.1,
-        includes_low=True,
-        unit="SECONDS",
-    )
-    gate_for: Option[int] = Option(
-        "The gate ends so long after the last pass: Slurm starts the jobs itself.",
-        default=120,
-        low=10,
-        unit="SECONDS",
-    )
-    pin_for: Option[float] = Option(
-        "A pinned job that has not started by then goes back behind the gate.",
-        default=60.0,
-        low=1,
-        includes_low=True,
-        unit="SECONDS",
-    )
-    tries: Option[int] = Option("A job that went back so often is handed over to Slurm.", default=3, low=1)
-    mark: Option[Literal["admin-comment", "comment"]] = Option(
-        "Comment that says where a job is pinned; an operator may write the second.", default="admin-comment"
-    )
-    plan_age: Option[float] = Option(
-        "A plan that is older is not carried out.", default=30.0, low=0.1, includes_low=True, unit="SECONDS"
-    )
-    topology: Option[str | None] = Option(
-        "topology.conf or topology.yaml, read in each pass.  [default: what scontrol shows]", unit="FILE"
-    )
-    changes: Option[int] = Option("Commands of one pass at most.", default=500, low=1, unit="N")
-    changes_a_minute: Option[int] = Option("Commands of a minute at most.", default=2000, low=1, unit="N")
-    log: Option[Path] = Option(
-        "JSON Lines: each action before and after it, each pass.", default=Path("aucsched-run.jsonl")
-    )
-    lock: Option[Path | None] = Option(
-        "File whose lock keeps a second loop out.  [default: one for the cluster]"
-    )
-    dry_run: Option[bool] = Option("Print the commands of one pass; change nothing.", default=False)
-
-
 @click.command(cls=SectionCommand)
-@licence_option
-@filled_options(GatedLoopOptions, log={"also": "-o"})
+@filled_options(Settings, log={"also": "-o"})
 @no_rest_options
 @auction_options
-def run(*, licence: str, **options: Any) -> int:
+def run(**options: Any) -> int:
     """Start the jobs behind the gate where the auction puts them, pass after pass.
 
     The command needs the rights of a Slurm administrator, or with --mark comment of an operator; it
     does not need root. The gate ends --gate-for seconds after the last pass, however the command
     ends: Slurm then starts the jobs itself. SIGTERM lets the command finish its pass and end.
     """
+    from ...slurm.answers.live import AT_ONCE
     from ...slurm.live.license_gate import check_licence
 
-    check_licence(licence)
-    own = {name: options.pop(name) for name in options_in(GatedLoopOptions)}
+    check_licence(options["licence"])
+    own = {name: options.pop(name) for name in options_in(Settings)}
     promise, options = promised_options(options)
     if promise != NONE and own["mark"] != "admin-comment":
         raise OptionError(f"--promise {promise} needs --mark admin-comment: owners may write a Comment")
-    settings = replace(_settings(licence, own), promise=promise)
+    host, user = socket.gethostname(), getpass.getuser()
+    settings = Settings(**own, host=host, user=user, promise=promise, at_once=AT_ONCE)
     checked = step_options(options)
     say_unknown_release()
-    return _shown(settings, checked) if settings.is_dry else _until_told(settings, checked, own)
+    return (_shown if settings.dry_run else _until_told)(settings, checked)
 
 
 def promised_options(options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -115,31 +71,6 @@ def promised_options(options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return promise, {**options, "promise": PLAN, "reserve": reserve}
 
 
-def _settings(licence: str, own: dict[str, Any]) -> Settings:
-    import getpass
-    import socket
-
-    from ...slurm.answers.live import AT_ONCE
-    from ...slurm.live.live_queue import Carrier
-    from ...slurm.live.loop import Settings
-    from ...slurm.live.pass_plan import PutBackRules
-
-    return Settings(
-        rules=PutBackRules(
-            licence=licence, pin_s=own["pin_for"], tries=own["tries"], carrier=Carrier(own["mark"])
-        ),
-        host=socket.gethostname(),
-        user=getpass.getuser(),
-        gate_s=own["gate_for"],
-        age_s=own["plan_age"],
-        most_changes=own["changes"],
-        most_a_minute=own["changes_a_minute"],
-        is_dry=own["dry_run"],
-        at_once=AT_ONCE,
-        topology=own["topology"],
-    )
-
-
 def _shown(settings: Settings, checked: Any) -> int:
     """Print what a pass would do."""
     from ...slurm.answers.live import ask_slurm
@@ -153,31 +84,23 @@ def _shown(settings: Settings, checked: Any) -> int:
     return 0 if report.outcome == "done" else 1
 
 
-def _until_told(settings: Settings, checked: Any, own: dict[str, Any]) -> int:
+def _until_told(settings: Settings, checked: Any) -> int:
     """Run passes until a signal comes, or as many as were asked for; the pass at hand is finished."""
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.actions import one_scontrol
     from ...slurm.live.live_forecasts import LiveForecasts
     from ...slurm.live.loop import Loop, tell
-    from ...slurm.live.loop_metrics import Metrics, served
     from ...slurm.live.passes import warm_up
-    from ...slurm.live.shadow_log import RotatedLog
-    from ...slurm.live.ticker import Ticker, default_lock, only_one
+    from ...slurm.live.ticker import default_lock, only_one
 
-    figures = Metrics(loop="run")
-    ticker = Ticker(interval_s=own["interval"], passes=1 if own["once"] else own["passes"])
-    ticker.stop_on_signals()
     outcome = "done"
     with ExitStack() as stack:
-        stack.enter_context(only_one(own["lock"] or default_lock(settings.rules.licence)))
-        log = RotatedLog(Path(own["log"]), most_bytes=int(own["rotate_mib"] * _MIB), keep=own["keep"])
-        journal = stack.enter_context(log).write
+        stack.enter_context(only_one(settings.lock or default_lock(settings.licence)))
+        journal = stack.enter_context(log_of(settings.log, settings)).write
         loop = Loop(settings, checked, ask=ask_slurm, runner=one_scontrol, journal=journal)
-        where = stack.enter_context(served(figures, own["metrics"]))
-        if where:
-            note(f"figures at {where}")
+        figures, ticker = stack.enter_context(looping("run", settings.interval, settings))
         warm_up(checked)
-        forecasts = LiveForecasts() if own["forecasts"] else None
+        forecasts = LiveForecasts() if settings.forecasts else None
         for _ in ticker:
             report = loop.one_pass()
             if forecasts is not None and loop.looked is not None:

@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...cluster.option_fields import Option
+from ...cluster.option_fields import Option, options_in
+from ...slurm.answers.slurm_files import SlurmFiles
+from ...slurm.live.loop_options import LoopOptions
 from ..built_options import SectionCommand, filled_options
 from ..outputs import auction_options, step_options
 from ..snapshot import answer_options
-from .live_options import LoopOptions, say_unknown_release
+from .live_options import log_of, looping, say_unknown_release
 
 if TYPE_CHECKING:
     from ...cluster.errors import InputError
     from ...slurm.live.passes import LivePass
     from ...slurm.live.shadow_log import ShadowPass
-
-_MIB = 2**20
 
 
 @dataclass(kw_only=True)
@@ -50,53 +49,31 @@ class ShadowOptions(LoopOptions):
 @filled_options(ShadowOptions)
 @answer_options
 @auction_options
-def shadow(
-    *,
-    log: str,
-    interval: float,
-    passes: int | None,
-    once: bool,
-    rotate_mib: float,
-    keep: int,
-    metrics: str | None,
-    forecasts: bool,
-    **options: Any,
-) -> None:
+def shadow(*, log: str, **options: Any) -> None:
     """Watch a live Slurm: every interval a snapshot, the auction, a line of a log. Nothing is changed.
 
     It needs no root: squeue, scontrol show and sinfo are all that is run. Answers that are given as
     files are read again in each pass.
     """
-    from ...slurm.answers.live import SlurmFiles
     from ...slurm.live.live_forecasts import LiveForecasts
-    from ...slurm.live.loop_metrics import Metrics, served
     from ...slurm.live.passes import watch
-    from ...slurm.live.ticker import Ticker
 
-    names = set(SlurmFiles.__dataclass_fields__)
-    files = SlurmFiles(**{name: options.pop(name) for name in names & options.keys()})
+    own = ShadowOptions(**{name: options.pop(name) for name in options_in(ShadowOptions)})
+    files = SlurmFiles(**{name: options.pop(name) for name in options_in(SlurmFiles)})
     take = _taking(files, options)
     if files.jobs is None:
         say_unknown_release()
-    figures = Metrics(loop="shadow")
-    ticker = Ticker(interval_s=interval, passes=1 if once else passes)
-    ticker.stop_on_signals()
     given = {name: str(value) for name, value in options.items() if value is not None}
     with ExitStack() as stack:
-        where = stack.enter_context(served(figures, metrics))
-        write = _writing(stack, log, rotate_mib, keep)
-        if where:
-            from ..outputs import note
-
-            note(f"figures at {where}")
+        figures, ticker = stack.enter_context(looping("shadow", own.interval, own))
         watch(
             take,
-            write,
+            _writing(stack, log, own),
             ticker,
             figures,
             options=given,
-            failed=raising if once else telling,
-            forecasts=LiveForecasts() if forecasts else None,
+            failed=raising if own.once else telling,
+            forecasts=LiveForecasts() if own.forecasts else None,
         )
 
 
@@ -129,10 +106,10 @@ def _taking(files: Any, options: dict[str, Any]) -> Callable[[], LivePass]:
     return taken
 
 
-def _writing(stack: ExitStack, log: str, rotate_mib: float, keep: int) -> Callable[[ShadowPass], None]:
-    from ...slurm.live.shadow_log import RotatedLog, encode
+def _writing(stack: ExitStack, log: str, options: LoopOptions) -> Callable[[ShadowPass], None]:
+    from ...slurm.live.shadow_log import encode
 
     if log == "-":
         return lambda entry: click.echo(encode(entry), nl=False)
-    opened = stack.enter_context(RotatedLog(Path(log), most_bytes=int(rotate_mib * _MIB), keep=keep))
+    opened = stack.enter_context(log_of(log, options))
     return lambda entry: opened.append(encode(entry))

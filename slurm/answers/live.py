@@ -9,11 +9,12 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
 
 from ...cluster.errors import InputError, OptionError, shown_name
+from ...cluster.option_fields import options_in
 from ...formats.notes import Notes
 from ...formats.reading import read_document
+from .slurm_files import SlurmFiles
 from .snapshot_of_answers import SlurmSources, SlurmText
 from .topology_any import is_sizes
 from .versions import SlurmRelease, json_option, parse_release
@@ -75,22 +76,6 @@ AT_ONCE = 4
 _TIMEOUT_S = 120
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlurmFiles:
-    """The names of files with Slurm's answers as the user gave them; ``-`` is standard input."""
-
-    jobs: str | None = None
-    nodes: str | None = None
-    topology: str | None = None
-    job_detail: str | None = None
-    licenses: str | None = None
-    partitions: str | None = None
-    reservations: str | None = None
-    limits: str | None = None
-    conf: str | None = None
-    priorities: str | None = None
-
-
 def ask_slurm(command: Command, timeout_s: float = _TIMEOUT_S) -> bytes:
     """Return what a command of Slurm's prints, in English, times in seconds of the epoch.
 
@@ -132,7 +117,7 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tup
         OptionError: two of the files are standard input.
     """
     notes = Notes()
-    names = {field.name: getattr(files, field.name) for field in fields(files)}
+    names = {name: getattr(files, name) for name in options_in(SlurmFiles)}
     given = [f"--{name.replace('_', '-')}" for name, value in names.items() if value == "-"]
     if len(given) > 1:
         raise OptionError(f"only one of {' and '.join(given)} can be standard input")

@@ -9,26 +9,26 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ...auction.options import StepOptions
 from ...cluster.errors import AucschedError, InputError
-from ...cluster.promises import NONE
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import one_line
 from ...formats.reading import text_of
 from ..answers.answer_record import Known
-from ..answers.live import Ask, SlurmFiles
+from ..answers.live import Ask
 from ..answers.node_records import asleep_cores
 from ..answers.reservation_records import read_reservations
+from ..answers.slurm_files import SlurmFiles
 from ..answers.states import JobPhase
 from .actions import Action, ActionKind, CommandRunner, line
 from .license_gate import create_words, drop_words, extend_words, gate_name, gates, licence_count
-from .live_queue import LiveJob, names_of, read_queue
+from .live_queue import Carrier, LiveJob, names_of, read_queue
 from .loop_metrics import Metrics
+from .loop_options import Settings
 from .loop_snapshot import LivePromises, changed_marks, is_pinned, with_claims, with_promises
 from .pass_plan import (
-    PutBackRules,
     came_true,
     decided,
     idle_now,
@@ -46,35 +46,6 @@ _MINUTE_S = 60
 
 #: Keeps lines before anything else is done.
 Journal = Callable[[Iterable[Mapping[str, object]]], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """How the loop runs.
-
-    Attributes:
-        rules: when jobs are put back.
-        host, user: whose gate it is.
-        gate_s: the gate ends so long after the last pass.
-        age_s: a plan older than this is not carried out.
-        most_changes, most_a_minute: commands of a pass and of a minute.
-        is_dry: commands are shown only, and the gate is not waited for.
-        at_once: how many commands are asked at the same time.
-        topology: a file of the topology, in place of what scontrol shows.
-        promise: ``plan`` or a duration; ``none`` keeps the promises of the marks and makes none.
-    """
-
-    rules: PutBackRules = field(default_factory=PutBackRules)
-    host: str
-    user: str
-    gate_s: int = 120
-    age_s: float = 30.0
-    most_changes: int = 500
-    most_a_minute: int = 2000
-    is_dry: bool = False
-    at_once: int = 1
-    promise: str = NONE
-    topology: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -201,21 +172,23 @@ class Loop:
         self._journal([{"event": "begin", "at": report.at, "number": report.number}])
         if not self._keep_gate(report):
             return
-        rules, began = self.settings.rules, self._clock()
+        settings, began = self.settings, self._clock()
         look = take_look(
-            SlurmFiles(topology=self.settings.topology),
-            gate=rules.licence,
+            SlurmFiles(topology=settings.topology),
+            gate=settings.licence,
             ask=self._ask,
             known=self._known,
-            at_once=self.settings.at_once,
+            at_once=settings.at_once,
             clock=self._clock,
             now=self._now,
         )
         self.looked = look
-        queue = read_queue(look.sources.jobs.content, look.sources.jobs.name, self._known, rules.carrier)
+        queue = read_queue(
+            look.sources.jobs.content, look.sources.jobs.name, self._known, Carrier(settings.mark)
+        )
         held = look.sources.reservations
         reserved = () if held is None else read_reservations(held.content)
-        snapshot = with_claims(look.snapshot, queue, rules.licence, reserved)
+        snapshot = with_claims(look.snapshot, queue, settings.licence, reserved)
         report.read_s = self._clock() - began
         self._count(look.snapshot, queue, report)
         self._verify_starts(queue, report)
@@ -227,9 +200,9 @@ class Loop:
         report.decide_s, report.gap = self._clock() - deciding, taken.schedule.objective.gap
         started = {award.job for award in taken.started}
         actions = [
-            *overdue(look.snapshot, queue, rules, look.at),
+            *overdue(look.snapshot, queue, settings, look.at),
             *unused(reserved, queue),
-            *decided(taken, queue, rules, self._now(), self._refused),
+            *decided(taken, queue, settings, self._now(), self._refused),
             *self._left_to_slurm(taken, queue),
         ]
         touched = {action.job for action in actions} | started
@@ -241,7 +214,7 @@ class Loop:
 
         Rules of preemption that cannot be asked stay as they were.
         """
-        look, rules = taken.look, self.settings.rules
+        look, settings = taken.look, self.settings
         if look.sources.config is not None:
             try:
                 self._preemption = read_preemption(text_of(look.sources.config.content), self._ask)
@@ -252,12 +225,12 @@ class Loop:
         if self._preemption is None and not asleep:
             return []
         preemption = self._preemption or SlurmPreemption()
-        found = by_stopping(look.snapshot, taken.schedule, queue, rules.licence, preemption, asleep)
-        return left_to_slurm(found, rules, wakes=bool(asleep))
+        found = by_stopping(look.snapshot, taken.schedule, queue, settings.licence, preemption, asleep)
+        return left_to_slurm(found, settings, wakes=bool(asleep))
 
     def _count(self, snapshot: Snapshot, queue: Mapping[str, LiveJob], report: PassReport) -> None:
         """Keep what the look says of the cluster as a whole."""
-        licence = self.settings.rules.licence
+        licence = self.settings.licence
         report.waiting = sum(job.is_waiting and job.needs(licence) for job in queue.values())
         report.claimed = sum(is_pinned(job, licence) for job in queue.values())
         report.running = sum(job.phase is JobPhase.HOLDING for job in queue.values())
@@ -266,21 +239,21 @@ class Loop:
 
     def _keep_gate(self, report: PassReport) -> bool:
         """Put the gate up, or move its end on; False where another leader's is up."""
-        settings, licence = self.settings, self.settings.rules.licence
+        settings, licence = self.settings, self.settings.licence
         name = gate_name(licence, settings.host)
         report.leader = name
         up = {one.name: one for one in gates(self._ask, licence)}
         others = [one for one in up.values() if one.name != name and one.is_up(report.at)]
-        if others and not settings.is_dry:
+        if others and not settings.dry_run:
             report.outcome, report.leader, report.gate_end = "standby", others[0].name, others[0].end
             return False
         mine = up.get(name)
         said: tuple[str, ...] = ()
         if mine is not None and mine.is_up(report.at):
-            said = self._runner((extend_words(name, settings.gate_s),))
+            said = self._runner((extend_words(name, settings.gate_for),))
         if mine is None or not mine.is_up(report.at) or said:
             self._make_gate(name, said, replaces=mine is not None)
-        report.gate_end = report.at + settings.gate_s
+        report.gate_end = report.at + settings.gate_for
         return True
 
     def _make_gate(self, name: str, said: Sequence[str], *, replaces: bool) -> None:
@@ -290,9 +263,9 @@ class Loop:
         Nor does it take a second gate of the same licences: the old one goes in the same call in
         which the new one comes, so that what waits has milliseconds to slip through, not a pass.
         """
-        settings, licence = self.settings, self.settings.rules.licence
+        settings, licence = self.settings, self.settings.licence
         self._held = licence_count(self._ask, licence)
-        create = create_words(name, licence, self._held, settings.gate_s, settings.user)
+        create = create_words(name, licence, self._held, settings.gate_for, settings.user)
         refused = self._runner((drop_words(name), create)) if replaces else self._runner((create,))
         # The old one may have been gone already.
         if refused and not any(
@@ -314,7 +287,7 @@ class Loop:
         check = self._clock()
         judged = list(still_true(actions, queue, jobs_now(self._ask), idle_now(self._ask)))
         age = self._clock() - began
-        if age > self.settings.age_s:
+        if age > self.settings.plan_age:
             judged = [(action, why or f"the plan is {age:.0f} s old") for action, why in judged]
         kept = [action for action, why in judged if not why]
         report.dropped = len(judged) - len(kept)
@@ -329,7 +302,7 @@ class Loop:
         self._spent.append((place, len(commands)))
         said = self._runner(commands) if commands else ()
         report.place_s, report.changes = self._clock() - place, len(commands)
-        if not self.settings.is_dry:
+        if not self.settings.dry_run:
             self._verify(kept, said, report)
             report.verify_s = self._clock() - place - report.place_s
 
@@ -338,13 +311,13 @@ class Loop:
         while self._spent and now - self._spent[0][0] >= _MINUTE_S:
             self._spent.popleft()
         spent = sum(count for _, count in self._spent)
-        return max(0, min(self.settings.most_changes, self.settings.most_a_minute - spent))
+        return max(0, min(self.settings.changes, self.settings.changes_a_minute - spent))
 
     def _verify(self, actions: Sequence[Action], said: Sequence[str], report: PassReport) -> None:
         """Look at each job again, and log what came of it."""
         if not actions:
             return
-        jobs, licence = jobs_now(self._ask), self.settings.rules.licence
+        jobs, licence = jobs_now(self._ask), self.settings.licence
         lines = []
         for action in actions:
             is_true = came_true(action, jobs.get(action.job), licence)

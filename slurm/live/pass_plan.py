@@ -20,11 +20,12 @@ from ..answers.consumables import asks_for
 from ..answers.live import Ask, Command
 from ..answers.pending_jobs import array_tasks
 from ..answers.policy import config_of
-from ..answers.reservation_records import LICENCE, ReservationFigures
+from ..answers.reservation_records import ReservationFigures
 from ..answers.versions import SEGMENTS_NAMED, parse_release
 from ..place import CannotPlaceError
 from .actions import OWN, Action, ActionKind, clear, hand_over, own_reservations, pin, unpin
-from .live_queue import Carrier, LiveJob, names_of
+from .live_queue import LiveJob, names_of
+from .loop_options import Settings
 from .loop_snapshot import is_pinned
 from .passes import LivePass, Look
 
@@ -104,38 +105,19 @@ _GONE = {NodeState.DRAINED, NodeState.DRAINING, NodeState.DOWN, NodeState.FAIL, 
 _NEVER = {Reason.NOT_EXPRESSIBLE, Reason.SET_ASIDE}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutBackRules:
-    """When jobs are put back.
-
-    Attributes:
-        licence: the gate's.
-        pin_s: a pinned job starts within so many seconds or is put back.
-        tries: a job that was put back, or whose pin was refused, so often is handed over to Slurm.
-        carrier: which comment of a job carries its mark.
-    """
-
-    licence: str = LICENCE
-    pin_s: float = 60.0
-    tries: int = 3
-    carrier: Carrier = Carrier.ADMIN_COMMENT
-
-
-def overdue(
-    snapshot: Snapshot, queue: Mapping[str, LiveJob], rules: PutBackRules, now: float
-) -> list[Action]:
+def overdue(snapshot: Snapshot, queue: Mapping[str, LiveJob], settings: Settings, now: float) -> list[Action]:
     """Return what puts back the pinned jobs that do not start, as their nodes or their users changed."""
     usable = {node.name for node in snapshot.nodes if node.state not in _GONE}
     found: list[Action] = []
     for job in queue.values():
-        if job.mark is not None and is_pinned(job, rules.licence):
-            why = _why_back(job, usable, rules, now)
+        if job.mark is not None and is_pinned(job, settings.licence):
+            why = _why_back(job, usable, settings, now)
             if why:
-                found += _put_back(job, rules, why)
+                found += _put_back(job, settings, why)
     return found
 
 
-def _why_back(job: LiveJob, usable: set[str], rules: PutBackRules, now: float) -> str:
+def _why_back(job: LiveJob, usable: set[str], settings: Settings, now: float) -> str:
     gone = [name for name in names_of(job.required) if name not in usable]
     if gone:
         return f"node {gone[0]} takes no jobs"
@@ -145,16 +127,16 @@ def _why_back(job: LiveJob, usable: set[str], rules: PutBackRules, now: float) -
         return f"Slurm holds it ({job.reason})" if job.breaks_rules else "it is held"
     waited = now - (job.mark.since if job.mark else 0)
     # A clock that was set back makes a pin of the future: its age is not known.
-    if not 0 <= waited <= rules.pin_s:
-        return f"it did not start within {rules.pin_s:g} s ({job.reason or 'no reason'})"
+    if not 0 <= waited <= settings.pin_for:
+        return f"it did not start within {settings.pin_for:g} s ({job.reason or 'no reason'})"
     return ""
 
 
-def _put_back(job: LiveJob, rules: PutBackRules, why: str) -> Iterator[Action]:
+def _put_back(job: LiveJob, settings: Settings, why: str) -> Iterator[Action]:
     assert job.mark is not None  # noqa: S101 - for the type; is_pinned says so
-    behind = job.mark.tries + 1 < rules.tries and not (job.is_expedited or job.breaks_rules)
+    behind = job.mark.tries + 1 < settings.tries and not (job.is_expedited or job.breaks_rules)
     try:
-        yield unpin(job, job.mark, rules.licence, why, behind=behind)
+        yield unpin(job, job.mark, settings.licence, why, behind=behind)
     except CannotPlaceError:
         # It stays pinned: nothing that Slurm could read would put it back.
         return
@@ -170,7 +152,7 @@ def unused(reserved: Iterable[ReservationFigures], queue: Mapping[str, LiveJob])
 def decided(
     taken: LivePass,
     queue: Mapping[str, LiveJob],
-    rules: PutBackRules,
+    settings: Settings,
     now: float,
     refused: Mapping[str, int],
 ) -> list[Action]:
@@ -181,18 +163,18 @@ def decided(
     found: list[Action] = []
     for refusal in taken.schedule.pending:
         job = queue.get(refusal.job)
-        if refusal.reason in _NEVER and job is not None and job.needs(rules.licence):
-            found += _handed(job, rules, refusal.detail)
+        if refusal.reason in _NEVER and job is not None and job.needs(settings.licence):
+            found += _handed(job, settings, refusal.detail)
     for award in taken.started:
         job = queue[award.job]
-        if (count := refused.get(award.job, 0)) >= rules.tries:
-            found += _handed(job, rules, f"Slurm refused its pin {count} times")
+        if (count := refused.get(award.job, 0)) >= settings.tries:
+            found += _handed(job, settings, f"Slurm refused its pin {count} times")
             continue
         try:
             _check_units(taken.look, award)
-            found.append(pin(taken.look.snapshot, award, job, rules.licence, now))
+            found.append(pin(taken.look.snapshot, award, job, settings.licence, now))
         except CannotPlaceError as error:
-            found += _handed(job, rules, str(error))
+            found += _handed(job, settings, str(error))
     return found
 
 
@@ -220,17 +202,17 @@ def _names_segments(look: Look) -> bool:
     return release is not None and release >= SEGMENTS_NAMED
 
 
-def left_to_slurm(jobs: Iterable[LiveJob], rules: PutBackRules, *, wakes: bool) -> list[Action]:
+def left_to_slurm(jobs: Iterable[LiveJob], settings: Settings, *, wakes: bool) -> list[Action]:
     """Return what hands over the jobs for which Slurm would stop others or wake nodes."""
     why = "Slurm may stop running jobs for it, the auction stops none"
     if wakes:
         why = "Slurm may wake nodes or stop running jobs for it, the auction does neither"
-    return [action for job in jobs for action in _handed(job, rules, why)]
+    return [action for job in jobs for action in _handed(job, settings, why)]
 
 
-def _handed(job: LiveJob, rules: PutBackRules, why: str) -> Iterator[Action]:
+def _handed(job: LiveJob, settings: Settings, why: str) -> Iterator[Action]:
     try:
-        yield hand_over(job, rules.licence, why)
+        yield hand_over(job, settings.licence, why)
     except CannotPlaceError:
         return
 

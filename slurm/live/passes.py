@@ -25,8 +25,9 @@ from ...formats.hostlist import join
 from ...models.search.compiled_search import compiled_loop
 from ...topology.tree import topology_of
 from ..answers.answer_record import Known
-from ..answers.live import Ask, SlurmFiles, ask_slurm, collect
+from ..answers.live import Ask, ask_slurm, collect
 from ..answers.running_jobs import StartedJob, started_jobs
+from ..answers.slurm_files import SlurmFiles
 from ..answers.snapshot_of_answers import SlurmSources, import_slurm
 from .live_forecasts import LiveForecasts
 from .loop_metrics import Metrics

@@ -323,7 +323,7 @@ def test_clearing_leaves_nothing_of_ours_on_any_job(*, is_stale: bool) -> None:
 
 def test_a_gate_that_slurm_does_not_extend_is_made_anew_and_said_once() -> None:
     fake = cluster()
-    loop = loop_on(fake, gate_s=30)
+    loop = loop_on(fake, gate_for=30)
     fake.submit(4, dependency="singleton")
     assert loop.one_pass().outcome == "done"
     # The clock was set back: the gate begins 40 s from now, and ends before that.

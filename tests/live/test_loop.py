@@ -7,9 +7,8 @@ from support.gated_slurm import FakeJob, FakeSlurm, Killed, loop_on
 
 from aucsched.formats.hostlist import expand
 from aucsched.slurm.live.actions import shown_by
-from aucsched.slurm.live.live_queue import Carrier
 from aucsched.slurm.live.loop import Loop
-from aucsched.slurm.live.pass_plan import PutBackRules
+from aucsched.slurm.live.loop_options import Settings
 
 
 def cluster(nodes: int = 4) -> FakeSlurm:
@@ -155,7 +154,7 @@ def test_a_dry_run_sends_nothing() -> None:
     fake = cluster()
     queue_of_all_kinds(fake)
     shown: list[str] = []
-    loop_on(fake, is_dry=True, runner=shown_by(shown.append)).one_pass()
+    loop_on(fake, dry_run=True, runner=shown_by(shown.append)).one_pass()
     assert len(shown) > 4
     assert not fake.sent
     assert not fake.reservations
@@ -165,7 +164,7 @@ def test_limits_on_changes_of_a_pass_and_of_a_minute() -> None:
     fake = cluster(8)
     for number in range(8):
         fake.submit(4, priority=100 - number)
-    loop = loop_on(fake, most_changes=3, most_a_minute=5)
+    loop = loop_on(fake, changes=3, changes_a_minute=5)
     reports = []
     for _ in range(8):
         reports.append(loop.one_pass())
@@ -179,7 +178,7 @@ def test_limits_on_changes_of_a_pass_and_of_a_minute() -> None:
 def test_a_plan_too_old_is_not_carried_out() -> None:
     fake = cluster()
     fake.submit(4)
-    loop = loop_on(fake, age_s=5)
+    loop = loop_on(fake, plan_age=5)
     fake.answer_s = 3
     report = loop.one_pass()
     assert (report.pinned, report.dropped) == (0, 1)
@@ -215,7 +214,8 @@ def test_a_restarted_loop_counts_pinned_jobs_as_holding_their_nodes() -> None:
 
 
 def test_rules_have_the_commands_defaults() -> None:
-    assert (PutBackRules().licence, PutBackRules().pin_s, PutBackRules().tries) == ("auction", 60.0, 3)
+    own = Settings(host="one", user="root")
+    assert (own.licence, own.pin_for, own.tries) == ("auction", 60.0, 3)
 
 
 def test_cores_beside_a_reservation_of_ours_take_other_jobs() -> None:
@@ -238,7 +238,7 @@ def test_an_operator_marks_jobs_in_their_own_comment_and_gives_it_back() -> None
     job = fake.submit(4, own_comment="mine", comment="site's")
     report = loop_on(fake).one_pass()
     assert (report.pinned, report.refused, job.required) == (0, 1, ())
-    loop = loop_on(fake, rules=PutBackRules(carrier=Carrier.COMMENT))
+    loop = loop_on(fake, mark="comment")
     assert loop.one_pass().pinned == 1
     assert list(job.required) == ["n0"]
     fake.nodes["n0"] = "drain"

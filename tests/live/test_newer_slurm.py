@@ -16,8 +16,9 @@ from aucsched.slurm.answers.detail import JobDetail
 from aucsched.slurm.answers.live import Ask, Command
 from aucsched.slurm.live.actions import ActionKind
 from aucsched.slurm.live.live_queue import read_queue
+from aucsched.slurm.live.loop_options import Settings
 from aucsched.slurm.live.loop_snapshot import with_claims
-from aucsched.slurm.live.pass_plan import PutBackRules, decided
+from aucsched.slurm.live.pass_plan import decided
 from aucsched.slurm.live.passes import take_look, take_pass
 
 _NOTHING = JobDetail(name="", max_switches=None, cpus_per_task=None, tasks_per_gres=None, use={})
@@ -236,9 +237,9 @@ def test_a_placement_that_breaks_a_rule_of_blocks_is_handed_over() -> None:
     blind = replace(look, snapshot=with_claims(replace(look.snapshot, network=None), queue, "auction"))
     taken = take_pass(blind, StepOptions(work_limit=0, promise="none", reserve=0))
     assert [award.job for award in taken.started] == ["3"]
-    (pinned,) = decided(taken, queue, PutBackRules(), fake.now, {})
+    (pinned,) = decided(taken, queue, Settings(host="one", user="root"), fake.now, {})
     assert (pinned.kind, pinned.nodes) == (ActionKind.PIN, ("n1", "n2"))
-    (action,) = decided(replace(taken, look=look), queue, PutBackRules(), fake.now, {})
+    (action,) = decided(replace(taken, look=look), queue, Settings(host="one", user="root"), fake.now, {})
     assert action.kind is ActionKind.HAND_OVER
     assert action.why == "on these nodes it stands on too many blocks: Slurm would hold it"
     fake.hand(pinned.commands)

@@ -12,14 +12,14 @@ from aucsched.cluster.errors import OptionError
 from aucsched.commands.outputs import step_options
 from aucsched.commands.slurm.run import promised_options
 from aucsched.slurm.live.live_queue import Carrier, Mark, read_mark
-from aucsched.slurm.live.loop import Loop, Settings
-from aucsched.slurm.live.pass_plan import PutBackRules
+from aucsched.slurm.live.loop import Loop
+from aucsched.slurm.live.loop_options import Settings
 
 
 def greedy(fake: FakeSlurm, promise: str = "60", carrier: Carrier = Carrier.ADMIN_COMMENT) -> Loop:
     """Return a loop that starts short jobs first and reserves nothing."""
     asked = StepOptions(work_limit=0, objective="response", reserve=0)
-    settings = Settings(host="one", user="root", promise=promise, rules=PutBackRules(carrier=carrier))
+    settings = Settings(host="one", user="root", promise=promise, mark=carrier.value)
     clock = {"clock": lambda: fake.now, "now": lambda: fake.now}
     return Loop(settings, asked, ask=fake.ask, runner=fake.hand, journal=fake.write, **clock)
 

@@ -16,7 +16,8 @@ from aucsched.cluster.errors import InputError
 from aucsched.formats.hostlist import expand, join
 from aucsched.slurm.answers.live import Ask, Command
 from aucsched.slurm.live.actions import CommandRunner, NotDoneError, Words
-from aucsched.slurm.live.loop import Loop, Settings
+from aucsched.slurm.live.loop import Loop
+from aucsched.slurm.live.loop_options import Settings
 from support.block_rule import legal_sets
 
 CORES = 4

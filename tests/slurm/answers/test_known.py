@@ -12,7 +12,8 @@ import pytest
 
 from aucsched.cluster.errors import InputError
 from aucsched.slurm.answers.answer_record import Known
-from aucsched.slurm.answers.live import Command, SlurmFiles, collect
+from aucsched.slurm.answers.live import Command, collect
+from aucsched.slurm.answers.slurm_files import SlurmFiles
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 from aucsched.slurm.live.live_queue import read_queue
 

@@ -6,7 +6,8 @@ import pytest
 
 from aucsched.cluster.errors import InputError
 from aucsched.commands.slurm.live_options import say_unknown_release
-from aucsched.slurm.answers.live import Command, SlurmFiles, collect, release_here
+from aucsched.slurm.answers.live import Command, collect, release_here
+from aucsched.slurm.answers.slurm_files import SlurmFiles
 from aucsched.slurm.answers.versions import SlurmRelease, parse_release
 
 

@@ -1,0 +1,97 @@
+"""The options of the loops beside Slurm. No numpy here: ``--help`` reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ...cluster.option_fields import Option
+from ...cluster.promises import NONE
+
+
+@dataclass(kw_only=True)
+class GateOption:
+    """Which gate."""
+
+    licence: Option[str] = Option(
+        "The licence that keeps jobs behind the gate.", default="auction", spelling="license", unit="NAME"
+    )
+
+
+@dataclass(kw_only=True)
+class LoopOptions:
+    """How often a loop looks, and what it keeps of that."""
+
+    passes: Option[int | None] = Option("Stop after so many passes  [default: go on]", low=1)
+    once: Option[bool] = Option("Make one pass; a failure is the command's.", default=False)
+    rotate_mib: Option[float] = Option(
+        "Put a log of this size aside as LOG.1, an older one as LOG.2, and so on.",
+        default=64,
+        low=0.001,
+        includes_low=True,
+    )
+    keep: Option[int] = Option("Logs put aside that are kept.", default=14, low=0)
+    metrics: Option[str | None] = Option(
+        "Answer Prometheus there, on a loopback address: 127.0.0.1:9123.", unit="ADDRESS:PORT"
+    )
+    forecasts: Option[bool] = Option(
+        "Forecast each new job's start: P10, P50 and P90 in the log, how good they were in the metrics.",
+        default=False,
+    )
+
+
+@dataclass(kw_only=True)
+class Settings(LoopOptions, GateOption):
+    """How the loop behind the gate runs, and how far it may go in a pass and in a minute.
+
+    Attributes:
+        host, user: whose gate it is.
+        promise: ``plan`` or a duration; ``none`` keeps the promises of the marks and makes none.
+        at_once: how many questions Slurm is asked at the same time.
+    """
+
+    host: str
+    user: str
+    promise: str = NONE
+    at_once: int = 1
+
+    interval: Option[float] = Option(
+        "From the beginning of one pass to that of the next.",
+        default=10.0,
+        low=0.1,
+        includes_low=True,
+        unit="SECONDS",
+    )
+    gate_for: Option[int] = Option(
+        "The gate ends so long after the last pass: Slurm starts the jobs itself.",
+        default=120,
+        low=10,
+        unit="SECONDS",
+    )
+    pin_for: Option[float] = Option(
+        "A pinned job that has not started by then goes back behind the gate.",
+        default=60.0,
+        low=1,
+        includes_low=True,
+        unit="SECONDS",
+    )
+    tries: Option[int] = Option("A job that went back so often is handed over to Slurm.", default=3, low=1)
+    mark: Option[Literal["admin-comment", "comment"]] = Option(
+        "Comment that says where a job is pinned; an operator may write the second.", default="admin-comment"
+    )
+    plan_age: Option[float] = Option(
+        "A plan that is older is not carried out.", default=30.0, low=0.1, includes_low=True, unit="SECONDS"
+    )
+    topology: Option[str | None] = Option(
+        "topology.conf or topology.yaml, read in each pass.  [default: what scontrol shows]", unit="FILE"
+    )
+    changes: Option[int] = Option("Commands of one pass at most.", default=500, low=1, unit="N")
+    changes_a_minute: Option[int] = Option("Commands of a minute at most.", default=2000, low=1, unit="N")
+    log: Option[Path] = Option(
+        "JSON Lines: each action before and after it, each pass.", default=Path("aucsched-run.jsonl")
+    )
+    lock: Option[Path | None] = Option(
+        "File whose lock keeps a second loop out.  [default: one for the cluster]"
+    )
+    dry_run: Option[bool] = Option("Print the commands of one pass; change nothing.", default=False)
