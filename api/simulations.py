@@ -24,12 +24,11 @@ from ..formats.native.cluster_file import parse_workload
 from ..formats.reading import read_document
 from ..formats.swf import SwfLog, parse_swf
 from ..simulation.log_columns import Workload, workload_from_swf
-from ..simulation.logs.advance import read_advance
 from ..simulation.logs.hours import QueueLimits, moment_of_week
 from ..simulation.logs.orderings import FlexiblePriorities, MultifactorWeights
+from ..simulation.logs.plan_constraints import StartRule, read_advance
 from ..simulation.logs.policies import play_log, weights_by_queue
 from ..simulation.logs.reservations import class_limits
-from ..simulation.logs.start_rules import StartRule
 from ..simulation.nodes.node_policies import NodeOptions, play
 from ..simulation.nodes.node_report import (
     node_job_columns,

@@ -20,8 +20,8 @@ from forecast import DATA, LOGS
 
 from aucsched.formats.swf import load_swf
 from aucsched.simulation.log_columns import Requests, Workload, workload_from_swf
-from aucsched.simulation.logs.log_auction import LogAuction
 from aucsched.simulation.logs.policies import POLICIES, play_log
+from aucsched.simulation.promised.log_auction import LogAuction
 from aucsched.simulation.result import Result
 from aucsched.simulation.run_times import BINS, SMALLEST, RunTimes, mixed_shares
 from aucsched.simulation.stepping import Changes

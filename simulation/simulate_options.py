@@ -17,10 +17,9 @@ from ..cluster.option_table import LARGEST, LARGEST_SEED, AuctionOptions, Preset
 
 if TYPE_CHECKING:
     from ..cluster.workload import Outage
-    from .logs.advance import Advance
     from .logs.hours import QueueLimits
     from .logs.orderings import FlexiblePriorities, MultifactorWeights
-    from .logs.start_rules import StartRule
+    from .logs.plan_constraints import Advance, StartRule
 
 #: Policies that play logs, in the order of ``--help``; some play nodes, too.
 LogPolicyName: TypeAlias = Literal[
@@ -199,7 +198,7 @@ class LogRecord:
         unit="START,DURATION,PROCESSORS[,SUBMIT][,unused]|FILE",
         is_text=True,
         is_multiple=True,
-        elsewhere="simulation.logs.advance",
+        elsewhere="simulation.logs.plan_constraints",
     )
     queue: Option[Sequence[QueueLimits]] = _of(
         "queues",
@@ -230,7 +229,7 @@ class LogRecord:
         unit="KIND:LIMIT",
         is_text=True,
         is_multiple=True,
-        elsewhere="simulation.logs.start_rules",
+        elsewhere="simulation.logs.plan_constraints",
     )
     replan: Option[Literal["keep", "rebuild"]] = _of(
         "planning", "never plan a job later than before, or replan all jobs.", default="keep"

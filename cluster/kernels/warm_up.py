@@ -13,7 +13,7 @@ from .harness import entries
 MODULES = (
     "models.search.compiled_search",
     "simulation.logs.counts",
-    "simulation.promised.promise_stepping",
+    "simulation.promised.log_auction",
     "simulation.malleable.malleable_run",
     "simulation.forecast.futures",
 )

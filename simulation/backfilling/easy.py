@@ -14,7 +14,7 @@ pass without ends looks at the new arrivals only, and a queue of hundreds is sea
 
 Jobs are numbered in the queue's order. Where the order changes with time, ``Easy`` sorts the queue
 before each pass. The same lines are compiled over whole logs (logs/counts.py), and play the
-yardstick of promises (promised/promise_stepping.py).
+yardstick of promises (promised/log_auction.py).
 """
 
 from __future__ import annotations

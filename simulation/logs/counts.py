@@ -25,8 +25,8 @@ from ..backfilling.deep_queue import deep_queue_of
 from ..backfilling.easy import QUEUED, EasyState
 from ..backfilling.easy import step as step_easy
 from ..log_columns import LogColumns, Requests, Workload
+from ..promised.log_auction import step as step_promised
 from ..promised.promise_state import PromisedPlay
-from ..promised.promise_stepping import step as step_promised
 from ..stepping import NEVER, REPORT_EVERY, Changes, CountPolicy, PolicyWrapper, StoppedRun
 
 

@@ -12,7 +12,7 @@ job is submitted, or ends before its estimate, the plan is made anew, in one of 
 *Fixed-time requests* ask for processors from a given time on. Some are accepted beforehand; others are
 submitted while the log runs, and accepted if by the schedule of that moment the processors are free
 throughout, else refused. An accepted one comes before all jobs that wait. One that nobody uses is released
-some time after its start. Rules (start_rules.py) say when jobs may start beyond that.
+some time after its start. Rules (plan_constraints.py) say when jobs may start beyond that.
 
 With any of these a planned start need not be an event, so the policy asks for an alarm.
 """
@@ -27,8 +27,7 @@ from ..backfilling.conservative import WAITING, Conservative, first_start, hold,
 from ..log_columns import Requests
 from ..simulate_options import PolicyOptions
 from ..stepping import Changes, Resort
-from .advance import Advance, check_advance
-from .start_rules import StartRules
+from .plan_constraints import Advance, StartRules, check_advance
 
 
 class Planning(Conservative):

@@ -14,12 +14,12 @@ from ..backfilling.easy import Easy
 from ..backfilling.predicted import Predicted
 from ..log_columns import Requests, Workload
 from ..own_policy import ActiveJob, MachineView, Policy, QueuedJob, is_own, own_policy, stepped
+from ..promised.log_auction import LogAuction
 from ..result import Result
 from ..simulate_options import PROMISED, RENAMED, PolicyOptions
 from ..stepping import Changes, CountPolicy, PolicyWrapper, Renumbered, Resort, StoppedRun
 from .adaptive import Adaptive, Factory
 from .counts import simulate_checked, simulate_counts
-from .log_auction import LogAuction
 from .lookahead import Lookahead
 from .orderings import (
     CHANGING_ORDERS,

@@ -47,7 +47,7 @@ class EasyCopy:
     """A copy of the machine on which EASY plays the same jobs: how long would they have waited?
 
     It is the yardstick of promises that follow a workload's own waits, as on counts
-    (promised/promise_stepping.py). A job's run time is known to it once the job has ended on the
+    (promised/log_auction.py). A job's run time is known to it once the job has ended on the
     real machine; until then it runs up to its limit. It makes a pass whenever one of its jobs ends
     and whenever the real machine is asked; its nodes do not fail.
 

@@ -20,11 +20,10 @@ from aucsched.auction.options import MODELS
 from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.simulation.log_columns import Requests, Workload
-from aucsched.simulation.logs.advance import Advance
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.hours import QueueLimits
+from aucsched.simulation.logs.plan_constraints import Advance, StartRule
 from aucsched.simulation.logs.policies import ORDERS, POLICIES, make_policy
-from aucsched.simulation.logs.start_rules import StartRule
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
 from aucsched.simulation.simulate_options import PolicyOptions
 

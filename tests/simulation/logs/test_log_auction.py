@@ -23,15 +23,13 @@ from aucsched.formats.swf import load_swf
 from aucsched.simulation.backfilling.deep_queue import DEEP
 from aucsched.simulation.backfilling.easy import FREE
 from aucsched.simulation.log_columns import workload_from_swf
-from aucsched.simulation.logs import log_auction
 from aucsched.simulation.logs.counts import simulate_checked, simulate_counts
-from aucsched.simulation.logs.log_auction import LogAuction
 from aucsched.simulation.logs.policies import ORDERS, make_policy
-from aucsched.simulation.promised import awards, promise_stepping
+from aucsched.simulation.promised import awards, log_auction
+from aucsched.simulation.promised.log_auction import STEP, LogAuction, catch_up, longest_wait
 from aucsched.simulation.promised.overload import PLANNED
 from aucsched.simulation.promised.promise_plan import NOBODY, plan, promise_due
 from aucsched.simulation.promised.promise_state import COPY_NOW, WAITING, PromisedState, PromiseRules
-from aucsched.simulation.promised.promise_stepping import STEP, catch_up, longest_wait
 from aucsched.simulation.simulate_options import PolicyOptions
 from aucsched.simulation.stepping import Changes, CountPolicy
 
@@ -158,7 +156,7 @@ def test_a_plan_that_is_not_made_would_have_changed_nothing(
     jobs, processors = case
     starts, watched = played(jobs, processors, objective, promise)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(promise_stepping, "_award", _plain_award)
+        patch.setattr(log_auction, "_award", _plain_award)
         patch.setattr(awards, "_keeping", _plain_keeping)
         plain, plainly_watched = played(jobs, processors, objective, promise)
     assert starts == plain
@@ -277,7 +275,7 @@ def test_compiled_and_plain_steps_are_equal_to_the_bit(
 
 def test_without_numba_the_step_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(STEP, "_loaded", [None])
-    assert STEP.for_jobs(10**6) == (promise_stepping.step, False)
+    assert STEP.for_jobs(10**6) == (log_auction.step, False)
 
 
 @pytest.mark.parametrize(

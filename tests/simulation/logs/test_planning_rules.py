@@ -12,11 +12,10 @@ from support.plain import J, starts_of, workload_of, workloads
 
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
-from aucsched.simulation.logs.advance import Advance
 from aucsched.simulation.logs.counts import simulate_checked
 from aucsched.simulation.logs.hours import DAY_S, WEEK_S, Hours, moment_of_week
+from aucsched.simulation.logs.plan_constraints import Advance, StartRule
 from aucsched.simulation.logs.policies import make_policy
-from aucsched.simulation.logs.start_rules import StartRule
 from aucsched.simulation.simulate_options import PolicyOptions
 from aucsched.simulation.stepping import StoppedRun
 
