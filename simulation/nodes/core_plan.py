@@ -18,8 +18,8 @@ from ...cluster.resources.capacity import IntArray
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
 from ..backfilling.easy import FREE, RUNNING, STARTED, easy_columns
-from ..promised.awards import REFUSE_LATE
-from ..promised.promise_plan import PROMISE_DUE, REFUSE_ALONE
+from ..promised.awards import REFUSE
+from ..promised.promise_plan import PROMISE_DUE
 from ..promised.promise_state import PROMISED, WAITING, PromiseRules, empty_state
 from .node_machine import Machine
 
@@ -35,11 +35,11 @@ class CoreLevelPlan:
     def __init__(self, machine: Machine, rules: PromiseRules) -> None:
         jobs = len(machine.arrivals)
         nothing = [0] * jobs
-        entries = (PROMISE_DUE, REFUSE_ALONE, REFUSE_LATE)
+        entries = (PROMISE_DUE, REFUSE)
         found = [entry.for_jobs(jobs) for entry in entries]
         self._is_compiled = all(is_compiled for _, is_compiled in found)
         loops = [loop for loop, _ in found] if self._is_compiled else [entry.plain for entry in entries]
-        self._promise_due, self._refuse_alone, self._refuse_late = loops
+        self._promise_due, self._refuse = loops
         state = empty_state(
             processors=rules.processors,
             submit=nothing,
@@ -96,8 +96,11 @@ class CoreLevelPlan:
         if not self._is_alike or not self._machine.running:
             return frozenset()
         self._fill(now)
-        count = self._refuse_alone(self._state, float(now), self._refused)
-        return frozenset(self._refused[:count].tolist())
+        machine = self._state.machine
+        waiting = machine.waiting[: machine.counts[WAITING]]
+        # Those are left out for which there is no room.
+        places = np.flatnonzero(self._state.jobs.size[waiting] <= machine.easy.counts[FREE])
+        return self._late(now, places, are_together=False)
 
     def too_many(self, now: float, starts: Iterable[StartingJob], sure: Collection[int]) -> frozenset[int]:
         """Return which of a pass's starts the others leave no room for, in the order of the starts.
@@ -114,7 +117,12 @@ class CoreLevelPlan:
         ordered = sorted((start.demand.index for start in starts), key=lambda job: job not in sure)
         places = np.array([place[job] for job in ordered], np.int64)
         first = sum(job in sure for job in ordered)
-        count = self._refuse_late(self._state, float(now), first, places, self._refused)
+        return self._late(now, places, sure=first)
+
+    def _late(
+        self, now: float, places: IntArray, *, are_together: bool = True, sure: int = 0
+    ) -> frozenset[int]:
+        count = self._refuse(self._state, float(now), are_together, sure, places, self._refused)
         return frozenset(self._refused[:count].tolist())
 
     def _meet(self, queue: Iterable[Demand]) -> bool:

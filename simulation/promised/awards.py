@@ -116,12 +116,15 @@ def run_from(state: PromisedState, now: float, job: int) -> None:
 
 
 @kernel
-def refuse_late(state: PromisedState, now: float, sure: int, places: Ints, refused: Ints) -> int:
-    """Start jobs one after another; return how many may not, ``refused`` takes them.
+def refuse(
+    state: PromisedState, now: float, are_together: bool, sure: int, places: Ints, refused: Ints
+) -> int:
+    """Return how many jobs may not start, ``refused`` takes them.
 
     Args:
-        state: the jobs count as started.
+        state: jobs that start together count as started.
         now: in seconds.
+        are_together: each starts beside those before it that may; else alone, whoever else does.
         sure: the first so many start, whomever they make late.
         places: of the jobs in the queue.
         refused: as long as ``places``.
@@ -131,7 +134,8 @@ def refuse_late(state: PromisedState, now: float, sure: int, places: Ints, refus
         place = places[turn]
         found = verdict(state, now, place, noted) if turn >= sure else ALLOWED
         if found == ALLOWED:
-            run_from(state, now, state.machine.waiting[place])
+            if are_together:
+                run_from(state, now, state.machine.waiting[place])
             continue
         noted += int(found == REFUSED)
         refused[count] = state.machine.waiting[place]
@@ -153,4 +157,4 @@ def _remove_started(state: PromisedState) -> None:
     machine.counts[WAITING] = kept
 
 
-REFUSE_LATE = Entry(refuse_late, "the plan of promises", many=MANY)
+REFUSE = Entry(refuse, "the plan of promises", many=MANY)

@@ -15,7 +15,7 @@ between them later, so that the plan goes on keeping their promises.
 from __future__ import annotations
 
 from ...cluster.kernels.column_operations import pop, push
-from ...cluster.kernels.harness import Entry, Ints, kernel
+from ...cluster.kernels.harness import Entry, kernel
 from ..backfilling.easy import FREE, RUNNING
 from .promise_state import PROMISED, WAITING, PromisedState, PromiseRules
 
@@ -124,27 +124,6 @@ def verdict(state: PromisedState, now: float, place: int, refused: int) -> int:
 
 
 @kernel
-def refuse_alone(state: PromisedState, now: float, refused: Ints) -> int:
-    """Return how many jobs may not start now, whoever else does; ``refused`` takes them.
-
-    Those are left out for which there is no room.
-    """
-    machine = state.machine
-    count = noted = 0
-    for place in range(machine.counts[WAITING]):
-        job = machine.waiting[place]
-        if state.jobs.size[job] > machine.easy.counts[FREE]:
-            continue
-        found = verdict(state, now, place, noted)
-        if found == ALLOWED:
-            continue
-        noted += int(found == REFUSED)
-        refused[count] = job
-        count += 1
-    return count
-
-
-@kernel
 def promise_due(state: PromisedState, rules: PromiseRules, now: float, longest: float) -> None:
     """Promise starts to whom is due; better promises where the plan has come nearer.
 
@@ -204,5 +183,4 @@ def window(rules: PromiseRules, longest: float, estimate: float, share: float) -
 
 
 #: What nodes ask of the plan, as the entry of awards.py.
-REFUSE_ALONE = Entry(refuse_alone, "the plan of promises", many=MANY)
 PROMISE_DUE = Entry(promise_due, "the plan of promises", many=MANY)

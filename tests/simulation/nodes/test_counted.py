@@ -21,8 +21,8 @@ from aucsched.simulation.nodes.core_plan import CoreLevelPlan
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.node_queue import NodeQueue
-from aucsched.simulation.promised.awards import REFUSE_LATE
-from aucsched.simulation.promised.promise_plan import PROMISE_DUE, REFUSE_ALONE
+from aucsched.simulation.promised.awards import REFUSE
+from aucsched.simulation.promised.promise_plan import PROMISE_DUE
 from aucsched.simulation.promised.promise_state import PROMISED, rules_of
 
 RESPONSE: dict[str, Any] = {"policy": "aucsched3", "objective": "response", "strategy": "greedy"}
@@ -182,11 +182,11 @@ def test_nobody_who_is_due_starts_later_than_the_plan_left_them(monkeypatch: pyt
 def test_compiled_and_plain_loops_start_the_same(seed: int) -> None:
     workload = contended(seed)
     with pytest.MonkeyPatch.context() as patch:
-        for entry in (PROMISE_DUE, REFUSE_ALONE, REFUSE_LATE):
+        for entry in (PROMISE_DUE, REFUSE):
             patch.setattr(entry, "_loaded", [None])
         plain = play(workload, NodeOptions(**RESPONSE))
     with pytest.MonkeyPatch.context() as patch:
-        for entry in (PROMISE_DUE, REFUSE_ALONE, REFUSE_LATE):
+        for entry in (PROMISE_DUE, REFUSE):
             patch.setattr(entry, "many", 0)
         fast = play(workload, NodeOptions(**RESPONSE))
     assert [one.start_s for one in plain.played] == [one.start_s for one in fast.played]
