@@ -19,20 +19,22 @@ from ischeduler_points import COLUMNS, Point, policy_of, sweep_points, system_po
 from ischeduler_tables import report
 from marked_part import can_draw
 
+from aucsched.cluster.kernels.harness import Floats
 from aucsched.negotiation.malleable.malleable_policies import BASELINES
-from aucsched.simulation.log_columns import workload_from_swf
-from aucsched.simulation.malleable.malleable_run import PLAY, Outcome, Trace, simulate_malleable, trace_of
+from aucsched.simulation.log_columns import Workload, workload_from_swf
+from aucsched.simulation.malleable.malleable_run import PLAY, Outcome, moved_bytes, simulate_malleable
 from aucsched.simulation.workloads.application_traces import SDSC_SP2, system_trace, user_trace
 
 
-def trace(point: Point, seed: int, jobs: int) -> Trace:
-    """Return a point's trace of a seed."""
+def trace(point: Point, seed: int, jobs: int) -> tuple[Workload, Floats | None]:
+    """Return a point's trace of a seed, and the bytes that adaptations move; None: they are free."""
     is_system = point.kind == "system"
     if is_system:
         log = system_trace(SDSC_SP2, load=point.load, seed=seed, jobs=jobs)
     else:
         log = user_trace(point.kind, beta=point.load, seed=seed, jobs=jobs)
-    return trace_of(workload_from_swf(log), log, adapting_costs=not is_system)
+    made = workload_from_swf(log)
+    return made, None if is_system else moved_bytes(made, log)
 
 
 def figures(found: Outcome, ideal_only: Outcome) -> list[float]:
@@ -40,7 +42,7 @@ def figures(found: Outcome, ideal_only: Outcome) -> list[float]:
     waits = found.wait
     assert (waits >= 0).all() and (found.execution > 0).all()  # noqa: PT018 - nothing is averaged that is wrong
     no_worse = found.total <= ideal_only.total * (1 + 1e-9)
-    jobs = len(found.trace)
+    jobs = len(found.workload)
     asked = found.successes / found.attempts if found.attempts else float("nan")
     return [
         float(waits.mean()),
@@ -85,11 +87,13 @@ class Rows:
             )
 
     def _play(self, group: list[Point], seed: int) -> list[list[float]]:
-        made = trace(group[0], seed, self.jobs)
-        against = simulate_malleable(made, BASELINES["ideal-only"])
+        made, data = trace(group[0], seed, self.jobs)
+        against = simulate_malleable(made, BASELINES["ideal-only"], data=data)
         return [
             figures(
-                simulate_malleable(made, policy_of(point), model=point.model, min_of_ideal=point.share),
+                simulate_malleable(
+                    made, policy_of(point), model=point.model, min_of_ideal=point.share, data=data
+                ),
                 against,
             )
             for point in group

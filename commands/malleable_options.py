@@ -127,20 +127,20 @@ def policy_of(options: dict[str, Any]) -> IschedulerPolicy:
 
 def simulate_malleable_log(path: str, options: dict[str, Any], processors: int | None) -> None:
     """Play a log under a policy of applications, write what the options name, and print the metrics."""
-    from ..simulation.malleable.malleable_run import MalleableReport, simulate_malleable, trace_of
+    from ..simulation.malleable.malleable_run import MalleableReport, moved_bytes, simulate_malleable
 
     policy, settings = policy_of(options), _settings(options)
     log = read_log(path)
     jobs = read_jobs(path, log, processors, None)
-    trace = trace_of(jobs, log, adapting_costs=settings.get("adaptation") == "memory")
     found = simulate_malleable(
-        trace,
+        jobs,
         policy,
         model=settings.get("model", "linear"),
         min_of_ideal=settings.get("min_of_ideal", 1.0),
+        data=moved_bytes(jobs, log) if settings.get("adaptation") == "memory" else None,
         keep_sizes=True,
     )
-    write_report(MalleableReport(found=found, workload=jobs, settings=settings), shown(path), options)
+    write_report(MalleableReport(found=found, settings=settings), shown(path), options)
 
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:

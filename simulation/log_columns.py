@@ -90,6 +90,7 @@ class LogColumns(NamedTuple):
         run: of each job.
         user: whose each job is, counted from 0; −1: nobody's.
         is_whole: submissions and run times are integers.
+        is_exact: sums of its times as floats are Python's.
 
     """
 
@@ -99,6 +100,7 @@ class LogColumns(NamedTuple):
     run: NDArray[np.float64]
     user: NDArray[np.int64]
     is_whole: bool
+    is_exact: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +124,7 @@ class Workload:
     rows: int
     killed: frozenset[int] = frozenset()
     dropped: Mapping[Dropped, int] = field(default_factory=dict)
-    _columns: list[LogColumns | None] = field(default_factory=list, init=False, repr=False, compare=False)
+    _columns: list[LogColumns] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not len(self.run) == len(self.ids) == len(self.row) == len(self.requests):
@@ -138,24 +140,22 @@ class Workload:
     def __len__(self) -> int:
         return len(self.run)
 
-    def columns(self) -> LogColumns | None:
-        """Return the log as arrays, made once; None where sums of its times as floats may not be Python's."""
+    def columns(self) -> LogColumns:
+        """Return the log as arrays, made once."""
         if not self._columns:
             self._columns.append(_columns_of(self))
         return self._columns[0]
 
 
-def _columns_of(workload: Workload) -> LogColumns | None:
+def _columns_of(workload: Workload) -> LogColumns:
     requests = workload.requests
     kinds = set(map(type, requests.submit)) | set(map(type, workload.run))
-    if kinds not in ({int}, {float}):
-        return None
     submit = np.append(np.array(requests.submit, np.float64), np.inf)
     run, estimate = np.array(workload.run, np.float64), np.array(requests.estimate, np.float64)
-    if kinds == {int} and submit[-2] + run.sum() + estimate.max() >= EXACT_BELOW:
-        return None
+    is_whole = kinds == {int}
+    is_exact = kinds == {float} or (is_whole and submit[-2] + run.sum() + estimate.max() < EXACT_BELOW)
     size, user = np.array(requests.size, np.int64), count_users(requests.user)
-    return LogColumns(submit, size, estimate, run, user, kinds == {int})
+    return LogColumns(submit, size, estimate, run, user, is_whole, bool(is_exact))
 
 
 def count_users(user: Sequence[int]) -> NDArray[np.int64]:

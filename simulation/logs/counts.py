@@ -328,7 +328,7 @@ def play_compiled(
     name = policy.loop
     loop, is_compiled = (None, False) if name is None else LOOPS[name].for_jobs(len(workload))
     columns = workload.columns() if is_compiled else None
-    if name is None or loop is None or columns is None:
+    if name is None or loop is None or columns is None or not columns.is_exact:
         return None
     start = play_columns(loop, columns, workload.requests.processors, policy, progress)
     starts: list[float] = (start.astype(np.int64) if columns.is_whole else start).tolist()
@@ -350,7 +350,9 @@ def play_columns(
         order = np.array(job_at, np.int64)
         place[order] = np.arange(jobs)
     size, estimate, run = columns.size[order], columns.estimate[order], columns.run[order]
-    shown = LogColumns(columns.submit[order], size, estimate, run, columns.user[order], columns.is_whole)
+    shown = columns._replace(
+        submit=columns.submit[order], size=size, estimate=estimate, run=run, user=columns.user[order]
+    )
     log = _events(columns.submit, place, run, processors)
     state = policy.columns(shown)
     until = step = REPORT_EVERY if progress else jobs + 1

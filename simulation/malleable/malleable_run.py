@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -37,7 +37,7 @@ from ...negotiation.malleable.application_columns import (
 from ...negotiation.malleable.harvesting import on_arrival, on_end, remember, remove
 from ...negotiation.malleable.malleable_policies import IschedulerPolicy
 from ..backfilling.easy import Easy
-from ..log_columns import Requests, Workload
+from ..log_columns import Workload
 from ..logs.counts import simulate_counts
 from ..report import FORMAT, RunReport, metric_lines, speed_line
 
@@ -47,51 +47,35 @@ _EXACT = 1e-9
 LARGEST_IDEAL = 10**6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
-    """Applications and the machine they come to.
+def jobs_of(
+    workload: Workload, min_of_ideal: float, *, is_ideal: bool = False, data: Floats | None = None
+) -> JobColumns:
+    """Return a log's jobs as applications: the processors that each asks for are its ideal.
 
-    Attributes:
-        processors: of the machine.
-        submit: seconds, rising from 0.
-        ideal: processors that each can use.
-        run: seconds on those.
+    Args:
+        workload: the log's jobs; they run for their run times on the ideal processors.
+        min_of_ideal: the fewest processors an application runs on, as a share of its ideal, rounded up.
+        is_ideal: it runs on no fewer than its ideal.
         data: bytes that an adaptation moves, times the processors that hold them; None: adapting is free.
+
+    Raises:
+        InputError: an application is too large.
+        OptionError: no such share.
     """
-
-    processors: int
-    submit: Floats
-    ideal: Ints
-    run: Floats
-    data: Floats | None = None
-
-    def __post_init__(self) -> None:
-        if not len(self.submit) == len(self.ideal) == len(self.run) > 0:
-            raise InputError("columns differ in length, or hold no job", path="trace")
-        if (np.diff(self.submit) < 0).any() or self.submit[0] < 0:
-            raise InputError("submissions do not rise from 0", path="submit")
-        largest = min(self.processors, LARGEST_IDEAL)
-        if self.ideal.min() < 1 or self.ideal.max() > largest:
-            raise InputError(f"not within 1 and {largest}", path="ideal")
-        if not (self.run > 0).all() or not np.isfinite(self.run).all():
-            raise InputError("a run time is not above 0", path="run")
-
-    def __len__(self) -> int:
-        return len(self.submit)
-
-    def jobs(self, min_of_ideal: float, *, is_ideal: bool = False) -> JobColumns:
-        """Return the applications with their fewest processors: a share of the ideal, rounded up."""
-        if not 0 < min_of_ideal <= 1:
-            raise OptionError(f"{min_of_ideal:g} is not a share of the ideal above 0, at most 1")
-        least = np.maximum(1, np.ceil(min_of_ideal * self.ideal - _EXACT)).astype(np.int64)
-        ideal = np.ascontiguousarray(self.ideal, dtype=np.int64)
-        return JobColumns(
-            submit=np.ascontiguousarray(self.submit, dtype=np.float64),
-            run=np.ascontiguousarray(self.run, dtype=np.float64),
-            least=ideal if is_ideal else least,
-            ideal=ideal,
-            data=np.full(len(self), -1.0) if self.data is None else self.data.astype(np.float64),
-        )
+    if not 0 < min_of_ideal <= 1:
+        raise OptionError(f"{min_of_ideal:g} is not a share of the ideal above 0, at most 1")
+    columns = workload.columns()
+    ideal = columns.size
+    if ideal.max() > LARGEST_IDEAL:
+        raise InputError(f"not within 1 and {LARGEST_IDEAL}", path="ideal")
+    least = np.maximum(1, np.ceil(min_of_ideal * ideal - _EXACT)).astype(np.int64)
+    return JobColumns(
+        submit=columns.submit[:-1],
+        run=columns.run,
+        least=ideal if is_ideal else least,
+        ideal=ideal,
+        data=np.full(len(ideal), -1.0) if data is None else data,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +83,7 @@ class Outcome:
     """What became of a trace.
 
     Attributes:
-        trace: the jobs.
+        workload: the jobs.
         start, end: by job, in seconds.
         harvests: by job, how often it was harvested.
         attempts, successes: harvests asked for, and those that could be served.
@@ -108,7 +92,7 @@ class Outcome:
         seconds: wall time of the loop.
     """
 
-    trace: Trace
+    workload: Workload
     start: Floats
     end: Floats
     harvests: Ints
@@ -120,9 +104,14 @@ class Outcome:
     seconds: float
 
     @property
+    def submit(self) -> Floats:
+        """Submissions in seconds."""
+        return self.workload.columns().submit[:-1]
+
+    @property
     def wait(self) -> Floats:
         """Waiting times in seconds."""
-        return self.start - self.trace.submit
+        return self.start - self.submit
 
     @property
     def execution(self) -> Floats:
@@ -132,55 +121,60 @@ class Outcome:
     @property
     def total(self) -> Floats:
         """Waiting and run times together: the paper's completion time."""
-        return self.end - self.trace.submit
+        return self.end - self.submit
 
     @property
     def makespan(self) -> float:
         """Seconds from the first submission to the last end."""
-        return float(self.end.max() - self.trace.submit[0])
+        return float(self.end.max())
 
 
 def simulate_malleable(
-    trace: Trace,
+    workload: Workload,
     policy: IschedulerPolicy,
     *,
     model: str = "linear",
     min_of_ideal: float = 0.3,
+    data: Floats | None = None,
     keep_sizes: bool = False,
 ) -> Outcome:
     """Play a trace under a policy.
 
     Args:
-        trace: the jobs.
+        workload: the jobs.
         policy: the components, or a baseline.
         model: of execution, one of EXECUTION_MODELS.
-        min_of_ideal: the fewest processors an application runs on, as a share of its ideal.
+        min_of_ideal: as ``jobs_of`` takes it; as does ``data``.
+        data: see there.
         keep_sizes: keep every change of size.
 
     Raises:
+        InputError: an application is too large.
         OptionError: no such model or share.
     """
-    jobs = trace.jobs(min_of_ideal, is_ideal=policy.is_ideal)
+    jobs = jobs_of(workload, min_of_ideal, is_ideal=policy.is_ideal, data=data)
     rules = policy.rules(model)
-    count = len(trace)
+    count, processors = len(workload), workload.requests.processors
     start, end, harvests = np.zeros(count), np.zeros(count), np.zeros(count, dtype=np.int64)
     tally = np.zeros(TALLIED, dtype=np.int64)
-    at_once = min(trace.processors, count)
+    at_once = min(processors, count)
     log = np.zeros((0, 3))
     began = time.perf_counter()
     if policy.backfills:
-        start = _easy_starts(trace)
-        end = start + trace.run
-        log = _rigid_sizes(trace, start, end) if keep_sizes else log
+        # Each job on its ideal processors, run times known.
+        known = replace(workload.requests, estimate=workload.run)
+        start = np.array(simulate_counts(replace(workload, requests=known), Easy(known)), np.float64)
+        end = start + jobs.run
+        log = _rigid_sizes(jobs, start, end) if keep_sizes else log
     else:
         play, _ = PLAY.for_jobs(count)
-        size, context = trace.processors, Context(jobs, rules, tally)
-        play(context, size, empty_active(at_once), start, end, harvests, log)
+        context = Context(jobs, rules, tally)
+        play(context, processors, empty_active(at_once), start, end, harvests, log)
         if keep_sizes:
             log, again = np.zeros((int(tally[LOGGED]), 3)), context._replace(tally=np.zeros_like(tally))
-            play(again, size, empty_active(at_once), start, end, harvests, log)
+            play(again, processors, empty_active(at_once), start, end, harvests, log)
     return Outcome(
-        trace=trace,
+        workload=workload,
         start=start,
         end=end,
         harvests=harvests,
@@ -193,28 +187,11 @@ def simulate_malleable(
     )
 
 
-def _easy_starts(trace: Trace) -> Floats:
-    """Return the starts under EASY, each job on its ideal processors, run times known."""
-    count, first, run = len(trace), float(trace.submit[0]), tuple(trace.run.tolist())
-    requests = Requests(
-        processors=trace.processors,
-        submit=tuple((trace.submit - first).tolist()),
-        size=tuple(trace.ideal.tolist()),
-        estimate=run,
-        user=(0,) * count,
-        weight=(1.0,) * count,
-    )
-    numbers = tuple(range(count))
-    workload = Workload(requests=requests, run=run, ids=numbers, row=numbers, rows=count)
-    # The sum may round to before the submission.
-    return np.maximum(np.array(simulate_counts(workload, Easy(requests))) + first, trace.submit)
-
-
-def _rigid_sizes(trace: Trace, start: Floats, end: Floats) -> Floats:
+def _rigid_sizes(jobs: JobColumns, start: Floats, end: Floats) -> Floats:
     """Return the changes of size of jobs that never change: all ends of a moment before its starts."""
-    jobs = np.arange(len(trace), dtype=np.float64)
-    ends = np.column_stack([end, jobs, np.zeros(len(trace))])
-    starts = np.column_stack([start, jobs, trace.ideal.astype(np.float64)])
+    numbers = np.arange(len(start), dtype=np.float64)
+    ends = np.column_stack([end, numbers, np.zeros(len(start))])
+    starts = np.column_stack([start, numbers, jobs.ideal.astype(np.float64)])
     rows: NDArray[np.float64] = np.concatenate([ends, starts])
     return rows[np.argsort(rows[:, 0], kind="stable")]
 
@@ -222,25 +199,15 @@ def _rigid_sizes(trace: Trace, start: Floats, end: Floats) -> Floats:
 _KIB = 1024
 
 
-def trace_of(workload: Workload, log: SwfLog, *, adapting_costs: bool = False) -> Trace:
-    """Return the jobs of a log as applications.
+def moved_bytes(workload: Workload, log: SwfLog) -> Floats:
+    """Return the bytes that an adaptation of each job moves, times the processors that hold them.
 
-    Args:
-        workload: the log's jobs as simulations read them.
-        log: its rows.
-        adapting_costs: an adaptation takes 1 + 0.00009 · bytes s: the used memory (field 7, KiB a processor)
-            of the ideal processors, over those that hold it then; what is not known counts as none.
+    An adaptation takes 1 + 0.00009 · bytes s: the used memory (field 7, KiB a processor) of the ideal
+    processors, over those that hold it then; what is not known counts as none.
     """
-    requests = workload.requests
-    ideal = np.array(requests.size, dtype=np.int64)
     memory = log.column(SwfField.MEMORY)[list(workload.row)]
-    return Trace(
-        processors=requests.processors,
-        submit=np.array(requests.submit, dtype=np.float64),
-        ideal=ideal,
-        run=np.array(workload.run, dtype=np.float64),
-        data=np.maximum(memory, 0.0) * _KIB * ideal if adapting_costs else None,
-    )
+    moved: Floats = np.maximum(memory, 0.0) * _KIB * workload.columns().size
+    return moved
 
 
 @kernel
@@ -349,14 +316,14 @@ def malleable_metrics(found: Outcome) -> dict[str, float | None]:
 
     ``harvest_success_rate`` is of harvests that were asked for, None where none was.
     """
-    jobs = len(found.trace)
+    jobs = len(found.workload)
     values: dict[str, float | None] = {"makespan_s": found.makespan}
     for name in _TIMES:
         column = getattr(found, name)
         figures = {"mean": column.mean(), "std": column.std(), "max": column.max()}
         values |= {f"{name}_{figure}_s": float(value) for figure, value in figures.items()}
     values["throughput_per_h"] = jobs * _HOUR_S / found.makespan
-    values["cpu_utilization"] = processor_s(found) / (found.makespan * found.trace.processors)
+    values["cpu_utilization"] = processor_s(found) / (found.makespan * found.workload.requests.processors)
     values["harvest_success_rate"] = found.successes / found.attempts if found.attempts else None
     values["harvest_events_per_job"] = found.events / jobs
     values["adaptations_per_job"] = found.resizes / jobs
@@ -377,40 +344,38 @@ class MalleableReport(RunReport):
 
     Attributes:
         found: the outcome; it kept its changes of size.
-        workload: the log's jobs.
         settings: the policy and what it reads.
     """
 
     found: Outcome
-    workload: Workload
     settings: Mapping[str, Any]
 
     @property
     def columns(self) -> dict[str, list[Any]]:
         """A row for each job in order of submission."""
-        found, trace = self.found, self.found.trace
+        found = self.found
         columns = {
-            "submit_s": trace.submit,
+            "submit_s": found.submit,
             "start_s": found.start,
             "end_s": found.end,
-            "ideal": trace.ideal,
+            "ideal": found.workload.columns().size,
             "wait_s": found.wait,
             "run_s": found.execution,
             "total_s": found.total,
             "harvests": found.harvests,
         }
-        return {"id": list(self.workload.ids)} | {
+        return {"id": list(found.workload.ids)} | {
             name: [round(value, _DIGITS) for value in column.tolist()] for name, column in columns.items()
         }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as plain values."""
-        found, workload = self.found, self.workload
+        found, workload = self.found, self.found.workload
         return {
             "format": FORMAT,
             **self.settings,
-            "processors": found.trace.processors,
-            "jobs": len(found.trace),
+            "processors": workload.requests.processors,
+            "jobs": len(workload),
             "rows": workload.rows,
             "dropped": {reason.value: count for reason, count in workload.dropped.items()},
             "seconds": round(found.seconds, 6),
@@ -419,15 +384,15 @@ class MalleableReport(RunReport):
 
     def to_text(self, name: str) -> str:
         """Return the outcome as a table for people."""
-        found, settings = self.found, self.settings
+        found, settings, jobs = self.found, self.settings, len(self.found.workload)
         policy = ", ".join(
             f"{key.replace('_', ' ')} {value}" for key, value in settings.items() if key != "policy"
         )
-        machine = plural(found.trace.processors, "processor")
+        machine = plural(found.workload.requests.processors, "processor")
         lines = [
-            f"{name}: {settings['policy']}, {plural(len(found.trace), 'job')} on {machine}",
+            f"{name}: {settings['policy']}, {plural(jobs, 'job')} on {machine}",
             *([policy] if policy else []),
             *metric_lines(malleable_metrics(found), {kind: (kind, "_s") for kind in _TIMES}, _ROWS),
-            speed_line(len(found.trace), found.seconds),
+            speed_line(jobs, found.seconds),
         ]
         return "\n".join(lines) + "\n"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched.cluster.errors import InputError
-from aucsched.cluster.kernels.harness import SWITCH
+from aucsched.cluster.kernels.harness import SWITCH, Floats
 from aucsched.negotiation.malleable.application_columns import EXECUTION_MODELS, overhead_s, speed
 from aucsched.negotiation.malleable.harvesting import DISTRIBUTIONS, HARVESTS
 from aucsched.negotiation.malleable.malleable_policies import (
@@ -23,18 +23,22 @@ from aucsched.simulation.log_columns import Requests, Workload
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import make_policy
 from aucsched.simulation.malleable import malleable_run
-from aucsched.simulation.malleable.malleable_run import Outcome, Trace, simulate_malleable
+from aucsched.simulation.malleable.malleable_run import Outcome, jobs_of, simulate_malleable
 
 
-def trace(rows: list[tuple[float, int, float]], processors: int, data: float | None = None) -> Trace:
+def trace(rows: list[tuple[float, int, float]], processors: int) -> Workload:
+    """Return jobs by the time since the one before, ideal processors and run time."""
     gaps, ideal, seconds = zip(*rows, strict=True)
-    return Trace(
+    numbers = tuple(range(len(rows)))
+    requests = Requests(
         processors=processors,
-        submit=np.cumsum(gaps).astype(np.float64),
-        ideal=np.array(ideal, dtype=np.int64),
-        run=np.array(seconds, dtype=np.float64),
-        data=None if data is None else np.full(len(rows), data),
+        submit=tuple(np.cumsum([0, *gaps[1:]]).astype(np.float64).tolist()),
+        size=ideal,
+        estimate=seconds,
+        user=(0,) * len(rows),
+        weight=(1.0,) * len(rows),
     )
+    return Workload(requests=requests, run=seconds, ids=numbers, row=numbers, rows=len(rows))
 
 
 PROCESSORS = 12
@@ -63,9 +67,11 @@ def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(malleable_run.PLAY, "_loaded", [None])
 
 
-def check(found: Outcome, policy: IschedulerPolicy, model: str, share: float) -> None:
+def check(
+    found: Outcome, policy: IschedulerPolicy, model: str, share: float, data: Floats | None = None
+) -> None:
     """Follow every change of size: bounds, the machine, arrivals in order, and the model's integral."""
-    jobs = found.trace.jobs(share, is_ideal=policy.is_ideal)
+    jobs = jobs_of(found.workload, share, is_ideal=policy.is_ideal, data=data)
     held: dict[int, int] = defaultdict(int)
     since: dict[int, float] = {}
     done: dict[int, float] = defaultdict(float)
@@ -81,7 +87,7 @@ def check(found: Outcome, policy: IschedulerPolicy, model: str, share: float) ->
             since[job] = max(time, since[job]) + (overhead_s(jobs.data[job], held[job]) if count else 0.0)
         else:
             since[job] = time
-            assert time == found.start[job] >= found.trace.submit[job]
+            assert time == found.start[job] >= found.submit[job]
         if count:
             assert jobs.least[job] <= count <= jobs.ideal[job]
         else:
@@ -89,9 +95,9 @@ def check(found: Outcome, policy: IschedulerPolicy, model: str, share: float) ->
             assert done[job] == pytest.approx(jobs.run[job], rel=1e-9)
         held[job] = count
         if place + 1 == len(moments) or moments[place + 1][0] > time:
-            assert 0 <= sum(held.values()) <= found.trace.processors
+            assert 0 <= sum(held.values()) <= found.workload.requests.processors
     assert not any(held.values())
-    assert len(done) == len(found.trace)
+    assert len(done) == len(found.workload)
     if not policy.backfills:
         assert (np.diff(found.start) >= 0).all()
 
@@ -106,9 +112,9 @@ def check(found: Outcome, policy: IschedulerPolicy, model: str, share: float) ->
 def test_bounds_processors_and_work_hold_whatever_the_policy(
     jobs: list[tuple[float, int, float]], policy: IschedulerPolicy, model: str, share: float, costs: bool
 ) -> None:
-    made = trace(jobs, PROCESSORS, 20_000.0 if costs else None)
-    found = simulate_malleable(made, policy, model=model, min_of_ideal=share, keep_sizes=True)
-    check(found, policy, model, share)
+    made, data = trace(jobs, PROCESSORS), np.full(len(jobs), 20_000.0) if costs else None
+    found = simulate_malleable(made, policy, model=model, min_of_ideal=share, data=data, keep_sizes=True)
+    check(found, policy, model, share, data)
     assert found.events == found.harvests.sum()
     if policy.harvest == "never" or policy.control.max_harvests == 0:
         assert found.events == 0
@@ -116,7 +122,7 @@ def test_bounds_processors_and_work_hold_whatever_the_policy(
 
 @given(rows)
 def test_backfill_is_easy_with_known_run_times(jobs: list[tuple[float, int, float]]) -> None:
-    made = trace([(0.0, *jobs[0][1:]), *jobs[1:]], PROCESSORS)
+    made = trace(jobs, PROCESSORS)
     found = simulate_malleable(made, BASELINES["ideal-backfill"], keep_sizes=True)
     check(found, BASELINES["ideal-backfill"], "linear", 0.3)
     assert found.start.tolist() == _logs_starts(made, "easy")
@@ -124,23 +130,12 @@ def test_backfill_is_easy_with_known_run_times(jobs: list[tuple[float, int, floa
 
 @given(rows)
 def test_ideal_only_is_first_come_first_served(jobs: list[tuple[float, int, float]]) -> None:
-    made = trace([(0.0, *jobs[0][1:]), *jobs[1:]], PROCESSORS)
+    made = trace(jobs, PROCESSORS)
     assert simulate_malleable(made, BASELINES["ideal-only"]).start.tolist() == _logs_starts(made, "fcfs")
 
 
-def _logs_starts(made: Trace, policy: str) -> list[float]:
-    count = len(made)
-    requests = Requests(
-        processors=made.processors,
-        submit=tuple(made.submit.tolist()),
-        size=tuple(made.ideal.tolist()),
-        estimate=tuple(made.run.tolist()),
-        user=(0,) * count,
-        weight=(1.0,) * count,
-    )
-    numbers = tuple(range(count))
-    workload = Workload(requests=requests, run=tuple(made.run.tolist()), ids=numbers, row=numbers, rows=count)
-    return list(simulate_counts(workload, make_policy(policy, requests)))
+def _logs_starts(made: Workload, policy: str) -> list[float]:
+    return list(simulate_counts(made, make_policy(policy, made.requests)))
 
 
 def test_figure_3_example_played() -> None:
@@ -156,8 +151,8 @@ def test_an_adaptation_costs_its_seconds() -> None:
     """Weissman: adaptation model (4.3)."""
     # STEN with N = 128 on four processors: 2 · 128² · 8 / 4 bytes, 6.9 s (4.1).
     assert overhead_s(2 * 128**2 * 8, 4) == pytest.approx(6.898, abs=1e-3)
-    made = trace([(0, 4, 100), (10, 4, 1000)], 4, 2 * 128**2 * 8)
-    found = simulate_malleable(made, IschedulerPolicy(harvest="even"), min_of_ideal=0.5)
+    made, data = trace([(0, 4, 100), (10, 4, 1000)], 4), np.full(2, 2 * 128.0**2 * 8)
+    found = simulate_malleable(made, IschedulerPolicy(harvest="even"), min_of_ideal=0.5, data=data)
     # 10 s of work done, 6.9 s of adapting, 90 s of work at half the speed.
     assert found.end[0] == pytest.approx(10 + 6.89824 + 180)
 
@@ -169,13 +164,9 @@ def test_compiled_and_plain_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch)
     assert malleable_run.PLAY.compiled() is not None
     random = np.random.default_rng(7)
     sizes = random.choice([1, 2, 4, 8, 16, 32], 400)
-    made = Trace(
-        processors=64,
-        submit=np.cumsum(random.exponential(250, 400)),
-        ideal=sizes,
-        run=1 + 3000 * random.weibull(0.5, 400),
-        data=np.full(400, 1e5),
-    )
+    gaps, run = random.exponential(250, 400), 1 + 3000 * random.weibull(0.5, 400)
+    made = trace(list(zip(gaps.tolist(), sizes.tolist(), run.tolist(), strict=True)), 64)
+    data = np.full(400, 1e5)
     chosen = [IschedulerPolicy(admission=m, harvest=h) for h in HARVESTS for m in (3, None)]
     chosen += [*BASELINES.values(), IschedulerPolicy(control=Control(weighs=True))]
     for policy in chosen:
@@ -185,7 +176,8 @@ def test_compiled_and_plain_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch)
                 with pytest.MonkeyPatch.context() as patch:
                     if is_plain:
                         patch.setattr(malleable_run.PLAY, "_loaded", [None])
-                    outcomes.append(simulate_malleable(made, policy, model=model, keep_sizes=True))
+                    played = simulate_malleable(made, policy, model=model, data=data, keep_sizes=True)
+                    outcomes.append(played)
             first, second = outcomes
             assert first.end.tobytes() == second.end.tobytes()
             assert first.start.tobytes() == second.start.tobytes()
@@ -198,4 +190,4 @@ def test_a_machine_far_larger_than_its_jobs_costs_no_memory() -> None:
     for policy in (IschedulerPolicy(), BASELINES["ideal-backfill"]):
         assert simulate_malleable(made, policy, min_of_ideal=1.0).start.tolist() == [0, 1]
     with pytest.raises(InputError, match="not within 1 and 1000000"):
-        trace([(0, 10**6 + 1, 100)], 10**9)
+        jobs_of(trace([(0, 10**6 + 1, 100)], 10**9), 0.3)

@@ -10,7 +10,7 @@ import pytest
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.formats.swf import SwfField, SwfLog, parse_swf, swf_text
 from aucsched.simulation.log_columns import workload_from_swf
-from aucsched.simulation.malleable.malleable_run import trace_of
+from aucsched.simulation.malleable.malleable_run import moved_bytes
 from aucsched.simulation.workloads.application_traces import (
     SDSC_SP2,
     TraceModel,
@@ -40,9 +40,8 @@ def test_arrivals_of_a_user_follow_beta() -> None:
 def test_used_memory_is_what_an_adaptation_moves() -> None:
     made = user_trace("STEN", jobs=50, seed=1)
     log = parse_swf(swf_text(made).encode())
-    trace = trace_of(workload_from_swf(log), log, adapting_costs=True)
-    assert trace.data is not None
-    at_ideal = dict(zip(trace.ideal.tolist(), trace.data.tolist(), strict=True))
+    jobs = workload_from_swf(log)
+    at_ideal = dict(zip(jobs.requests.size, moved_bytes(jobs, log).tolist(), strict=True))
     assert at_ideal == {4: 2 * 128**2 * 8, 8: 2 * 256**2 * 8, 10: 2 * 512**2 * 8, 14: 2 * 1024**2 * 8}
     cl = user_trace("CL", jobs=50, block_bytes=10)
     data = cl.column(SwfField.MEMORY) * 1024 * cl.column(SwfField.REQUESTED_PROCESSORS)
