@@ -8,8 +8,7 @@ discrete shares, run times follow one Weibull distribution. The parameters come 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from math import gamma, isfinite
 from typing import Any
@@ -88,20 +87,21 @@ _STEPS = 200
 _LEAST_SHAPE = 0.02
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceModel:
-    """The parameters of system-centric traces.
+class TraceModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The parameters of system-centric traces, as their file holds them.
 
     Attributes:
+        format: FORMAT.
         source: the log they were fitted to.
         hours: relative arrival rates of the day's 24 hours; their mean is 1 (figure 5).
         sizes: processors -> share of the jobs (figure 7).
         shape, scale_s: of the run times' Weibull distribution (figure 8).
     """
 
+    format: str
     source: str
     hours: tuple[float, ...]
-    sizes: Mapping[int, float]
+    sizes: dict[int, float]
     shape: float
     scale_s: float
 
@@ -125,12 +125,14 @@ class TraceModel:
 
     def to_document(self) -> dict[str, Any]:
         """Return the model as plain values."""
-        return {"format": FORMAT, **asdict(self), "sizes": {str(n): p for n, p in self.sizes.items()}}
+        document: dict[str, Any] = msgspec.to_builtins(self, str_keys=True)
+        return document
 
 
 #: What `aucsched workload fit` makes of the first 4 961 rows of the SDSC SP2's log (Parallel
 #: Workloads Archive, SDSC-SP2-1998-4; 128 nodes, from 24 April 1998 on).
 SDSC_SP2 = TraceModel(
+    format=FORMAT,
     source="SDSC-SP2-1998-4, first 4 961 rows",
     hours=(
         *(0.3543, 0.2293, 0.2293, 0.3543, 0.3022, 0.5575, 1.0786, 1.3548, 1.5684, 1.8185, 1.6205, 2.2562),
@@ -142,25 +144,13 @@ SDSC_SP2 = TraceModel(
 )
 
 
-class _ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    format: str
-    source: str
-    hours: tuple[float, ...]
-    sizes: dict[int, float]
-    shape: float
-    scale_s: float
-
-
 def model_of(content: bytes) -> TraceModel:
     """Return the model in a JSON text.
 
     Raises:
         InputError: it is none.
     """
-    found = decode(content, _ModelFile, FORMAT)
-    return TraceModel(
-        source=found.source, hours=found.hours, sizes=found.sizes, shape=found.shape, scale_s=found.scale_s
-    )
+    return decode(content, TraceModel, FORMAT)
 
 
 def fit(log: SwfLog, source: str) -> TraceModel:
@@ -185,6 +175,7 @@ def fit(log: SwfLog, source: str) -> TraceModel:
     hour = _hours(log)[kept]
     rates = np.bincount(hour, minlength=HOURS) * HOURS / len(hour)
     return TraceModel(
+        format=FORMAT,
         source=source,
         hours=tuple(np.round(rates, 4).tolist()),
         sizes={

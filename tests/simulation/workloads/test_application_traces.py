@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -13,7 +14,6 @@ from aucsched.simulation.log_columns import workload_from_swf
 from aucsched.simulation.malleable.malleable_run import moved_bytes
 from aucsched.simulation.workloads.application_traces import (
     SDSC_SP2,
-    TraceModel,
     fit,
     interarrival_s,
     model_of,
@@ -110,9 +110,7 @@ def test_a_model_travels_as_json() -> None:
 
 def test_refusals() -> None:
     with pytest.raises(OptionError, match="no size up to 1"):
-        system_trace(
-            TraceModel(source="", hours=(1.0,) * 24, sizes={8: 1.0}, shape=1, scale_s=1), processors=2
-        )
+        system_trace(msgspec.structs.replace(SDSC_SP2, sizes={8: 1.0}), processors=2)
     with pytest.raises(OptionError, match="above 20 processors"):
         user_trace("CL", processors=20)
     with pytest.raises(OptionError, match="not one of STEN"):
