@@ -383,17 +383,6 @@ def row_of(policy: str, results: Sequence[Result]) -> BoardRow:
     return row
 
 
-def dominating(rows: Sequence[BoardRow], policy: str = OURS) -> list[str]:
-    """Return the policies with a lower slowdown and a lower longest wait than one of them."""
-    ours = next(row for row in rows if row["policy"] == policy)
-    return [
-        row["policy"]
-        for row in rows
-        if row["bounded_slowdown_mean"] < ours["bounded_slowdown_mean"]
-        and row["wait_max_s"] < ours["wait_max_s"]
-    ]
-
-
 def on_edge(rows: Sequence[BoardRow]) -> list[BoardRow]:
     """Return the rows that no other has both figures below, by their longest waits."""
     found: list[BoardRow] = []

@@ -21,7 +21,7 @@ import numpy as np
 from marked_part import can_draw, page_of, replace_part
 from real_logs import LOGS, OVERDUE, play_overdue
 
-from aucsched.api.simulations import BOARD_POLICIES, EASY, BoardRow, dominating, on_edge, row_of
+from aucsched.api.simulations import BOARD_POLICIES, EASY, OURS, BoardRow, on_edge, row_of
 from aucsched.formats.swf import load_swf
 from aucsched.reports.curves import draw_board
 from aucsched.simulation.log_columns import Workload, workload_from_swf
@@ -65,6 +65,17 @@ _COLUMNS = (
 
 
 @cache
+def dominating(rows: Sequence[BoardRow], policy: str = OURS) -> list[str]:
+    """Return the policies with a lower slowdown and a lower longest wait than one of them."""
+    ours = next(row for row in rows if row["policy"] == policy)
+    return [
+        row["policy"]
+        for row in rows
+        if row["bounded_slowdown_mean"] < ours["bounded_slowdown_mean"]
+        and row["wait_max_s"] < ours["wait_max_s"]
+    ]
+
+
 def published(name: str) -> tuple[Mapping[str, float], str]:
     """Return other people's mean bounded slowdowns by policy, where rows are ours, and what else they say."""
     told = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}

@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..cluster.errors import OptionError, errors_in
-from ..cluster.option_fields import taken_from
-from ..simulation.evolving.evolving_options import DepthOptions
-from .outputs import OUTPUT, output_options, snapshot_argument, write_json
-
-if TYPE_CHECKING:
-    from ..negotiation.evolving.serving import Evolution
-
-
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from ..cluster.option_fields import flag_of, options_in
+from ..cluster.option_fields import flag_of, options_in, taken_from
 from ..simulation.evolving.evolving_options import (
     EVOLVING_WORKLOADS,
+    DepthOptions,
     EvolvingOptions,
     EvolvingRecord,
     FairnessOptions,
 )
 from ..simulation.simulate_options import EVOLVING
 from .built_options import click_option, in_order, record_options
-from .outputs import note, write_report
+from .outputs import OUTPUT, note, output_options, snapshot_argument, write_json, write_report
 
 if TYPE_CHECKING:
     from ..negotiation.evolving.fairness import Fairness
+    from ..negotiation.evolving.serving import Evolution
     from ..simulation.workloads.evolving import EvolvingWorkload
-
 
 _TARGET = "target:"
 #: How many names of other parameters are printed, and how much of each.

@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from ..cluster.errors import OptionError
-from ..cluster.option_fields import flag_of, taken_from
-from ..simulation.negotiated.negotiation_options import NegotiationOptions
-from .built_options import SectionCommand
-from .outputs import progress_over
-
-if TYPE_CHECKING:
-    from ..simulation.negotiated.negotiated_run import Negotiated
-
-
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
-
-from ..cluster.errors import errors_in
-from ..cluster.option_fields import Option, options_in
+from ..cluster.errors import OptionError, errors_in
+from ..cluster.option_fields import Option, flag_of, options_in, taken_from
 from ..cluster.option_table import NEGOTIATE, read_by
 from ..simulation.negotiated.negotiation_options import (
     THESIS,
     BatchOptions,
+    NegotiationOptions,
     RuntimeOptions,
     SharedOptions,
 )
-from .built_options import Decorator, click_option, in_order, in_section
-from .outputs import format_option, note, output_option, shown, write_report
+from .built_options import Decorator, SectionCommand, click_option, in_order, in_section
+from .outputs import format_option, note, output_option, progress_over, shown, write_report
 
 if TYPE_CHECKING:
     from ..negotiation.job_records import JobReport
     from ..simulation.negotiated.negotiated_run import Negotiated
     from ..simulation.negotiated.plays import Changeability, Play
-
 
 #: The machine of the thesis's experiment.
 _ESP_NODES = 16
@@ -282,8 +270,6 @@ def _replayed(workload: str | None, options: dict[str, Any]) -> Negotiated:
 
 
 def _run(workload: str, options: dict[str, Any]) -> Negotiated:
-    from dataclasses import replace
-
     from ..api.negotiations import batch_settings, runtime_settings
     from ..simulation.negotiated.negotiated_run import negotiate as run
 

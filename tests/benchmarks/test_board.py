@@ -7,7 +7,7 @@ import json
 import board
 import pytest
 
-from aucsched.api.simulations import OURS, BoardRow, dominating, on_edge
+from aucsched.api.simulations import OURS, BoardRow, on_edge
 
 
 def row(policy: str, slowdown: float, longest: float) -> BoardRow:
@@ -16,7 +16,7 @@ def row(policy: str, slowdown: float, longest: float) -> BoardRow:
 
 def test_who_is_lower_in_both_dominates() -> None:
     rows = [row("EASY", 9, 10), row(OURS, 5, 12), row("a", 4, 11), row("b", 4, 12), row("c", 3, 20)]
-    assert dominating(rows) == ["a"]
+    assert board.dominating(rows) == ["a"]
     assert [one["policy"] for one in on_edge(rows)] == ["EASY", "a", "c"]
 
 
