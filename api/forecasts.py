@@ -14,7 +14,7 @@ from ..cluster.jobs import Job, Span
 from ..cluster.keywords import of_type
 from ..cluster.promises import seconds_of
 from ..cluster.snapshot import Snapshot
-from ..cluster.tabular import Tabular
+from ..cluster.tabular import Tabular, rows_of
 from ..cluster.text import plural
 from ..formats.delimited import read_table
 from ..formats.native.cluster_file import snapshot_of
@@ -96,16 +96,12 @@ class Forecasts(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the file (``aucsched-forecast/1``) as plain values."""
-
-        def rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
-            return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
         return {
             "format": FORMAT,
             "time_s": self.time,
             "by_s": self.by_s,
-            "jobs": rows(self.columns),
-            "changes": rows(self.change_columns),
+            "jobs": rows_of(self.columns),
+            "changes": rows_of(self.change_columns),
             "notes": list(self.notes),
             "record": {name: value for name, value in self.record.items() if name != "reliability"}
             | {"reliability": {str(k): v for k, v in self.record.get("reliability", {}).items()}},

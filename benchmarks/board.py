@@ -64,7 +64,6 @@ _COLUMNS = (
 )
 
 
-@cache
 def dominating(rows: Sequence[BoardRow], policy: str = OURS) -> list[str]:
     """Return the policies with a lower slowdown and a lower longest wait than one of them."""
     ours = next(row for row in rows if row["policy"] == policy)
@@ -76,6 +75,7 @@ def dominating(rows: Sequence[BoardRow], policy: str = OURS) -> list[str]:
     ]
 
 
+@cache
 def published(name: str) -> tuple[Mapping[str, float], str]:
     """Return other people's mean bounded slowdowns by policy, where rows are ours, and what else they say."""
     told = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}

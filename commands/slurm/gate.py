@@ -83,7 +83,7 @@ def status(*, licence: str) -> int:
     for one in found:
         click.echo(
             f"{one_line(one.name)}: up, ends in {one.end - now:.0f} s, "
-            f"holds {one.held} of {total} licences {licence}"
+            f"holds {one.held(licence)} of {total} licences {licence}"
         )
     if not found:
         click.echo(f"no gate is up: Slurm starts jobs with the licence {licence} itself")

@@ -21,6 +21,8 @@ from .consumables import counted_license, license_items
 #: The gate's licence unless another is given.
 LICENCE = "auction"
 _KIND = "reservations"
+#: The controller's clock may be so far ahead of this host's, in seconds.
+_AHEAD_S = 60
 #: Flags that say what a snapshot does not hold, and what it does instead.
 _CHANGING = {
     "DAILY": "repeats daily: only its next time is known",
@@ -82,6 +84,10 @@ class ReservationFigures:
     access: str
     licenses: str
     path: str
+
+    def is_up(self, now: float) -> bool:
+        """Whether it keeps jobs; the controller's clock may be a little ahead of this host's."""
+        return self.start - _AHEAD_S <= now < self.end
 
     def held(self, licence: str) -> int:
         """How many of a licence it holds as a gate: one with nodes is no gate.

@@ -8,14 +8,13 @@ When nobody moves its end on, it ends, and Slurm starts the jobs itself.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from importlib.resources import files
 
 from ...cluster.errors import InputError, OptionError
 from ...formats.notes import Notes
 from ..answers.consumables import read_licenses
 from ..answers.live import Ask
-from ..answers.reservation_records import read_reservations
+from ..answers.reservation_records import ReservationFigures, read_reservations
 
 _NAME = re.compile(r"[A-Za-z][\w-]{0,62}", re.ASCII)
 #: Asks for all reservations.
@@ -23,27 +22,6 @@ RESERVATIONS: tuple[str, ...] = ("scontrol", "-o", "show", "reservations")
 #: Asks for all licences.
 LICENSES: tuple[str, ...] = ("scontrol", "-o", "show", "licenses")
 _USER = re.compile(r"[\w.@+-]{1,64}", re.ASCII)
-_AHEAD_S = 60
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
-    """A reservation that holds licences of the gate.
-
-    Attributes:
-        name: the reservation's.
-        start, end: seconds since the epoch.
-        held: how many of the licence it keeps from jobs.
-    """
-
-    name: str
-    start: float
-    end: float
-    held: int
-
-    def is_up(self, now: float) -> bool:
-        """Whether it keeps jobs; the controller's clock may be a little ahead of this host's."""
-        return self.start - _AHEAD_S <= now < self.end
 
 
 def check_licence(name: str) -> str:
@@ -57,18 +35,13 @@ def check_licence(name: str) -> str:
     return name
 
 
-def gates(ask: Ask, licence: str) -> tuple[Gate, ...]:
+def gates(ask: Ask, licence: str) -> tuple[ReservationFigures, ...]:
     """Return the reservations of licences only that hold some of the gate's.
 
     Raises:
         InputError: scontrol fails, or prints what is not known.
     """
-    found = read_reservations(ask(RESERVATIONS))
-    return tuple(
-        Gate(name=entry.name, start=entry.start, end=entry.end, held=held)
-        for entry in found
-        if (held := entry.held(licence))
-    )
+    return tuple(entry for entry in read_reservations(ask(RESERVATIONS)) if entry.held(licence))
 
 
 def licence_count(ask: Ask, licence: str) -> int:

@@ -22,7 +22,8 @@ from typing import ClassVar
 
 from ...cluster.errors import InputError, OptionError, system_errors
 from ..answers.live import Ask
-from .license_gate import Gate, gates
+from ..answers.reservation_records import ReservationFigures
+from .license_gate import gates
 
 _TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _ADDRESS = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:]+)\]|(?P<host>[\w.-]+)):(?P<port>\d{1,5})", re.ASCII)
@@ -292,7 +293,7 @@ class ClusterStatus:
     has_answered: bool
     cores: tuple[int, int, int, int] | None
     states: Mapping[str, int]
-    gates: tuple[Gate, ...]
+    gates: tuple[ReservationFigures, ...]
     loops: Mapping[str, Mapping[str, Samples]]
     trouble: tuple[str, ...]
 
@@ -311,7 +312,7 @@ def cluster_status(ask: Ask, licence: str, addresses: tuple[str, ...]) -> Cluste
     trouble: list[str] = []
     cores: tuple[int, int, int, int] | None = None
     states: Counter[str] = Counter()
-    found: tuple[Gate, ...] = ()
+    found: tuple[ReservationFigures, ...] = ()
     try:
         match = _FOUR.search(ask(_CORES).decode(errors="replace"))
         if match is not None:

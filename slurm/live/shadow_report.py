@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...cluster.tabular import Tabular
+from ...cluster.tabular import Tabular, rows_of
 from ...simulation.waits import STATISTICS, bounded_slowdown, mean, percentile, size_class, size_rank
 from .shadow_log import FORGOTTEN, ShadowPass, SlurmStart
 
@@ -218,7 +218,6 @@ class ShadowReport(Tabular):
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain dicts, lists, numbers and text."""
         first, last = self.entries[0], self.entries[-1]
-        columns = self.columns
         return {
             "format": FORMAT,
             "from": first.time,
@@ -231,7 +230,7 @@ class ShadowReport(Tabular):
             "figures": self.figures,
             "verdicts": _verdicts(self.jobs),
             "by": self.groups,
-            "jobs": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+            "jobs": rows_of(self.columns),
         }
 
 

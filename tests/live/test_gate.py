@@ -50,7 +50,7 @@ def cluster(nodes: int = 4) -> FakeSlurm:
 
 def test_the_gate_is_found_among_reservations() -> None:
     found = gates(lambda _: PRINTED, "auction")
-    assert [(gate.name, gate.start, gate.end, gate.held) for gate in found] == [
+    assert [(gate.name, gate.start, gate.end, gate.held("auction")) for gate in found] == [
         ("auction_vm", 1000, 1120, 10**6),
         ("later", 1000, 1120, 7),
     ]

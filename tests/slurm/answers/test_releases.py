@@ -101,7 +101,7 @@ def test_licences(release: str) -> None:
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_gate_is_seen(release: str) -> None:
     (gate,) = gates(lambda _: text(release, "reservations.txt").content, "auction")
-    assert (gate.name, gate.held) == ("auction_head", 1000)
+    assert (gate.name, gate.held("auction")) == ("auction_head", 1000)
 
 
 @pytest.mark.parametrize("release", RELEASES)
