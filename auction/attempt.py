@@ -18,8 +18,7 @@ from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.schedule import Sizes
 from ..models.model import Answer, Weight, bid_weights, priority_weights, sum_of
-from ..models.solve.exact import integer_weights, largest_sum
-from ..models.solve.lexicographic import NO_LIMIT_S
+from ..models.solve.lexicographic import NO_LIMIT_S, integer_weights, largest_sum
 from ..models.solve.solver import SolverStatus
 from .ledger import first_bids, first_fit_table, greedy
 from .options import StepOptions

@@ -25,7 +25,7 @@ from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.demand import Demand
 from ..models.model import Answer, bid_weights, sum_of
 from ..models.search.packing import packing_of
-from ..models.search.search_limits import SearchLimits
+from ..models.search.search_parameters import SearchLimits
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
 from ..models.winners.determine import determine

@@ -21,9 +21,15 @@ from ..cluster.schedule import Sizes
 from ..formats.writing import write_bytes
 from ..models.model import Answer, Model, ModelInput, Weight, bid_weights, sum_of
 from ..models.search.packing import Packing, packing_of
-from ..models.search.search_limits import SearchLimits
-from ..models.solve.exact import integer_weights, largest_sum
-from ..models.solve.lexicographic import NO_LIMIT_S, SolveSettings, solve_lexicographic, solve_weighted
+from ..models.search.search_parameters import SearchLimits
+from ..models.solve.lexicographic import (
+    NO_LIMIT_S,
+    SolveSettings,
+    integer_weights,
+    largest_sum,
+    solve_lexicographic,
+    solve_weighted,
+)
 from ..models.solve.solver import IntegerProgram, SolverStatus, written
 from ..models.winners.determine import determine
 from .ledger import FreeState, greedy

@@ -22,7 +22,7 @@ import numpy as np
 
 from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing, packing_from
-from aucsched.models.search.search_limits import SearchLimits
+from aucsched.models.search.search_parameters import SearchLimits
 from aucsched.models.winners.determine import Decided, determine
 
 

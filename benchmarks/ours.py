@@ -39,7 +39,7 @@ from aucsched.formats.auctions.auction_file import load_auction
 from aucsched.models.model import Model, bid_weights
 from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing, packing_of
-from aucsched.models.search.search_limits import SearchLimits
+from aucsched.models.search.search_parameters import SearchLimits
 from aucsched.models.winners.determine import determine
 from aucsched.models.winners.instance import ProblemInstance, export_lot, read_lot
 

@@ -31,8 +31,7 @@ from aucsched.cluster.resources.capacity import FloatArray, IntArray
 from aucsched.models.model import bid_weights
 from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing, packing_of
-from aucsched.models.search.search_limits import SearchLimits
-from aucsched.models.search.search_parameters import parameters_from
+from aucsched.models.search.search_parameters import SearchLimits, parameters_from
 from aucsched.models.winners.determine import Decided, determine
 
 #: Bids of each family's instances over 100 goods: so many that most are not proved in 40 steps.

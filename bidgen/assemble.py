@@ -11,9 +11,8 @@ from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..topology.tree import Topology
 from .candidates import Reading
-from .nodesets import nodeset_numbers
 from .table import CLASS_A, CLASS_B, CLASS_C, BidTable, deal_evenly, even, pack, sums_of
-from .windows import Field, WindowArrays, Windows
+from .windows import Field, WindowArrays, Windows, nodeset_numbers
 
 #: How a bid's cores are put on its nodes.
 EXACT, PACK, EVEN, WHOLE = 0, 1, 2, 3

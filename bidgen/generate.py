@@ -36,10 +36,9 @@ from .candidates import (
 from .families.registry import ROOM, within_pools
 from .first_fit import Cluster, FirstFitPlacer, Placement, Placer, bids_at, is_settled
 from .job_windows import BidPhase, JobWindows, by_figure, count_of, in_turn, interleaved, spread
-from .nodesets import general_nodesets
 from .scattered_sets import exhaustive_bids, legal_sets, required_sets
 from .table import BidTable, allocation_of_bid
-from .windows import Field, WindowRules, field_of
+from .windows import Field, WindowRules, field_of, general_nodesets
 
 #: How the caps are dealt and the classes ordered.
 BID_ORDERS = ("spec", "figure-4.5")

@@ -17,9 +17,8 @@ from ..bidgen.candidates import units_of
 from ..bidgen.families.claims import Claim
 from ..bidgen.table import sums_of
 from ..cluster.resources.capacity import FloatArray, IntArray
-from .auction_model import LinearAuction
+from .auction_model import PREFERENCE_TABLES, TABLE_4_4, Constants, LinearAuction
 from .model import PAPER, PLUGIN, Answer, ModelInput
-from .preference import PREFERENCE_TABLES, TABLE_4_4, Constants
 from .solve.solver import LpConstraintEQ, LpVariable
 from .solve.variables import add_multiples, binaries, integers
 

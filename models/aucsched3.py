@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..cluster.resources.capacity import FloatArray
-from .auction_model import AuctionModel
+from .auction_model import AuctionModel, cost_k
 from .model import PAPER, PLUGIN, ModelInput
-from .preference import cost_k
 
 
 class Aucsched3(AuctionModel):

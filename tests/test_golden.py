@@ -19,12 +19,12 @@ from aucsched.auction.strategies import bid_options
 from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import BID_ORDERS, BidOptions, generate_bids
-from aucsched.bidgen.nodesets import general_nodesets, runs
 from aucsched.bidgen.table import BidTable
+from aucsched.bidgen.windows import general_nodesets, runs
 from aucsched.cluster.jobs import JobType
 from aucsched.cluster.resources.capacity import IntArray
 from aucsched.cluster.resources.demand import Demand, DemandReader
-from aucsched.models.preference import CORRECTED, PRINTED, TABLE_4_4, preference_f
+from aucsched.models.auction_model import CORRECTED, PRINTED, TABLE_4_4, preference_f
 from aucsched.topology.tree import topology_of
 
 BOTH = pytest.mark.parametrize("model", ["aucsched2", "aucsched3"])

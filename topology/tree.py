@@ -18,7 +18,7 @@ from ..cluster.nodes import Switch
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.snapshot import Snapshot
 from .distances import Hops, hops_of
-from .unit_sets import UnitSets
+from .units import UnitSets
 
 #: The name of the switch put above a forest's roots, which share no real one.
 NO_COMMON_SWITCH = "(no common switch)"

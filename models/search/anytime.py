@@ -26,7 +26,7 @@ from .operators import DestroyRepair, ExchangeSearch, Swapping, greedy_by
 from .packing import SCALE, Packing, Worth
 from .prices import SearchPrices
 from .proving import best_among
-from .search_limits import Found, SearchLimits, Stating
+from .search_parameters import Found, SearchLimits, Stating
 
 #: More steps, and moves, than anyone waits for.
 _ENDLESS = 10**9

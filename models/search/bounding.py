@@ -25,10 +25,10 @@ import numpy as np
 
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..solve.solver import IntegerProgram, LinearReport, RelaxedSolver
-from .cliques import MOST_BIDS, exclusions, violated_cliques
 from .packing import SCALE, Packing, Worth
 from .prices import SearchPrices, dot, find_prices, lagrangian_bound
-from .search_limits import SearchLimits
+from .reductions import MOST_BIDS, exclusions, violated_cliques
+from .search_parameters import SearchLimits
 
 #: Rounds of prices before the first step, where steps are counted and where a clock is, and once
 #: more later; the share of the time that each may take.

@@ -15,7 +15,7 @@ from ...cluster.resources.capacity import FloatArray, IntArray
 from ..solve.solver import IntegerProgram, SolverOptions, SolverStatus, solve
 from .operators import greedy_by
 from .packing import Packing, Worth
-from .search_limits import SearchLimits
+from .search_parameters import SearchLimits
 
 #: Bids of a neighbourhood, branch-and-bound nodes of its solve, and how often that may ask to go on.
 _MOST_BIDS = 400

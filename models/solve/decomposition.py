@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from .presolve import without_implied
-from .program import BoolArray, FloatArray, IntArray, IntegerProgram
-from .rows import Rows
+from .program import IntegerProgram, Rows
 
 #: Bids × capacity rows above which pairs of bids are not looked at.
 _MOST_CELLS = 2_000_000

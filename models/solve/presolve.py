@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .program import BoolArray, FloatArray, IntArray, IntegerProgram
-from .rows import Rows, bits_of, sums
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from .program import IntegerProgram, Rows, bits_of, sums
 
 #: Times that followers are looked for: u of AUCSCHED1 follow bids, then the r follow the u.
 _PASSES = 3

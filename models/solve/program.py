@@ -1,4 +1,9 @@
-"""An integer program as arrays."""
+"""An integer program as arrays, its rows by their entries, and which numbers HiGHS can be trusted with.
+
+Amounts are integers that a double holds exactly, but HiGHS counts with tolerances, and with
+coefficients of 10⁹ beside 1 it was seen to cut the root for ever, deaf to its time limit and to
+interrupts.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -76,3 +78,114 @@ class IntegerProgram:
             index=np.concatenate([self.index, *cliques]),
             value=np.append(self.value, np.ones(sum(map(len, cliques)))),
         )
+
+
+def sums(place: IntArray, values: FloatArray | BoolArray, count: int) -> FloatArray:
+    """Return the sums of values by place, floats even of nothing."""
+    return np.bincount(place, values, count).astype(np.float64)
+
+
+def bits_of(flags: BoolArray) -> list[int]:
+    """Return each row of flags as an integer, its columns from the lowest bit on."""
+    packed = np.packbits(flags, axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") for row in packed]
+
+
+@dataclass(slots=True, eq=False)
+class Rows:
+    """Entries of rows, by row and column, each pair once: parallel arrays, and the rows' sides."""
+
+    row: IntArray
+    column: IntArray
+    value: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    columns: int
+
+    @classmethod
+    def of(cls, program: IntegerProgram) -> Rows:
+        """Return the rows of a program."""
+        row = np.repeat(np.arange(program.rows), np.diff(program.indptr))
+        rows = cls(row, program.index, program.value, program.row_lower, program.row_upper, program.columns)
+        return rows.summed()
+
+    def summed(self) -> Rows:
+        """Return the rows with the entries of one row and column as one, those of 0 left out."""
+        key = self.row * self.columns + self.column
+        # Rows stand in order already, of which this sort makes use.
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+        first = np.flatnonzero(np.diff(key, prepend=-1))
+        value = np.add.reduceat(self.value[order], first) if len(first) else self.value
+        key = key[first]
+        key, value = key[value != 0], value[value != 0]
+        return replace(self, row=key // self.columns, column=key % self.columns, value=value)
+
+    def sums(self, values: FloatArray | BoolArray) -> FloatArray:
+        """Return the sum of values, one for each entry, in each row."""
+        return sums(self.row, values, len(self.lower))
+
+    def only(self, keep: BoolArray) -> Rows:
+        """Return some of the rows."""
+        place = np.cumsum(keep) - 1
+        mine = keep[self.row]
+        return Rows(
+            place[self.row[mine]],
+            self.column[mine],
+            self.value[mine],
+            self.lower[keep],
+            self.upper[keep],
+            self.columns,
+        )
+
+    def with_cliques(self, cliques: BoolArray) -> Rows:
+        """Return the rows with one more for each set of columns of which one at most may be 1."""
+        row, column = np.nonzero(cliques)
+        count = len(cliques)
+        return replace(
+            self,
+            row=np.concatenate([self.row, len(self.lower) + row]),
+            column=np.concatenate([self.column, column]),
+            value=np.concatenate([self.value, np.ones(len(row))]),
+            lower=np.concatenate([self.lower, np.full(count, -np.inf)]),
+            upper=np.concatenate([self.upper, np.ones(count)]),
+        )
+
+
+#: Largest coefficient of a row that is passed on: a node's 128 TiB of memory counted in MiB.
+LARGEST = 2.0**27
+#: Rows whose coefficients stay below are left as the model states them.
+_LARGE = 2.0**20
+
+
+def reduced(program: IntegerProgram) -> IntegerProgram:
+    """Return the program with rows of large integers divided by their greatest common divisor.
+
+    Only rows over integer columns alone are, and their sides are rounded inwards to the multiples
+    that such a row can reach: the solutions stay the same.
+    """
+    if not program.nonzeros or np.abs(program.value).max() < _LARGE:
+        return program
+    rows = np.repeat(np.arange(program.rows), np.diff(program.indptr))
+    largest = np.zeros(program.rows)
+    np.maximum.at(largest, rows, np.abs(program.value))
+    whole = np.ones(program.rows, np.bool_)
+    np.logical_and.at(whole, rows, program.is_integer[program.index] & (program.value % 1 == 0))
+    divisors = np.ones(program.rows)
+    for row in np.flatnonzero((largest >= _LARGE) & whole & (largest < 2.0**53)).tolist():
+        here = slice(program.indptr[row], program.indptr[row + 1])
+        divisors[row] = np.gcd.reduce(program.value[here].astype(np.int64))
+    if (divisors == 1).all():
+        return program
+    divided = divisors > 1
+    return replace(
+        program,
+        value=program.value / divisors[rows],
+        row_lower=np.where(divided, np.ceil(program.row_lower / divisors), program.row_lower),
+        row_upper=np.where(divided, np.floor(program.row_upper / divisors), program.row_upper),
+    )
+
+
+def is_too_large(program: IntegerProgram) -> bool:
+    """Return whether a coefficient is beyond what HiGHS is trusted with."""
+    return bool(len(program.value)) and bool(np.abs(program.value).max() > LARGEST)

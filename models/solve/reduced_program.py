@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from .decomposition import dealing_of
 from .presolve import presolved, without_implied
-from .program import BoolArray, FloatArray, IntArray, IntegerProgram
-from .rows import Rows, bits_of
+from .program import IntegerProgram, Rows, bits_of
 from .solver import SolveReport, SolverOptions, solve
 
 #: Entries above which a program is left as it is: HiGHS looks for the same, in C++.

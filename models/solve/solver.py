@@ -37,7 +37,8 @@ from pulp import (
 from pulp.mps_lp import MPSVariable
 
 from ...cluster.errors import SolverError
-from .program import FloatArray, IntArray, IntegerProgram
+from ...cluster.resources.capacity import FloatArray, IntArray
+from .program import IntegerProgram
 
 try:
     import highspy
@@ -48,7 +49,7 @@ except ImportError as _error:
         "HiGHS cannot be loaded after OR-Tools in one process: both bring a library libhighs; "
         "run aucsched in a process of its own, e.g. subprocess or multiprocessing with spawn"
     ) from _error
-from .scaling import is_too_large, reduced
+from .program import is_too_large, reduced
 
 __all__ = [
     "IntegerProgram",
@@ -185,7 +186,7 @@ class SolveReport:
 def solve(program: IntegerProgram, options: SolverOptions, start: FloatArray | None = None) -> SolveReport:
     """Solve with HiGHS on one thread, from ``start`` when given (shape (columns,)).
 
-    A program with coefficients that HiGHS cannot be trusted with ends at once, as at a limit (scaling.py).
+    A program with coefficients that HiGHS cannot be trusted with ends at once, as at a limit (program.py).
 
     Raises:
         SolverError: HiGHS refuses the model, an option or the start, or fails.

@@ -26,10 +26,8 @@ from ..search.compiled_search import load_within
 from ..search.operators import FEW_BIDS, greedy_award
 from ..search.packing import Packing
 from ..search.reductions import reduced
-from ..search.search_limits import Found, SearchLimits, Stating
-from ..search.search_parameters import SearchParameters, parameters_of
-from ..solve.exact import integer_weights, largest_sum
-from ..solve.lexicographic import SolveSettings, solve_lexicographic
+from ..search.search_parameters import Found, SearchLimits, SearchParameters, Stating, parameters_of
+from ..solve.lexicographic import SolveSettings, integer_weights, largest_sum, solve_lexicographic
 from ..solve.solver import SolverStatus
 from .instance import Bid, BidArrays, Number, ProblemInstance, exact, read_lot
 from .portfolio import search_side_by_side

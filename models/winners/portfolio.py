@@ -17,7 +17,7 @@ from ...cluster.resources.capacity import FloatArray, IntArray
 from ..search.anytime import AnytimeSearch
 from ..search.compiled_search import compiled_loop
 from ..search.packing import Packing
-from ..search.search_limits import Found, SearchLimits
+from ..search.search_parameters import Found, SearchLimits
 
 #: Steps of the first search before there are others, and how many there are then.
 ALONE, _SEARCHES = 400, 4

@@ -5,7 +5,7 @@ in the auctions' bids. Jobs whose nodes must be contiguous, below few switches, 
 or a total of some gres are looked for run by run of usable nodes (bidgen); all others node by node.
 
 Slurm's is select/cons_tres with topology/tree, as Slurm 22.05's own log shows it. On blocks, rings
-and three-dimensional tori the choice is that of topology/unit_sets.py. Slurm counts nodes, not
+and three-dimensional tori the choice is that of topology/units.py. Slurm counts nodes, not
 cores, where it compares switches: a job that asks for cores alone needs one node, so that the leaf
 with the fewest usable nodes is the tightest fit. Below a switch nodes are taken in order, and each
 gives all that it has free but one core for every node that is still to come.

@@ -29,7 +29,7 @@ from aucsched.cluster.option_table import (
     read_by,
 )
 from aucsched.commands.built_options import click_option
-from aucsched.models.preference import PREFERENCE_TABLES
+from aucsched.models.auction_model import PREFERENCE_TABLES
 from aucsched.simulation.nodes.node_policies import NodeOptions
 from aucsched.simulation.nodes.node_policies import step_options as node_step_options
 from aucsched.sweeps.axes import AXES, axis_of

@@ -15,8 +15,8 @@ from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.columns import Columns
 from aucsched.cluster.resources.demand import Demand, DemandReader
+from aucsched.models.auction_model import CORRECTED, TABLE_4_4, cost_k, preference_f
 from aucsched.models.model import ModelInput
-from aucsched.models.preference import CORRECTED, TABLE_4_4, cost_k, preference_f
 from aucsched.topology.tree import Topology, topology_of
 
 NAMES = [f"n{place}" for place in range(4)]

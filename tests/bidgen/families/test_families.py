@@ -24,7 +24,7 @@ from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.capacity import Resource
 from aucsched.cluster.resources.demand import DemandReader
 from aucsched.cluster.resources.job_reservations import Guard
-from aucsched.models.aucsched2 import Aucsched2
+from aucsched.models.auction_model import Aucsched2
 from aucsched.models.model import ModelInput
 from aucsched.models.search.packing import packing_of
 from aucsched.topology.tree import topology_of

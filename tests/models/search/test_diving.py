@@ -18,7 +18,7 @@ from aucsched.models.search.packing import Packing, Worth
 from aucsched.models.search.prices import find_prices, runs_of
 from aucsched.models.search.repair_kernel import COUNTS, RANDOM, Dive, make_dives
 from aucsched.models.search.search_columns import bids_of, dive_at
-from aucsched.models.search.search_limits import SearchLimits
+from aucsched.models.search.search_parameters import SearchLimits
 
 SEEDS = st.integers(0, 10**6)
 

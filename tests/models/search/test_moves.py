@@ -20,7 +20,7 @@ from aucsched.models.search.anytime import AnytimeSearch
 from aucsched.models.search.operators import ExchangeSearch, greedy_by
 from aucsched.models.search.packing import Packing, Worth
 from aucsched.models.search.search_columns import rows_of
-from aucsched.models.search.search_limits import SearchLimits
+from aucsched.models.search.search_parameters import SearchLimits
 
 SEEDS = st.integers(0, 10**6)
 EXAMPLE = Path(__file__).parents[3] / "examples" / "emulated-1408-queue.json"

@@ -17,7 +17,7 @@ from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing
 from aucsched.models.search.prices import find_prices
 from aucsched.models.search.proving import best_among
-from aucsched.models.search.search_limits import SearchLimits
+from aucsched.models.search.search_parameters import SearchLimits
 from aucsched.models.solve.solver import RelaxedSolver, SolverStatus
 
 SEEDS = st.integers(0, 10**6)

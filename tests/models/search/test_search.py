@@ -23,10 +23,10 @@ from aucsched.cluster.resources.capacity import FloatArray, IntArray
 from aucsched.cluster.resources.demand import DemandReader
 from aucsched.models.search.anytime import AnytimeSearch
 from aucsched.models.search.bounding import Relaxation, as_differences
-from aucsched.models.search.cliques import exclusions, violated_cliques
 from aucsched.models.search.operators import ExchangeSearch
 from aucsched.models.search.packing import Packing, Worth, packing_of
-from aucsched.models.search.search_limits import SearchLimits
+from aucsched.models.search.reductions import exclusions, violated_cliques
+from aucsched.models.search.search_parameters import SearchLimits
 from aucsched.models.solve.solver import RelaxedSolver, SolverOptions, solve
 from aucsched.topology.tree import topology_of
 

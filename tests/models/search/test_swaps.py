@@ -17,7 +17,7 @@ from aucsched.models.search.moves import MoveProblem
 from aucsched.models.search.operators import ExchangeSearch, Swapping, greedy_by
 from aucsched.models.search.packing import Packing, Worth
 from aucsched.models.search.search_columns import rows_of, swaps_at
-from aucsched.models.search.search_limits import SearchLimits
+from aucsched.models.search.search_parameters import SearchLimits
 from aucsched.models.search.swaps import (
     BEST,
     COUNTS,

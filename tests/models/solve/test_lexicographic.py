@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from aucsched.models.solve.exact import exact_stages
-from aucsched.models.solve.lexicographic import SolveSettings, exact_sum, solve_lexicographic
-from aucsched.models.solve.program import FloatArray, IntegerProgram
+from aucsched.cluster.resources.capacity import FloatArray
+from aucsched.models.solve.lexicographic import SolveSettings, exact_stages, exact_sum, solve_lexicographic
+from aucsched.models.solve.program import IntegerProgram
 from aucsched.models.solve.solver import SolverStatus
 
 JOBS, CHOICES, NODES = 7, 4, 4

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aucsched.models.solve.program import IntegerProgram
-from aucsched.models.solve.scaling import LARGEST, is_too_large, reduced
+from aucsched.models.solve.program import LARGEST, IntegerProgram, is_too_large, reduced
 from aucsched.models.solve.solver import SolverOptions, SolverStatus, solve
 
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from support.build import ALONE, snapshot
 
 from aucsched import schedule
+from aucsched.cluster.resources.capacity import FloatArray
 from aucsched.models.solve import reduced_program as smaller_module
 from aucsched.models.solve.decomposition import dealing_of
-from aucsched.models.solve.exact import exact_stages
-from aucsched.models.solve.lexicographic import SolveSettings, solve_lexicographic
+from aucsched.models.solve.lexicographic import SolveSettings, exact_stages, solve_lexicographic
 from aucsched.models.solve.presolve import presolved
-from aucsched.models.solve.program import FloatArray, IntegerProgram
+from aucsched.models.solve.program import IntegerProgram
 from aucsched.models.solve.reduced_program import ReducedProgram, strengthened
 
 #: A row: coefficients by column, and both sides.

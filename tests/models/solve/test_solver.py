@@ -14,8 +14,12 @@ from hypothesis import strategies as st
 
 from aucsched.cluster.errors import SolverError
 from aucsched.models.solve import reduced_program
-from aucsched.models.solve.exact import exact_stages, integer_weights
-from aucsched.models.solve.lexicographic import SolveSettings, solve_lexicographic
+from aucsched.models.solve.lexicographic import (
+    SolveSettings,
+    exact_stages,
+    integer_weights,
+    solve_lexicographic,
+)
 from aucsched.models.solve.solver import IntegerProgram, SolverOptions, SolverStatus, read_pulp, solve
 
 SETTINGS = SolveSettings(time_limit_s=30, seed=0, clock=time.perf_counter)
