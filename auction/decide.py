@@ -49,7 +49,7 @@ from .options import StepOptions
 from .parts.attempt_in_parts import attempt_in_parts
 from .reserve import Backfilling, Promise, StepReservations
 from .state import StepState
-from .step_pass import Decision, StepPass, WaitingJobs
+from .step_pass import StepPass, WaitingJobs
 
 #: Share of the limit after which a step has decided: the rest is for checking awards and finding
 #: reasons.
@@ -73,7 +73,7 @@ def decide(
     all_bid_up_to: int | None = None,
     promised: Sequence[Promise] | None = None,
     only_starts: bool = False,
-) -> Decision:
+) -> StepPass:
     """Decide which jobs of a queue start now, and where.
 
     Args:
@@ -115,9 +115,10 @@ def decide(
             for guards, everywhere in _while_empty(step):
                 award(step, guards, everywhere=everywhere)
         complete(step)
-        if step.starts or step.is_discarded or state.holds:
+        step.close()
+        if step.starts or step.discarded or state.holds:
             break
-    return step.decision()
+    return step
 
 
 def _read(
@@ -295,7 +296,7 @@ def reserve_for_losers(step: StepPass) -> bool:
     wants_more = reserved.wants_more
     if best is None or not wants_more:
         return False
-    winners = {start.demand.job.id: start for start in step.starts}
+    winners = {start.demand.job.id: start for start in step.winners()}
     before: list[StartingJob] = []
     for demand in step.window:
         if demand.job.id in winners:
@@ -380,7 +381,7 @@ def complete(step: StepPass) -> None:
     has_ended = best is None or (best.ended and best.size == len(step.window))
     step.is_late = not has_ended and not options.is_greedy
     # Nobody is to wait for ever beside an empty machine on which no bid of his stands.
-    step.completed = not step.is_discarded and (step.is_idle or not options.award_alone)
+    step.completed = not step.discarded and (step.is_idle or not options.award_alone)
     if not step.completed or step.counted is not None:
         return
     behind: list[Demand] = []

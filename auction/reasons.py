@@ -21,11 +21,11 @@ from ..formats.hostlist import fold
 from .ledger import FreeState, Short, what_is_left
 from .queue import Queue
 from .state import SnapshotState
-from .step_pass import Decision
+from .step_pass import StepPass
 
 
 def refusals(
-    state: SnapshotState, queue: Queue, decision: Decision, is_over: Callable[[], bool]
+    state: SnapshotState, queue: Queue, decision: StepPass, is_over: Callable[[], bool]
 ) -> Iterator[Refusal]:
     """Yield every job that does not start, in queue order, with the reason.
 
@@ -42,7 +42,7 @@ def refusals(
 
 
 def _losers(
-    state: SnapshotState, queue: Queue, decision: Decision, is_over: Callable[[], bool]
+    state: SnapshotState, queue: Queue, decision: StepPass, is_over: Callable[[], bool]
 ) -> dict[str, Refusal]:
     winners = {start.demand.job.id for start in decision.starts}
     size = len(decision.window) if decision.best is None else decision.best.size
@@ -68,7 +68,7 @@ def _losers(
 class _Explainer:
     """Finds what keeps a losing job from starting."""
 
-    def __init__(self, state: SnapshotState, decision: Decision, is_over: Callable[[], bool]) -> None:
+    def __init__(self, state: SnapshotState, decision: StepPass, is_over: Callable[[], bool]) -> None:
         self._is_over = is_over
         self._seen = state
         self._decision = decision

@@ -48,7 +48,7 @@ from .placements import bound_over_placements
 from .queue import Queue, queue_of, set_aside
 from .reasons import refusals
 from .state import SnapshotState, StepState, state_of
-from .step_pass import Decision
+from .step_pass import StepPass
 
 #: Seconds that a bound over all placements may take at least: it takes some hundredths of one.
 _BOUND_S = 1.0
@@ -121,7 +121,7 @@ class Step:
     """
 
     queue: Queue
-    decision: Decision
+    decision: StepPass
     schedule: Schedule
     state: SnapshotState
 
@@ -189,7 +189,7 @@ def take_step(
 
 
 def _schedule(
-    state: SnapshotState, queue: Queue, decision: Decision, options: StepOptions, began: float
+    state: SnapshotState, queue: Queue, decision: StepPass, options: StepOptions, began: float
 ) -> Schedule:
     best, attempts, discarded = decision.best, decision.attempts, decision.discarded
     awards = () if best is None or discarded else _awards(best, decision.cluster)
@@ -224,7 +224,7 @@ def _award(best: AttemptResult, bid: int, cluster: Cluster) -> Award:
     return Award(job=demand.job.id, nodes=nodes, bid=summary)
 
 
-def _status(decision: Decision) -> Status:
+def _status(decision: StepPass) -> Status:
     """Return optimal only where that is said of the window that was asked for."""
     best = decision.best
     if best is None or (best.status is SolverStatus.OPTIMAL and best.size == len(decision.window)):
@@ -232,7 +232,7 @@ def _status(decision: Decision) -> Status:
     return Status.NO_SOLUTION if decision.discarded else Status.FEASIBLE
 
 
-def _objective(decision: Decision, options: StepOptions, left_s: float) -> Objective:
+def _objective(decision: StepPass, options: StepOptions, left_s: float) -> Objective:
     """Return what the award is worth, beside a bound over all placements where there is time for it."""
     best = decision.best
     over_all = _over_all(decision, options, left_s)
@@ -254,7 +254,7 @@ def _objective(decision: Decision, options: StepOptions, left_s: float) -> Objec
     )
 
 
-def _over_all(decision: Decision, options: StepOptions, left_s: float) -> Fraction | int | None:
+def _over_all(decision: StepPass, options: StepOptions, left_s: float) -> Fraction | int | None:
     """Return a bound over all placements of the window and of those behind it that start."""
     if options.objective != "priority" or decision.cluster.placer is not None:
         return None

@@ -1,4 +1,4 @@
-"""The record of a pass, which the functions of decide.py read and write, and the decision that it ends in."""
+"""The record of a pass, which the functions of decide.py read and write: at its end the decision."""
 
 from __future__ import annotations
 
@@ -19,37 +19,6 @@ from .reserve import Promise, StepReservations
 from .state import StepState
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Decision:
-    """What a step decided and what it was made from.
-
-    Attributes:
-        window: the jobs that took part, highest priority first.
-        left_out: ids of jobs that did not bid though they could start: as many that ask for the
-            same did.
-        passed: ids of jobs that did not bid though they could start: backfilling starts others
-            before them.
-        cluster: with the reservations, which the award does not delay.
-        attempts: in the order in which they were made.
-        best: the attempt whose award stands; None when no job could bid.
-        starts: the award; empty when it is discarded.
-        completed: every job of the queue was tried on what the award leaves.
-        discarded: a limit came before a proof, and ``on_timeout`` is ``discard``.
-        next_window: jobs that the next step should look at.
-    """
-
-    window: tuple[Demand, ...]
-    left_out: frozenset[str]
-    passed: frozenset[str]
-    cluster: Cluster
-    attempts: tuple[AttemptResult, ...]
-    best: AttemptResult | None
-    starts: tuple[StartingJob, ...]
-    completed: bool
-    discarded: bool
-    next_window: int
-
-
 class WaitingJobs(NamedTuple):
     """The queue of a pass.
 
@@ -68,7 +37,7 @@ class WaitingJobs(NamedTuple):
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class StepPass:
-    """The record of a pass: what its five functions read and leave.
+    """The record of a pass: what its five functions read and leave, and what was decided.
 
     Attributes:
         state, options, waiting: the cluster, the options, the queue.
@@ -78,8 +47,11 @@ class StepPass:
             never.
         reserved: reservations, which grow; ``guards``: those that the award is beside.
         able, bidding, passed: ids of the jobs that could start, of those of them that bid, and of
-            those that backfilling passes over.
-        attempts, best: all auctions, and the one whose award stands; None where no job could bid.
+            those that backfilling passes over: it starts others before them.
+        attempts, best: all auctions in their order, and the one whose award stands; None where no
+            job could bid.
+        starts: the award; empty when it is discarded.
+        next_window: jobs that the next pass should look at.
         behind_started: jobs that start on what the award leaves, by id.
         is_late: a limit came before a proof of the best award of the whole window, not of a half of
             it.
@@ -107,6 +79,8 @@ class StepPass:
     completed: bool = False
     only_starts: bool = False
     counted: list[StartingJob] | None = None
+    starts: tuple[StartingJob, ...] = ()
+    next_window: int = 0
 
     @property
     def window(self) -> tuple[Demand, ...]:
@@ -120,8 +94,12 @@ class StepPass:
         return Cluster(columns=self.columns, topology=topology, guards=self.guards, placer=placer)
 
     @property
-    def starts(self) -> tuple[StartingJob, ...]:
-        """The winners with what they hold, as the jobs of the queue."""
+    def left_out(self) -> set[str]:
+        """Ids of jobs that did not bid though they could start: as many that ask for the same did."""
+        return self.able - self.bidding - self.passed
+
+    def winners(self) -> tuple[StartingJob, ...]:
+        """Return the winners so far with what they hold, as the jobs of the queue."""
         if self.best is None:
             return tuple(self.counted or ())
         table = self.best.table
@@ -140,7 +118,7 @@ class StepPass:
         return not (self.state.holds or self.counted) and (self.best is None or not len(self.best.chosen))
 
     @property
-    def is_discarded(self) -> bool:
+    def discarded(self) -> bool:
         """Whether the award may not stand: a limit came before a proof, and ``on_timeout`` is ``discard``."""
         return self.is_late and self.options.on_timeout == "discard"
 
@@ -161,8 +139,12 @@ class StepPass:
         now = self.options.clock()
         return now + share * max(0.0, self.deadline - now)
 
+    def close(self) -> None:
+        """Say what starts, and how many jobs the next pass should look at."""
+        self.starts = () if self.discarded else self.winners()
+        self.next_window = self._next_window()
+
     def _next_window(self) -> int:
-        """Return how many jobs the next pass should look at."""
         options, size, is_late = self.options, self.waiting.size, self.is_late
         has_searched = options.is_anytime and options.most_work is not None
         if is_late and options.on_timeout is None and has_searched:
@@ -177,18 +159,3 @@ class StepPass:
             # again.
             return max(1, min(size, len(self.window)) // 2)
         return min(2 * size, options.window)
-
-    def decision(self) -> Decision:
-        """Return what is decided."""
-        return Decision(
-            window=self.window,
-            left_out=frozenset(self.able - self.bidding - self.passed),
-            passed=frozenset(self.passed),
-            cluster=self.cluster,
-            attempts=tuple(self.attempts),
-            best=self.best,
-            starts=() if self.is_discarded else self.starts,
-            completed=self.completed,
-            discarded=self.is_discarded,
-            next_window=self._next_window(),
-        )

@@ -22,8 +22,8 @@ import numpy as np
 
 from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing, packing_from
-from aucsched.models.search.search_parameters import SearchLimits
-from aucsched.models.winners.determine import Decided, determine
+from aucsched.models.search.search_parameters import Found, SearchLimits
+from aucsched.models.winners.determine import determine
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -59,7 +59,7 @@ def read_cats(path: Path) -> Auction:
     )
 
 
-def solved(auction: Auction, seconds: float, seed: int) -> Decided:
+def solved(auction: Auction, seconds: float, seed: int) -> Found:
     """Search for so many seconds of the processor."""
     packing, nothing = auction.packing(), np.zeros(0, np.int64)
     clock = time.process_time
@@ -97,7 +97,7 @@ def main() -> int:
         found = [solved(auction, arguments.seconds, seed) for seed in range(arguments.seeds)]
         values = [f"{auction.value(one.award.tolist()):,}" for one in found]
         name = path.name.removesuffix(".gz")
-        bound = min(one.bound for one in found)
+        bound = min(one.bound for one in found if one.bound is not None)
         cells = [name, f"{len(auction.prices)}", *values, f"{float(bound):,.0f}", *others.get(name, [])]
         print("|", " | ".join(cells), "|", flush=True)
     return 0

@@ -109,7 +109,7 @@ def _answer(
     found = determine(packing, values, preference, begin, limits, strategy=chosen)
     return Answer(
         status=found.status.value,
-        bound=float(found.bound),
+        bound=float(found.bound or 0),
         seconds=process_time() - began,
         values={names[bid]: 1.0 for bid in found.award.tolist()},
     )

@@ -31,8 +31,8 @@ from aucsched.cluster.resources.capacity import FloatArray, IntArray
 from aucsched.models.model import bid_weights
 from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing, packing_of
-from aucsched.models.search.search_parameters import SearchLimits, parameters_from
-from aucsched.models.winners.determine import Decided, determine
+from aucsched.models.search.search_parameters import Found, SearchLimits, parameters_from
+from aucsched.models.winners.determine import determine
 
 #: Bids of each family's instances over 100 goods: so many that most are not proved in 40 steps.
 BIDS = {"regions": 500, "arbitrary": 380, "L6": 500, "matching": 1500, "paths": 1200, "scheduling": 1500}
@@ -49,11 +49,11 @@ class Instance:
     second: FloatArray
     start: IntArray
 
-    def worth(self, found: Decided) -> float:
+    def worth(self, found: Found) -> float:
         """Return what an award is worth."""
         return float(sum(self.values[bid] for bid in found.award.tolist()))
 
-    def solved(self, parameters: str, steps: int) -> tuple[Decided, float]:
+    def solved(self, parameters: str, steps: int) -> tuple[Found, float]:
         """Return what so many steps find, and the seconds of the processor that they take."""
         began = process_time()
         limits = SearchLimits(
@@ -118,7 +118,8 @@ def main() -> int:
             for one, (new, _), (old, _) in zip(made, found, plain, strict=True)
         ]
         bound = [
-            100 * float(new.bound / old.bound - 1) for (new, _), (old, _) in zip(found, plain, strict=True)
+            100 * float((new.bound or 0) / (old.bound or 1) - 1)
+            for (new, _), (old, _) in zip(found, plain, strict=True)
         ]
         proofs = sum(new.proved for new, _ in found) - sum(old.proved for old, _ in plain)
         share = sum(seconds for _, seconds in found) / sum(seconds for _, seconds in plain)

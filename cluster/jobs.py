@@ -11,6 +11,7 @@ from typing import Any, SupportsFloat, SupportsIndex, TypeAlias
 
 from .checks import at_least, named
 from .errors import InputError
+from .limits import Owned
 from .nodes import Resources
 from .value_types import (
     Anything,
@@ -316,7 +317,7 @@ class JobKind(StrEnum):
 
 
 @value_class
-class Job:
+class Job(Owned):
     """A pending job.
 
     Attributes:
@@ -346,11 +347,6 @@ class Job:
     submit_time: float | None = member(Timestamp(), default=None)
     expected_start_time: float | None = member(Timestamp(), default=None)
     promised_start: float | None = member(Timestamp(), default=None)
-    user: str = member(Text(), default="")
-    group: str = member(Text(), default="")
-    account: str = member(Text(), default="")
-    qos: str = member(Text(), default="")
-    partition: str = member(Text(), default="")
     time_limit_s: OptionalIntLike = member(Integer(1), default=None)
     hold: str | None = member(Text(), default=None)
     unsupported: NameTuple = member(NameList(), default=())
@@ -376,7 +372,7 @@ class Job:
 
 
 @value_class
-class RunningJob:
+class RunningJob(Owned):
     """A job that holds resources now; ``end_time`` (seconds since the epoch) is its estimated end.
 
     ``user`` to ``partition`` decide which limits count it.
@@ -389,11 +385,6 @@ class RunningJob:
     id: str = member(Name())
     nodes: Mapping[str, Resources] = member(HostMap(Resources))
     end_time: float | None = member(Timestamp(), default=None)
-    user: str = member(Text(), default="")
-    group: str = member(Text(), default="")
-    account: str = member(Text(), default="")
-    qos: str = member(Text(), default="")
-    partition: str = member(Text(), default="")
 
     def __post_init__(self) -> None:
         coerce_members(self)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 from .checks import named
 from .errors import InputError
@@ -18,6 +18,7 @@ from .value_types import (
     Name,
     NameList,
     NameTuple,
+    Text,
     coerce_members,
     member,
     value_class,
@@ -45,33 +46,15 @@ AMOUNTS: dict[str, Lasting] = {
 _GRES = re.compile(r"gres/[^/\s]+")
 
 
-class Owned(Protocol):
-    """A pending or running job: whose it is."""
+@value_class
+class Owned:
+    """Whose a pending or running job is; ``partition``: or those it could start in, with commas between."""
 
-    @property
-    def user(self) -> str:
-        """Its user."""
-        ...
-
-    @property
-    def group(self) -> str:
-        """Its group."""
-        ...
-
-    @property
-    def account(self) -> str:
-        """Its account."""
-        ...
-
-    @property
-    def qos(self) -> str:
-        """Its QOS."""
-        ...
-
-    @property
-    def partition(self) -> str:
-        """Its partition, or those it could start in, with commas between."""
-        ...
+    user: str = member(Text(), default="")
+    group: str = member(Text(), default="")
+    account: str = member(Text(), default="")
+    qos: str = member(Text(), default="")
+    partition: str = member(Text(), default="")
 
 
 @dataclass(frozen=True, slots=True)

@@ -258,7 +258,10 @@ def file_form(cls: type[T]) -> FileForm[T]:
 #: What files do not take from a class as it stands.
 _OF_CLASS: Mapping[type, Mapping[str, Any]] = {
     Job: {
-        "first": ("id", "priority", *(one.name for one in fields(Request)), "partition", "time_limit_s"),
+        "first": (
+            *("id", "priority", *(one.name for one in fields(Request)), "partition", "time_limit_s"),
+            *("submit_time", "expected_start_time", "promised_start"),
+        ),
     },
     Resources: {
         "name": "Use",
@@ -275,5 +278,6 @@ _OF_CLASS: Mapping[type, Mapping[str, Any]] = {
     RunningJob: {
         "name": "Running",
         "about": "A running job; the keys of ``nodes`` are names or hostlists of nodes used alike.",
+        "first": ("id", "nodes", "end_time"),
     },
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from fractions import Fraction
 from typing import Any
 
 from ...cluster.errors import OptionError
@@ -224,7 +225,7 @@ class Found:
     Attributes:
         award: bids, ascending.
         status: optimal only where preference is proved too; ``proved``: the sum of weights is.
-        bound: on the sum of integer weights; None: none is known.
+        bound: on the sum of weights; None: none is known.
         steps: that were made.
         price: of each row of the packing at the bound, in units of weight, shape (rows,).
         earlier: awards that were the best before it, where steps are counted, not time.
@@ -233,7 +234,7 @@ class Found:
     award: IntArray
     status: SolverStatus
     proved: bool
-    bound: int | None
+    bound: int | Fraction | None
     steps: int
     price: FloatArray
     earlier: tuple[IntArray, ...] = ()

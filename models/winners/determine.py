@@ -211,11 +211,12 @@ def winners_of(  # noqa: PLR0913 - as winners
         workers=workers or 1,
     )
     value = sum((lot.values[bid] for bid in decided.award.tolist()), start=0)
+    bound = value if decided.bound is None else decided.bound
     return Winners(
         chosen=tuple(sorted(lot.place[decided.award].tolist())),
         value=_plain(value),
-        bound=_plain(decided.bound),
-        gap=_gap(value, decided.bound),
+        bound=_plain(bound),
+        gap=_gap(value, bound),
         proved=decided.proved,
         status=Status.OPTIMAL if decided.status is SolverStatus.OPTIMAL else Status.FEASIBLE,
         prices=_prices(lot, decided.price),
@@ -231,27 +232,6 @@ def time_limit_of(time_limit_s: float | None, work_limit: int | None) -> float:
     return time_limit_s
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Decided:
-    """What was decided over a packing.
-
-    Attributes:
-        award: bids, ascending.
-        status: optimal only when the second objective is proved too.
-        proved: the sum of values is.
-        bound: no award is worth more.
-        price: of each of the packing's rows, in units of the values, shape (rows,).
-        earlier: awards that were the best before it, where work is counted, not time.
-    """
-
-    award: IntArray
-    status: SolverStatus
-    proved: bool
-    bound: int | Fraction
-    price: FloatArray
-    earlier: tuple[IntArray, ...] = ()
-
-
 def determine(
     packing: Packing,
     values: Sequence[int | Fraction],
@@ -261,8 +241,10 @@ def determine(
     strategy: str = "anytime",
     state: Stating | None = None,
     workers: int = 1,
-) -> Decided:
+) -> Found:
     """Return the award found within the limits, by the sum of values exactly and then by ``second``.
+
+    Its bound, which there always is, and its prices are in units of the values.
 
     Args:
         packing: bids and capacities.
@@ -289,13 +271,12 @@ def determine(
     bound = max(reached, min(most, most if found.bound is None else found.bound))
     proved = found.proved or bound == reached
     is_best = proved and (found.status is SolverStatus.OPTIMAL or not second.any())
-    return Decided(
-        award=found.award,
+    return replace(
+        found,
         status=SolverStatus.OPTIMAL if is_best else SolverStatus.FEASIBLE_AT_LIMIT,
         proved=proved,
         bound=bound * unit,
         price=found.price * float(unit),
-        earlier=found.earlier,
     )
 
 

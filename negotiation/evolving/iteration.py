@@ -239,24 +239,13 @@ OVERDUE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Credentials:
-    """Whose a job is (cluster.limits.Owned)."""
-
-    user: str = ""
-    group: str = ""
-    account: str = ""
-    qos: str = ""
-    partition: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CountJob:
     """A queued job: cores for a walltime in seconds."""
 
     id: str
     cores: int
     walltime_s: float
-    owner: Credentials = Credentials()
+    owner: Owned = Owned()
     drains: bool = False
 
 
@@ -274,7 +263,7 @@ class CountRunning:
     id: str
     cores: int
     end_s: float
-    owner: Credentials = Credentials()
+    owner: Owned = Owned()
     rank: int = 0
     preemptible: bool = False
     least: int | None = None
@@ -287,7 +276,7 @@ class CountRequest:
     job: str
     cores: int
 
-    owner: Credentials = Credentials()
+    owner: Owned = Owned()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 
 from ...cluster.errors import AwardError
+from ...cluster.limits import Owned
 from ...negotiation.evolving.fairness import Delay
 from ...negotiation.evolving.iteration import (
     CountGrant,
     CountJob,
     CountRequest,
     CountRunning,
-    Credentials,
     Held,
     RequestOutcome,
 )
@@ -145,7 +145,7 @@ class _System:
                 id=job.id,
                 cores=self._provider.cores_of(job),
                 walltime_s=job.static_s + self._overhead_s,
-                owner=Credentials(user=job.user),
+                owner=Owned(user=job.user),
                 drains=job.drains,
             )
         )
@@ -173,7 +173,7 @@ class _System:
         self.run.requests += 1
         if self._options.requests == "refuse":
             return
-        owner, cores = Credentials(user=played.job.user), played.job.more_cores
+        owner, cores = Owned(user=played.job.user), played.job.more_cores
         if not self._provider.queues_requests:
             self._asking = [one for one in self._asking if one.job != name]
             self._asking.append(CountRequest(job=name, cores=cores, owner=owner))
@@ -238,7 +238,7 @@ class _System:
             id=played.job.id,
             cores=played.cores,
             end_s=played.walltime_end_s,
-            owner=Credentials(user=played.job.user),
+            owner=Owned(user=played.job.user),
             rank=played.place,
             preemptible=played.job.kind in self._preemptible,
             least=-(-played.static_cores // 2) if played.job.kind in self._shrinkable else None,

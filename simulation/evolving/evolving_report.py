@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from math import fsum, inf
 from typing import Any
 
+from ...cluster.limits import Owned
 from ...negotiation.evolving.fairness import delays_document
-from ...negotiation.evolving.iteration import Credentials
 from ..report import FORMAT, RunReport, count_lines, shown
 from ..result import mean_of
 from ..workloads.evolving import EvolvingWorkload, dynamic_esp, quadflow
@@ -139,7 +139,7 @@ class Played(RunReport):
                     "time_s": grant.time_s,
                     "job": grant.job,
                     "cores": grant.cores,
-                    "delays": delays_document(grant.delays, Credentials(user=run.played[grant.job].job.user)),
+                    "delays": delays_document(grant.delays, Owned(user=run.played[grant.job].job.user)),
                 }
                 for grant in run.grants
             ],

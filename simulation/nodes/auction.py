@@ -23,7 +23,7 @@ from ...auction.options import StepOptions
 from ...auction.reserve import Promise, StepReservations
 from ...auction.state import Hold, Holds, StepState
 from ...auction.step import ENDS_THE_STEP, failing_job
-from ...auction.step_pass import Decision
+from ...auction.step_pass import StepPass
 from ...bidgen.candidates import FreeView
 from ...bidgen.first_fit import FirstFitPlacer
 from ...cluster.resources.allocation import Allocation, StartingJob, add_allocation
@@ -96,7 +96,7 @@ class NodeAuction(NodePolicy):
 
     def _within_plan(
         self, now: float, queue: NodeQueue, promised: Sequence[Promise], mix: ClassMix | None
-    ) -> Decision:
+    ) -> StepPass:
         """Decide anew without whom the others that start leave no room for, until all that start have it."""
         while True:
             decision = self._decided(now, queue, promised, mix)
@@ -110,11 +110,11 @@ class NodeAuction(NodePolicy):
 
     def _decided(
         self, now: float, queue: NodeQueue, promised: Sequence[Promise], mix: ClassMix | None
-    ) -> Decision:
+    ) -> StepPass:
         """Decide beside the promises, with their places moved where that lets jobs start."""
         state = self._machine.state(now)
 
-        def beside(kept: Sequence[Promise]) -> Decision:
+        def beside(kept: Sequence[Promise]) -> StepPass:
             able = _due_first(now, kept, self._able(queue))
             return decide(
                 state,

@@ -22,7 +22,7 @@ from aucsched.auction.options import StepOptions
 from aucsched.auction.placements import worth_of_start
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
-from aucsched.auction.step_pass import Decision, StepPass
+from aucsched.auction.step_pass import StepPass
 
 OPTIONS = [
     StepOptions(work_limit=3),
@@ -35,18 +35,18 @@ OPTIONS = [
 ]
 
 
-def starts(decision: Decision) -> list[tuple[str, list[int], list[int]]]:
+def starts(decision: StepPass) -> list[tuple[str, list[int], list[int]]]:
     return [
         (one.demand.job.id, one.allocation.nodes.tolist(), one.allocation.held.cores.tolist())
         for one in sorted(decision.starts, key=lambda one: one.demand.index)
     ]
 
 
-def worth(decision: Decision, options: StepOptions) -> Fraction | int:
+def worth(decision: StepPass, options: StepOptions) -> Fraction | int:
     return sum(worth_of_start(one.demand, options.objective) for one in decision.starts)
 
 
-def decided(cluster: Snapshot, options: StepOptions, *, only_starts: bool) -> Decision:
+def decided(cluster: Snapshot, options: StepOptions, *, only_starts: bool) -> StepPass:
     state = state_of(cluster)
     queue = queue_of(cluster, state.reader, options)
     return decide(state, queue.waiting, options, only_starts=only_starts)

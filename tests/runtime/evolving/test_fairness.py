@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched.cluster.errors import InputError
+from aucsched.cluster.limits import Owned
 from aucsched.negotiation.evolving.fairness import (
     Accounts,
     Delay,
@@ -27,7 +28,6 @@ from aucsched.negotiation.evolving.fairness_file import (
     save_accounts,
     seconds_of,
 )
-from aucsched.negotiation.evolving.iteration import Credentials
 
 FIGURE_6 = r"""
 DFSPOLICY          DFSSINGLEANDTARGETDELAY
@@ -67,7 +67,7 @@ single_delay = "04:00:00"
 [group.group06]
 permission = false
 """
-EVOLVING = Credentials(user="user06")
+EVOLVING = Owned(user="user06")
 
 
 def _figure_6() -> Fairness:
@@ -80,7 +80,7 @@ def _charge(
     fairness: Fairness, accounts: Accounts, user: str, seconds: float, job: str = "J"
 ) -> Accounts | str:
     group = {"user05": "group05", "user06b": "group06"}.get(user, "")
-    owner = Credentials(user=user, group=group)
+    owner = Owned(user=user, group=group)
     return charged(accounts, fairness, EVOLVING, [Delay(job=job, owner=owner, seconds=seconds)])
 
 
@@ -150,18 +150,18 @@ def test_ones_own_jobs_do_not_count() -> None:
     fairness = same_for_every_user(10)
     start = at_start(fairness, 0.0)
     assert _charge(fairness, start, "user06", 10**6) == start
-    nobody = [Delay(job="J", owner=Credentials(), seconds=11.0)]
-    assert isinstance(charged(start, fairness, Credentials(), nobody), str)
+    nobody = [Delay(job="J", owner=Owned(), seconds=11.0)]
+    assert isinstance(charged(start, fairness, Owned(), nobody), str)
 
 
 def test_the_most_restrictive_limit_wins() -> None:
     limits = {("user", "u"): DelayLimits(target_s=100.0), ("account", "a"): DelayLimits(target_s=50.0)}
     fairness = Fairness(policy=DelayPolicy.TARGET, limits=limits)
     start = at_start(fairness, 0.0)
-    one = [Delay(job="J", owner=Credentials(user="u", account="a"), seconds=60.0)]
+    one = [Delay(job="J", owner=Owned(user="u", account="a"), seconds=60.0)]
     assert "account a" in str(charged(start, fairness, EVOLVING, one))
     # Members of an account share its limit.
-    both = [Delay(job=user, owner=Credentials(user=user, account="a"), seconds=30.0) for user in "uv"]
+    both = [Delay(job=user, owner=Owned(user=user, account="a"), seconds=30.0) for user in "uv"]
     assert isinstance(charged(start, fairness, EVOLVING, both), str)
 
 
@@ -265,7 +265,7 @@ def test_no_user_ever_exceeds_a_limit(
         now += passed
         accounts = accounts.rolled(fairness, now)
         found = charged(
-            accounts, fairness, EVOLVING, [Delay(job="J", owner=Credentials(user=user), seconds=seconds)]
+            accounts, fairness, EVOLVING, [Delay(job="J", owner=Owned(user=user), seconds=seconds)]
         )
         if isinstance(found, Accounts):
             accounts = found

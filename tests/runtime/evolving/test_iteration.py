@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aucsched.cluster.limits import Owned
 from aucsched.negotiation.evolving.fairness import (
     DelayLimits,
     DelayPolicy,
@@ -20,7 +21,6 @@ from aucsched.negotiation.evolving.iteration import (
     CountJob,
     CountRequest,
     CountRunning,
-    Credentials,
     Depths,
     planned,
     serve,
@@ -28,9 +28,9 @@ from aucsched.negotiation.evolving.iteration import (
 )
 
 HOUR = 3600.0
-A = CountRunning(id="A", cores=2, end_s=8 * HOUR, owner=Credentials(user="a"))
-B = CountRunning(id="B", cores=2, end_s=4 * HOUR, owner=Credentials(user="b"))
-C = CountJob(id="C", cores=4, walltime_s=4 * HOUR, owner=Credentials(user="c"))
+A = CountRunning(id="A", cores=2, end_s=8 * HOUR, owner=Owned(user="a"))
+B = CountRunning(id="B", cores=2, end_s=4 * HOUR, owner=Owned(user="b"))
+C = CountJob(id="C", cores=4, walltime_s=4 * HOUR, owner=Owned(user="c"))
 ASKS = CountRequest(job="A", cores=2, owner=A.owner)
 DEPTHS = Depths()
 NOBODY: list[CountJob] = []
@@ -72,7 +72,7 @@ def test_the_requesters_own_jobs_may_be_delayed() -> None:
 
 
 def test_jobs_that_would_start_now_are_measured_too() -> None:
-    small = CountJob(id="D", cores=2, walltime_s=HOUR, owner=Credentials(user="d"))
+    small = CountJob(id="D", cores=2, walltime_s=HOUR, owner=Owned(user="d"))
     fairness = same_for_every_user(HOUR)
     served = serve(_figure_1(), [ASKS], [small], DEPTHS, fairness, at_start(fairness, 0.0))
     assert served.answers[0].grant is None
@@ -82,7 +82,7 @@ def test_jobs_that_would_start_now_are_measured_too() -> None:
 def test_only_the_delay_depth_is_measured() -> None:
     """Prabhakaran: figure 5 depths."""
     board = CountBoard(6, 0.0, [A, B])
-    jobs = [CountJob(id=f"J{n}", cores=4, walltime_s=HOUR, owner=Credentials(user=f"u{n}")) for n in range(4)]
+    jobs = [CountJob(id=f"J{n}", cores=4, walltime_s=HOUR, owner=Owned(user=f"u{n}")) for n in range(4)]
     none = Fairness()
     for depth in range(1, 5):
         served = serve(board, [ASKS], jobs, Depths(reservation=1, delay=depth), none, at_start(none, 0.0))
@@ -194,14 +194,14 @@ def test_no_limit_is_ever_exceeded(
         20, 0.0, [CountRunning(id=f"R{n}", cores=c, end_s=e) for n, (c, e) in enumerate(running)]
     )
     jobs = [
-        CountJob(id=f"J{n}", cores=c, walltime_s=w, owner=Credentials(user=f"u{n % 3}"))
+        CountJob(id=f"J{n}", cores=c, walltime_s=w, owner=Owned(user=f"u{n % 3}"))
         for n, (c, w) in enumerate(queue)
     ]
     fairness = Fairness(
         policy=DelayPolicy.BOTH,
         limits={("user", "DEFAULT"): DelayLimits(target_s=float(limit), single_s=float(single))},
     )
-    requests = [CountRequest(job=f"R{n}", cores=c, owner=Credentials(user="e")) for n, c in asks]
+    requests = [CountRequest(job=f"R{n}", cores=c, owner=Owned(user="e")) for n, c in asks]
     served = serve(board, requests, jobs, DEPTHS, fairness, at_start(fairness, 0.0))
     _, before = planned(board, jobs, 5)
     _, after = planned(served.board, [job for job in jobs if job.id in before], 99)
