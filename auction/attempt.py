@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd, inf
@@ -16,23 +16,22 @@ from ..cluster.errors import InputError
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
-from ..cluster.schedule import Sizes
+from ..cluster.schedule import Seconds, Sizes
 from ..models.model import Answer, Weight, bid_weights, priority_weights, sum_of
 from ..models.solve.lexicographic import NO_LIMIT_S, integer_weights, largest_sum
 from ..models.solve.solver import SolverStatus
 from .ledger import first_bids, first_fit_table, greedy
 from .options import StepOptions
 from .placements import Packer, least_of, packings, worth_of_start
-from .rounds import AnytimeStrategy
+from .rounds import solve_anytime
 from .strategies import (
     AuctionInstance,
-    AuctionStrategy,
-    ExactStrategy,
-    GreedyStrategy,
     Solved,
     bid_options,
     keeps_whole,
     shown_preference,
+    solve_exactly,
+    solve_greedily,
     worth_of,
 )
 
@@ -40,12 +39,8 @@ from .strategies import (
 LARGEST_SUM = 2**53
 #: The share of an attempt's time after which jobs bid where first-fit places them only.
 _FOR_BIDS = 0.5
-#: By their names.
-STRATEGIES: Mapping[str, AuctionStrategy] = {
-    "anytime": AnytimeStrategy(),
-    "exact": ExactStrategy(),
-    "greedy": GreedyStrategy(),
-}
+#: How an award is found, and the bids that it was chosen from: those of the instance, or more.
+STRATEGIES = {"anytime": solve_anytime, "exact": solve_exactly, "greedy": solve_greedily}
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -76,10 +71,8 @@ class AttemptResult:
     bound: Fraction | int | None
     preference: FloatArray | None
     value: tuple[Fraction | int, float]
-    sizes: Sizes
-    bid_seconds: float
-    build_seconds: float
-    solve_seconds: float
+    sizes: Sizes = Sizes()
+    seconds: Seconds = Seconds()
     earlier: tuple[IntArray, ...] = ()
     first: tuple[BidTable, IntArray] | None = None
 
@@ -119,7 +112,7 @@ def attempt(
     instance = AuctionInstance(
         bids=bids, weights=weights, first=start, cluster=cluster, options=options, deadline=deadline
     )
-    solved, bids = STRATEGIES[options.chosen_strategy].solve(instance)
+    solved, bids = STRATEGIES[options.chosen_strategy](instance)
     begun = _first_award(first, bids, cluster, options)
     solved = _not_below(begun, solved, cluster, options)
     if not bids.complete:
@@ -129,6 +122,7 @@ def attempt(
     asked = priority_weights(solved.answer.table, options.objective)
     priority = sum_of(asked, solved.answer.chosen)
     has_worth = any(demand.worth is not None for demand in demands)
+    spent = made - began, solved.built - made, clock() - solved.built
     return AttemptResult(
         size=size,
         bids=bids,
@@ -141,9 +135,7 @@ def attempt(
         preference=solved.answer.preference,
         value=(worth, solved.preferred),
         sizes=solved.sizes,
-        bid_seconds=made - began,
-        build_seconds=solved.built - made,
-        solve_seconds=clock() - solved.built,
+        seconds=Seconds(bids=spent[0], build=spent[1], solve=spent[2], total=sum(spent)),
         earlier=solved.earlier if solved.answer.table is bids.table else (),
         first=_start_of(begun, bids) if _may_be_first(solved, begun[1], options) else None,
     )

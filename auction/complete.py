@@ -19,7 +19,6 @@ from ..bidgen.generate import BidOptions, Bids, first_fit_bids, generate_bids
 from ..bidgen.table import BidTable, joined_tables
 from ..cluster.resources.capacity import BoolArray
 from ..cluster.resources.demand import Demand
-from ..cluster.schedule import Sizes
 from ..models.solve.solver import SolverStatus
 from .attempt import AttemptResult, other_award
 from .ledger import FreeState, what_is_left
@@ -166,7 +165,7 @@ class _Leftover:
     def _bid(self, demand: Demand, is_over: Callable[[], bool]) -> BidTable | None:
         """Return a bid of one job that could start beside what has started, None where it fits nowhere."""
         cluster = self._cluster
-        if not cluster.columns.pools.hold(demand.job) or not self._views.of(demand).could_hold(demand):
+        if not self._views.could_start(demand):
             return None
         alone = (replace(demand, index=0),)
         table = first_fit_bids(alone, cluster, self._made)
@@ -199,10 +198,6 @@ def _nothing(size: int) -> AttemptResult:
         bound=0,
         preference=None,
         value=(0, 0.0),
-        sizes=Sizes(),
-        bid_seconds=0.0,
-        build_seconds=0.0,
-        solve_seconds=0.0,
     )
 
 

@@ -432,10 +432,7 @@ def split(window: tuple[Demand, ...], bidding: set[str], able: set[str]) -> tupl
 def could_start(window: Iterable[Demand], columns: Columns) -> set[str]:
     """Return the jobs for which there are enough nodes, cores, licences and shares now, by counting."""
     views = GuardedViews(columns, columns.free)
-    pools = columns.pools
-    return {
-        demand.job.id for demand in window if views.of(demand).could_hold(demand) and pools.hold(demand.job)
-    }
+    return {demand.job.id for demand in window if views.could_start(demand)}
 
 
 def not_too_many_alike(

@@ -17,11 +17,11 @@ from ..bidgen.families.registry import claims_of
 from ..bidgen.first_fit import Cluster
 from ..bidgen.generate import BidOptions, Bids, first_fit_bids
 from ..bidgen.table import BidTable, allocation_of_bid, joined_tables
-from ..cluster.resources.capacity import BoolArray, IntArray, Resource, nothing_held
-from ..cluster.resources.columns import Columns
+from ..cluster.jobs import Job
+from ..cluster.resources.allocation import Allocation, columns_beside
+from ..cluster.resources.capacity import BoolArray, IntArray, Resource
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
-from ..cluster.resources.pools import use_of
 
 
 class Short(NamedTuple):
@@ -36,9 +36,8 @@ class FreeState:
 
     def __init__(self, table: BidTable, cluster: Cluster) -> None:
         self._table = table
-        self._columns = columns = cluster.columns
-        self._pairs = [(claim, claim.capacity.copy()) for claim in claims_of(table, columns, cluster.guards)]
-        self._taken: list[int] = []
+        claims = claims_of(table, cluster.columns, cluster.guards)
+        self._pairs = [(claim, claim.capacity.copy()) for claim in claims]
 
     def fits(self, bid: int) -> bool:
         """Return whether a bid could be taken now."""
@@ -87,7 +86,6 @@ class FreeState:
             mine = self._of(claim, bid)
             # A bid holds a node once.
             left[claim.row[mine]] -= claim.amount[mine]
-        self._taken.append(bid)
 
     def cells(self, bid: int, resource: Resource) -> Iterator[Short]:
         """Yield what a bid takes of a resource, claim by claim: the cells of which it takes something."""
@@ -95,21 +93,6 @@ class FreeState:
             if claim.resource == resource:
                 mine = self._of(claim, bid)
                 yield Short(claim, claim.row[mine][claim.amount[mine] > 0])
-
-    def columns(self) -> Columns:
-        """Return the columns without what was taken."""
-        free, pools, table = self._columns.free.copy(), self._columns.pools.copy(), self._table
-        for claim, left in self._pairs:
-            if claim.guard is None and claim.resource.is_on_nodes:
-                free.amounts(claim.resource)[:] = left
-        kept = tuple(one.copy() for one in self._columns.kept)
-        for bid in self._taken:
-            job, held = table.demands[int(table.job[bid])].job, table.held(bid)
-            pools.take(job, use_of(held))
-            for one in kept:
-                one.take(job, table.node[table.entries(bid)], held)
-        empty = nothing_held(self._columns.total, free)
-        return replace(self._columns, free=free, pools=pools, kept=kept, is_empty=empty)
 
     def _of(self, claim: Claim, bid: int) -> slice:
         return slice(bid, bid + 1) if claim.by_bid else self._table.entries(bid)
@@ -144,24 +127,19 @@ def what_is_left(table: BidTable, chosen: IntArray, cluster: Cluster, *, may_cha
     What they take of a limit or of licences, those that wait for it do not hold nodes for. Nothing is kept
     for a job that starts, unless it ``may_change`` whether it does.
     """
-    state = FreeState(table, cluster)
-    guards = tuple(guard.copy() for guard in cluster.guards)
-    for bid in chosen.tolist():
-        state.take(bid)
-        _lessen(guards, table, bid)
-    columns = state.columns()
-    started = {table.demands[job].job.id for job in table.job[chosen].tolist()} if not may_change else ()
+    guards, starts = tuple(guard.copy() for guard in cluster.guards), starts_of(table, chosen)
+    for job, where in starts:
+        for guard in guards:
+            guard.take(job, where.nodes, where.held)
+    columns = columns_beside(cluster.columns, starts)
+    started = set() if may_change else {job.id for job, _ in starts}
     kept = tuple(guard for guard in guards if columns.pools.hold(guard.job) and guard.job.id not in started)
     return replace(cluster, columns=columns, guards=kept)
 
 
-def _lessen(guards: Iterable[Guard], table: BidTable, bid: int) -> None:
-    """Lessen the room beside reservations by what a bid holds."""
-    if not guards:
-        return
-    allocation, job = allocation_of_bid(table, bid), table.demands[int(table.job[bid])].job
-    for guard in guards:
-        guard.take(job, allocation.nodes, allocation.held)
+def starts_of(table: BidTable, bids: Iterable[int]) -> list[tuple[Job, Allocation]]:
+    """Return the jobs of some bids, and what each holds where."""
+    return [(table.demands[int(table.job[bid])].job, allocation_of_bid(table, int(bid))) for bid in bids]
 
 
 def first_fit_table(demands: tuple[Demand, ...], cluster: Cluster, options: BidOptions) -> BidTable:
@@ -182,7 +160,7 @@ def first_fit_table(demands: tuple[Demand, ...], cluster: Cluster, options: BidO
         alone = (replace(demands[place], index=0),)
         table = first_fit_bids(alone, left, options)
         if len(table):
-            left = replace(left, columns=without_bids(left, table, [0]))
+            left = replace(left, columns=columns_beside(left.columns, starts_of(table, [0])))
             tables.append(table)
             jobs.append(np.array([place]))
     first, _ = joined_tables(demands, tables, jobs)
@@ -196,11 +174,3 @@ def first_bids(demands: tuple[Demand, ...], cluster: Cluster, options: BidOption
     table = first_fit_table(demands, cluster, options)
     starts = np.bincount(table.job, minlength=len(demands)) > 0
     return Bids(table=table, first_fit=starts, placed=len(table), complete=True, could_bid=starts)
-
-
-def without_bids(cluster: Cluster, table: BidTable, bids: Iterable[int]) -> Columns:
-    """Return a cluster's columns without what some bids hold."""
-    state = FreeState(table, cluster)
-    for bid in bids:
-        state.take(bid)
-    return state.columns()

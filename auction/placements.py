@@ -63,7 +63,8 @@ def bound_over_placements(
         columns: what is free.
         time_limit_s: seconds for the linear program.
     """
-    able = _able(demands, columns)
+    views = GuardedViews(columns, columns.free)
+    able = [demand for demand in demands if views.could_start(demand)]
     everyone = sum((demand.job.priority for demand in able), start=Fraction(0))
     if not able:
         return 0
@@ -97,14 +98,6 @@ def costs_of_placements(
         return None
     unit = largest / _SCALE
     return packing.cost(relaxed.price) * unit, dot(packing.capacity.astype(np.float64), relaxed.price) * unit
-
-
-def _able(demands: Sequence[Demand], columns: Columns) -> list[Demand]:
-    """Return the jobs that could start alone, by counting."""
-    views = GuardedViews(columns, columns.free)
-    return [
-        demand for demand in demands if columns.pools.hold(demand.job) and views.of(demand).could_hold(demand)
-    ]
 
 
 def _sum_of_counts(demands: Sequence[Demand], columns: Columns) -> Packing:

@@ -12,11 +12,12 @@ from types import MappingProxyType
 
 from ..cluster.errors import InputError
 from ..cluster.jobs import Job, hold_words, is_held, may_start
-from ..cluster.resources.demand import Demand, DemandReader, Ineligible
+from ..cluster.resources.demand import Demand, DemandReader
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import plural
-from .options import MODELS_BY_NAME, StepOptions
+from ..models.model import Model
+from .options import StepOptions
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -66,13 +67,13 @@ def queue_of(
                     f"job {job.id} has a promised start, but the snapshot has no time", path="time"
                 )
     jobs = _promised_first(in_order(tuple(worth.values())), snapshot.time, options)
-    has_bids = MODELS_BY_NAME[options.model].has_bids
+    has_bids = options.auction.has_bids
     waiting: list[Demand] = []
     refused: dict[str, Refusal] = {}
     have = f"{plural(size, 'job')} of the window {'has' if size == 1 else 'have'} higher priority"
     beyond = f"{have}, and it does not fit on what the award leaves free"
     for job in jobs:
-        refusal = aside.get(job.id) or _never_starts(job) or _not_in(options.model, job)
+        refusal = aside.get(job.id) or _never_starts(job, options.auction)
         if refusal is None:
             demand = _read(reader, job, len(waiting))
             if isinstance(demand, Demand) and demand.in_units and not has_bids:
@@ -83,7 +84,7 @@ def queue_of(
                 if len(waiting) > size:
                     refused[job.id] = Refusal(job=job.id, reason=Reason.WINDOW, detail=beyond)
                 continue
-            refusal = demand if isinstance(demand, Refusal) else _ineligible(job, demand)
+            refusal = demand
         refused[job.id] = refusal
     return Queue(jobs=jobs, window=tuple(waiting[:size]), waiting=tuple(waiting), refused=refused)
 
@@ -101,30 +102,24 @@ def set_aside(job: str, error: Exception) -> Refusal:
     return Refusal(job=job, reason=Reason.SET_ASIDE, detail=detail)
 
 
-def _read(reader: DemandReader, job: Job, index: int) -> Demand | Ineligible | Refusal:
+def _read(reader: DemandReader, job: Job, index: int) -> Demand | Refusal:
     try:
-        return reader.read(job, index)
+        found = reader.read(job, index)
     except Exception as error:  # noqa: BLE001 - one job must not keep all the others from starting
         return set_aside(job.id, error)
+    if isinstance(found, Demand):
+        return found
+    return Refusal(job=job.id, reason=found.reason, detail=found.detail)
 
 
-def _never_starts(job: Job) -> Refusal | None:
+def _never_starts(job: Job, model: type[Model]) -> Refusal | None:
     if not may_start(job):
         reason = Reason.HELD if is_held(job) else Reason.NOT_ELIGIBLE
         return Refusal(job=job.id, reason=reason, detail=hold_words(job))
-    if job.unsupported:
-        detail = f"cannot be expressed: {'; '.join(job.unsupported)}"
-        return Refusal(job=job.id, reason=Reason.NOT_EXPRESSIBLE, detail=detail)
-    return None
-
-
-def _not_in(model: str, job: Job) -> Refusal | None:
-    missing = MODELS_BY_NAME[model].cannot_express(job)
+    missing = (
+        f"cannot be expressed: {'; '.join(job.unsupported)}" if job.unsupported else model.cannot_express(job)
+    )
     return Refusal(job=job.id, reason=Reason.NOT_EXPRESSIBLE, detail=missing) if missing else None
-
-
-def _ineligible(job: Job, found: Ineligible) -> Refusal:
-    return Refusal(job=job.id, reason=found.reason, detail=found.detail)
 
 
 #: Bounded slowdown counts shorter run times as this many seconds.

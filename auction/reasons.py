@@ -161,7 +161,7 @@ class _Explainer:
             cluster, few = self._cluster, BidOptions(max_bids=LISTED, max_bids_per_job=LISTED)
             alone = (replace(demand, index=0),)
             table = generate_bids(alone, replace(cluster, placer=None), few).table
-            state = FreeState(table, replace(cluster, columns=self._state.columns()))
+            state = FreeState(table, replace(cluster, columns=self._left.columns))
             if not len(table):
                 self._known[key] = self._why_none(demand)
             elif any(state.fits(bid) for bid in range(len(table))):

@@ -222,7 +222,7 @@ class Rounds:
         losers = [
             demand.index
             for demand in self._demands
-            if demand.index not in staying and demand.index not in mine and _could_start(demand, views, left)
+            if demand.index not in staying and demand.index not in mine and views.could_start(demand)
         ]
         if len(losers) > _LOSERS:
             losers = self._rng.choice(losers, _LOSERS, replace=False).tolist()
@@ -232,10 +232,6 @@ class Rounds:
 def _is_better(value: Value, than: Value) -> bool:
     """Return whether an award counts more, or is preferred by more than sums of floats may differ."""
     return value[0] > than[0] or (value[0] == than[0] and value[1] > than[1] + _EQUAL)
-
-
-def _could_start(demand: Demand, views: GuardedViews, left: Cluster) -> bool:
-    return left.columns.pools.hold(demand.job) and views.of(demand).could_hold(demand)
 
 
 def _mask(places: IntArray, count: int) -> BoolArray:
@@ -281,44 +277,41 @@ def improved(
     ), replace(bids, table=joined)
 
 
-class AnytimeStrategy:
-    """Search over the bids, and rounds of new ones."""
+def solve_anytime(instance: AuctionInstance) -> tuple[Solved, Bids]:
+    """Search the bids; then, with what is left of the time or work, let jobs bid anew in rounds."""
+    bids, options, deadline = instance.bids, instance.options, instance.deadline
+    if options.most_work is None and deadline is not None:
+        return _timed(instance, deadline)
+    solved = searched(instance)
+    rounds = max(0, (options.most_work or 0) - _FIRST_STEPS) // _STEPS_OF_ROUND
+    if not rounds:
+        return solved, bids
+    # The same start whatever the limit, so that more work is never worse.
+    start = searched(replace(instance, options=replace(options, work_limit=_FIRST_STEPS)))
+    limit = RoundLimit(deadline=deadline, steps=rounds, patience=_PATIENCE)
+    return improved(solved, instance, start, limit)
 
-    def solve(self, instance: AuctionInstance) -> tuple[Solved, Bids]:
-        """Search the bids; then, with what is left of the time or work, let jobs bid anew in rounds."""
-        bids, options, deadline = instance.bids, instance.options, instance.deadline
-        if options.most_work is None and deadline is not None:
-            return self._timed(instance, deadline)
-        solved = searched(instance)
-        rounds = max(0, (options.most_work or 0) - _FIRST_STEPS) // _STEPS_OF_ROUND
-        if not rounds:
-            return solved, bids
-        # The same start whatever the limit, so that more work is never worse.
-        start = searched(replace(instance, options=replace(options, work_limit=_FIRST_STEPS)))
-        limit = RoundLimit(deadline=deadline, steps=rounds, patience=_PATIENCE)
-        return improved(solved, instance, start, limit)
 
-    @staticmethod
-    def _timed(instance: AuctionInstance, deadline: float) -> tuple[Solved, Bids]:
-        """Search for a share of the time, hold rounds for another, and search what all of them bid."""
-        options = instance.options
-        now = options.clock()
-        left_s = max(0.0, deadline - now)
-        solved = searched(replace(instance, deadline=now + _FOR_SEARCH * left_s), ends=False)
-        if solved.proved and _is_best_of_all(solved, instance, deadline):
-            return solved, instance.bids
-        # Stating as many bids again takes a while: where there is no time for it, rounds have the rest.
-        is_short = (1 - _FOR_SEARCH - _FOR_ROUNDS) * left_s < _BUILDS * (solved.built - now)
-        end = deadline if is_short else now + (_FOR_SEARCH + _FOR_ROUNDS) * left_s
-        limit = RoundLimit(deadline=end, patience=_PATIENCE if solved.proved else _OPEN_PATIENCE)
-        solved, bids = improved(solved, instance, solved, limit)
-        if solved.proved or is_short:
-            return solved, bids
-        # What is left of the time is for the model over all bids, those of the rounds among them.
-        weights = bid_weights(bids.table, options.objective)
-        without_export, first = replace(options, export=""), solved.answer.chosen
-        again = replace(instance, bids=bids, weights=weights, first=first, options=without_export)
-        return searched(again), bids
+def _timed(instance: AuctionInstance, deadline: float) -> tuple[Solved, Bids]:
+    """Search for a share of the time, hold rounds for another, and search what all of them bid."""
+    options = instance.options
+    now = options.clock()
+    left_s = max(0.0, deadline - now)
+    solved = searched(replace(instance, deadline=now + _FOR_SEARCH * left_s), ends=False)
+    if solved.proved and _is_best_of_all(solved, instance, deadline):
+        return solved, instance.bids
+    # Stating as many bids again takes a while: where there is no time for it, rounds have the rest.
+    is_short = (1 - _FOR_SEARCH - _FOR_ROUNDS) * left_s < _BUILDS * (solved.built - now)
+    end = deadline if is_short else now + (_FOR_SEARCH + _FOR_ROUNDS) * left_s
+    limit = RoundLimit(deadline=end, patience=_PATIENCE if solved.proved else _OPEN_PATIENCE)
+    solved, bids = improved(solved, instance, solved, limit)
+    if solved.proved or is_short:
+        return solved, bids
+    # What is left of the time is for the model over all bids, those of the rounds among them.
+    weights = bid_weights(bids.table, options.objective)
+    without_export, first = replace(options, export=""), solved.answer.chosen
+    again = replace(instance, bids=bids, weights=weights, first=first, options=without_export)
+    return searched(again), bids
 
 
 def _is_best_of_all(solved: Solved, instance: AuctionInstance, deadline: float) -> bool:

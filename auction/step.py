@@ -5,7 +5,7 @@ A job that makes a step fail is set aside, so that the others are scheduled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -33,6 +33,7 @@ from ..cluster.schedule import (
     Seconds,
     Sizes,
     Status,
+    summed,
 )
 from ..cluster.snapshot import Snapshot
 from ..formats.native.cluster_file import snapshot_of
@@ -204,7 +205,7 @@ def _schedule(
         next_window=decision.next_window,
         attempts=tuple(_reported(one) for one in attempts),
         sizes=Sizes() if best is None else best.sizes,
-        seconds=_seconds(attempts, options.clock() - began),
+        seconds=replace(summed(Seconds, (one.seconds for one in attempts)), total=options.clock() - began),
     )
 
 
@@ -279,16 +280,7 @@ def _reported(one: AttemptResult) -> Attempt:
         size=one.size,
         status=one.status.value,
         priority=one.priority,
-        seconds=one.bid_seconds + one.build_seconds + one.solve_seconds,
-    )
-
-
-def _seconds(attempts: Sequence[AttemptResult], total: float) -> Seconds:
-    return Seconds(
-        bids=sum(one.bid_seconds for one in attempts),
-        build=sum(one.build_seconds for one in attempts),
-        solve=sum(one.solve_seconds for one in attempts),
-        total=total,
+        seconds=one.seconds.total,
     )
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -86,57 +85,47 @@ class AuctionInstance:
         return self.bids.table
 
 
-class AuctionStrategy(Protocol):
-    """How an award is found."""
+def solve_exactly(instance: AuctionInstance) -> tuple[Solved, Bids]:
+    """Give HiGHS all bids at once, as the papers' model in PuLP.
 
-    def solve(self, instance: AuctionInstance) -> tuple[Solved, Bids]:
-        """Return the award, and the bids that it was chosen from: those of the instance, or more."""
-        ...
-
-
-class ExactStrategy:
-    """HiGHS over all bids at once."""
-
-    def solve(self, instance: AuctionInstance) -> tuple[Solved, Bids]:
-        """Solve the papers' model, stated in PuLP; where there is no time to state it, first-fit stands."""
-        bids, cluster, options = instance.bids, instance.cluster, instance.options
-        is_short = _stating_s(instance) > _for_stating_s(options, instance.deadline)
-        if is_short and not options.export:
-            return _unsolved(instance), bids
-        stated = state(bids.table, cluster, options)
-        program = stated.program
-        start = stated.start(_quick_award(instance, stated))
-        built = options.clock()
-        if options.export:
-            export(stated, options.export, weighted=options.weights == "paper")
-        values, status, proved, bound = _solved(stated, start, options, instance.deadline)
-        answer = stated.answer(values)
-        # Placements without bids are nothing that was asked for.
-        asked = bids.table if options.auction.has_bids else answer.table
-        sound = _sound(answer, asked, cluster)
-        if len(sound) < len(answer.chosen):
-            kept = np.repeat(np.isin(np.arange(len(asked)), sound), asked.lengths)
-            table = answer.table.with_cores(np.where(kept, answer.table.cores, asked.cores))
-            answer = replace(answer, table=table, chosen=sound)
-            proved, status = False, SolverStatus.FEASIBLE_AT_LIMIT
-        if not proved and options.weights == "lexicographic" and options.auction.has_bids:
-            filled = greedy(answer.table, cluster, answer.chosen.tolist())
-            answer = replace(answer, chosen=np.array(filled, np.int64))
-        preferred = (
-            stated.preference() @ values
-            if answer.preference is None
-            else answer.preference[answer.chosen].sum()
-        )
-        solved = Solved(
-            answer=answer,
-            status=status,
-            proved=proved,
-            bound=bound,
-            preferred=float(preferred),
-            sizes=_sizes(bids, program.columns, program.rows, program.nonzeros),
-            built=built,
-        )
-        return solved, bids
+    Where there is no time to state it, first-fit's award stands.
+    """
+    bids, cluster, options = instance.bids, instance.cluster, instance.options
+    is_short = _stating_s(instance) > _for_stating_s(options, instance.deadline)
+    if is_short and not options.export:
+        return _unsolved(instance), bids
+    stated = state(bids.table, cluster, options)
+    program = stated.program
+    start = stated.start(_quick_award(instance, stated))
+    built = options.clock()
+    if options.export:
+        export(stated, options.export, weighted=options.weights == "paper")
+    values, status, proved, bound = _solved(stated, start, options, instance.deadline)
+    answer = stated.answer(values)
+    # Placements without bids are nothing that was asked for.
+    asked = bids.table if options.auction.has_bids else answer.table
+    sound = _sound(answer, asked, cluster)
+    if len(sound) < len(answer.chosen):
+        kept = np.repeat(np.isin(np.arange(len(asked)), sound), asked.lengths)
+        table = answer.table.with_cores(np.where(kept, answer.table.cores, asked.cores))
+        answer = replace(answer, table=table, chosen=sound)
+        proved, status = False, SolverStatus.FEASIBLE_AT_LIMIT
+    if not proved and options.weights == "lexicographic" and options.auction.has_bids:
+        filled = greedy(answer.table, cluster, answer.chosen.tolist())
+        answer = replace(answer, chosen=np.array(filled, np.int64))
+    preferred = (
+        stated.preference() @ values if answer.preference is None else answer.preference[answer.chosen].sum()
+    )
+    solved = Solved(
+        answer=answer,
+        status=status,
+        proved=proved,
+        bound=bound,
+        preferred=float(preferred),
+        sizes=_sizes(bids, program.columns, program.rows, program.nonzeros),
+        built=built,
+    )
+    return solved, bids
 
 
 def _sound(answer: Answer, asked: BidTable, cluster: Cluster) -> IntArray:
@@ -182,34 +171,31 @@ def _unsolved(instance: AuctionInstance) -> Solved:
     )
 
 
-class GreedyStrategy:
-    """Greedy awards; nothing is proved and no limit reached."""
+def solve_greedily(instance: AuctionInstance) -> tuple[Solved, Bids]:
+    """Take first-fit's award or a better greedy one; nothing is proved and no limit reached.
 
-    def solve(self, instance: AuctionInstance) -> tuple[Solved, Bids]:
-        """Take first-fit's award or a better greedy one.
-
-        The first bids of a balanced mix are the award: greedy orders by worth would undo their order.
-        """
-        table, cluster, options = instance.table, instance.cluster, instance.options
-        preference, shown = preferences(table, cluster, options)
-        packing = packing_of(table, cluster.columns, cluster.guards)
-        built = options.clock()
-        _export_bids(table, cluster, options)
-        tied = _tied(preference, table, cluster)
-        chosen = instance.first
-        if cluster.placer is None:
-            limits = _limits(options, None)
-            chosen = determine(packing, instance.weights, tied, instance.first, limits, "greedy").award
-        solved = Solved(
-            answer=Answer(table=table, chosen=chosen, preference=shown),
-            status=SolverStatus.FEASIBLE_AT_LIMIT,
-            proved=False,
-            bound=None,
-            preferred=float(shown[chosen].sum()),
-            sizes=_packed_sizes(instance.bids, packing),
-            built=built,
-        )
-        return solved, instance.bids
+    The first bids of a balanced mix are the award: greedy orders by worth would undo their order.
+    """
+    table, cluster, options = instance.table, instance.cluster, instance.options
+    preference, shown = preferences(table, cluster, options)
+    packing = packing_of(table, cluster.columns, cluster.guards)
+    built = options.clock()
+    _export_bids(table, cluster, options)
+    tied = _tied(preference, table, cluster)
+    chosen = instance.first
+    if cluster.placer is None:
+        limits = _limits(options, None)
+        chosen = determine(packing, instance.weights, tied, instance.first, limits, "greedy").award
+    solved = Solved(
+        answer=Answer(table=table, chosen=chosen, preference=shown),
+        status=SolverStatus.FEASIBLE_AT_LIMIT,
+        proved=False,
+        bound=None,
+        preferred=float(shown[chosen].sum()),
+        sizes=_packed_sizes(instance.bids, packing),
+        built=built,
+    )
+    return solved, instance.bids
 
 
 def searched(instance: AuctionInstance, *, ends: bool = True) -> Solved:

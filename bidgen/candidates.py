@@ -211,8 +211,7 @@ class Candidates:
         ``leaf``: the leaf switch of each node, shape (n,), for jobs on few of them; None: any will do.
         """
         span, count = demand.node_counts, len(self.nodes)
-        most = min(self.variant.max_nodes, count if span is None else span.maximum, count)
-        most = min(most, most_by_units(demand))
+        most = most_nodes(demand, self.variant, count)
         fewest = 1 if span is None else span.minimum
         if most < fewest or int(self.most_units[most]) < (demand.units or 0):
             return False
@@ -235,6 +234,13 @@ def most_by_units(demand: Demand) -> int:
     if demand.units is None or demand.exclusive:
         return _ANY_COUNT
     return demand.units // max(demand.least, 1)
+
+
+def most_nodes(demand: Demand, variant: Variant, usable: int) -> int:
+    """Return on how many of so many nodes a job can stand at most."""
+    span = demand.node_counts
+    most = usable if span is None else span.maximum
+    return min(most, variant.max_nodes, usable, most_by_units(demand))
 
 
 class FreeView:
@@ -297,6 +303,10 @@ class GuardedViews:
         if limits not in self._views:
             self._views[limits] = FreeView(self._columns, capped_by(self._guards, self.free, demand.job))
         return self._views[limits]
+
+    def could_start(self, demand: Demand) -> bool:
+        """Return whether there is enough for a job alone, by counting, and of what stands on no node too."""
+        return self._columns.pools.hold(demand.job) and self.of(demand).could_hold(demand)
 
 
 def could_hold(demand: Demand, columns: Columns, leaf: IntArray, guards: Sequence[HeldBack] = ()) -> bool:

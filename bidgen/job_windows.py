@@ -18,7 +18,7 @@ import numpy as np
 from ..cluster.jobs import JobType
 from ..cluster.resources.capacity import IntArray
 from .assemble import EVEN, ChosenWindows, NodesetArena, mode_of
-from .candidates import Reading
+from .candidates import Reading, most_nodes
 from .windows import (
     Field,
     WindowRules,
@@ -112,11 +112,7 @@ class JobWindows:
 
     def _spread(self, fewest: Windows) -> Iterator[Windows]:
         """Yield windows on more nodes than needed: 2 and 4 times the fewest, whole nodesets, all joined."""
-        most = min(
-            len(self.field),
-            self.asked.variant.max_nodes,
-            (self.asked.demand.units or 0) // self.asked.demand.least,
-        )
+        most = most_nodes(self.asked.demand, self.asked.variant, len(self.field))
         if not len(fewest):
             return
         count = int(fewest.length.min())

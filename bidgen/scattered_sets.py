@@ -15,7 +15,7 @@ import numpy as np
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.demand import Demand, Variant
 from ..topology.tree import Topology
-from .candidates import Reading
+from .candidates import Reading, most_nodes
 from .job_windows import spread
 from .windows import Field, WindowRules, node_counts
 
@@ -85,12 +85,8 @@ def _scores(each: FloatArray, needs: FloatArray) -> Iterator[FloatArray]:
 
 def _counts(demand: Demand, variant: Variant, usable: int) -> range:
     """Return every node count the job could have."""
-    most = min(usable, variant.max_nodes)
-    if demand.units is not None and not demand.exclusive:
-        most = min(most, demand.units // demand.least)
-    if demand.node_counts is None:
-        return range(1, most + 1)
-    return range(demand.node_counts.minimum, min(demand.node_counts.maximum, most) + 1)
+    span = demand.node_counts
+    return range(1 if span is None else span.minimum, most_nodes(demand, variant, usable) + 1)
 
 
 def _leaf_groups(field: Field, demand: Demand, rules: WindowRules, own: BoolArray) -> Iterator[BoolArray]:

@@ -18,7 +18,7 @@ from ..cluster.resources.capacity import BoolArray, Capacity, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..topology.tree import Topology
-from .candidates import Reading
+from .candidates import Reading, most_nodes
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -325,9 +325,7 @@ def node_counts(asked: Reading, usable: int) -> list[int]:
     demand, span = asked.demand, asked.demand.node_counts
     if span is None:
         return []
-    most = min(span.maximum, asked.variant.max_nodes, usable)
-    if demand.units is not None and not demand.exclusive:
-        most = min(most, demand.units // demand.least)
+    most = most_nodes(demand, asked.variant, usable)
     if most < span.minimum:
         return []
     if demand.job.limits_by_nodes_s:

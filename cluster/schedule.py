@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -186,6 +186,15 @@ class Seconds:
     build: float = 0.0
     solve: float = 0.0
     total: float = 0.0
+
+
+_Figures = TypeVar("_Figures", Sizes, Seconds)
+
+
+def summed(kind: type[_Figures], records: Iterable[_Figures]) -> _Figures:
+    """Return the sums of all figures of some records."""
+    known = list(records)
+    return kind(**{one.name: sum(getattr(record, one.name) for record in known) for one in fields(kind)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

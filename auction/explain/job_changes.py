@@ -18,11 +18,9 @@ from ...bidgen.families.registry import columns_of
 from ...bidgen.generate import place_alone
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job
-from ...cluster.resources.allocation import add_allocation, allocation_of_resources
-from ...cluster.resources.capacity import UNLIMITED_MIB, nothing_held
+from ...cluster.resources.allocation import allocation_of_resources, columns_beside
 from ...cluster.resources.demand import DemandReader
 from ...cluster.resources.job_reservations import Guard
-from ...cluster.resources.pools import use_of_nodes
 from ...cluster.schedule import Award
 from ...cluster.snapshot import Snapshot
 from ...topology.tree import Topology, topology_of
@@ -76,17 +74,13 @@ class FreeRoom:
         self.snapshot = snapshot
         self.topology: Topology = topology_of(snapshot)
         columns = columns_of(snapshot)
-        free, pools = columns.free.copy(), columns.pools.copy()
-        self.guards = tuple(guard.copy() for guard in guards)
         jobs = {job.id: job for job in snapshot.jobs}
-        for award in awards:
-            job, held = jobs[award.job], allocation_of_resources(award.nodes, columns)
-            add_allocation(free, held, -1, columns.total.memory < UNLIMITED_MIB)
-            pools.take(job, use_of_nodes(award.nodes.values()))
+        starts = [(jobs[one.job], allocation_of_resources(one.nodes, columns)) for one in awards]
+        self.columns = columns_beside(columns, starts)
+        self.guards = tuple(guard.copy() for guard in guards)
+        for job, held in starts:
             for guard in self.guards:
                 guard.take(job, held.nodes, held.held)
-        empty = nothing_held(columns.total, free)
-        self.columns = replace(columns, free=free, pools=pools, is_empty=empty)
         self._reader = DemandReader(snapshot, self.columns)
 
     def nodes_for(self, job: Job) -> tuple[str, ...]:

@@ -156,7 +156,7 @@ class Market:
         """Return what a job that starts pays."""
         own = next((one.worth for one in self.table.demands if one.job.id == job.id), None)
         return Quote(
-            worth=_worth_of_award(job, award, self.options, own),
+            worth=float(start_weight(job, self.options.objective, len(award.nodes)) if own is None else own),
             price=self.prices_paid[job.id],
             nodes=tuple(award.nodes),
         )
@@ -194,10 +194,6 @@ def _paid(best: AttemptResult, prices: UnitPrices, columns: Columns) -> Iterator
 
 def _worth(table: BidTable, options: StepOptions) -> FloatArray:
     return np.array([float(weight) for weight in bid_weights(table, options.objective)])
-
-
-def _worth_of_award(job: Job, award: Award, options: StepOptions, own: int | None) -> float:
-    return float(start_weight(job, options.objective, len(award.nodes)) if own is None else own)
 
 
 def _prices(

@@ -20,16 +20,17 @@ from ...bidgen.candidates import fewest_gres, usable_nodes
 from ...bidgen.first_fit import Cluster
 from ...bidgen.generate import Bids, Others
 from ...bidgen.table import BidTable, joined_tables
+from ...cluster.resources.allocation import columns_beside
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ...cluster.resources.demand import Demand, Variant
 from ...cluster.resources.pools import fewest
-from ...cluster.schedule import Sizes
+from ...cluster.schedule import Seconds, Sizes, summed
 from ...models.model import bid_weights
 from ...models.solve.lexicographic import NO_LIMIT_S
 from ...models.solve.solver import SolverStatus
 from ...topology.tree import parts_of_nodes
 from ..attempt import AttemptResult, other_award
-from ..ledger import first_fit_table, without_bids
+from ..ledger import first_fit_table, starts_of
 from ..options import StepOptions
 from ..strategies import bid_options
 from .workers import Workers, WorkerTask, crew_of
@@ -143,8 +144,7 @@ class _Parts:
         auctions = [self._auction(mine, part) for mine, part in zip(places, parts, strict=True)]
         for mine, result in zip(places, self._crew.hold(auctions, end), strict=True):
             self._won[mine[result.table.job[result.chosen]]] = True
-            left = Cluster(self._columns, self._cluster.topology)
-            self._columns = without_bids(left, result.table, result.chosen.tolist())
+            self._columns = columns_beside(self._columns, starts_of(result.table, result.chosen))
             self._done.append((mine, result))
 
     def _auction(self, places: IntArray, part: int | None) -> WorkerTask:
@@ -255,14 +255,10 @@ class _Parts:
             bound=None if has_worth else bound,
             preference=preference,
             value=(worth, float(preference[chosen].sum())),
-            sizes=Sizes(
+            sizes=replace(
+                summed(Sizes, sizes),
                 nodesets=max((one.nodesets for one in sizes), default=0),
                 bids=len(table),
-                variables=sum(one.variables for one in sizes),
-                constraints=sum(one.constraints for one in sizes),
-                nonzeros=sum(one.nonzeros for one in sizes),
             ),
-            bid_seconds=sum(result.bid_seconds for result in results),
-            build_seconds=sum(result.build_seconds for result in results),
-            solve_seconds=sum(result.solve_seconds for result in results),
+            seconds=summed(Seconds, (result.seconds for result in results)),
         )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..jobs import Job
 from ..nodes import Resources
-from .capacity import BoolArray, Capacity, IntArray, capacity_of
-from .columns import NodeColumns
+from .capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray, capacity_of, nothing_held
+from .columns import Columns, NodeColumns
 from .demand import Demand
+from .pools import use_of
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -77,6 +79,19 @@ def add_allocations(capacity: Capacity, allocations: Sequence[Allocation], limit
         if holding:
             there = np.concatenate([allocation.nodes for allocation in holding])
             np.add.at(free, there, np.concatenate([allocation.held.gres[kind] for allocation in holding]))
+
+
+def columns_beside(columns: Columns, starts: Iterable[tuple[Job, Allocation]]) -> Columns:
+    """Return columns without what jobs take that start at allocations."""
+    free, pools = columns.free.copy(), columns.pools.copy()
+    kept = tuple(one.copy() for one in columns.kept)
+    for job, where in starts:
+        add_allocation(free, where, -1, columns.total.memory < UNLIMITED_MIB)
+        pools.take(job, use_of(where.held))
+        for one in kept:
+            one.take(job, where.nodes, where.held)
+    empty = nothing_held(columns.total, free)
+    return replace(columns, free=free, pools=pools, kept=kept, is_empty=empty)
 
 
 def allocation_of_resources(nodes: Mapping[str, Resources], columns: NodeColumns) -> Allocation:

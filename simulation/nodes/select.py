@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bidgen.assemble import EVEN, PACK, mode_of
-from ...bidgen.candidates import Candidates, FreeView, most_by_units, totals_of
+from ...bidgen.candidates import Candidates, FreeView, most_by_units, most_nodes, totals_of
 from ...bidgen.first_fit import placement_on
 from ...bidgen.generate import place_alone
 from ...bidgen.scattered_sets import legal_sets, required_sets
@@ -161,7 +161,7 @@ def is_idle(demand: Demand, view: FreeView) -> bool:
 def take_in_order(demand: Demand, found: Candidates, order: IntArray) -> IntArray | None:
     """Return the first of ``order`` that hold the job, else its richest, None when neither do."""
     if demand.node_counts is None:
-        most = min(len(order), found.variant.max_nodes, most_by_units(demand))
+        most = most_nodes(demand, found.variant, len(order))
         for nodes in (order, order[np.argsort(-found.units[order], kind="stable")]):
             count = int(np.searchsorted(np.cumsum(found.units[nodes]), demand.units or 0)) + 1
             if count <= most:

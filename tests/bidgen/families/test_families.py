@@ -13,7 +13,7 @@ from random_snapshots import random_snapshot
 from support.build import snapshot
 
 from aucsched import Snapshot, schedule
-from aucsched.auction.ledger import FreeState, greedy
+from aucsched.auction.ledger import FreeState, greedy, what_is_left
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.step import take_step
@@ -148,4 +148,4 @@ def test_greedy_never_takes_more_than_there_is() -> None:
     table, told = bids_of(cluster)
     chosen = greedy(table, told)
     assert [int(table.job[bid]) for bid in chosen] == [0, 2]
-    assert FreeState(table, told).columns().free.cores.tolist() == [4]
+    assert what_is_left(table, np.zeros(0, np.int64), told).columns.free.cores.tolist() == [4]
