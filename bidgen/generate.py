@@ -408,10 +408,7 @@ class _Generator:
             if demand.in_units:
                 yield BidPhase.EXTRA, self._in_units(asked, field, group, most, stagger)
                 return
-            spreads, by_figure = self._options.spreads_jobs, self._options.order == "figure-4.5"
-            family = JobWindows(
-                self.pool, field, asked, self._rules, group, most, stagger, spreads, by_figure
-            )
+            family = self._windows(asked, field, group, most, stagger)
             yield from family.choices()
             if len(demand.required) and not demand.contiguous:
                 yield BidPhase.EXTRA, self._around_required(family)
@@ -433,10 +430,11 @@ class _Generator:
         field = self._field(asked, order)
         if len(field):
             group = self.pool.add_group(asked)
-            family = JobWindows(
-                self.pool, field, asked, self._rules, group, most, stagger, self._options.spreads_jobs
-            )
-            yield from family.unordered()
+            yield from self._windows(asked, field, group, most, stagger).unordered()
+
+    def _windows(self, asked: Reading, field: Field, group: int, most: int, stagger: int) -> JobWindows:
+        spreads, by_figure = self._options.spreads_jobs, self._options.order == "figure-4.5"
+        return JobWindows(self.pool, field, asked, self._rules, group, most, stagger, spreads, by_figure)
 
     def _searched(self, asked: Reading) -> ChosenWindows:
         """Return one bid on nodes that stand together in no scan order, if there are any."""

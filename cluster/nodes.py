@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import SupportsIndex
 
@@ -90,6 +90,17 @@ class Resources:
         if len(self.gres) > MAX_GRES:
             raise InputError(f"{len(self.gres)} gres are above the limit of {MAX_GRES}", path="gres")
 
+    def beyond(self, most: Resources) -> Iterator[tuple[str, int, int | None]]:
+        """Yield what is above other amounts: the member, this one, the other (None: no such gres)."""
+        if self.cores > most.cores:
+            yield "cores", self.cores, most.cores
+        memory = self.memory_mib
+        if memory is not None and most.memory_mib is not None and memory > most.memory_mib:
+            yield "memory_mib", memory, most.memory_mib
+        for name, count in self.gres.items():
+            if count > most.gres.get(name, -1):
+                yield f"gres.{name}", count, most.gres.get(name)
+
 
 @value_class
 class Node:
@@ -145,19 +156,11 @@ class Node:
 
     def _check(self) -> None:
         at_least(self.total.cores, 1, "cores")
-        if self.free.cores > self.total.cores:
-            raise InputError(f"{self.free.cores} is above the node's {self.total.cores}", path="free_cores")
-        free, total = self.free.memory_mib, self.total.memory_mib
-        if free is not None and total is None:
-            raise InputError(f"{free} is given without memory_mib", path="free_memory_mib")
-        if free is not None and total is not None and free > total:
-            raise InputError(f"{free} is above the node's {total}", path="free_memory_mib")
-        for name, count in self.free.gres.items():
-            most = self.total.gres.get(name)
-            if most is None:
-                raise InputError("the node has no such gres", path=f"free_gres.{name}")
-            if count > most:
-                raise InputError(f"{count} is above the node's {most}", path=f"free_gres.{name}")
+        if self.free.memory_mib is not None and self.total.memory_mib is None:
+            raise InputError(f"{self.free.memory_mib} is given without memory_mib", path="free_memory_mib")
+        for what, free, most in self.free.beyond(self.total):
+            message = "the node has no such gres" if most is None else f"{free} is above the node's {most}"
+            raise InputError(message, path=f"free_{what}")
 
 
 @value_class

@@ -190,33 +190,14 @@ def _unique(values: Iterable[str], what: str, member: str) -> None:
 
 
 def _fits(held: Resources, total: Resources, path: str) -> None:
-    if held.cores > total.cores:
-        raise InputError(f"running jobs hold {held.cores} cores of {total.cores}", path=f"{path}.cores")
-    if total.memory_mib is not None and (held.memory_mib or 0) > total.memory_mib:
-        message = f"running jobs hold {held.memory_mib} MiB of {total.memory_mib}"
-        raise InputError(message, path=f"{path}.memory_mib")
-    for name, count in held.gres.items():
-        if name not in total.gres:
-            raise InputError("the node has no such gres", path=f"{path}.gres.{name}")
-        if count > total.gres[name]:
-            raise InputError(f"running jobs hold {count} of {total.gres[name]}", path=f"{path}.gres.{name}")
+    for what, count, most in held.beyond(total):
+        unit = {"cores": " cores", "memory_mib": " MiB"}.get(what, "")
+        message = f"running jobs hold {count}{unit} of {most}"
+        raise InputError("the node has no such gres" if most is None else message, path=f"{path}.{what}")
 
 
 def check_free(node: Node, held: Resources, path: str = "") -> None:
     """Raise InputError when a node's free figures exceed what is left beside ``held``."""
-    left = free_resources(node.total, held)
-    if node.free.cores > left.cores:
-        raise InputError(
-            f"{node.free.cores} is above the {left.cores} that running jobs leave", path=f"{path}free_cores"
-        )
-    for name, count in node.free.gres.items():
-        if count > left.gres[name]:
-            message = f"{count} is above the {left.gres[name]} that running jobs leave"
-            raise InputError(message, path=f"{path}free_gres.{name}")
-    if (
-        node.free.memory_mib is not None
-        and left.memory_mib is not None
-        and node.free.memory_mib > left.memory_mib
-    ):
-        message = f"{node.free.memory_mib} is above the {left.memory_mib} that running jobs leave"
-        raise InputError(message, path=f"{path}free_memory_mib")
+    for what, free, left in node.free.beyond(free_resources(node.total, held)):
+        message = f"{free} is above the {left} that running jobs leave"
+        raise InputError(message, path=f"{path}free_{what}")

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..bidgen.candidates import GresChoice, fewest_gres, usable_nodes
+from ..bidgen.candidates import fewest_gres, usable_nodes
 from ..bidgen.families.claims import FreePlacement, Taken
 from ..bidgen.families.registry import taken_by
 from ..bidgen.table import CLASS_A, CLASS_B, CLASS_C, BidTable, joined_tables
 from ..cluster.resources.capacity import BoolArray, Cell, FloatArray, IntArray
-from ..cluster.resources.demand import Demand, Variant
+from ..cluster.resources.demand import Variant
 from .model import PAPER, PLUGIN, Answer, Model, ModelInput, Weight, start_weight
 from .solve.solver import (
     LpBinary,
@@ -27,13 +27,10 @@ from .solve.solver import (
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class VariantChoice:
-    """A job in one of its variants: the nodes it may use and what it takes on each."""
+class VariantChoice(FreePlacement):
+    """A job in one of its variants, and the units of cores that each node it may use could give."""
 
-    demand: Demand
     variant: Variant
-    choice: GresChoice
-    nodes: IntArray
     units: IntArray
 
 
@@ -224,8 +221,7 @@ class Ipsched(Model):
         terms: dict[Cell, list[tuple[LpVariable, int]]] = {}
         limits: dict[Cell, int] = {}
         for number, option in enumerate(self.options):
-            placing = FreePlacement(demand=option.demand, choice=option.choice, nodes=option.nodes)
-            for taken in taken_by(placing, self.columns, self.guards):
+            for taken in taken_by(option, self.columns, self.guards):
                 limits[taken.cell] = taken.capacity
                 terms.setdefault(taken.cell, []).extend(self._terms(number, taken))
         for index, (cell, pairs) in enumerate(terms.items()):

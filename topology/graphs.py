@@ -1,4 +1,4 @@
-"""Networks as networkx graphs, for pictures, and trees checked as graphs.
+"""Networks and trees of switches as networkx graphs, for pictures and counts.
 
 A vertex is a node of the cluster (its name) or a switch. Only who looks at a graph loads networkx.
 """
@@ -12,7 +12,6 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from ..cluster.errors import InputError
 from ..cluster.network import Network, NetworkKind
 from ..cluster.nodes import Switch
 from .distances import global_links_of
@@ -103,17 +102,3 @@ def tree_graph(switches: Iterable[Switch]) -> Any:
         graph.add_edges_from((("switch", switch.name), ("switch", name)) for name in switch.switches)
         graph.add_edges_from((("switch", switch.name), name) for name in switch.nodes)
     return graph
-
-
-def check_trees(graph: Any, nodes: Sequence[str], path: str) -> int:
-    """Return how many trees a graph of switches is, which no switch joins.
-
-    Raises:
-        InputError: a node is in none of them, or two ways lead to a node or switch.
-    """
-    for name in nodes:
-        if name not in graph:
-            raise InputError(f"node {name!r} has no link", path=path)
-    if not nx.is_branching(graph):
-        raise InputError("two ways lead to a node or switch: it is no tree", path=path)
-    return int(nx.number_weakly_connected_components(graph))

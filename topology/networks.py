@@ -12,6 +12,7 @@ from math import prod
 
 import numpy as np
 
+from ..cluster.checks import at_least
 from ..cluster.errors import InputError
 from ..cluster.network import Network, NetworkKind
 from ..cluster.nodes import MOST_DEPTH, Switch
@@ -79,7 +80,7 @@ def dragonfly(groups: int, routers: int, nodes: int, global_links: int, *, membe
     names = ("groups", "routers", "nodes_per_router", "global_links")
     sizes = (groups, routers, nodes, global_links)
     for name, size in zip(names, sizes, strict=True):
-        _at_least(size, 1, f"topology.{name}")
+        at_least(size, 1, f"topology.{name}")
     if routers * global_links < groups - 1:
         message = f"{routers} routers with {global_links} global links reach {routers * global_links} groups"
         raise InputError(f"{message}, not the other {groups - 1}", path="topology.global_links")
@@ -125,7 +126,7 @@ def fat_tree(
     Raises:
         InputError: there is no such tree, or it has another number of nodes.
     """
-    _at_least(levels, 1, "topology.levels")
+    at_least(levels, 1, "topology.levels")
     if levels > _MOST_LEVELS:
         raise InputError(f"{levels} is above {_MOST_LEVELS}", path="topology.levels")
     if radix < 2 or radix % 2:  # noqa: PLR2004 - half the ports go up
@@ -340,12 +341,7 @@ def _grouped(names: Sequence[str], levels: Sequence[IntArray], titles: Sequence[
 def check_sizes(sizes: Sequence[int], path: str) -> None:
     """Raise InputError unless each number of a list is at least 1."""
     for place, size in enumerate(sizes):
-        _at_least(size, 1, f"{path}[{place}]")
-
-
-def _at_least(value: int, least: int, path: str) -> None:
-    if value < least:
-        raise InputError(f"{value} is below {least}", path=path)
+        at_least(size, 1, f"{path}[{place}]")
 
 
 def _check_count(what: str, places: int, members: Sequence[str]) -> None:

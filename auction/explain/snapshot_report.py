@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
@@ -41,79 +40,59 @@ _MEMBERS: Mapping[str, Callable[[Job], object]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
-    """How much of something there is on all nodes, how much is free on nodes that take jobs."""
+def report_on(snapshot: Snapshot) -> dict[str, Any]:
+    """Return what a snapshot holds as plain dicts, lists, numbers and text (``aucsched-check/1``).
 
-    total: int
-    free: int
+    Its members are:
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SnapshotReport:
-    """What a snapshot holds.
-
-    Attributes:
-        states: nodes by state.
-        amounts: ``cores``, ``memory_mib`` (of nodes that limit it) and each gres by name.
-        levels: switches by level, leaves at 0; empty in the linear topology.
-        partitions: (nodes, state) of each partition, also of those only nodes name.
-        types: pending jobs by type, 1, 2 and 3 of Soner, section 4.1.
-        members: pending jobs by what is special about them.
-        unsupported: jobs by what of their request cannot be expressed.
-        endless: running jobs without an estimated end.
-        unread: rules of the site that nothing looks at.
+    - ``nodes``: how many, and by state; ``amounts``: ``cores``, ``memory_mib`` (of nodes that limit it) and
+      each gres by name: on all nodes, and free on nodes that take jobs;
+    - ``switches_by_level``: leaves at 0; empty in the linear topology;
+    - ``partitions``: nodes and state of each, also of those only nodes name;
+    - ``jobs``: pending ones by type (1, 2 and 3 of Soner, section 4.1), by what is special about them, and by
+      what of their request cannot be expressed;
+    - ``running``: how many, and those without an estimated end; ``licenses``, ``reservations``, ``limits``;
+    - ``notes`` of the source, and those of them that are rules of the site that nothing looks at, ``unread``.
     """
-
-    time: float | None
-    states: Mapping[str, int]
-    amounts: Mapping[str, Amount]
-    levels: Mapping[int, int]
-    partitions: Mapping[str, tuple[int, str]]
-    types: Mapping[str, int]
-    members: Mapping[str, int]
-    unsupported: Mapping[str, int]
-    running: int
-    endless: int
-    licenses: Mapping[str, Amount]
-    reservations: Mapping[str, str]
-    limits: Mapping[str, str]
-    notes: tuple[str, ...]
-    unread: tuple[str, ...]
-
-
-def report_on(snapshot: Snapshot) -> SnapshotReport:
-    """Return what a snapshot holds."""
     jobs = snapshot.jobs
-    return SnapshotReport(
-        time=snapshot.time,
-        states=dict(Counter(node.state.value for node in snapshot.nodes).most_common()),
-        amounts=_amounts(snapshot),
-        levels=_levels(snapshot),
-        partitions=_partitions(snapshot),
-        types={kind.value: sum(job.request.type is kind for job in jobs) for kind in JobType},
-        members={name: sum(map(bool, map(has, jobs))) for name, has in _MEMBERS.items()},
-        unsupported=dict(Counter(text for job in jobs for text in job.unsupported).most_common()),
-        running=len(snapshot.running),
-        endless=sum(job.end_time is None for job in snapshot.running),
-        licenses={
-            name: Amount(total=entry.total, free=entry.free) for name, entry in snapshot.licenses.items()
+    return {
+        "format": FORMAT,
+        "time": snapshot.time,
+        "nodes": {
+            "count": len(snapshot.nodes),
+            "by_state": dict(Counter(node.state.value for node in snapshot.nodes).most_common()),
         },
-        reservations={entry.name: join(entry.nodes) for entry in snapshot.reservations},
-        limits={entry.name: _limit_words(entry) for entry in snapshot.limits},
-        notes=snapshot.notes,
-        unread=snapshot.unread,
-    )
+        "amounts": _amounts(snapshot),
+        "switches_by_level": _levels(snapshot),
+        "partitions": _partitions(snapshot),
+        "jobs": {
+            "pending": len(jobs),
+            "by_type": {kind.value: sum(job.request.type is kind for job in jobs) for kind in JobType},
+            "by_member": {name: sum(map(bool, map(has, jobs))) for name, has in _MEMBERS.items()},
+            "unsupported": dict(Counter(text for job in jobs for text in job.unsupported).most_common()),
+        },
+        "running": {
+            "count": len(snapshot.running),
+            "without_end": sum(job.end_time is None for job in snapshot.running),
+        },
+        "licenses": {
+            name: {"total": entry.total, "free": entry.free} for name, entry in snapshot.licenses.items()
+        },
+        "reservations": {entry.name: join(entry.nodes) for entry in snapshot.reservations},
+        "limits": {entry.name: _limit_words(entry) for entry in snapshot.limits},
+        "notes": list(snapshot.notes),
+        "unread": list(snapshot.unread),
+    }
 
 
-def _amounts(snapshot: Snapshot) -> dict[str, Amount]:
+def _amounts(snapshot: Snapshot) -> dict[str, dict[str, int]]:
     total: Counter[str] = Counter()
     free: Counter[str] = Counter()
     for node in snapshot.nodes:
         total.update(_by_label(node.total))
         if node.state.takes_jobs:
             free.update(_by_label(node.free))
-    return {name: Amount(total=count, free=free[name]) for name, count in total.items() if count}
+    return {name: {"total": count, "free": free[name]} for name, count in total.items() if count}
 
 
 def _limit_words(limit: Limit) -> str:
@@ -129,7 +108,7 @@ def _by_label(amounts: Resources) -> dict[str, int]:
     return {"cores": amounts.cores, "memory_mib": amounts.memory_mib or 0, **gres}
 
 
-def _levels(snapshot: Snapshot) -> dict[int, int]:
+def _levels(snapshot: Snapshot) -> dict[str, int]:
     if snapshot.switches is None:
         return {}
     names = {switch.name for switch in snapshot.switches}
@@ -137,75 +116,52 @@ def _levels(snapshot: Snapshot) -> dict[int, int]:
     levels = Counter(
         level for name, level in zip(topology.names, topology.level.tolist(), strict=True) if name in names
     )
-    return dict(sorted(levels.items()))
+    return {str(level): count for level, count in sorted(levels.items())}
 
 
-def _partitions(snapshot: Snapshot) -> dict[str, tuple[int, str]]:
+def _partitions(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
     members: dict[str, set[str]] = {entry.name: set(entry.nodes) for entry in snapshot.partitions}
     states = {entry.name: entry.state.value for entry in snapshot.partitions}
     for node in snapshot.nodes:
         for name in node.partitions:
             members.setdefault(name, set()).add(node.name)
-    return {name: (len(nodes), states.get(name, "up")) for name, nodes in members.items()}
+    return {name: {"nodes": len(nodes), "state": states.get(name, "up")} for name, nodes in members.items()}
 
 
-def report_document(report: SnapshotReport) -> dict[str, Any]:
-    """Return a report as plain dicts, lists, numbers and text (``aucsched-check/1``)."""
-    return {
-        "format": FORMAT,
-        "time": report.time,
-        "nodes": {"count": sum(report.states.values()), "by_state": dict(report.states)},
-        "amounts": {name: asdict(amount) for name, amount in report.amounts.items()},
-        "switches_by_level": {str(level): count for level, count in report.levels.items()},
-        "partitions": {
-            name: {"nodes": count, "state": state} for name, (count, state) in report.partitions.items()
-        },
-        "jobs": {
-            "pending": sum(report.types.values()),
-            "by_type": dict(report.types),
-            "by_member": dict(report.members),
-            "unsupported": dict(report.unsupported),
-        },
-        "running": {"count": report.running, "without_end": report.endless},
-        "licenses": {name: asdict(amount) for name, amount in report.licenses.items()},
-        "reservations": dict(report.reservations),
-        "limits": dict(report.limits),
-        "notes": list(report.notes),
-        "unread": list(report.unread),
-    }
-
-
-def render_report(report: SnapshotReport, console: Console) -> None:
+def render_report(report: Mapping[str, Any], console: Console) -> None:
     """Print a report."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
-    table.add_row("nodes", f"{sum(report.states.values())}: {_counts(report.states)}")
-    for name, amount in report.amounts.items():
-        table.add_row(name, f"{amount.free} of {amount.total} free on nodes that take jobs")
+    nodes, jobs, running = report["nodes"], report["jobs"], report["running"]
+    table.add_row("nodes", f"{nodes['count']}: {_counts(nodes['by_state'])}")
+    for name, amount in report["amounts"].items():
+        table.add_row(name, f"{amount['free']} of {amount['total']} free on nodes that take jobs")
     levels = (
-        f"{count} {f'at level {level}' if level else 'leaves'}" for level, count in report.levels.items()
+        f"{count} {'leaves' if level == '0' else f'at level {level}'}"
+        for level, count in report["switches_by_level"].items()
     )
     table.add_row("switches", ", ".join(levels) or "none: nodes in a row")
     partitions = (
-        f"{name} ({plural(count, 'node')}{'' if state == 'up' else f', {state}'})"
-        for name, (count, state) in report.partitions.items()
+        f"{name} ({plural(one['nodes'], 'node')}{'' if one['state'] == 'up' else ', ' + one['state']})"
+        for name, one in report["partitions"].items()
     )
     table.add_row("partitions", ", ".join(partitions) or "none")
-    endless = f", {report.endless} of them without an estimated end" if report.endless else ""
-    table.add_row("running", f"{plural(report.running, 'job')}{endless}")
-    table.add_row("pending", f"{plural(sum(report.types.values()), 'job')}: {_counts(report.types)}")
-    table.add_row("of these", _counts(report.members) or "none is special")
-    for text, count in report.unsupported.items():
+    without = running["without_end"]
+    endless = f", {without} of them without an estimated end" if without else ""
+    table.add_row("running", f"{plural(running['count'], 'job')}{endless}")
+    table.add_row("pending", f"{plural(jobs['pending'], 'job')}: {_counts(jobs['by_type'])}")
+    table.add_row("of these", _counts(jobs["by_member"]) or "none is special")
+    for text, count in jobs["unsupported"].items():
         table.add_row("not expressible", f"{text} ({plural(count, 'job')})")
-    for name, amount in report.licenses.items():
-        table.add_row("licences", f"{name}: {amount.free} of {amount.total} free")
-    for name, nodes in report.reservations.items():
-        table.add_row("reservation", f"{name} on {nodes}")
-    for name, said in report.limits.items():
+    for name, amount in report["licenses"].items():
+        table.add_row("licences", f"{name}: {amount['free']} of {amount['total']} free")
+    for name, where in report["reservations"].items():
+        table.add_row("reservation", f"{name} on {where}")
+    for name, said in report["limits"].items():
         table.add_row("limit", f"{name}: {said}")
-    for note in report.notes or ("none",):
-        table.add_row("not looked at" if note in report.unread else "note", note)
+    for note in report["notes"] or ("none",):
+        table.add_row("not looked at" if note in report["unread"] else "note", note)
     console.print(table)
 
 

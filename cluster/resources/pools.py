@@ -15,10 +15,8 @@ from ..jobs import Job, RunningJob
 from ..limits import Lasting
 from ..nodes import Resources
 from ..schedule import Reason
+from ..text import listed
 from .capacity import Capacity, Cell, Resource
-
-#: How many names a sentence lists before it says how many more there are.
-_LISTED = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +81,11 @@ class ResourcePool(Protocol):
         """Whether policies that keep the order of the queue wait for a job that lacks some, or reserve."""
         ...
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no cell of which a job could take."""
+        return False
+
     def held(self, job: RunningJob, use: Use, now: float | None) -> Iterable[tuple[Cell, int]]:
         """Yield what a running job takes beyond what ``capacity`` leaves out already."""
         del job, use, now
@@ -142,8 +145,8 @@ class Pools:
         running: Mapping[Cell, list[str]] | None = None,
     ) -> None:
         self._pools = pools
-        #: Those of which somebody may take something; a pool need not say that it has no cell.
-        self._asked = tuple(pool for pool in pools if not getattr(pool, "is_empty", False))
+        #: Those of which somebody may take something.
+        self._asked = tuple(pool for pool in pools if not pool.is_empty)
         self._taken: dict[Cell, int] = dict(taken or {})
         self._running: Mapping[Cell, list[str]] = running or {}
 
@@ -154,7 +157,7 @@ class Pools:
         """Return the account of pools of which running jobs hold some."""
         taken: Counter[Cell] = Counter()
         holders: dict[Cell, list[str]] = {}
-        counting = [pool for pool in pools if not getattr(pool, "is_empty", False)]
+        counting = [pool for pool in pools if not pool.is_empty]
         for job in running if counting else ():
             use = use_of_nodes(job.nodes.values())
             for pool in counting:
@@ -213,10 +216,7 @@ class Pools:
         """Return in a sentence what a job lacks."""
         said = self.of(lack.cell.resource.family).lacking(lack.cell, lack.asked, lack.left)
         running = self.running(lack.cell.resource)
-        shown = ", ".join(running[:_LISTED]) + (
-            f" and {len(running) - _LISTED} more" if running[_LISTED:] else ""
-        )
-        return f"{said}; held by running {shown}" if running else said
+        return f"{said}; held by running {listed(running)}" if running else said
 
     def running(self, resource: Resource) -> list[str]:
         """Return the running jobs that hold some of a resource."""

@@ -8,7 +8,8 @@ under a work limit give the same award.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -33,31 +34,20 @@ _SWAPS, _PROOFS = Entry(make_swaps, "the search"), Entry(prove, "the search")
 ENTRIES = (_MOVES, _DIVES, _SWAPS, _PROOFS)
 
 
-def compiled_loop() -> Loop | None:
-    """Return the compiled loop of moves, None without a numba that works; the first call may take seconds.
+def _compiled(entry: Entry) -> Any:
+    """Return a loop compiled, None without a numba that works; the first call may take seconds.
 
-    Call it before a clock starts: a later call costs nothing.
+    Call it before a clock starts: all loops are loaded together, and a later call costs nothing.
     """
     _load_all()
-    return _MOVES.compiled()
+    return entry.compiled()
 
 
-def compiled_dives() -> Dives | None:
-    """Return the compiled loop of dives; as ``compiled_loop``, with which it is loaded."""
-    _load_all()
-    return _DIVES.compiled()
-
-
-def compiled_swaps() -> Swap | None:
-    """Return the compiled loop of swaps; as ``compiled_loop``, with which it is loaded."""
-    _load_all()
-    return _SWAPS.compiled()
-
-
-def compiled_proofs() -> Proofs | None:
-    """Return the compiled branch and bound; as ``compiled_loop``, with which it is loaded."""
-    _load_all()
-    return _PROOFS.compiled()
+#: The loops of moves, dives and swaps, and branch and bound: each compiled, None without numba.
+compiled_loop: Callable[[], Loop | None] = partial(_compiled, _MOVES)
+compiled_dives: Callable[[], Dives | None] = partial(_compiled, _DIVES)
+compiled_swaps: Callable[[], Swap | None] = partial(_compiled, _SWAPS)
+compiled_proofs: Callable[[], Proofs | None] = partial(_compiled, _PROOFS)
 
 
 def load_within(seconds: float | None) -> None:

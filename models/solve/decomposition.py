@@ -305,16 +305,12 @@ class _Roles:
         value = np.where(self._mine, rows.value * least[rows.column], rows.value)
         relaxed = replace(rows, column=left[to[rows.column]], columns=len(kept), value=value).summed()
         relaxed = relaxed.only(~(self._is_sum | self._is_bound))
-        bids = IntegerProgram(
+        bids = replace(
+            program,
             objective=program.objective[kept],
             lower=program.lower[kept],
             upper=program.upper[kept],
             is_integer=program.is_integer[kept],
-            row_lower=np.zeros(0),
-            row_upper=np.zeros(0),
-            indptr=np.zeros(1, np.int64),
-            index=np.zeros(0, np.int64),
-            value=np.zeros(0),
         )
         fixed = np.zeros((len(kept), int(self._is_capacity.sum())))
         others = self._is_capacity[rows.row] & ~self._mine

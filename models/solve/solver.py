@@ -179,8 +179,8 @@ class SolveReport:
     status: SolverStatus
     values: FloatArray | None
     objective: float | None
-    bound: float | None
-    nodes: int
+    bound: float | None = None
+    nodes: int = 0
 
 
 def solve(program: IntegerProgram, options: SolverOptions, start: FloatArray | None = None) -> SolveReport:
@@ -192,7 +192,7 @@ def solve(program: IntegerProgram, options: SolverOptions, start: FloatArray | N
         SolverError: HiGHS refuses the model, an option or the start, or fails.
     """
     if program.columns == 0:
-        return SolveReport(status=SolverStatus.OPTIMAL, values=np.zeros(0), objective=0.0, bound=0.0, nodes=0)
+        return SolveReport(status=SolverStatus.OPTIMAL, values=np.zeros(0), objective=0.0, bound=0.0)
     program = reduced(program)
     if is_too_large(program):
         # The start is what is known of a program that HiGHS is not given.
@@ -200,8 +200,6 @@ def solve(program: IntegerProgram, options: SolverOptions, start: FloatArray | N
             status=SolverStatus.NO_SOLUTION_AT_LIMIT if start is None else SolverStatus.FEASIBLE_AT_LIMIT,
             values=start,
             objective=None if start is None else float(program.objective @ start),
-            bound=None,
-            nodes=0,
         )
     highs = prepared(program, options)
     if start is not None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched import InputError, Switch
-from aucsched.topology.graphs import check_trees, fat_tree_graph, tree_graph
+from aucsched.topology.graphs import fat_tree_graph, tree_graph
 from aucsched.topology.networks import fat_tree
 from aucsched.topology.tree import NO_COMMON_SWITCH, Topology, linear, tree
 
@@ -39,19 +39,6 @@ def random_tree(seed: int) -> tuple[list[str], list[Switch]]:
 
 def level_by_definition(switches: dict[str, Switch], name: str) -> int:
     return 1 + max((level_by_definition(switches, child) for child in switches[name].switches), default=-1)
-
-
-def test_switches_are_checked_as_trees() -> None:
-    first, second = Switch(name="a", nodes=("n1", "n2")), Switch(name="b", nodes=("n3",))
-    top = Switch(name="c", switches=("a", "b"))
-    nodes = ["n1", "n2", "n3"]
-    assert check_trees(tree_graph((first, second)), nodes, "topology") == 2
-    assert check_trees(tree_graph((first, second, top)), nodes, "topology") == 1
-    with pytest.raises(InputError, match="node 'n4' has no link"):
-        check_trees(tree_graph((first, second)), [*nodes, "n4"], "topology")
-    again = Switch(name="d", switches=("a",))
-    with pytest.raises(InputError, match="two ways lead"):
-        check_trees(tree_graph((first, second, top, again)), nodes, "topology")
 
 
 @given(st.integers(0, 2**32))

@@ -15,7 +15,7 @@ from support.build import ALONE, document, snapshot
 from aucsched import AwardError, InputError, Snapshot, schedule
 from aucsched.auction.check import check_schedule
 from aucsched.auction.explain.explanation import explain
-from aucsched.auction.explain.snapshot_report import report_document, report_on
+from aucsched.auction.explain.snapshot_report import report_on
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.planning.plan import make_plan
 from aucsched.formats.native.cluster_file import (
@@ -216,7 +216,7 @@ def test_files_with_limits_are_read_as_written() -> None:
     assert json.loads(snapshot_to_json(cluster))["running"][0]["account"] == "physics"
     told = parse_workload(workload(*limits))
     assert parse_workload(workload_to_json(told).encode()) == told
-    assert report_document(report_on(cluster))["limits"] == {
+    assert report_on(cluster)["limits"] == {
         "a": "at most 0 cores, 3 gres/gpu of account x or y and qos normal",
         "b": "at most 1 jobs of all jobs, for each user",
     }
