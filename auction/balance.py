@@ -125,11 +125,6 @@ class Balance(MixPolicy):
         self._place.update((job, place) for place, job in enumerate(self.asks))
 
     @property
-    def has_rows(self) -> bool:
-        """Whether jobs may have to wait for others though they could start."""
-        return bool(self.shares.rooms or self.kept)
-
-    @property
     def placer(self) -> Placer:
         """First bids are made shape by shape."""
         return self

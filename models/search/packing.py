@@ -72,7 +72,10 @@ class Packing:
 
     def entries(self, bids: IntArray) -> IntArray:
         """Return the positions of the entries of some bids, one bid after another."""
-        return _positions(self.indptr, bids)[0]
+        length = self.indptr[bids + 1] - self.indptr[bids]
+        ends = np.cumsum(length)
+        within = np.arange(ends[-1] if len(ends) else 0)
+        return within + np.repeat(self.indptr[bids] - (ends - length), length)
 
     def places(self) -> IntArray:
         """Return where each bid stands on the machine: its first capacity (they are in node order)."""
@@ -143,17 +146,6 @@ class ByRow:
         """Return the bids on one capacity, and what each wants of it."""
         mine = slice(int(self.indptr[row]), int(self.indptr[row + 1]))
         return self.bid[mine], self.amount[mine]
-
-    def entries(self, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the positions of the entries of some rows, one row after another, and each row's count."""
-        return _positions(self.indptr, rows)
-
-
-def _positions(indptr: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray]:
-    length = indptr[chosen + 1] - indptr[chosen]
-    ends = np.cumsum(length)
-    within = np.arange(ends[-1] if len(ends) else 0)
-    return within + np.repeat(indptr[chosen] - (ends - length), length), length
 
 
 def _any_of(flags: BoolArray, indptr: IntArray) -> BoolArray:

@@ -112,21 +112,6 @@ class Runs:
         cost: FloatArray = paid[self.ends[1:]] - paid[self.ends[:-1]]
         return cost
 
-    def of(self, bids: IntArray) -> Runs:
-        """Return the runs of some bids, numbered by their places."""
-        length = self.ends[bids + 1] - self.ends[bids]
-        ends = np.concatenate([[0], np.cumsum(length)])
-        place = np.arange(ends[-1]) + np.repeat(self.ends[bids] - ends[:-1], length)
-        return Runs(first=self.first[place], end=self.end[place], amount=self.amount[place], ends=ends)
-
-    def use(self, bids: IntArray, rows: int) -> FloatArray:
-        """Return what some bids take of every row together, shape (rows,)."""
-        mine = self.of(bids)
-        rises = np.bincount(mine.first, weights=mine.amount, minlength=rows + 1)
-        falls = np.bincount(mine.end, weights=mine.amount, minlength=rows + 1)
-        used: FloatArray = np.cumsum(rises - falls)[:rows]
-        return used
-
 
 def runs_of(packing: Packing) -> Runs:
     """Return a packing's entries as runs."""

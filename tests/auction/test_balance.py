@@ -162,7 +162,8 @@ def test_a_drained_machine_has_no_rows_and_the_longest_first() -> None:
     )
     balance = balance_for(columns, demands, backlog)
     assert balance.is_draining
-    assert not balance.has_rows
+    assert not balance.shares.rooms
+    assert not balance.kept
     assert balance.order(demands) == [1, 2, 0]
 
 
@@ -171,7 +172,8 @@ def test_drain_can_be_asked_for_where_rows_would_keep_an_empty_machine_idle() ->
     assert balance_for(columns, demands, backlog).shares.rooms
     forced = balance_for(columns, demands, backlog, drain=True)
     assert forced.is_draining
-    assert not forced.has_rows
+    assert not forced.shares.rooms
+    assert not forced.kept
 
 
 def test_share_rows_take_the_nodes_of_their_shapes_bids_only() -> None:
@@ -415,4 +417,4 @@ def test_a_job_of_gres_over_all_nodes_is_tried_on_nodes_that_have_some() -> None
 def test_an_empty_window_has_no_shares() -> None:
     columns, _, backlog = machine([on_nodes(4, 1)])
     balance = balance_for(columns, [], backlog)
-    assert (balance.order([]), balance.has_rows) == ([], False)
+    assert (balance.order([]), dict(balance.shares.rooms), balance.kept) == ([], {}, ())
