@@ -75,7 +75,8 @@ class Packing:
         length = self.indptr[bids + 1] - self.indptr[bids]
         ends = np.cumsum(length)
         within = np.arange(ends[-1] if len(ends) else 0)
-        return within + np.repeat(self.indptr[bids] - (ends - length), length)
+        places: IntArray = within + np.repeat(self.indptr[bids] - (ends - length), length)
+        return places
 
     def places(self) -> IntArray:
         """Return where each bid stands on the machine: its first capacity (they are in node order)."""
