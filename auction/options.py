@@ -17,6 +17,7 @@ from ..models.auction_model import Aucsched2
 from ..models.ipsched import Ipsched
 from ..models.model import Model
 from ..models.search.search_parameters import DEFAULT_PARAMETERS, SearchParameters, parameters_from
+from ..models.solve.solver import EXPORTS
 
 #: The models in the order of the thesis.
 MODELS_BY_NAME: Mapping[str, type[Model]] = {
@@ -25,8 +26,6 @@ MODELS_BY_NAME: Mapping[str, type[Model]] = {
 #: Every model that can be asked for by name, and those whose jobs bid.
 MODELS = tuple(MODELS_BY_NAME)
 AUCTIONS = tuple(name for name, model in MODELS_BY_NAME.items() if model.has_bids)
-
-EXPORTS = (".mps", ".lp")
 
 #: Window of a step that keeps a balanced mix: a share is filled from many jobs of its shape.
 BALANCED_WINDOW = 400

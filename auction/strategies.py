@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from ..bidgen.generate import BidOptions, Bids
 from ..bidgen.table import BidTable
 from ..cluster.resources.capacity import FloatArray, IntArray
 from ..cluster.schedule import Sizes
-from ..formats.writing import write_bytes
 from ..models.model import Answer, Model, ModelInput, Weight, bid_weights, sum_of
 from ..models.search.packing import Packing, packing_of
 from ..models.search.search_parameters import SearchLimits
@@ -29,7 +27,7 @@ from ..models.solve.lexicographic import (
     solve_lexicographic,
     solve_weighted,
 )
-from ..models.solve.solver import IntegerProgram, SolverStatus, written
+from ..models.solve.solver import IntegerProgram, SolverStatus, export_program
 from ..models.winners.determine import determine
 from .ledger import FreeState, greedy
 from .options import StepOptions
@@ -390,19 +388,12 @@ def export(stated: Model, path: str, *, weighted: bool) -> None:
     """Write the program to ``path``, .mps or .lp, with the objective of the first stage.
 
     Under lexicographic weights that is the sum of priorities: an optimum of the file is the schedule's
-    ``objective.priority``. MPS readers differ about a maximising section, so an .mps file minimises the
-    negated sum.
-
-    The options refuse other endings.
+    ``objective.priority``. The options refuse other endings.
 
     Raises:
         InputError: the file cannot be written.
     """
-    ending = Path(path).suffix
     objective = stated.printed() if weighted else np.array([float(weight) for weight in stated.weights])
-    program = stated.program.maximising(objective)
-    is_mps = ending == ".mps"
-    remark = "* Minimise: the objective is the negated sum" if is_mps else "\\ Maximise the sum"
     what = "the printed objective" if weighted else "priorities"
-    content = written(program, stated.names, ending, minimise=is_mps)
-    write_bytes(path, f"{remark} of {what} over the window's bids\n".encode() + content)
+    program = stated.program.maximising(objective)
+    export_program(program, stated.names, path, f"{what} over the window's bids")

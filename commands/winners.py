@@ -39,8 +39,9 @@ def winners(
     """
     entered = perf_counter()
     from ..formats.auctions.auction_file import exact_number, load_auction
+    from ..models.solve.solver import EXPORTS
     from ..models.winners.determine import check_options, winners_of
-    from ..models.winners.instance import EXPORTS, export_lot, read_lot
+    from ..models.winners.instance import export_lot, read_lot
 
     if export and not export.endswith(EXPORTS):
         raise OptionError(f"export: {export!r} ends in neither {' nor '.join(EXPORTS)}")

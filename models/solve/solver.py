@@ -38,6 +38,7 @@ from pulp.mps_lp import MPSVariable
 
 from ...cluster.errors import SolverError
 from ...cluster.resources.capacity import FloatArray, IntArray
+from ...formats.writing import write_bytes
 from .program import IntegerProgram
 
 try:
@@ -52,6 +53,7 @@ except ImportError as _error:
 from .program import is_too_large, reduced
 
 __all__ = [
+    "EXPORTS",
     "IntegerProgram",
     "LinearReport",
     "LpAffineExpression",
@@ -70,10 +72,10 @@ __all__ = [
     "SolveReport",
     "SolverOptions",
     "SolverStatus",
+    "export_program",
     "prepared",
     "read_pulp",
     "solve",
-    "written",
 ]
 
 
@@ -361,22 +363,32 @@ def _set_values(highs: highspy.Highs, values: Mapping[str, bool | int | float | 
             raise SolverError(f"HiGHS does not take the option {name} = {value!r}")
 
 
-def written(program: IntegerProgram, names: Sequence[str], ending: str, *, minimise: bool) -> bytes:
-    """Return the program as the text of an ``.mps`` or ``.lp`` file, its columns named.
+#: Endings of files that are written.
+EXPORTS = (".mps", ".lp")
 
-    ``minimise`` writes the negated objective to be minimised, for readers that do not know a sense.
+
+def export_program(program: IntegerProgram, names: Sequence[str], path: str, what: str) -> None:
+    """Write a program that maximises to ``path``, .mps or .lp; ``what`` it maximises is said at its top.
+
+    MPS readers differ about a maximising section, so an .mps file minimises the negated sum.
+
+    Raises:
+        InputError: the file cannot be written.
     """
-    if minimise:
-        program = program.maximising(-program.objective)
-    highs = prepared(program, SolverOptions(time_limit_s=1.0))
-    if minimise:
+    ending = Path(path).suffix
+    is_mps = ending == ".mps"
+    asked = program.maximising(-program.objective) if is_mps else program
+    highs = prepared(asked, SolverOptions(time_limit_s=1.0))
+    if is_mps:
         _checked(highs.changeObjectiveSense(highspy.ObjSense.kMinimize), "refused the sense")
     for column, name in enumerate(names):
         highs.passColName(column, name)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"program{ending}"
         _checked(highs.writeModel(str(file)), "could not write the model")
-        return file.read_bytes()
+        content = file.read_bytes()
+    remark = "* Minimise: the objective is the negated sum" if is_mps else "\\ Maximise the sum"
+    write_bytes(path, f"{remark} of {what}\n".encode() + content)
 
 
 def _checked(status: highspy.HighsStatus, what: str) -> None:

@@ -155,49 +155,37 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
         OptionError: an option's value cannot be used.
     """
     began = time.perf_counter()
-    check_options(
-        time_limit_s=time_limit_s, work_limit=work_limit, seed=seed, strategy=strategy, workers=workers
-    )
-    return winners_of(
-        read_lot(bids, capacities, groups),
-        second=second,
-        start=start,
-        time_limit_s=time_limit_s,
-        work_limit=work_limit,
-        seed=seed,
-        strategy=strategy,
-        workers=workers,
-        parameters=parameters,
-        began=began,
-    )
+    options: dict[str, Any] = {"time_limit_s": time_limit_s, "work_limit": work_limit, "seed": seed}
+    options |= {"strategy": strategy, "workers": workers}
+    check_options(**options)
+    lot = read_lot(bids, capacities, groups)
+    return winners_of(lot, second=second, start=start, parameters=parameters, began=began, **options)
 
 
-def winners_of(  # noqa: PLR0913 - as winners
+def winners_of(
     lot: ProblemInstance,
     *,
     second: Sequence[Number] | npt.NDArray[Any] | None = None,
     start: Iterable[int] = (),
-    time_limit_s: float | None = None,
-    work_limit: int | None = None,
-    seed: int | None = None,
-    strategy: str | None = None,
-    workers: int | None = None,
     parameters: SearchParameters | Mapping[str, float] | None = None,
     began: float | None = None,
+    **options: Any,
 ) -> Winners:
     """Return which bids of a lot win; arguments as in ``winners``, where None is the default.
 
-    ``began``: when the time began to count (time.perf_counter); None: now.
+    ``began``: when the time began to count (time.perf_counter); None: now. ``options``: those that
+    ``check_options`` has checked.
     """
     began = time.perf_counter() if began is None else began
-    limit_s = time_limit_of(time_limit_s, work_limit)
+    work_limit = options.get("work_limit")
+    limit_s = time_limit_of(options.get("time_limit_s"), work_limit)
     if len(lot.packing) >= FEW_BIDS:
         load_within(limit_s if isfinite(limit_s) else None)
     steering = parameters_of(parameters)
     limits = SearchLimits(
         deadline=began + limit_s if isfinite(limit_s) else None,
         steps=work_limit,
-        seed=seed or 0,
+        seed=options.get("seed") or 0,
         clock=time.perf_counter,
         parameters=steering,
     )
@@ -207,8 +195,8 @@ def winners_of(  # noqa: PLR0913 - as winners
         _second(second, lot),
         _start(start, lot, np.argsort(lot.place)),
         limits,
-        strategy or "anytime",
-        workers=workers or 1,
+        options.get("strategy") or "anytime",
+        workers=options.get("workers") or 1,
     )
     value = sum((lot.values[bid] for bid in decided.award.tolist()), start=0)
     bound = value if decided.bound is None else decided.bound

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import gcd, isfinite, lcm
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,9 +18,8 @@ import numpy.typing as npt
 
 from ...cluster.errors import InputError
 from ...cluster.resources.capacity import IntArray
-from ...formats.writing import write_bytes
 from ..search.packing import Packing, packing_from
-from ..solve.solver import written
+from ..solve.solver import export_program
 
 #: What values, amounts and capacities may be; numpy's integers and floats too.
 Number: TypeAlias = int | float | Fraction | Decimal
@@ -322,30 +320,19 @@ def _in_units(amounts: list[int | Fraction], limit: int | Fraction) -> tuple[int
     return least, [min(amount, least + 1) for amount in units]
 
 
-#: Endings of files that are written.
-EXPORTS = (".mps", ".lp")
-
-
 def export_lot(lot: ProblemInstance, names: tuple[str, ...], path: str) -> None:
     """Write the program over all bids to ``path``, .mps or .lp; an optimum of the file is the value.
-
-    MPS readers differ about a maximising section, so an .mps file minimises the negated sum.
 
     Args:
         lot: the bids.
         names: of the bids, by their places as given: names of the columns.
-        path: ends in one of EXPORTS.
+        path: ends in one of EXPORTS (models/solve/solver.py).
 
     Raises:
         InputError: the file cannot be written.
     """
-    ending = Path(path).suffix
     packing = lot.packing
     program = packing.program(np.arange(len(packing)), packing.capacity)
     values = np.array([float(value) for value in lot.values], np.float64)
-    is_mps = ending == ".mps"
-    remark = "* Minimise: the objective is the negated sum" if is_mps else "\\ Maximise the sum"
-    content = written(
-        program.maximising(values), [names[place] for place in lot.place.tolist()], ending, minimise=is_mps
-    )
-    write_bytes(path, f"{remark} of the winning bids' values\n".encode() + content)
+    ordered = [names[place] for place in lot.place.tolist()]
+    export_program(program.maximising(values), ordered, path, "the winning bids' values")
