@@ -20,7 +20,7 @@ from ..cluster.schedule import Seconds, Sizes
 from ..models.model import Answer, Weight, bid_weights, priority_weights, sum_of
 from ..models.solve.lexicographic import NO_LIMIT_S, integer_weights, largest_sum
 from ..models.solve.solver import SolverStatus
-from .ledger import first_bids, first_fit_table, greedy
+from .ledger import first_fit_table, greedy
 from .options import StepOptions
 from .placements import Packer, least_of, packings, worth_of_start
 from .rounds import solve_anytime
@@ -296,7 +296,9 @@ def bids_of_step(
     clock = options.clock
     began = clock()
     if cluster.placer is not None and options.is_greedy and not cluster.everywhere:
-        return first_bids(demands, cluster, bid_options(options))
+        table = first_fit_table(demands, cluster, bid_options(options))
+        starts = np.bincount(table.job, minlength=len(demands)) > 0
+        return Bids(table=table, first_fit=starts, placed=len(table), complete=True, could_bid=starts)
     # A file of the program holds all bids, however long they take.
     is_endless = deadline is None or bool(options.export)
     end = inf if is_endless or deadline is None else clock() + _FOR_BIDS * (deadline - clock())

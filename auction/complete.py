@@ -8,7 +8,7 @@ beside the reservations and the rows of a balance, in the order of the queue.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -25,13 +25,8 @@ from .ledger import FreeState, what_is_left
 from .options import StepOptions
 from .strategies import bid_options, keeps_whole, shown_preference, worth_of
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Found:
-    """A job that starts on what is left, and its bid: a table of this one."""
-
-    demand: Demand
-    bid: BidTable
+#: A job that starts on what is left, and its bid: a table of this one.
+_Found = tuple[Demand, BidTable]
 
 
 def completed(
@@ -67,10 +62,10 @@ def completed(
     if not found:
         return best if award is base else award, ()
     joined = _joined(award, found, cluster, options)
-    if options.weights == "paper" and any(one.demand.job.id in window for one in found):
+    if options.weights == "paper" and any(demand.job.id in window for demand, _ in found):
         # What a bid prints may lie below 0: with it the sum need not be the best.
         joined = replace(joined, status=SolverStatus.FEASIBLE_AT_LIMIT)
-    return joined, tuple(one.demand for one in found)
+    return joined, tuple(demand for demand, _ in found)
 
 
 def _winners(award: AttemptResult) -> frozenset[str]:
@@ -95,8 +90,8 @@ def _worth(
     award: AttemptResult, found: list[_Found], whole: float, cluster: Cluster, options: StepOptions
 ) -> tuple[Fraction | int, float, float]:
     """Return what an award counts with the jobs that start beside it, what stays whole, its preference."""
-    more = sum((worth_of(one.bid, np.zeros(1, np.int64), options) for one in found), start=Fraction(0))
-    liked = [shown for one in found if (shown := shown_preference(one.bid, cluster, options)) is not None]
+    more = sum((worth_of(bid, np.zeros(1, np.int64), options) for _, bid in found), start=Fraction(0))
+    liked = [shown for _, bid in found if (shown := shown_preference(bid, cluster, options)) is not None]
     # Sums in different orders differ in their last digits.
     return award.value[0] + more, whole, round(award.value[1] + sum(float(shown[0]) for shown in liked), 9)
 
@@ -132,9 +127,9 @@ class _Leftover:
                     self._hopeless.add(self._kind(demand))
             else:
                 self._take(bid)
-                found.append(_Found(demand, bid))
+                found.append((demand, bid))
         if len(self._reserved) < reserved and not is_over():
-            started = {one.demand.job.id for one in found}
+            started = {demand.job.id for demand, _ in found}
             self._hopeless.clear()
             found += self.start((demand for demand in tried if demand.job.id not in started), is_over)
         return found
@@ -211,12 +206,12 @@ def _joined(
     """
     demands = list(base.table.demands)
     places = {demand.job.id: demand.index for demand in demands}
-    for one in found:
-        if one.demand.job.id not in places:
-            places[one.demand.job.id] = len(demands)
-            demands.append(replace(one.demand, index=len(demands)))
-    mine = [np.array([places[one.demand.job.id]]) for one in found]
-    extra = [one.bid for one in found]
+    for demand, _ in found:
+        if demand.job.id not in places:
+            places[demand.job.id] = len(demands)
+            demands.append(replace(demand, index=len(demands)))
+    mine = [np.array([places[demand.job.id]]) for demand, _ in found]
+    extra = [bid for _, bid in found]
     table, order = joined_tables(tuple(demands), [base.table, *extra], [base.table.job, *mine])
     bids, _ = joined_tables(tuple(demands), [base.bids.table, *extra], [base.bids.table.job, *mine])
     won = np.isin(order, base.chosen) | (order >= len(base.table))

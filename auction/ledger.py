@@ -15,7 +15,7 @@ import numpy as np
 from ..bidgen.families.claims import Claim
 from ..bidgen.families.registry import claims_of
 from ..bidgen.first_fit import Cluster
-from ..bidgen.generate import BidOptions, Bids, first_fit_bids
+from ..bidgen.generate import BidOptions, first_fit_bids
 from ..bidgen.table import BidTable, allocation_of_bid, joined_tables
 from ..cluster.jobs import Job
 from ..cluster.resources.allocation import Allocation, columns_beside
@@ -167,10 +167,3 @@ def first_fit_table(demands: tuple[Demand, ...], cluster: Cluster, options: BidO
     kept = np.zeros(len(first), np.bool_)
     kept[greedy(first, cluster)] = True
     return first.only(kept)
-
-
-def first_bids(demands: tuple[Demand, ...], cluster: Cluster, options: BidOptions) -> Bids:
-    """Return a placer's first bids alone; arguments as in ``first_fit_table``."""
-    table = first_fit_table(demands, cluster, options)
-    starts = np.bincount(table.job, minlength=len(demands)) > 0
-    return Bids(table=table, first_fit=starts, placed=len(table), complete=True, could_bid=starts)

@@ -83,9 +83,7 @@ class BidTable:
 
     def cores_of_bids(self) -> IntArray:
         """Return the cores of each bid over all its nodes, shape (bids,)."""
-        if not len(self):
-            return np.zeros(0, np.int64)
-        return np.add.reduceat(self.cores, self.indptr[:-1])
+        return sums_of(self.cores, self.indptr)
 
     def with_cores(self, cores: IntArray) -> BidTable:
         """Return the table with other cores on its entries; memory for each core follows."""

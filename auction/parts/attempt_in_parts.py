@@ -25,14 +25,13 @@ from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ...cluster.resources.demand import Demand, Variant
 from ...cluster.resources.pools import fewest
 from ...cluster.schedule import Seconds, Sizes, summed
-from ...models.model import bid_weights
 from ...models.solve.lexicographic import NO_LIMIT_S
 from ...models.solve.solver import SolverStatus
 from ...topology.tree import parts_of_nodes
 from ..attempt import AttemptResult, other_award
 from ..ledger import first_fit_table, starts_of
 from ..options import StepOptions
-from ..strategies import bid_options
+from ..strategies import bid_options, worth_of
 from .workers import Workers, WorkerTask, crew_of
 
 #: How often losers are assigned again.
@@ -108,14 +107,11 @@ class _Parts:
             if int(self._won.sum()) == before:
                 break
         joined = self._joined()
-        if joined.value[0] < self._worth(first):
+        everyone = np.arange(len(first))
+        if joined.value[0] < worth_of(first, everyone, self._options):
             # How far others might be above it is not known.
-            everyone = np.arange(len(first))
             return replace(other_award(joined, first, everyone, cluster, self._options), bound=None)
         return joined if self._options.is_greedy else replace(joined, first=(first, np.arange(len(first))))
-
-    def _worth(self, table: BidTable) -> Fraction:
-        return sum(map(Fraction, bid_weights(table, self._options.objective)), start=Fraction(0))
 
     def _left_s(self) -> float:
         return NO_LIMIT_S if self._deadline is None else self._deadline - self._options.clock()

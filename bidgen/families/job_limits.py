@@ -13,7 +13,7 @@ from ...cluster.resources.columns import Columns
 from ...cluster.resources.pools import ResourcePool, Use
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
-from ..table import BidTable
+from ..table import BidTable, sums_of
 from .claims import Claim, FreePlacement, Pooled, Taken
 
 _NAME = "limits"
@@ -171,8 +171,7 @@ def _amounts(what: str, table: BidTable) -> IntArray:
     counts = sum(
         (counts for kind, counts in table.gres.items() if of_gres(what, {kind: 1})), np.zeros_like(table.node)
     )
-    sums: IntArray = np.add.reduceat(counts, table.indptr[:-1]) if len(table) else counts
-    return sums
+    return sums_of(counts, table.indptr)
 
 
 def _parts(what: str, job: FreePlacement, columns: Columns) -> Iterator[Taken]:

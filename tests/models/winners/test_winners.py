@@ -15,7 +15,7 @@ from instances.families import auction_text
 from aucsched import BidArrays, InputError, OptionError, Status, Winners, winners
 from aucsched.formats.auctions.auction_file import load_auction
 from aucsched.models.search import operators
-from aucsched.models.winners import portfolio
+from aucsched.models.winners import determine as determining
 from aucsched.models.winners.determine import winners_of
 from aucsched.models.winners.instance import ProblemInstance, read_lot
 
@@ -266,7 +266,7 @@ def test_any_number_of_processes_gives_the_same_award_under_a_work_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Several searches after a few steps already: who makes which of them, this process says.
-    monkeypatch.setattr(portfolio, "ALONE", 4)
+    monkeypatch.setattr(determining, "ALONE", 4)
     bids, items = hard_auction()
     one = winners(bids, items, work_limit=28, seed=2)
     four = winners(bids, items, work_limit=28, seed=2, workers=4)
