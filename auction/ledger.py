@@ -127,7 +127,7 @@ def what_is_left(table: BidTable, chosen: IntArray, cluster: Cluster, *, may_cha
     What they take of a limit or of licences, those that wait for it do not hold nodes for. Nothing is kept
     for a job that starts, unless it ``may_change`` whether it does.
     """
-    guards, starts = tuple(guard.copy() for guard in cluster.guards), starts_of(table, chosen)
+    guards, starts = tuple(guard.copy() for guard in cluster.guards), allocations_of(table, chosen)
     for job, where in starts:
         for guard in guards:
             guard.take(job, where.nodes, where.held)
@@ -137,7 +137,7 @@ def what_is_left(table: BidTable, chosen: IntArray, cluster: Cluster, *, may_cha
     return replace(cluster, columns=columns, guards=kept)
 
 
-def starts_of(table: BidTable, bids: Iterable[int]) -> list[tuple[Job, Allocation]]:
+def allocations_of(table: BidTable, bids: Iterable[int]) -> list[tuple[Job, Allocation]]:
     """Return the jobs of some bids, and what each holds where."""
     return [(table.demands[int(table.job[bid])].job, allocation_of_bid(table, int(bid))) for bid in bids]
 
@@ -160,7 +160,7 @@ def first_fit_table(demands: tuple[Demand, ...], cluster: Cluster, options: BidO
         alone = (replace(demands[place], index=0),)
         table = first_fit_bids(alone, left, options)
         if len(table):
-            left = replace(left, columns=columns_beside(left.columns, starts_of(table, [0])))
+            left = replace(left, columns=columns_beside(left.columns, allocations_of(table, [0])))
             tables.append(table)
             jobs.append(np.array([place]))
     first, _ = joined_tables(demands, tables, jobs)

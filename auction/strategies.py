@@ -50,9 +50,9 @@ class Solved:
     """
 
     answer: Answer
-    status: SolverStatus
-    proved: bool
-    bound: Fraction | int | None
+    status: SolverStatus = SolverStatus.FEASIBLE_AT_LIMIT
+    proved: bool = False
+    bound: Fraction | int | None = None
     preferred: float
     sizes: Sizes
     built: float
@@ -160,9 +160,6 @@ def _unsolved(instance: AuctionInstance) -> Solved:
     shown = shown_preference(instance.table, instance.cluster, instance.options)
     return Solved(
         answer=Answer(table=instance.table, chosen=instance.first, preference=shown),
-        status=SolverStatus.FEASIBLE_AT_LIMIT,
-        proved=False,
-        bound=None,
         preferred=0.0 if shown is None else float(shown[instance.first].sum()),
         sizes=_sizes(instance.bids, 0, 0, 0),
         built=instance.options.clock(),
@@ -186,9 +183,6 @@ def solve_greedily(instance: AuctionInstance) -> tuple[Solved, Bids]:
         chosen = determine(packing, instance.weights, tied, instance.first, limits, "greedy").award
     solved = Solved(
         answer=Answer(table=table, chosen=chosen, preference=shown),
-        status=SolverStatus.FEASIBLE_AT_LIMIT,
-        proved=False,
-        bound=None,
         preferred=float(shown[chosen].sum()),
         sizes=_packed_sizes(instance.bids, packing),
         built=built,

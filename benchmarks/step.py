@@ -107,7 +107,7 @@ def _bids() -> str:
     from aucsched.bidgen.generate import BidOptions, generate_bids
     from aucsched.cluster.resources.demand import Demand, DemandReader
     from aucsched.formats.native.cluster_file import parse_snapshot
-    from aucsched.models.aucsched3 import Aucsched3
+    from aucsched.models.auction_model import Aucsched3
     from aucsched.models.model import ModelInput
     from aucsched.models.solve.solver import SolverOptions, prepared, read_pulp
     from aucsched.topology.tree import topology_of

@@ -1,6 +1,6 @@
 """What the auctions share: one binary a bid, one row a job, one row a capacity that bids compete for.
 
-How much a bid is liked: F of AUCSCHED1 and 2, K of AUCSCHED3. AUCSCHED2 is what all of it comes to.
+How much a bid is liked: F of AUCSCHED1 and 2, K of AUCSCHED3. AUCSCHED2 and 3 need nothing else.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..bidgen.families.registry import claims_of
 from ..bidgen.table import BidTable
 from ..cluster.jobs import JobType
 from ..cluster.resources.capacity import FloatArray, IntArray
-from .model import PAPER, Answer, Model, ModelInput, Weight, bid_weights, multipliers
+from .model import PAPER, PLUGIN, Answer, Model, ModelInput, Weight, bid_weights, multipliers
 from .solve.solver import LpConstraintLE, LpVariable
 from .solve.variables import binaries
 
@@ -217,3 +217,47 @@ class Aucsched2(LinearAuction):
     presets: Mapping[str, Mapping[str, Any]] = {"paper": {**PAPER, "preference_table": "printed"}}
     is_searched = True
     reads_preference_table = True
+
+
+class Aucsched3(AuctionModel):
+    """Maximise Σ (P_j − β·K_ji)·b_i: equations (6.1)-(6.7)."""
+
+    name = "aucsched3"
+    presets: Mapping[str, Mapping[str, Any]] = {
+        "paper": PAPER,
+        "plugin": {
+            **PLUGIN,
+            "window": 250,
+            "time_limit_s": 5.0,
+            "max_bids": 25_000,
+            "max_bids_per_job": 500,
+            "objective": "priority_cores",
+        },
+    }
+    is_searched = True
+    uses_switches = True
+
+    @classmethod
+    def cost(cls, given: ModelInput) -> FloatArray:
+        """K of each bid (6.5), and what it breaks of what is wholly free."""
+        return cost_k(given.table, given.nodes, given.topology.max_level) + given.broken()
+
+    @classmethod
+    def preferences(cls, given: ModelInput) -> tuple[FloatArray, FloatArray]:
+        """3 − K and −K of each bid: as every bid costs, −ΣK would prefer fewer jobs at an equal sum.
+
+        Where what is wholly free counts, K is at most 4.
+        """
+        cost = cls.cost(given)
+        return 3.0 + given.keeps_whole - cost, -cost
+
+    def paper_weights(self, priorities: FloatArray) -> FloatArray:
+        """P_j − β·K_ji with β = P_min_diff / 3 (6.1), (6.6), (6.7); P/3 when the window is one job."""
+        result: FloatArray = priorities[self.table.job] - self._beta(priorities) * self.cost(self.given)
+        return result
+
+    @staticmethod
+    def _beta(priorities: FloatArray) -> float:
+        if len(priorities) == 1:
+            return float(priorities[0]) / 3
+        return float(np.diff(np.sort(priorities)).min(initial=np.inf)) / 3 if len(priorities) else 0.0

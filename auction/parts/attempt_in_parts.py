@@ -29,7 +29,7 @@ from ...models.solve.lexicographic import NO_LIMIT_S
 from ...models.solve.solver import SolverStatus
 from ...topology.tree import parts_of_nodes
 from ..attempt import AttemptResult, other_award
-from ..ledger import first_fit_table, starts_of
+from ..ledger import allocations_of, first_fit_table
 from ..options import StepOptions
 from ..strategies import bid_options, worth_of
 from .workers import Workers, WorkerTask, crew_of
@@ -140,7 +140,7 @@ class _Parts:
         auctions = [self._auction(mine, part) for mine, part in zip(places, parts, strict=True)]
         for mine, result in zip(places, self._crew.hold(auctions, end), strict=True):
             self._won[mine[result.table.job[result.chosen]]] = True
-            self._columns = columns_beside(self._columns, starts_of(result.table, result.chosen))
+            self._columns = columns_beside(self._columns, allocations_of(result.table, result.chosen))
             self._done.append((mine, result))
 
     def _auction(self, places: IntArray, part: int | None) -> WorkerTask:

@@ -208,9 +208,7 @@ class SmallAuctions:
         packing, award = self._packing, self._at_hand
         if not len(award):
             return award
-        entries = packing.entries(award)
-        length = packing.indptr[award + 1] - packing.indptr[award]
-        holders, rows = np.repeat(np.arange(len(award)), length), packing.row[entries]
+        holders, rows = self._holders(award)
         freed = np.zeros(len(award), np.bool_)
         freed[self._rng.integers(len(award))] = True
         for _ in range(4 * size):
@@ -225,6 +223,11 @@ class SmallAuctions:
             freed[holders[wanted[rows]]] = True
         found: IntArray = award[np.flatnonzero(freed)]
         return found
+
+    def _holders(self, award: IntArray) -> tuple[IntArray, IntArray]:
+        """Return winners, by their places, and the rows that each holds some of, one after another."""
+        length = np.diff(self._packing.indptr)[award]
+        return np.repeat(np.arange(len(award)), length), self._packing.row[self._packing.entries(award)]
 
     def _nearest(self, bids: IntArray, centre: int, count: int) -> IntArray:
         distance = np.abs(self._place[bids] - centre) + self._rng.random(len(bids))
@@ -246,11 +249,9 @@ class SmallAuctions:
         left = self._packing.capacity - self._packing.use(award)
         short = mine[self._packing.amount[mine] > left[self._packing.row[mine]]]
         rows[self._packing.row[short]] = True
-        entries = self._packing.entries(award)
-        length = self._packing.indptr[award + 1] - self._packing.indptr[award]
-        holder = np.repeat(np.arange(len(award)), length)
+        holders, held = self._holders(award)
         touches = np.zeros(len(award), np.bool_)
-        touches[holder[rows[self._packing.row[entries]]]] = True
+        touches[holders[rows[held]]] = True
         blocking = award[touches]
         if len(blocking) >= max(size, int(_REACH)):
             return np.sort(self._rng.permutation(blocking)[: max(size, int(_REACH))])

@@ -25,7 +25,7 @@ from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.columns import Columns
 from aucsched.cluster.resources.demand import DemandReader
 from aucsched.cluster.schedule import Seconds
-from aucsched.models.aucsched3 import Aucsched3
+from aucsched.models.auction_model import Aucsched3
 from aucsched.models.model import ModelInput
 from aucsched.models.search import prices
 from aucsched.models.search.packing import Packing, packing_of
