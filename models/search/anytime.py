@@ -194,7 +194,6 @@ class AnytimeSearch:
             status=status,
             proved=self._proved,
             bound=self._bounding.bound,
-            steps=number,
             price=self._bounding.price * (max(self._worth.weights, default=0) / SCALE),
             earlier=tuple(self._earlier),
         )

@@ -226,7 +226,6 @@ class Found:
         award: bids, ascending.
         status: optimal only where preference is proved too; ``proved``: the sum of weights is.
         bound: on the sum of weights; None: none is known.
-        steps: that were made.
         price: of each row of the packing at the bound, in units of weight, shape (rows,).
         earlier: awards that were the best before it, where steps are counted, not time.
     """
@@ -235,6 +234,5 @@ class Found:
     status: SolverStatus
     proved: bool
     bound: int | Fraction | None
-    steps: int
     price: FloatArray
     earlier: tuple[IntArray, ...] = ()

@@ -50,10 +50,6 @@ class Presolved:
         result: FloatArray = values[self.leader] * self.times
         return result
 
-    def lowered(self, values: FloatArray) -> FloatArray:
-        """Return the values of the columns that are left, of a solution of the whole program."""
-        return values[self.kept]
-
     def folded(self, objective: FloatArray) -> FloatArray:
         """Return the objective over the columns that are left that is worth the same."""
         return sums(self.leader, objective * self.times, len(self.kept))

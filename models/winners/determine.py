@@ -332,7 +332,6 @@ def _unproved(award: IntArray, packing: Packing) -> Found:
         status=SolverStatus.FEASIBLE_AT_LIMIT,
         proved=False,
         bound=None,
-        steps=0,
         price=np.zeros(len(packing.capacity)),
     )
 
