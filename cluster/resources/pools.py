@@ -81,11 +81,6 @@ class ResourcePool(Protocol):
         """Whether policies that keep the order of the queue wait for a job that lacks some, or reserve."""
         ...
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether it has no cell of which a job could take."""
-        return False
-
     def held(self, job: RunningJob, use: Use, now: float | None) -> Iterable[tuple[Cell, int]]:
         """Yield what a running job takes beyond what ``capacity`` leaves out already."""
         del job, use, now
@@ -145,8 +140,8 @@ class Pools:
         running: Mapping[Cell, list[str]] | None = None,
     ) -> None:
         self._pools = pools
-        #: Those of which somebody may take something.
-        self._asked = tuple(pool for pool in pools if not pool.is_empty)
+        #: Those of which somebody may take something; a pool need not say that it has no cell.
+        self._asked = tuple(pool for pool in pools if not getattr(pool, "is_empty", False))
         self._taken: dict[Cell, int] = dict(taken or {})
         self._running: Mapping[Cell, list[str]] = running or {}
 
@@ -157,7 +152,7 @@ class Pools:
         """Return the account of pools of which running jobs hold some."""
         taken: Counter[Cell] = Counter()
         holders: dict[Cell, list[str]] = {}
-        counting = [pool for pool in pools if not pool.is_empty]
+        counting = [pool for pool in pools if not getattr(pool, "is_empty", False)]
         for job in running if counting else ():
             use = use_of_nodes(job.nodes.values())
             for pool in counting:
