@@ -9,8 +9,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..auction.explain.bids import BidLack, BidView
-from ..auction.explain.explanation import Explanation
+from ..auction.explain.explanation import BidLack, BidView, Explanation
 from ..auction.explain.job_changes import Change
 from ..auction.explain.overview import Overview, PriceGroup
 from ..auction.explain.unit_prices import Quote

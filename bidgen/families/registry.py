@@ -19,8 +19,7 @@ from ..table import BidTable
 from .claims import Claim, Family, FreePlacement, Pooled, Taken
 from .job_limits import JobLimits
 from .licenses import Licenses
-from .on_nodes import Cores, Gres, Memory, OnNodes
-from .reservation_rows import ReservationRows
+from .on_nodes import Cores, Gres, Memory, OnNodes, ReservationRows
 from .shares import ClassShares, GapRows
 
 #: Resources of nodes.
