@@ -169,12 +169,11 @@ def next_fit(
     job = after + 1
     while job < jobs:
         if job % BLOCK == 0:
-            if job % (BLOCK * BLOCK) == 0 and not _holds(
-                index.group, job // (BLOCK * BLOCK) * classes, fits, slack, beside
-            ):
+            row = job // (BLOCK * BLOCK) * classes
+            if job % (BLOCK * BLOCK) == 0 and not holds(index.group, row, fits, slack, beside, inf):
                 job += BLOCK * BLOCK
                 continue
-            if not _holds(index.block, job // BLOCK * classes, fits, slack, beside):
+            if not holds(index.block, job // BLOCK * classes, fits, slack, beside, inf):
                 job += BLOCK
                 continue
         estimate = index.waiting[job]
@@ -185,7 +184,8 @@ def next_fit(
 
 
 @kernel
-def _holds(least: Column, row: int, fits: int, slack: float, beside: int) -> bool:
-    return (least[row + fits] <= slack and least[row + fits] < inf) or (
-        beside >= 0 and least[row + beside] < inf
+def holds(least: Column, row: int, fits: int, slack: float, beside: int, below: float) -> bool:
+    """Say whether a block or a group has a job that may start, of an estimate below another."""
+    return least[row + fits] < below and (
+        least[row + fits] <= slack or (beside >= 0 and least[row + beside] < below)
     )

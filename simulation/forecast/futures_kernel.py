@@ -8,15 +8,16 @@ Python over columns.
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import inf
 from typing import NamedTuple
 
 from ...cluster.kernels.column_operations import insert_pair, pop, push, remove, remove_pair
 from ...cluster.kernels.harness import Column, Floats, FloatTable, Ints, IntTable, kernel
 from ...cluster.timeline.count_profile import ProfileColumns, add, earliest
-from ..promised.awards import SHORTEST_S
-from ..promised.overload import BACKLOGS, PLANNED
-from ..promised.promise_state import LIMITS, OVERDUE, SHARE
+from ..promised.awards import cost
+from ..promised.overload import is_too_much
+from ..promised.promise_plan import window
+from ..promised.promise_state import OVERDUE, SHARE
 
 #: What futures play: EASY, conservative backfilling (of one pool), ``--objective response`` with
 #: promises, and the same where promises are withdrawn under overload (promised/overload.py).
@@ -285,17 +286,14 @@ def _sort_by_worth(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules,
     for place in range(waiting):
         job = queue[place]
         waited = now - jobs.submit[job]
-        length = max(jobs.length[job], SHORTEST_S)
         if waited >= OVERDUE * rules.longest:
             key[job] = -waited
         else:
-            key[job] = length / sqrt(sqrt(1.0 + max(waited, 0.0) / length))
-        share = jobs.size[job] / rules.cores
-        cube = share * share * share
-        window = min(SHARE * rules.longest, LIMITS * jobs.limit[job]) * (1.0 - cube * cube)
-        is_due = window <= waited and jobs.submit[job] + window < due
+            key[job] = cost(jobs.length[job], max(waited, 0.0))
+        after = window(SHARE * rules.longest, jobs.limit[job], jobs.size[job] / rules.cores)
+        is_due = after <= waited and jobs.submit[job] + after < due
         if is_due and _cores_in(machine.spare, jobs.pools[job]) < jobs.size[job]:
-            due, head = jobs.submit[job] + window, job
+            due, head = jobs.submit[job] + after, job
     _sort(queue, key, 0, waiting)
     if head != NOBODY:
         _reserve(jobs, machine, now, head)
@@ -308,7 +306,7 @@ def _is_overloaded(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules)
     for place in range(machine.counts[QUEUED]):
         job = machine.queue[place]
         backlog += jobs.length[job] * jobs.size[job]
-    return machine.counts[QUEUED] > PLANNED or BACKLOGS * backlog > rules.longest * rules.cores
+    return is_too_much(backlog, machine.counts[QUEUED], rules.longest, rules.cores)
 
 
 @kernel

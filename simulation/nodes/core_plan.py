@@ -79,7 +79,8 @@ class CoreLevelPlan:
         machine, jobs = self._state.machine, self._state.jobs
         waiting = machine.waiting[: machine.counts[WAITING]]
         jobs.promise[waiting] = self._promise[waiting]
-        self._promise_due(self._state, self._rules, float(now), float(longest_s))
+        jobs.due[waiting[machine.counts[PROMISED] :]] = inf
+        self._promise_due(self._state, self._rules, float(now), float(longest_s), True)
         waiting = machine.waiting[: machine.counts[WAITING]]
         self._promise[waiting] = jobs.promise[waiting]
         # What nobody who starts now could help is nobody's fault: passes are late, nodes fail.

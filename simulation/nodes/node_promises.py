@@ -239,7 +239,7 @@ class Promises:
             return arrival + self._duration
         limit = demand.job.time_limit_s
         share = min(demand.job.request.fewest_cores / self._rules.processors, 1.0)
-        return arrival + window(self._rules, self._longest_s, inf if limit is None else limit, share)
+        return arrival + window(self._rules.share * self._longest_s, inf if limit is None else limit, share)
 
     def _put_off(self, demand: Demand, now: float, start: float) -> float:
         """Return the start that is promised in place of the first one."""

@@ -8,23 +8,23 @@ from ...cluster.kernels.column_operations import insert, pop, push, remove
 from ...cluster.kernels.harness import Entry, Ints, kernel
 from ..backfilling.easy import FREE, QUEUED, STARTED, make_pass, start
 from ..run_times import mean_share
-from .promise_plan import ALLOWED, MANY, REFUSED, verdict
-from .promise_state import PROMISED, WAITING, PromisedState, PromiseRules
+from .promise_plan import ALLOWED, MANY, REFUSED, promise_due, verdict
+from .promise_state import OVERDUE, PROMISED, WAITING, PromisedState, PromiseRules
 
 #: Bounded slowdown counts shorter run times as this many seconds.
 SHORTEST_S = 10.0
 
 
 @kernel
-def cost(state: PromisedState, now: float, job: int) -> float:
+def cost(length: float, waited: float) -> float:
     """Return what orders jobs under ``response``, smallest first.
 
     A second of a job's wait costs 1 / max(estimate, 10 s) of bounded slowdown. That grows with the fourth
     root of the slowdown it has by now, 1 + wait / estimate, so that equals are served by their waits. The
-    estimate is the user's, times the mean share of theirs for which the user's last jobs ran.
+    estimate (s) is the user's, times the mean share of theirs for which the user's last jobs ran.
     """
-    length: float = max(state.jobs.estimate[job] * mean_share(state.shares, state.jobs.user[job]), SHORTEST_S)
-    return length / sqrt(sqrt(1.0 + (now - state.jobs.submit[job]) / length))
+    length = max(length, SHORTEST_S)
+    return length / sqrt(sqrt(1.0 + waited / length))
 
 
 @kernel
@@ -40,14 +40,15 @@ def award(state: PromisedState, rules: PromiseRules, now: float, longest: float)
         if rules.promises and state.jobs.size[job] > machine.easy.counts[FREE]:
             continue
         waited = now - state.jobs.submit[job]
-        if rules.follows and waited >= rules.overdue * longest:
+        if rules.follows and waited >= OVERDUE * longest:
             key = -waited
         else:
-            key = cost(state, now, job) if rules.response else float(state.jobs.rank[job])
+            length = state.jobs.estimate[job] * mean_share(state.shares, state.jobs.user[job])
+            key = cost(length, waited) if rules.response else float(state.jobs.rank[job])
         count = push(scratch.key, scratch.place, count, key, place)
     if rules.promises:
         is_planned = bool(rules.follows) and machine.counts[WAITING] > 1
-        _keeping(state, now, is_planned, count)
+        _keeping(state, rules, now, longest, is_planned, count)
     else:
         _beside_head(state, now, count)
     if machine.easy.counts[STARTED] > 0:
@@ -55,43 +56,60 @@ def award(state: PromisedState, rules: PromiseRules, now: float, longest: float)
 
 
 @kernel
-def _keeping(state: PromisedState, now: float, is_planned: bool, count: int) -> None:
+def _keeping(
+    state: PromisedState, rules: PromiseRules, now: float, longest: float, is_planned: bool, count: int
+) -> None:
     """Start what leaves everybody their promises.
 
-    Where a plan is at hand, starts that it has now are its own, and one that has ended before the first
-    to come, on processors that those leave, changes none of it.
+    Where ``promise_due`` has planned, starts that it has now are its own, and one that has ended before the
+    first to come, on processors that those leave, changes none of it. Any other asks for the plan of all.
     """
     jobs, machine, scratch = state.jobs, state.machine, state.scratch
     free, refused = machine.easy.counts, 0
-    first, spare = _first_put_off(state, now) if is_planned else (-inf, 0)
+    turn, first, spare = _first_put_off(state, now) if is_planned else (0, -inf, 0)
     while count > 0 and free[FREE] > 0:
         place = scratch.place[0]
         count = pop(scratch.key, scratch.place, count)
         job = machine.waiting[place]
         if jobs.size[job] > free[FREE]:
             continue
-        is_in_turn = is_planned and machine.planned[place] <= now
-        if is_planned and not is_in_turn and now + jobs.estimate[job] <= first and jobs.size[job] <= spare:
+        if place >= turn and now + jobs.estimate[job] <= first and jobs.size[job] <= spare:
             spare -= jobs.size[job]
-        elif not is_in_turn:
+            if is_planned:
+                # The plan of all has a place for it still, if it is made.
+                start(machine.easy, now, job)
+                continue
+        elif place >= turn:
+            if is_planned:
+                promise_due(state, rules, now, longest, True)
+                _note_starts(state, now)
+                is_planned = False
             found = verdict(state, now, place, refused)
             if found != ALLOWED:
                 refused += int(found == REFUSED)
                 continue
-            is_planned = False
+            turn, first = 0, -inf
         run_from(state, now, job)
+    _note_starts(state, now)
 
 
 @kernel
-def _first_put_off(state: PromisedState, now: float) -> tuple[float, int]:
-    """Return the plan's first start after now, and the processors that its starts now leave free."""
+def _note_starts(state: PromisedState, now: float) -> None:
+    easy = state.machine.easy
+    for place in range(easy.counts[STARTED]):
+        state.jobs.start[easy.started[place]] = now
+
+
+@kernel
+def _first_put_off(state: PromisedState, now: float) -> tuple[int, float, int]:
+    """Return the place and the time of the plan's first start after now, and what starts now leave free."""
     machine = state.machine
     spare = machine.easy.counts[FREE]
     for place in range(machine.counts[WAITING]):
         if machine.planned[place] > now:
-            return machine.planned[place], spare
+            return place, machine.planned[place], spare
         spare -= state.jobs.size[machine.waiting[place]]
-    return inf, spare
+    return machine.counts[WAITING], inf, spare
 
 
 @kernel
@@ -104,8 +122,7 @@ def _beside_head(state: PromisedState, now: float, count: int) -> None:
     easy.counts[QUEUED] = count
     make_pass(easy, now)
     remove(easy.queue, easy.counts[QUEUED], 0, easy.counts[QUEUED])
-    for place in range(easy.counts[STARTED]):
-        state.jobs.start[easy.started[place]] = now
+    _note_starts(state, now)
 
 
 @kernel

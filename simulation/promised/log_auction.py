@@ -51,6 +51,7 @@ from .promise_state import (
     LAST,
     LONGEST,
     NEXT_END,
+    PROMISED,
     SKIPPED,
     WAITING,
     PromisedPlay,
@@ -191,7 +192,7 @@ def _award(state: PromisedState, rules: PromiseRules, now: float, longest: float
         state.copy.clock[SKIPPED] = now
         return
     if rules.follows and state.machine.counts[WAITING] > 1:
-        promise_due(state, rules, now, longest)
+        promise_due(state, rules, now, longest, False)
     award(state, rules, now, longest)
 
 
@@ -210,9 +211,12 @@ def catch_up(state: PromisedState, rules: PromiseRules, longest: float) -> None:
     In skipped passes nobody started, so that the plan came nearer from one to the next, and the last
     has the best promises of them all.
     """
-    clock = state.copy.clock
-    if longest != clock[LAST] and clock[SKIPPED] >= 0.0:
-        promise_due(state, rules, clock[SKIPPED], clock[LAST])
+    clock, machine = state.copy.clock, state.machine
+    if longest != clock[LAST]:
+        if clock[SKIPPED] >= 0.0:
+            promise_due(state, rules, clock[SKIPPED], clock[LAST], False)
+        for place in range(machine.counts[PROMISED], machine.counts[WAITING]):
+            state.jobs.due[machine.waiting[place]] = inf
     clock[SKIPPED], clock[LAST] = -1.0, longest
 
 
@@ -222,7 +226,7 @@ def _hear_of_end(state: PromisedState, now: float, job: int) -> None:
     jobs = state.jobs
     jobs.run[job] = min(now - jobs.start[job], jobs.estimate[job])
     if state.copy.start[job] >= 0:
-        state.copy.clock[NEXT_END] = min(state.copy.clock[NEXT_END], end_of(state, job))
+        _know_end(state, job)
     user = jobs.user[job]
     if user >= 0:
         learn(state, user, jobs.run[job] / jobs.estimate[job])
@@ -267,11 +271,11 @@ def follow(state: PromisedState, now: float) -> None:
 
 
 @kernel
-def end_of(state: PromisedState, job: int) -> float:
-    """Return when a job ends on the copy, as far as is known."""
-    run = state.jobs.run[job]
-    end: float = state.copy.start[job] + (run if run >= 0 else state.jobs.estimate[job])
-    return end
+def _know_end(state: PromisedState, job: int) -> None:
+    """Note when a job that has started on the copy ends there, as far as is known."""
+    copy, run = state.copy, state.jobs.run[job]
+    copy.end[job] = copy.start[job] + (run if run >= 0 else state.jobs.estimate[job])
+    copy.clock[NEXT_END] = min(copy.clock[NEXT_END], copy.end[job])
 
 
 @kernel
@@ -282,7 +286,7 @@ def _take_ended(state: PromisedState, until: float) -> int:
     copy.clock[NEXT_END] = inf
     for place in range(copy.easy.counts[RUNNING]):
         job = copy.running[place]
-        end = end_of(state, job)
+        end = copy.end[job]
         if end <= until:
             copy.ended[ended] = job
             ended += 1
@@ -302,5 +306,5 @@ def make_pass(state: PromisedState, now: float, ends: int, arrived: Ints) -> Non
         job = copy.easy.started[place]
         copy.start[job] = now
         copy.clock[LONGEST] = max(copy.clock[LONGEST], now - state.jobs.submit[job])
-        copy.clock[NEXT_END] = min(copy.clock[NEXT_END], end_of(state, job))
+        _know_end(state, job)
         copy.running[running + place] = job

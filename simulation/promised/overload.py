@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from math import inf
 
-from ...cluster.kernels.harness import Column, kernel
-from ..backfilling.deep_queue import BLOCK, DEEP, HEAD, add_deep, class_below, next_fit, remove_deep
+from ...cluster.kernels.harness import kernel
+from ..backfilling.deep_queue import BLOCK, DEEP, HEAD, add_deep, class_below, holds, next_fit, remove_deep
 from ..backfilling.easy import FREE, ROUNDED, RUNNING, shadow_time
 from ..run_times import mean_share, remember_share
 from .awards import run_from
@@ -46,11 +46,17 @@ def learn(state: PromisedState, user: int, share: float) -> None:
 
 
 @kernel
+def is_too_much(backlog: float, waiting: int, longest: float, processors: float) -> bool:
+    """Say whether so much work (processors × seconds) of so many jobs is overload."""
+    return waiting > PLANNED or BACKLOGS * backlog > longest * processors
+
+
+@kernel
 def is_overloaded(state: PromisedState, rules: PromiseRules, longest: float) -> bool:
     """Say whether there is overload; move all that wait to its queue, without promises, or back."""
     jobs, machine, queue = state.jobs, state.machine, state.backlog.queue
-    is_long = BACKLOGS * state.backlog.learnt[0] > longest * rules.processors
-    if is_long or machine.counts[WAITING] + queue.counts[DEEP] > PLANNED:
+    waiting = machine.counts[WAITING] + queue.counts[DEEP]
+    if is_too_much(state.backlog.learnt[0], waiting, longest, rules.processors):
         for place in range(machine.counts[WAITING]):
             job = machine.waiting[place]
             jobs.due[job] = jobs.promise[job] = inf
@@ -98,26 +104,23 @@ def _start(state: PromisedState, now: float, job: int) -> None:
 def _head(state: PromisedState, now: float, longest: float) -> int:
     """Return the job that has waited too long, or has the largest wait² / estimate; NOBODY: none waits."""
     submit, queue = state.jobs.submit, state.backlog.queue
-    classes = len(queue.lowest)
-    most, head = -1.0, NOBODY
-    job: int = queue.counts[HEAD]
-    if job < len(submit) and now - submit[job] >= BACKLOGS * longest:
-        return job
-    while job < len(submit) and submit[job] <= now:
-        square = (now - submit[job]) * (now - submit[job])
-        if job % BLOCK == 0:
-            # Nobody of them has waited longer, nor asks for less.
-            if job % (BLOCK * BLOCK) == 0:
-                row = job // (BLOCK * BLOCK) * classes
-                if square <= most * queue.group[row + classes - 1]:
-                    job += BLOCK * BLOCK
-                    continue
-            if square <= most * queue.block[job // BLOCK * classes + classes - 1]:
-                job += BLOCK
-                continue
-        if queue.waiting[job] < inf and square > most * queue.waiting[job]:
-            most, head = square / queue.waiting[job], job
-        job += 1
+    classes, first = len(queue.lowest), int(queue.counts[HEAD])
+    if first < len(submit) and now - submit[first] >= BACKLOGS * longest:
+        return first
+    most, head, block = -1.0, NOBODY, first // BLOCK
+    while block * BLOCK < len(submit) and submit[block * BLOCK] <= now:
+        # Nobody of them has waited longer, nor asks for less.
+        wait = now - submit[block * BLOCK]
+        if block % BLOCK == 0 and wait * wait <= most * queue.group[(block // BLOCK + 1) * classes - 1]:
+            block += BLOCK
+            continue
+        if wait * wait > most * queue.block[(block + 1) * classes - 1]:
+            for job in range(max(first, block * BLOCK), (block + 1) * BLOCK):
+                if queue.waiting[job] < inf:
+                    wait = now - submit[job]
+                    if wait * wait > most * queue.waiting[job]:
+                        most, head = wait * wait / queue.waiting[job], job
+        block += 1
     return head
 
 
@@ -132,27 +135,19 @@ def _shortest(state: PromisedState, now: float, head: int, shadow: float, extra:
     # A little more: now + estimate may round to the shadow time itself.
     slack = shadow - now + shadow * ROUNDED
     least, shortest, classes = inf, NOBODY, len(queue.lowest)
-    job = queue.counts[HEAD]
-    while job < len(submit) and submit[job] <= now:
-        if job % BLOCK == 0:
-            if job % (BLOCK * BLOCK) == 0:
-                row = job // (BLOCK * BLOCK) * classes
-                if not _holds_shorter(queue.group, row, fits, slack, beside, least):
-                    job += BLOCK * BLOCK
+    first = queue.counts[HEAD]
+    block = first // BLOCK
+    while block * BLOCK < len(submit) and submit[block * BLOCK] <= now:
+        row = block // BLOCK * classes
+        if block % BLOCK == 0 and not holds(queue.group, row, fits, slack, beside, least):
+            block += BLOCK
+            continue
+        if holds(queue.block, block * classes, fits, slack, beside, least):
+            for job in range(max(first, block * BLOCK), (block + 1) * BLOCK):
+                estimate = queue.waiting[job]
+                if estimate >= least or size[job] > free or job == head:
                     continue
-            if not _holds_shorter(queue.block, job // BLOCK * classes, fits, slack, beside, least):
-                job += BLOCK
-                continue
-        estimate = queue.waiting[job]
-        is_beside = now + estimate <= shadow or size[job] <= extra
-        if estimate < least and size[job] <= free and is_beside and job != head:
-            least, shortest = estimate, job
-        job += 1
+                if now + estimate <= shadow or size[job] <= extra:
+                    least, shortest = estimate, job
+        block += 1
     return shortest
-
-
-@kernel
-def _holds_shorter(column: Column, row: int, fits: int, slack: float, beside: int, least: float) -> bool:
-    return column[row + fits] < least and (
-        column[row + fits] <= slack or (beside >= 0 and column[row + beside] < least)
-    )

@@ -14,10 +14,12 @@ between them later, so that the plan goes on keeping their promises.
 
 from __future__ import annotations
 
+from math import inf
+
 from ...cluster.kernels.column_operations import pop, push
 from ...cluster.kernels.harness import Entry, kernel
 from ..backfilling.easy import FREE, RUNNING
-from .promise_state import PROMISED, WAITING, PromisedState, PromiseRules
+from .promise_state import LIMITS, PROMISED, WAITING, PromisedState, PromiseRules
 
 #: No job, no place.
 NOBODY = -1
@@ -124,7 +126,9 @@ def verdict(state: PromisedState, now: float, place: int, refused: int) -> int:
 
 
 @kernel
-def promise_due(state: PromisedState, rules: PromiseRules, now: float, longest: float) -> None:
+def promise_due(
+    state: PromisedState, rules: PromiseRules, now: float, longest: float, is_whole: bool
+) -> None:
     """Promise starts to whom is due; better promises where the plan has come nearer.
 
     Args:
@@ -132,29 +136,37 @@ def promise_due(state: PromisedState, rules: PromiseRules, now: float, longest: 
         rules: how promises are made.
         now: in seconds.
         longest: the longest wait on the copy.
+        is_whole: whether all are planned; else up to the first that is not due and cannot start now.
     """
     jobs, machine = state.jobs, state.machine
-    promised = machine.counts[PROMISED]
-    _sort(state, rules, longest)
-    plan(state, now, NOBODY, False)
-    for place in range(machine.counts[WAITING]):
+    _sort(state, rules, now, longest)
+    behind = plan(state, now, NOBODY, not is_whole)
+    for place in range(machine.counts[WAITING] if behind == NOBODY else behind):
         job = machine.waiting[place]
         planned = machine.planned[place]
         put_off = min(now + rules.looseness * (planned - now), jobs.submit[job] + longest)
         better = max(jobs.due[job], planned, put_off)
-        jobs.promise[job] = min(jobs.promise[job], better) if place < promised else better
-        if jobs.due[job] <= now and place >= promised:
-            machine.counts[PROMISED] += 1
+        if place < machine.counts[PROMISED]:
+            jobs.promise[job] = min(jobs.promise[job], better)
+        else:
+            jobs.promise[job] = better
+            machine.counts[PROMISED] += int(jobs.due[job] <= now)
 
 
 @kernel
-def _sort(state: PromisedState, rules: PromiseRules, longest: float) -> None:
-    """Put those who have no promise into the order in which they are due, in which most stand already."""
+def _sort(state: PromisedState, rules: PromiseRules, now: float, longest: float) -> None:
+    """Put those who have no promise into the order in which they are due, in which most stand already.
+
+    Who is not due yet may be left nothing until the plan says what: a test stops there.
+    """
     due, waiting = state.jobs.due, state.machine.waiting
     first = state.machine.counts[PROMISED]
     for place in range(first, state.machine.counts[WAITING]):
         job = waiting[place]
-        due[job] = when = due_of(state, rules, longest, job)
+        if due[job] == inf:
+            due[job] = due_of(state, rules, longest, job)
+        when = due[job]
+        state.jobs.promise[job] = now if when > now else inf
         behind = place
         while behind > first and (when, job) < (due[waiting[behind - 1]], waiting[behind - 1]):
             waiting[behind] = waiting[behind - 1]
@@ -170,15 +182,15 @@ def due_of(state: PromisedState, rules: PromiseRules, longest: float, job: int) 
     at once: it needs a drain, and waits for the plan anyway.
     """
     share = state.jobs.size[job] / rules.processors
-    found: float = state.jobs.submit[job] + window(rules, longest, state.jobs.estimate[job], share)
+    found: float = state.jobs.submit[job] + window(rules.share * longest, state.jobs.estimate[job], share)
     return found
 
 
 @kernel
-def window(rules: PromiseRules, longest: float, estimate: float, share: float) -> float:
+def window(latest: float, estimate: float, share: float) -> float:
     """Return how long after its submission a job of a share of the machine is due (s)."""
     cube = share * share * share
-    found: float = min(rules.share * longest, rules.limits * estimate) * (1.0 - cube * cube)
+    found: float = min(latest, LIMITS * estimate) * (1.0 - cube * cube)
     return found
 
 

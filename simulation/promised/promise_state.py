@@ -84,6 +84,7 @@ class Copy(NamedTuple):
     Attributes:
         clock: its time, the longest wait on it, and its next end.
         start: of each job on it; below 0 where it has not started.
+        end: of each job that has started on it, as far as is known.
         running: jobs that run on it, as many as ``easy`` counts.
         ended: those that end at one time.
         easy: its queue, in the order of submission, and its estimated ends.
@@ -91,6 +92,7 @@ class Copy(NamedTuple):
 
     clock: Floats
     start: Floats
+    end: Floats
     running: Ints
     ended: Ints
     easy: EasyState
@@ -137,9 +139,7 @@ class PromiseRules(NamedTuple):
             when they are due; else ``window_s`` it is, and they are on arrival.
         window_s: a job is promised no start earlier than so long after its submission.
         share: of the longest wait.
-        limits: the window is at most so many estimates of the job.
         looseness: of a plan's start, as a multiple of its distance.
-        overdue: jobs come first that have waited for this share of it.
         response: whether starts are worth what they save in slowdown; else the queue's order counts.
         processors: of the machine.
     """
@@ -148,9 +148,7 @@ class PromiseRules(NamedTuple):
     follows: int
     window_s: float
     share: float
-    limits: float
     looseness: float
-    overdue: float
     response: int
     processors: int
 
@@ -176,9 +174,7 @@ def rules_of(processors: int, objective: str, promise: str | None) -> PromiseRul
         follows=int(is_auto),
         window_s=promised_duration_s(promise) if has_promises and not is_auto else 0.0,
         share=SHARE,
-        limits=LIMITS,
         looseness=LOOSENESS,
-        overdue=OVERDUE,
         response=int(objective == "response"),
         processors=processors,
     )
@@ -259,6 +255,7 @@ def empty_state(
         copy=Copy(
             clock=column([0.0, 0.0, inf, 0.0, -1.0], float),
             start=floats(jobs, -1.0),
+            end=floats(jobs),
             running=ints(running),
             ended=ints(running),
             easy=easy._replace(deep=DeepQueue._make(map(np.copy, queue))) if is_deep else easy,

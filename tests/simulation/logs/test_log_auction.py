@@ -132,11 +132,13 @@ def test_a_duration_promises_no_earlier_than_that_and_no_later_than_it_or_the_pl
 def _plain_award(state: PromisedState, rules: PromiseRules, now: float, longest: float) -> None:
     """Plan in every pass in which anybody waits."""
     if rules.follows and state.machine.counts[WAITING] > 0:
-        promise_due(state, rules, now, longest)
+        promise_due(state, rules, now, longest, is_whole=True)
     awards.award(state, rules, now, longest)
 
 
-def _plain_keeping(state: PromisedState, now: float, _: bool, count: int) -> None:
+def _plain_keeping(
+    state: PromisedState, _rules: PromiseRules, now: float, _longest: float, _is_planned: bool, count: int
+) -> None:
     """Ask the plan of the others about every start."""
     scratch = state.scratch
     while count > 0:
