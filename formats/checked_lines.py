@@ -108,14 +108,15 @@ class CheckedLines:
         self._sync_folder()
         return True
 
-    def decoded(self, as_type: type[T], *, first: int = 1) -> list[T]:
-        """Return the texts it held from a line on, decoded.
+    def decoded(self, as_type: type[T], *, first: int = 1, most: int | None = None) -> list[T]:
+        """Return the texts it held from a line on, at most so many, decoded.
 
         Raises:
             InputError: one of them is none; names the line.
         """
         found = []
-        for number, text in enumerate(self.held[first - 1 :], start=first):
+        last = None if most is None else first - 1 + most
+        for number, text in enumerate(self.held[first - 1 : last], start=first):
             try:
                 found.append(decode(text, as_type))
             except InputError as error:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
+
+import msgspec
 
 from ..cluster.errors import InputError
 from ..cluster.text import hidden_in
@@ -140,8 +141,20 @@ FORMAT = "aucsched-sweep/1"
 #: Columns of a result that hold texts.
 _TEXTS = frozenset({"status", "error", *versions()})
 _LARGEST = 2**63
-#: Halves of surrogate pairs, which JSON may hold and no file.
-_HALVES = re.compile("[\ud800-\udfff]")
+
+
+class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The first line: which sweep it is, in words of Plan.identity, and what computed its first rows."""
+
+    format: str
+    sweep: dict[str, str]
+    versions: dict[str, str]
+
+
+class _Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Any other line."""
+
+    row: dict[str, int | float | str | None]
 
 
 class Journal:
@@ -168,7 +181,6 @@ class Journal:
         self._runs = runs
         self.rows: dict[int, Row] = {}
         self._lines = CheckedLines(path, kind="journal of a sweep", owner="sweep")
-        self._error = self._lines.error
         try:
             self.begun_with = self._read(identity) or self._begin(identity, versions)
         except BaseException:
@@ -196,64 +208,40 @@ class Journal:
         """Read what is done; None when it has yet to begin."""
         if not self._lines.held:
             return None
-        first, *others = self._lines.held
-        versions = self._checked_head(self._decoded(first, 1), identity)
-        for number, line in enumerate(others, start=2):
-            row = self._checked_row(self._decoded(line, number), number)
-            self.rows[int(str(row["run"]))] = row
-        return versions
+        (head,) = self._lines.decoded(_Head, first=1, most=1)
+        self._check_head(head, identity)
+        for number, line in enumerate(self._lines.decoded(_Line, first=2), start=2):
+            self._check_row(line.row, number)
+            self.rows[int(str(line.row["run"]))] = line.row
+        return head.versions
 
-    def _decoded(self, line: bytes, number: int) -> dict[str, Any]:
-        """Return a line's object; a good checksum only says that nobody damaged it by accident."""
-        entry = _decoded(line)
-        if entry is None:
-            raise self._error(f"line {number} is not a JSON object")
-        return entry
-
-    def _checked_row(self, entry: Mapping[str, Any], number: int) -> Row:
-        """Return the row of a line that is one of this sweep's runs, with that run's options."""
-        row = entry.get("row")
-        if entry.keys() != {"row"} or not isinstance(row, dict):
-            raise self._error(f"line {number} is not a row of a sweep")
+    def _check_row(self, row: Row, number: int) -> None:
+        """Refuse a row that is none of this sweep's runs, with that run's options."""
         run = row.get("run")
-        if type(run) is not int or not 0 <= run < len(self._runs):
-            raise self._error(f"line {number}: run {run!r} is not one of this sweep's {len(self._runs)}")
+        if not isinstance(run, int) or not 0 <= run < len(self._runs):
+            runs = len(self._runs)
+            raise self._lines.error(f"line {number}: run {run!r} is not one of this sweep's {runs}")
         for name, value in self._runs[run].items():
             if name not in row or row[name] != value:
-                raise self._error(f"line {number}: run {run} has {name} {value}, not {_short(row.get(name))}")
+                told = f"run {run} has {name} {value}, not {row.get(name)!r:.60}"
+                raise self._lines.error(f"line {number}: {told}")
         for name in row.keys() - self._runs[run].keys():
-            if hidden_in(name) or not _is_result(name, row[name]):
-                raise self._error(f"line {number}: {_short(row[name])} is not a value of {_short(name)}")
+            value = row[name]
+            is_beyond = isinstance(value, int) and abs(value) >= _LARGEST
+            if hidden_in(name) or is_beyond or (isinstance(value, str) and name not in _TEXTS):
+                raise self._lines.error(f"line {number}: {value!r:.60} is not a value of {name!r:.60}")
         if not row.get("status") or (row["status"] == FAILED and not row.get("error")):
-            raise self._error(f"line {number}: run {run} does not say how it ended")
-        return row
+            raise self._lines.error(f"line {number}: run {run} does not say how it ended")
 
-    def _checked_head(self, head: Mapping[str, Any], identity: Mapping[str, str]) -> Mapping[str, Any]:
-        """Return the versions that the sweep began with; refuse another sweep's journal."""
-        if head.get("format") != FORMAT:
-            raise self._error(f"{head.get('format')!r} is not {FORMAT!r}")
-        said = [head.get("sweep"), head.get("versions")]
-        if not all(isinstance(one, dict) and all(isinstance(t, str) for t in one.values()) for one in said):
-            raise self._error("line 1 does not say which sweep it is")
-        for name in {**head["sweep"], **identity}:
-            then, now = head["sweep"].get(name), identity.get(name)
+    def _check_head(self, head: _Head, identity: Mapping[str, str]) -> None:
+        """Refuse another sweep's journal."""
+        if head.format != FORMAT:
+            raise self._lines.error(f"{head.format!r} is not {FORMAT!r}")
+        for name in {**head.sweep, **identity}:
+            then, now = head.sweep.get(name), identity.get(name)
             if then != now:
                 difference = f"the sweep it holds has {_setting(name, then)}, this one {_setting(name, now)}"
-                raise self._error(f"{difference}; give another -o, or remove it to begin anew")
-        versions: Mapping[str, Any] = head["versions"]
-        return versions
-
-
-def _is_result(name: str, value: Any) -> bool:
-    """Whether a result's column may hold a value: a text in a few, a number of 64 bits in all others."""
-    if name in _TEXTS:
-        return value is None or (isinstance(value, str) and not _HALVES.search(value))
-    return value is None or type(value) is float or (type(value) is int and abs(value) < _LARGEST)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."  # noqa: PLR2004 - an error is one line
+                raise self._lines.error(f"{difference}; give another -o, or remove it to begin anew")
 
 
 def _setting(name: str, value: str | None) -> str:
@@ -290,31 +278,21 @@ def grow(path: Path, identity: Mapping[str, str], runs: Sequence[Row]) -> int:
     if not path.exists():
         return 0
     with CheckedLines(path, kind="journal of a sweep", owner="sweep") as lines:
-        entries = [_decoded(text) for text in lines.held]
-        if not entries or any(entry is None for entry in entries):
+        try:
+            (head,) = lines.decoded(_Head, first=1, most=1)
+            before = [line.row for line in lines.decoded(_Line, first=2)]
+        except (InputError, ValueError):
             return 0
-        head, *others = (entry for entry in entries if entry is not None)
-        before = head.get("sweep")
-        if not isinstance(before, dict) or before == dict(identity):
+        if head.sweep == dict(identity) or any(head.sweep.get(name) != identity.get(name) for name in _SAME):
             return 0
-        if any(before.get(name) != identity.get(name) for name in _SAME):
-            return 0
-        rows = _renumbered([entry.get("row") for entry in others], runs)
+        rows = _renumbered(before, runs)
         if not rows:
             return 0
-        _replace(path, {**head, "sweep": dict(identity)}, rows)
+        _replace(path, {**msgspec.structs.asdict(head), "sweep": dict(identity)}, rows)
         return len(rows)
 
 
-def _decoded(text: bytes) -> dict[str, Any] | None:
-    try:
-        entry = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return entry if isinstance(entry, dict) else None
-
-
-def _renumbered(rows: Sequence[Any], runs: Sequence[Row]) -> list[Row]:
+def _renumbered(rows: Sequence[Row], runs: Sequence[Row]) -> list[Row]:
     """Return the rows with the numbers of the runs of the same options; none where one has no such run."""
     numbers: dict[tuple[str, ...], dict[str, int]] = {}
     for number, options in enumerate(runs):
@@ -322,8 +300,6 @@ def _renumbered(rows: Sequence[Any], runs: Sequence[Row]) -> list[Row]:
         numbers.setdefault(names, {})[_key(options, names)] = number
     found: dict[int, Row] = {}
     for row in rows:
-        if not isinstance(row, dict):
-            return []
         places = {by[_key(row, names)] for names, by in numbers.items() if _key(row, names) in by}
         if len(places) != 1 or not places.isdisjoint(found):
             return []
