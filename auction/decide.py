@@ -105,9 +105,8 @@ def decide(
     for policy in policies:
         step = open_window(state, waiting, options, policy, many)
         step.only_starts = only_starts
-        if not nobody_could_start(step):
-            reserve(step)
-            settle(step)
+        reserve(step)
+        settle(step)
         if step.counted is None:
             award(step, step.reserved.guards, share=_FIRST_OF_TWO if step.reserved.wants_more else 1.0)
             if reserve_for_losers(step):
@@ -241,17 +240,6 @@ def reserve(step: StepPass) -> None:
         is_asked = demand.job.id in reserved.asked or step.passes_over(demand)
         if not is_asked and not reserved.reserve(demand, ()):
             break
-
-
-def nobody_could_start(step: StepPass) -> bool:
-    """Return whether by counting no job that waits could start alone, where nobody asks for bids."""
-    if not step.only_starts or step.able or step.options.backfills or not step.state.holds:
-        return False
-    step.waiting = step.waiting._replace(behind=tuple(step.waiting.behind))
-    if could_start(step.waiting.behind, step.columns):
-        return False
-    step.counted = []
-    return True
 
 
 def settle(step: StepPass) -> None:

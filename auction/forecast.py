@@ -6,6 +6,7 @@ found by bisection; each probe asks the same machinery that makes the auction's 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -71,11 +72,6 @@ def shadow_time(snapshot: Snapshot, job: Job, awards: Iterable[Award] = ()) -> S
     time, allocation = found
     names = tuple(snapshot.nodes[node].name for node in allocation.nodes.tolist())
     return ShadowStart(time=time, nodes=names, at_once=time == forecast.times[0])
-
-
-def earliest_start(snapshot: Snapshot, job_id: str, awards: Iterable[Award] = ()) -> ShadowStart | None:
-    """Return ``shadow_time`` of the queue's job of that name (KeyError when there is none)."""
-    return shadow_time(snapshot, {job.id: job for job in snapshot.jobs}[job_id], awards)
 
 
 def limits_of(starts: Iterable[StartingJob]) -> list[tuple[Allocation, float | None]]:
@@ -152,7 +148,8 @@ class Forecast:
         """Return the cluster's columns as they will be at ``times[step]``."""
         return self._at_time(self.times[step], self._kept)
 
-    def _free_at(self, time: float, kept: Sequence[ReservedPlace]) -> Capacity:
+    def free_at(self, time: float, kept: Sequence[ReservedPlace] | None = None) -> Capacity:
+        """Return what will be free at a time, beside these reservations (None: all)."""
         back = self._given_back
         last = int(back.entries[np.searchsorted(self._ends, time, side="right")])
         node, held, free, columns = back.node[:last], back.held, self._free, self._state.columns
@@ -162,13 +159,13 @@ class Forecast:
             memory=np.where(self._limited, np.minimum(memory, columns.total.memory), free.memory),
             gres={kind: _added(counts, node, held.gres[kind][:last]) for kind, counts in free.gres.items()},
         )
-        for one in kept:
+        for one in self._kept if kept is None else kept:
             if one.is_held(time):
                 add_allocation(later, one.allocation, -1, self._limited)
         return later
 
     def _at_time(self, time: float, kept: Sequence[ReservedPlace]) -> Columns:
-        later, columns = self._free_at(time, kept), self._state.columns
+        later, columns = self.free_at(time, kept), self._state.columns
         takes_jobs = columns.takes_jobs
         if self._state.comes_back is not None:
             back = self._given_back
@@ -190,10 +187,6 @@ class Forecast:
             free = free.least(self.free_at(time))
         return replace(columns, free=free, is_empty=nothing_held(columns.total, free))
 
-    def free_at(self, time: float) -> Capacity:
-        """Return what will be free at a time."""
-        return self._free_at(time, self._kept)
-
     def first(
         self, job: Job, demand: Demand | None = None, since: float = -inf
     ) -> tuple[float, Allocation] | None:
@@ -213,9 +206,12 @@ class Forecast:
             return self._seen(job, demand, step, self._always, honour=False)
 
         leaf = self._state.topology.leaf
-        counted = self._bisected(
-            lambda step: one if (one := seen(step)) is not None and could_hold(*one, leaf) else None
-        )
+
+        def holding(step: int) -> tuple[Demand, Columns] | None:
+            found = seen(step)
+            return found if found is not None and could_hold(*found, leaf) else None
+
+        counted = self._bisected(holding, self._first_with(demand))
         if counted is None:
             return None
         low = self._bisected(
@@ -239,6 +235,15 @@ class Forecast:
         """Return the first time at which ``fits`` finds an allocation, and the allocation; None: never."""
         found = self._bisected(lambda step: fits(self.at(step)))
         return None if found is None else (self.times[found[0]], found[1])
+
+    def _first_with(self, demand: Demand | None) -> int:
+        """Return a step before which a job's cores are not free, wherever they are."""
+        if demand is None or demand.units is None or self._state.reread is not None:
+            return 0
+        lacking, back = demand.units * demand.unit - int(self._free.cores.sum()), self._given_back
+        entry = int(np.searchsorted(np.cumsum(back.held.cores), lacking)) if lacking > 0 else -1
+        ends = self._ends[np.searchsorted(back.entries, entry, side="right") - 1 :]
+        return bisect_left(self.times, ends[0]) if entry >= 0 and len(ends) else 0
 
     def _bisected(self, fits: Callable[[int], _Found | None], first: int = 0) -> tuple[int, _Found] | None:
         """Return the first step at which something is found, and what: looked for from a first one on.

@@ -15,7 +15,7 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import cache
 from math import inf
-from operator import index
+from operator import attrgetter, index
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -105,15 +105,19 @@ def assign(target: object, **members: Any) -> None:
 def copied(target: T, **members: Any) -> T:
     """Return a frozen object with other members, which are taken as they are: nothing is checked again."""
     made = object.__new__(type(target))
-    for name, place in _slots(cast(Any, target).__class__):
-        place.__set__(made, members[name] if name in members else place.__get__(target))
+    values, slots = _slots(cast(Any, target).__class__)
+    for place, value in zip(slots.values(), values(target), strict=True):
+        place(made, value)
+    for name, value in members.items():
+        slots[name](made, value)
     return made
 
 
 @cache
-def _slots(cls: type[Any]) -> tuple[tuple[str, Any], ...]:
-    """Return name and slot of each member of a frozen class."""
-    return tuple((one.name, getattr(cls, one.name)) for one in fields(cast(Any, cls)))
+def _slots(cls: type[Any]) -> tuple[attrgetter[tuple[Any, ...]], dict[str, Callable[..., None]]]:
+    """Return what reads all members of a frozen class, and what sets each, by name."""
+    names = [one.name for one in fields(cast(Any, cls))]
+    return attrgetter(*names), {name: getattr(cls, name).__set__ for name in names}
 
 
 def coerce_members(target: Any) -> None:

@@ -17,14 +17,13 @@ from math import inf
 import numpy as np
 
 from ...auction.check import AwardChecker
-from ...auction.decide import decide
+from ...auction.decide import could_start, decide
 from ...auction.job_classes import ClassDemand, ClassMix, JobClass
 from ...auction.options import StepOptions
 from ...auction.reserve import Promise, StepReservations
 from ...auction.state import Hold, Holds, StepState
 from ...auction.step import ENDS_THE_STEP, failing_job
 from ...auction.step_pass import StepPass
-from ...bidgen.candidates import FreeView
 from ...bidgen.first_fit import FirstFitPlacer
 from ...cluster.resources.allocation import Allocation, StartingJob, add_allocation
 from ...cluster.resources.capacity import UNLIMITED_MIB, Capacity, IntArray
@@ -66,6 +65,8 @@ class NodeAuction(NodePolicy):
         self._all_bid_up_to = None if is_reserving else 0
         #: Who may not start in the present pass, by number.
         self._refused: frozenset[int] = frozenset()
+        #: Who could start in it by counting, beside the promises or not.
+        self._able: set[int] = set()
         #: State of the machine and window of the last pass that started nothing.
         self._idle: object = None
         #: What waits, summed by shape as jobs come and go, and the queue that tells of them.
@@ -78,9 +79,16 @@ class NodeAuction(NodePolicy):
         promised: Sequence[Promise] = ()
         if self.promises is not None:
             promised = self.promises.kept(now, queue)
-            self._refused = self.promises.refused(now, promised)
             # Whoever may not start sooner starts by its promise, though nothing happens then.
             self.alarm = min((one.start for one in promised if one.start > now), default=None)
+        if not self._options.backfills:
+            could = could_start(queue, machine.columns)
+            if self.promises is not None:
+                self._refused = self.promises.refused(now, promised) if could else frozenset()
+            self._able = {one.index for one in queue if one.job.id in could} - self._refused
+            if machine.running and not self._able and size == self._options.window:
+                self.wants_more = False
+                return ()
         mix = self._mix(queue)
         # Priorities may change while nobody comes or goes, and who may start.
         first = [demand.index for demand in queue.first(size)]
@@ -115,7 +123,7 @@ class NodeAuction(NodePolicy):
         state = self._machine.state(now)
 
         def beside(kept: Sequence[Promise]) -> StepPass:
-            able = _due_first(now, kept, self._able(queue))
+            able = _due_first(now, kept, self._expressed(queue))
             return decide(
                 state,
                 able,
@@ -127,24 +135,28 @@ class NodeAuction(NodePolicy):
                 only_starts=True,
             )
 
-        if self.promises is None or not promised:
-            return beside(promised)
-        first = islice(_due_first(now, promised, self._able(queue)), self._window)
-        moved, helped = given_way(state, first, promised)
+        decision = beside(promised)
+        left = len(self._able - self._refused) - len(decision.starts)
+        # Where first-fit starts all that could start there is nobody to help.
+        if self.promises is None or not promised or (not left and not decision.attempts):
+            return decision
+        first = islice(_due_first(now, promised, self._expressed(queue)), self._window)
+        able = (demand for demand in first if demand.index in self._able)
+        moved, helped = given_way(state, able, promised)
         if helped:
-            decision = beside(moved)
-            started = {start.demand.index for start in decision.starts}
+            other = beside(moved)
+            started = {start.demand.index for start in other.starts}
+            # Else the place that was promised is needed by whoever was to start and does not.
             if started >= helped & {promise.demand.index for promise in promised}:
                 self.promises.move(moved)
-                return decision
-            # Who was to start and does not needs the place that was promised.
-        return beside(promised)
+                return other
+        return decision
 
     def blame(self, error: Exception, now: float, queue: NodeQueue) -> tuple[Demand, str] | None:
         """Return the job that made the last step fail, and how; None when no job alone does."""
         if isinstance(error, ENDS_THE_STEP):
             return None
-        window = tuple(self._able(queue))
+        window = tuple(self._expressed(queue))
         state = self._machine.state(now)
         found = failing_job(state, window, self._options, error, AwardChecker(self._machine.snapshot))
         if found is None:
@@ -164,7 +176,7 @@ class NodeAuction(NodePolicy):
             held[self._backlog.ask(holding.demand).shape] += len(holding.allocation.nodes)
         return ClassMix(waiting=self._backlog, held=held, since=self._machine.arrivals)
 
-    def _able(self, queue: NodeQueue) -> Iterable[Demand]:
+    def _expressed(self, queue: NodeQueue) -> Iterable[Demand]:
         """Return the jobs that may start and that the model can express, highest priority first."""
         model, refused = self._options.auction, self._refused
         if not model.lacks and not refused:
@@ -208,15 +220,13 @@ class _Trial:
     """Starts jobs one after another; promises may move."""
 
     def __init__(self, state: StepState, promised: Sequence[Promise]) -> None:
-        columns = state.columns
-        self._limited = columns.total.memory < UNLIMITED_MIB
-        self._state = replace(
-            state, columns=replace(columns, free=columns.free.copy(), pools=columns.pools.copy())
-        )
-        #: What places jobs beside the promises, made for the first job that could start.
-        self._fit: FirstFitPlacer | None = None
-        #: What is free, promised or not.
-        self._view = FreeView(self._state.columns, self._state.columns.free)
+        self._limited = state.columns.total.memory < UNLIMITED_MIB
+        self._state = state
+        reservations = StepReservations(state, 0)
+        for promise in promised:
+            reservations.promise(promise)
+        #: What places jobs beside the promises.
+        self._fit = self._beside(reservations.guards)
         self._hopeless: set[int] = set()
         self.promised = list(promised)
         self.helped: set[int] = set()
@@ -224,32 +234,23 @@ class _Trial:
 
     def start(self, demand: Demand) -> None:
         """Start a job beside the promises, or with other places for them, where that is possible."""
-        columns = self._state.columns
-        if demand.kind in self._hopeless or not self._view.could_hold(demand):
-            self._hopeless.add(demand.kind)
+        if demand.kind in self._hopeless:
             return
-        if self._fit is None:
-            reservations = StepReservations(self._state, 0)
-            for promise in self.promised:
-                reservations.promise(promise)
-            self._fit = self._beside(reservations.guards)
         placement = self._fit.place(demand)
         if placement is not None:
             self._take(demand, placement.allocation())
             return
         self._hopeless.add(demand.kind)
-        placer = _PromisedLatest(len(columns.names), self.promised, self._state.now)
-        placement = FirstFitPlacer(columns, self._state.topology, placer=placer).place(demand)
+        before = self._state
+        placer = _PromisedLatest(len(before.columns.names), self.promised, before.now)
+        placement = FirstFitPlacer(before.columns, before.topology, placer=placer).place(demand)
         if placement is None:
             return
-        allocation = placement.allocation()
-        before = self._state
         others = [one for one in self.promised if one.demand.index != demand.index]
-        self._take(demand, allocation, is_new=True)
+        self._take(demand, placement.allocation())
         moved = _moved(self._state, others)
         if moved is None:
             self._state = before
-            self._view = FreeView(columns, columns.free)
             self.failed += 1
             return
         self.promised, guards = moved
@@ -259,16 +260,14 @@ class _Trial:
     def _beside(self, guards: tuple[Guard, ...]) -> FirstFitPlacer:
         return FirstFitPlacer(self._state.columns, self._state.topology, guards)
 
-    def _take(self, demand: Demand, allocation: Allocation, *, is_new: bool = False) -> None:
+    def _take(self, demand: Demand, allocation: Allocation) -> None:
         state, columns = self._state, self._state.columns
-        if is_new:
-            columns = replace(columns, free=columns.free.copy(), pools=columns.pools.copy())
+        columns = replace(columns, free=columns.free.copy(), pools=columns.pools.copy())
         add_allocation(columns.free, allocation, -1, self._limited)
         columns.pools.take(demand.job, use_of(allocation.held))
         limit = demand.job.limit_on_s(len(allocation.nodes))
         hold = Hold(end=inf if limit is None else state.now + limit, allocation=allocation)
         self._state = replace(state, columns=columns, holds=Holds((*state.holds, hold)))
-        self._view = FreeView(columns, columns.free)
 
 
 def _moved(state: StepState, promised: Sequence[Promise]) -> tuple[list[Promise], tuple[Guard, ...]] | None:

@@ -93,10 +93,9 @@ class CoreLevelPlan:
         return {job: place for place, job in enumerate(waiting)}
 
     def refused(self, now: float) -> frozenset[int]:
-        """Return who may not start now, whoever else does, by number."""
+        """Return who may not start in the pass followed last, whoever else does, by number."""
         if not self._is_alike or not self._machine.running:
             return frozenset()
-        self._fill(now)
         machine = self._state.machine
         waiting = machine.waiting[: machine.counts[WAITING]]
         # Those are left out for which there is no room.
@@ -165,6 +164,18 @@ class CoreLevelPlan:
         waiting = machine.waiting[: machine.counts[WAITING]]
         self._state.jobs.size[waiting] = np.minimum(self._asked[waiting], free + sizes.sum())
         self._state.jobs.start[waiting] = -inf
+
+
+def whole_nodes(demand: Demand, columns: Columns) -> int:
+    """Return how many nodes a job takes where any whole ones do; 0: it may take others."""
+    cores, counts = columns.total.cores, demand.node_counts
+    is_exact = cores[0] == 1 if counts is None else counts.is_exact
+    is_exact = is_exact and not demand.job.limits_by_nodes_s and not columns.total.gres
+    if not (is_exact and columns.pools.are_empty and columns.takes_jobs.all()):
+        return 0
+    if (cores != cores[0]).any():
+        return 0
+    return _cores(demand, columns) // int(cores[0]) if _is_counted(demand, columns) else 0
 
 
 def _is_counted(demand: Demand, columns: Columns) -> bool:

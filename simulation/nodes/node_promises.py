@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from math import ceil, inf
 from typing import Protocol
+
+import numpy as np
 
 from ...auction.forecast import ReservedPlace
 from ...auction.reserve import Promise, StepReservations
 from ...auction.state import StepState
 from ...cluster.promises import AUTO, promised_duration_s
 from ...cluster.resources.allocation import Allocation, StartingJob
+from ...cluster.resources.capacity import Capacity
 from ...cluster.resources.demand import Demand
+from ...cluster.value_types import copied
+from ..backfilling.easy import shadow_time
 from ..promised.promise_plan import window
 from ..promised.promise_state import rules_of
 from .backfill import Backfill
-from .core_plan import CoreLevelPlan
+from .core_plan import CoreLevelPlan, whole_nodes
 from .node_machine import Machine
 from .node_queue import NodeQueue
 from .select import SELECTIONS
@@ -64,6 +68,8 @@ class EasyCopy:
         self._machine = machine.empty()
         selector = SELECTIONS["first"](self._machine.columns, self._machine.topology)
         self._policy = Backfill(self._machine, selector, reservations=1)
+        #: How many nodes each job takes while any whole ones do; None: some may take others.
+        self._nodes: dict[int, int] | None = {}
         self._queue = NodeQueue()
         self._met: set[int] = set()
         self._now = 0.0
@@ -85,10 +91,43 @@ class EasyCopy:
         self._now = now
         for job in [job for job in self._machine.running if self._end(job) <= now]:
             self._machine.end(job, now)
-        for start in self._policy.step(now, self._queue) if len(self._queue) else ():
+        step = self._policy.step if self._nodes is None else partial(self._starting, self._nodes)
+        for start in step(now, self._queue) if len(self._queue) else ():
             self._queue.remove(start.demand)
             self._machine.start(start, now)
             self._note(start.demand, now)
+
+    def _starting(self, nodes: Mapping[int, int], now: float, queue: NodeQueue) -> list[StartingJob]:
+        """Return what the policy would start, which follows from the number of whole nodes."""
+        free = np.flatnonzero(self._machine.columns.is_empty)
+        ends = [(one.limit_end_s, one.allocation.nodes) for one in self._machine.running.values()]
+        started: list[StartingJob] = []
+        #: Nodes that the first blocked job asks for, when it has them, and which.
+        asked, shadow, reserved = 0, inf, None
+        for demand in queue:
+            count, limit = nodes[demand.index], demand.job.time_limit_s
+            end = inf if limit is None else now + limit
+            if count > len(free):
+                asked = asked or count
+                continue
+            if asked and reserved is None:
+                ends.sort(key=lambda one: one[0])
+                times, sizes = [one[0] for one in ends], [len(one[1]) for one in ends]
+                shadow, _ = shadow_time(times, sizes, len(ends), len(free), asked)
+                later = [nodes for time, nodes in ends if time <= shadow]
+                reserved = np.sort(np.concatenate([free, *later]))[:asked]
+            usable = free
+            if reserved is not None and end > shadow:
+                usable = np.setdiff1d(free, reserved, assume_unique=True)
+            if count <= len(usable):
+                taken = usable[:count]
+                free = np.setdiff1d(free, taken, assume_unique=True)
+                cores = self._machine.columns.total.cores[taken]
+                held = Capacity(cores=cores, memory=np.zeros_like(cores), gres={})
+                ends.append((end, taken))
+                allocation = Allocation(nodes=taken, held=held)
+                started.append(StartingJob(demand=demand, allocation=allocation))
+        return started
 
     def _arrive(self, waiting: Iterable[Demand]) -> bool:
         """Notice who waits and who has come; return whether anybody has."""
@@ -99,7 +138,12 @@ class EasyCopy:
             if demand.index not in self._met:
                 self._met.add(demand.index)
                 # What its start is worth now is no order here: equals stand by their arrival.
-                self._queue.add(replace(demand, job=replace(demand.job, priority=1)))
+                self._queue.add(copied(demand, job=copied(demand.job, priority=1)))
+                count = whole_nodes(demand, self._machine.columns)
+                if self._nodes is not None and count:
+                    self._nodes[demand.index] = count
+                else:
+                    self._nodes = None
         return len(self._met) > met
 
     def _end(self, job: int) -> float:
@@ -150,8 +194,9 @@ class Promises:
         self._plan = None if follows is None else CoreLevelPlan(follows, self._rules)
         #: By job, where it was last to start.
         self._allocations: dict[int, Allocation] = {}
-        #: What ran when the last new plan was made; None: none was.
+        #: What ran when the last new plan was made, and the nodes that took jobs; None: none was.
         self._running: set[int] | None = None
+        self._up = b""
 
     def kept(self, now: float, queue: Iterable[Demand]) -> list[Promise]:
         """Return the promises of waiting jobs, new ones made, the earliest first."""
@@ -194,7 +239,20 @@ class Promises:
 
     def _again(self, now: float, known: Sequence[Promise], new: Sequence[Demand]) -> list[Promise]:
         """Find the places of promises anew where they are no longer free, and make new promises."""
-        state = self._machine.state(now)
+        state, running = self._machine.state(now), set(self._machine.running)
+        up, self._up = self._up, state.columns.takes_jobs.tobytes()
+        has_lost_none = up == self._up and self._running is not None and self._running <= running
+        if (
+            self._is_auto
+            and has_lost_none
+            and known
+            and all(one.allocation and one.start > now for one in known)
+        ):
+            # What has started leaves promises their places, and no other job is promised one yet.
+            self._running = running
+            self._allocations = {}
+            self.move(known)
+            return list(known)
         made = self._sooner(state, known)
         reservations, promised = self._one_sooner(state, known) if made is None else made
         for demand in self._in_turn(new)[: max(0, self._most - len(promised))]:

@@ -14,7 +14,7 @@ from support.build import snapshot
 from support.optimum import fits_alone
 
 from aucsched import Snapshot, schedule
-from aucsched.auction.forecast import ShadowStart, earliest_start, shadow_time
+from aucsched.auction.forecast import ShadowStart, shadow_time
 from aucsched.cluster.jobs import RunningJob
 from aucsched.cluster.nodes import NodeState, Resources
 from aucsched.cluster.snapshot import held_resources
@@ -81,11 +81,12 @@ def test_awards_hold_until_their_time_limit() -> None:
     cluster = snapshot(nodes(2), jobs)
     awards = schedule(cluster).started
     assert [award.job for award in awards] == ["J1"]
-    assert earliest_start(cluster, "J2") == ShadowStart(time=NOW, nodes=("n1", "n2"), at_once=True)
-    after = earliest_start(cluster, "J2", awards)
+    at_once = shadow_time(cluster, cluster.jobs[1])
+    assert at_once == ShadowStart(time=NOW, nodes=("n1", "n2"), at_once=True)
+    after = shadow_time(cluster, cluster.jobs[1], awards)
     assert after == ShadowStart(time=NOW + 500, nodes=("n1", "n2"), at_once=False)
     endless = snapshot(nodes(2), [{"cores": 16, "priority": 2}, jobs[1]])
-    assert earliest_start(endless, "J2", schedule(endless).started) is None
+    assert shadow_time(endless, endless.jobs[1], schedule(endless).started) is None
 
 
 def test_a_reservation_is_waited_for() -> None:

@@ -12,7 +12,7 @@ from random_snapshots import random_snapshot
 from support.build import snapshot
 
 from aucsched import Resources, RunningJob, Schedule, Snapshot, schedule
-from aucsched.auction.forecast import earliest_start, shadow_time
+from aucsched.auction.forecast import shadow_time
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.step import take_step
 
@@ -204,7 +204,7 @@ def test_no_award_delays_a_reservation(seed: int, model: str, reserve: int) -> N
     started = {award.job for award in step.schedule.started}
     for guard in step.cluster.guards:
         if guard.job.id not in started:
-            found = earliest_start(state, guard.job.id, step.schedule.started)
+            found = shadow_time(state, guard.job, step.schedule.started)
             assert found is not None
             assert found.time <= guard.time
 

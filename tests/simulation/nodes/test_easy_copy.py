@@ -11,8 +11,11 @@ from aucsched.bidgen.generate import place_alone
 from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.resources.allocation import StartingJob
+from aucsched.cluster.resources.columns import Columns
 from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
+from aucsched.simulation.nodes import node_promises
+from aucsched.simulation.nodes.core_plan import whole_nodes
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.node_promises import EasyCopy, Promises
@@ -65,6 +68,33 @@ def test_it_learns_a_run_time_though_nobody_waited_when_the_job_ended() -> None:
     assert copy.longest_s == 100
     copy.follow(900.0, [])
     assert copy.longest_s == 100
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("first", [10**6, 12], ids=["all whole", "some"])
+def test_counting_whole_nodes_places_jobs_as_looking_at_each(
+    seed: int, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``first``: the first job that is not taken to ask for whole nodes."""
+    found: list[object] = []
+    plain = EasyCopy.follow
+
+    def follow(self: EasyCopy, *given: Any) -> None:
+        plain(self, *given)
+        held = {job: one.allocation.nodes.tolist() for job, one in self._machine.running.items()}
+        found.append((given[0], self.longest_s, held))
+
+    def played(first: int) -> list[object]:
+        def whole(demand: Demand, columns: Columns) -> int:
+            return whole_nodes(demand, columns) if demand.index < first else 0
+
+        found.clear()
+        monkeypatch.setattr(node_promises, "whole_nodes", whole)
+        play(contended(seed), NodeOptions(policy="aucsched3", objective="response"))
+        return list(found)
+
+    monkeypatch.setattr(EasyCopy, "follow", follow)
+    assert played(first) == played(0)
 
 
 def test_it_leaves_the_real_machine_alone() -> None:
