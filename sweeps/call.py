@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,8 @@ from .axes import AXES, Row, Value
 from .drive import sweep as drive
 from .plot import check_panels, draw_sweep
 from .result_table import columns_of, write_table
-from .run_plan import FAILED, KINDS, RunPlan, Subject, make_plan, plan_over, run_row
-from .workers import run_locally
+from .run_plan import FAILED, Run, RunPlan, Subject, make_plan, plan_over
+from .workers import run_here, run_locally
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -127,15 +127,13 @@ def sweep(
         plan = make_plan(str(source), values, repeat=repeat, seed=seed)
     else:
         plan = plan_over(_subject(source), values, repeat=repeat, seed=seed)
-    if output is not None:
+    outputs = [] if output is None else [Path(output)]
 
-        def run(subject: Subject, runs: Any) -> Any:
-            return run_locally(subject, runs, workers)
+    def run(subject: Subject, runs: Sequence[Run]) -> Generator[Row, None, None]:
+        is_here = workers == 1 and not outputs
+        return run_here(subject, runs) if is_here else run_locally(subject, runs, workers)
 
-        rows = drive(plan, [Path(output)], run, progress=progress)
-    else:
-        rows = list(_rows(plan, workers, progress))
-    return Sweep(plan=plan, rows=tuple(rows))
+    return Sweep(plan=plan, rows=tuple(drive(plan, outputs, run, progress=progress)))
 
 
 def _values(name: str, given: Any) -> tuple[Value, ...]:
@@ -164,20 +162,3 @@ def _subject(source: Snapshot | ClusterWorkload | SwfLog) -> Subject:
     if isinstance(source, SwfLog):
         return Subject(name="log", kind="trace", content=swf_text(source).encode())
     raise OptionError(f"source: {shown(source)} is neither a snapshot, a workload, a log nor a file")
-
-
-def _rows(plan: RunPlan, workers: int, progress: Callable[[int], None] | None) -> Iterable[Row]:
-    """Yield the rows in the grid's order, without any file."""
-    named: Mapping[str, Value] = {"input": plan.subject.name, "input_sha256": plan.subject.digest}
-    if workers > 1:
-        found = sorted(
-            run_locally(plan.subject, list(plan.runs), workers), key=lambda row: int(str(row["run"]))
-        )
-        for row in found:
-            yield {"run": row["run"], **named, **row}
-        return
-    loaded = KINDS[plan.subject.kind].load(plan.subject.content)
-    for done, run in enumerate(plan.runs, 1):
-        yield {"run": run.number, **named, **run_row(plan.subject.kind, loaded, run)}
-        if progress is not None:
-            progress(done)

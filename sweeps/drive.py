@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -61,7 +61,7 @@ def sweep(
 
     Args:
         plan: the runs.
-        outputs: tables to write; the journal stands beside the first.
+        outputs: tables to write; the journal stands beside the first. Without any nothing outlives the call.
         executor: runs them.
         retry_failed: run those again whose row holds an error.
         on_start: called once, before the first run.
@@ -70,13 +70,13 @@ def sweep(
     Raises:
         InputError: a file cannot be written, is another sweep's, or is in use by one.
     """
-    with _journal(plan, outputs) as journal:
+    with _journal(plan, outputs) if outputs else nullcontext() as journal:
         rows = {
             number: row
-            for number, row in journal.rows.items()
+            for number, row in (journal.rows.items() if journal else ())
             if not (retry_failed and row["status"] == FAILED)
         }
-        if on_start is not None:
+        if on_start is not None and journal:
             on_start(SweepStart(done=len(rows), runs=len(plan.runs), versions=journal.begun_with))
         show = progress or (lambda _: None)
         show(len(rows))
@@ -84,7 +84,8 @@ def sweep(
         waiting = [run for run in plan.runs if run.number not in rows]
         with closing(executor(plan.subject, waiting)) as results:
             for row in results:
-                journal.add(row)
+                if journal:
+                    journal.add(row)
                 rows[int(str(row["run"]))] = row
                 show(len(rows))
                 tables.refresh(rows)

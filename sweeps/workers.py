@@ -36,6 +36,13 @@ TRIES = 3
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
+def run_here(subject: Subject, runs: Sequence[Run]) -> Generator[Row, None, None]:
+    """Yield the rows of runs in their order, from this process."""
+    loaded = KINDS[subject.kind].load(subject.content)
+    for run in runs:
+        yield run_row(subject.kind, loaded, run)
+
+
 def run_locally(subject: Subject, runs: Sequence[Run], workers: int) -> Generator[Row, None, None]:
     """Yield the rows of runs as they are done, in no order; closing the iterator ends the processes.
 
