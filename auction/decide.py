@@ -132,24 +132,13 @@ def _read(
     first = tuple(islice(jobs, size))
     if options.promise == "none":
         return WaitingJobs(first, size, jobs, ())
-    if promised is not None:
-        return WaitingJobs(first, size, jobs, _earliest(promised))
-    behind = tuple(jobs)
-    return WaitingJobs(first, size, behind, _earliest(_promises((*first, *behind))))
-
-
-def _earliest(promised: Iterable[Promise]) -> tuple[Promise, ...]:
-    """Return the promises that are kept."""
-    return tuple(sorted(promised, key=lambda one: one.start)[:_MOST_PROMISED])
-
-
-def _promises(waiting: Iterable[Demand]) -> list[Promise]:
-    """Return the starts that jobs of a queue were promised."""
-    return [
-        Promise(demand, demand.job.promised_start)
-        for demand in waiting
-        if demand.job.promised_start is not None
-    ]
+    behind: Iterable[Demand] = jobs
+    if promised is None:
+        behind = tuple(jobs)
+        starts = ((demand, demand.job.promised_start) for demand in (*first, *behind))
+        promised = [Promise(demand, start) for demand, start in starts if start is not None]
+    earliest = sorted(promised, key=lambda one: one.start)[:_MOST_PROMISED]
+    return WaitingJobs(first, size, behind, tuple(earliest))
 
 
 def _deciding_s(time_limit_s: float, nodes: int, jobs: int) -> float:

@@ -96,13 +96,11 @@ class StepReservations:
         time = max(promise.start, self._state.now)
         kept = self._at(demand, time, promise.allocation)
         if kept is None:
-            forecast = self._beside(self._kept.values(), (time,))
-            found = forecast.first(demand.job, demand, since=time)
-            if found is None:
-                if before is not None:
-                    self._kept[demand.job.id] = before
-                return None
-            kept = ReservedPlace(found[1], found[0], found[0] + _stay_s(demand, found[1]))
+            kept = self._first(self._kept.values(), demand, time)
+        if kept is None:
+            if before is not None:
+                self._kept[demand.job.id] = before
+            return None
         self._kept[demand.job.id] = kept
         self._promised[demand.job.id] = demand.job
         self._guards = None
@@ -118,14 +116,13 @@ class StepReservations:
         demand, now = promise.demand, self._state.now
         others = [kept for name, kept in self._kept.items() if name != demand.job.id]
         time = max(since, now)
-        found = self._beside(others, (time,)).first(demand.job, demand, since=time)
-        if found is not None and found[0] > time and put_off is not None:
-            time = put_off(found[0])
+        kept = self._first(others, demand, time)
+        if kept is not None and kept.start > time and put_off is not None:
+            time = put_off(kept.start)
             if time < promise.start:
-                found = self._beside(others, (time,)).first(demand.job, demand, since=time)
-        if found is None or max(found[0], time) >= promise.start:
+                kept = self._first(others, demand, time)
+        if kept is None or max(kept.start, time) >= promise.start:
             return None
-        kept = ReservedPlace(found[1], found[0], found[0] + _stay_s(demand, found[1]))
         self._kept[demand.job.id] = kept
         self._guards = None
         return kept
@@ -161,6 +158,14 @@ class StepReservations:
         columns, nodes = self._beside(self._kept.values()).during(time, end), allocation.nodes
         is_free = columns.takes_jobs[nodes].all() and columns.free.at(nodes).covers(allocation.held)
         return ReservedPlace(allocation, time, end) if is_free else None
+
+    def _first(self, kept: Iterable[ReservedPlace], demand: Demand, time: float) -> ReservedPlace | None:
+        """Return where a job can start first from a time on beside what is kept, and until when it stays."""
+        found = self._beside(kept, (time,)).first(demand.job, demand, since=time)
+        if found is None:
+            return None
+        start, allocation = found
+        return ReservedPlace(allocation, start, start + _stay_s(demand, allocation))
 
     def _beside(self, kept: Iterable[ReservedPlace], moments: Iterable[float] = ()) -> Forecast:
         if self._base is None:
