@@ -160,7 +160,7 @@ class StepReservations:
         return ReservedPlace(allocation, time, end) if is_free else None
 
     def _first(self, kept: Iterable[ReservedPlace], demand: Demand, time: float) -> ReservedPlace | None:
-        """Return where a job can start first from a time on beside what is kept, and until when it stays."""
+        """Return the first place for a job from a time on beside what is kept, and until when."""
         found = self._beside(kept, (time,)).first(demand.job, demand, since=time)
         if found is None:
             return None
