@@ -196,9 +196,7 @@ class StepOptions(StepRecord):
     @property
     def nodes_of_a_part(self) -> int:
         """The most nodes that are auctioned in one piece."""
-        if self.part_nodes is not None:
-            return self.part_nodes
-        return _default("part_nodes")
+        return _default("part_nodes") if self.part_nodes is None else self.part_nodes
 
     @property
     def bids_in_all(self) -> int:

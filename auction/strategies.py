@@ -89,8 +89,7 @@ def solve_exactly(instance: AuctionInstance) -> tuple[Solved, Bids]:
     Where there is no time to state it, first-fit's award stands.
     """
     bids, cluster, options = instance.bids, instance.cluster, instance.options
-    is_short = _stating_s(instance) > _for_stating_s(options, instance.deadline)
-    if is_short and not options.export:
+    if not (options.export or _may_state(instance)):
         return _unsolved(instance), bids
     stated = state(bids.table, cluster, options)
     program = stated.program
@@ -142,17 +141,17 @@ def _sound(answer: Answer, asked: BidTable, cluster: Cluster) -> IntArray:
     return np.array(sound, np.int64)
 
 
-def _stating_s(instance: AuctionInstance) -> float:
-    """Return about how long PuLP takes to state the program: by what it holds, not by the machine's speed."""
-    given = model_input(instance.table, instance.cluster, instance.options)
-    return _STATED_S * instance.options.auction.nonzeros(given)
+def _may_state(instance: AuctionInstance) -> bool:
+    """Return whether there is time for PuLP to state the program: by what it holds, not the machine's speed.
 
-
-def _for_stating_s(options: StepOptions, deadline: float | None) -> float:
-    """Return the seconds that there are for stating the program; where work counts no clock is asked."""
+    Where work counts no clock is asked.
+    """
+    options, deadline = instance.options, instance.deadline
     if deadline is None or options.most_s is None:
-        return NO_LIMIT_S
-    return deadline - options.clock() if options.most_work is None else _FOR_STATING * options.most_s
+        return True
+    left_s = deadline - options.clock() if options.most_work is None else _FOR_STATING * options.most_s
+    given = model_input(instance.table, instance.cluster, options)
+    return _STATED_S * options.auction.nonzeros(given) <= left_s
 
 
 def _unsolved(instance: AuctionInstance) -> Solved:
