@@ -258,7 +258,7 @@ def are_preferred(placements: Sequence[Placement], cluster: Cluster, options: St
     columns, topology = cluster.columns, cluster.topology
     for placement in placements:
         demand = placement.asked.demand
-        if demand.alone_in is not None or not _asks_for_cores_only(demand):
+        if demand.alone_in is not None or any(one.gres or one.gres_total for one in demand.variants):
             return False
         if len(placement.nodes) > 1 and len(placement.nodes) > _fewest_nodes(demand, columns):
             return False
@@ -271,10 +271,6 @@ def are_preferred(placements: Sequence[Placement], cluster: Cluster, options: St
     alone = tuple(replace(one.asked.demand, index=place) for place, one in enumerate(placements))
     table = first_fit_bids(alone, cluster, bid_options(options), placements)
     return len(table) == len(alone) and bool((table.bid_class == CLASS_A).all())
-
-
-def _asks_for_cores_only(demand: Demand) -> bool:
-    return not any(variant.gres or variant.gres_total for variant in demand.variants)
 
 
 def _fewest_nodes(demand: Demand, columns: Columns) -> int:
@@ -321,16 +317,11 @@ def _packer(
 def starts_of(bids: Bids, cluster: Cluster, options: StepOptions) -> tuple[IntArray, IntArray]:
     """Return first-fit's award, and what the search begins with: that or a packing's, if worth more."""
     weights = bid_weights(bids.table, options.objective)
-    first = _first_fit(bids, cluster)
+    # First-fit's placements, as far as they fit together as bids, and what fits beside them.
+    first = np.array(greedy(bids.table, cluster, _placements(bids).tolist()), np.int64)
     packed = (greedy(bids.table, cluster, one.tolist()) for one in bids.packed)
     starts = (first, *(np.array(award, np.int64) for award in packed))
     return first, max(starts, key=lambda award: sum_of(weights, award))
-
-
-def _first_fit(bids: Bids, cluster: Cluster) -> IntArray:
-    """Return the first-fit placements, as far as they fit together as bids, and what fits beside them."""
-    first = _placements(bids).tolist()
-    return np.array(greedy(bids.table, cluster, first), np.int64)
 
 
 def _placements(bids: Bids) -> IntArray:

@@ -104,14 +104,11 @@ class Rounds:
         won = np.zeros(len(table), np.bool_)
         won[chosen] = True
         winners = table.only(won)
-        self._packer = self._packed_by()
+        self._packer = None
+        if cluster.placer is None:
+            self._packer = Packer.of(self._demands, options.objective, cluster.columns, NO_LIMIT_S)
         self._at = WinnersTable(winners, np.flatnonzero(won), self._value(winners))
         self.best = self._at
-
-    def _packed_by(self) -> Packer | None:
-        if self._cluster.placer is not None:
-            return None
-        return Packer.of(self._demands, self._options.objective, self._cluster.columns, NO_LIMIT_S)
 
     def run(self, limit: RoundLimit) -> None:
         """Make rounds until the limit ends them, or every job starts."""

@@ -255,17 +255,11 @@ def _packed_sizes(bids: Bids, packing: Packing) -> Sizes:
 
 def _tied(preference: FloatArray, table: BidTable, cluster: Cluster) -> FloatArray:
     """Return preferences by which, of bids equally preferred, the one with the narrower span comes first."""
-    tied: FloatArray = preference - _NARROW * _spans(table) / len(cluster.columns.names)
-    return tied
-
-
-def _spans(table: BidTable) -> FloatArray:
     if not len(table):
-        return np.zeros(0)
-    spans: FloatArray = (table.node[table.indptr[1:] - 1] - table.node[table.indptr[:-1]] + 1).astype(
-        np.float64
-    )
-    return spans
+        return preference
+    spans = (table.node[table.indptr[1:] - 1] - table.node[table.indptr[:-1]] + 1).astype(np.float64)
+    tied: FloatArray = preference - _NARROW * spans / len(cluster.columns.names)
+    return tied
 
 
 def _sizes(bids: Bids, columns: int, rows: int, nonzeros: int) -> Sizes:

@@ -83,10 +83,6 @@ class SmallAuctions:
             self.award, self.best = award, value
             self._at_hand, self._value, self._since = award, value, 0
 
-    def _go_on_from(self, award: IntArray) -> None:
-        self._at_hand, self._since = award, 0
-        self._value = self._worth.of(award)
-
     def guide(self, gain: FloatArray, share: FloatArray) -> None:
         """Prefer bids by another gain; ``share`` of each wins in the relaxed solution."""
         self._gain, self._relaxed = gain, share
@@ -96,7 +92,8 @@ class SmallAuctions:
         if not len(self._packing):
             return
         if self._since >= _PATIENCE:
-            self._go_on_from(self._filled(np.sort(self._another())))
+            self._at_hand, self._since = self._filled(np.sort(self._another())), 0
+            self._value = self._worth.of(self._at_hand)
         freed = self._neighbourhood()
         kept = np.setdiff1d(self._at_hand, freed, assume_unique=True)
         left = self._packing.capacity - self._packing.use(kept)
