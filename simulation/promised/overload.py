@@ -108,19 +108,25 @@ def _head(state: PromisedState, now: float, longest: float) -> int:
     if first < len(submit) and now - submit[first] >= BACKLOGS * longest:
         return first
     most, head, block = -1.0, NOBODY, first // BLOCK
+    # While the last head waits, nobody with less than its wait² / estimate is the head; ratios are rounded.
+    last = state.backlog.head[0]
+    wait = now - submit[last]
+    least = wait * wait / queue.waiting[last] * (1.0 - 1e-9)
     while block * BLOCK < len(submit) and submit[block * BLOCK] <= now:
         # Nobody of them has waited longer, nor asks for less.
         wait = now - submit[block * BLOCK]
-        if block % BLOCK == 0 and wait * wait <= most * queue.group[(block // BLOCK + 1) * classes - 1]:
+        if block % BLOCK == 0 and wait * wait <= least * queue.group[(block // BLOCK + 1) * classes - 1]:
             block += BLOCK
             continue
-        if wait * wait > most * queue.block[(block + 1) * classes - 1]:
+        if wait * wait > least * queue.block[(block + 1) * classes - 1]:
             for job in range(max(first, block * BLOCK), (block + 1) * BLOCK):
                 if queue.waiting[job] < inf:
                     wait = now - submit[job]
                     if wait * wait > most * queue.waiting[job]:
                         most, head = wait * wait / queue.waiting[job], job
+                        least = max(least, most)
         block += 1
+    state.backlog.head[0] = max(head, 0)
     return head
 
 

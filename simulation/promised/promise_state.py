@@ -104,11 +104,13 @@ class Backlog(NamedTuple):
     Attributes:
         asked: by user, by estimates; the last entry is of jobs of nobody.
         learnt: one entry: of all, by what users' jobs ran for.
+        head: one entry: the job that had the reservation last.
         queue: the jobs that wait under overload; then nobody waits elsewhere.
     """
 
     asked: Floats
     learnt: Floats
+    head: Ints
     queue: DeepQueue
 
 
@@ -261,7 +263,7 @@ def empty_state(
             easy=easy._replace(deep=DeepQueue._make(map(np.copy, queue))) if is_deep else easy,
         ),
         shares=LastShares(last=floats(users * REMEMBERED), ended=ints(users), mean=floats(users, 1.0)),
-        backlog=Backlog(asked=floats(users + 1), learnt=floats(1), queue=queue),
+        backlog=Backlog(asked=floats(users + 1), learnt=floats(1), head=ints(1), queue=queue),
         scratch=Scratch(
             end=floats(running + jobs + 1),
             size=ints(running + jobs + 1),
