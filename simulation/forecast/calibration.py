@@ -3,10 +3,8 @@
 A forecast's error is the logarithm of (what came / the futures' median). Past errors count by how
 alike their forecasts were (predicted wait, spread, the plan's distance, size, queue) and by how
 recent they are. Together with the futures' own spread they make a distribution. It is read at
-levels that move online until a tenth of the outcomes lies below P10 and a tenth above P90, of all
-forecasts and of those for each size (adaptive conformal inference, Gibbs and Candès; by groups as
-in Bastani and others, "Practical adversarial multivalid conformal prediction", 2022). An outcome is
-used once the job has started, never before.
+levels that move online until a tenth of the outcomes lies below P10 and a tenth above P90 (adaptive
+conformal inference, Gibbs and Candès). An outcome is used once the job has started, never before.
 """
 
 from __future__ import annotations
@@ -40,8 +38,6 @@ _OWN = 15.0
 _OWN_LEVELS = np.linspace(0.05, 0.95, 10)
 #: By how much an outcome moves the levels, and how far they go.
 _STEP, _FARTHEST = 0.005, 0.09
-#: Doublings of a job's cores that are told apart.
-_SIZES = 30
 
 
 class Features(NamedTuple):
@@ -70,11 +66,6 @@ class Features(NamedTuple):
         found: Floats = self.point * _WIDTHS
         return found
 
-    @property
-    def groups(self) -> list[int]:
-        """The groups with levels of their own: all forecasts, and those of about the job's size."""
-        return [0, 1 + min(round(float(self.logs[3]) / log(2.0)), _SIZES)]
-
 
 class Calibrator:
     """The errors of past forecasts, and the distribution that they give a new one.
@@ -91,8 +82,8 @@ class Calibrator:
         self._points = np.zeros((2 * _REMEMBERED, len(_WIDTHS)))
         self._errors = np.zeros(2 * _REMEMBERED)
         self._queues: list[Hashable] = []
-        #: How far P10 and P90 have moved outward: for all, and more for each size.
-        self._moved = np.zeros((2 + _SIZES, 2))
+        #: How far P10 and P90 have moved outward.
+        self._moved = np.zeros(2)
 
     def __len__(self) -> int:
         """Return how many errors are remembered."""
@@ -121,7 +112,7 @@ class Calibrator:
         errors, weights = self._like(found)
         errors = np.concatenate([errors, own - middle])
         weights = np.concatenate([weights, np.full(len(own), _OWN / len(own))])
-        seconds = np.exp(middle + _quantiles(errors, weights, self._levels(found)))
+        seconds = np.exp(middle + _quantiles(errors, weights, self._levels()))
         # Schedulers count whole seconds: an interval holds those that it touches.
         seconds[:MIDDLE] = np.floor(seconds[:MIDDLE])
         seconds[MIDDLE + 1 :] = np.ceil(seconds[MIDDLE + 1 :])
@@ -147,9 +138,8 @@ class Calibrator:
         self._queues.append(features.queue)
         lower, upper = np.log(np.maximum(quantiles[[LOWER, UPPER]], SHORTEST_S))
         missed = np.array([came < lower, came > upper], np.float64)
-        groups = features.groups
-        moved = self._moved[groups] + _STEP * (missed - LEVELS[LOWER])
-        self._moved[groups] = np.clip(moved, -_FARTHEST, _FARTHEST)
+        moved = self._moved + _STEP * (missed - LEVELS[LOWER])
+        self._moved = np.clip(moved, -_FARTHEST, _FARTHEST)
 
     def _like(self, asked: Features) -> tuple[Floats, Floats]:
         """Return past errors with what each counts here."""
@@ -162,9 +152,9 @@ class Calibrator:
         weights[np.array(others, bool)] *= _OTHER_QUEUE
         return self._errors[first:count], weights
 
-    def _levels(self, asked: Features) -> Floats:
+    def _levels(self) -> Floats:
         """Return where the distribution is read for ``LEVELS``: P10 and P90 have moved, others with them."""
-        lower, upper = np.clip(self._moved[asked.groups].sum(0), -_FARTHEST, _FARTHEST)
+        lower, upper = self._moved
         known = [0.0, LEVELS[LOWER], 0.5, LEVELS[UPPER], 1.0]
         read = [0.0, LEVELS[LOWER] - lower, 0.5, LEVELS[UPPER] + upper, 1.0]
         moved: Floats = np.interp(LEVELS, known, read)
