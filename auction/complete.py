@@ -104,7 +104,8 @@ class _Leftover:
         self._made = bid_options(options)
         self._keeps_whole = keeps_whole(cluster, options)
         self._reserved = {guard.job.id for guard in cluster.guards}
-        self._views = self._seen()
+        #: What is free beside the reservations; None: not looked at since a job has started.
+        self._views: GuardedViews | None = None
         #: Kinds of jobs of which none could start: less is left with every job that does.
         self._hopeless: set[int] = set()
         columns = cluster.columns
@@ -153,18 +154,20 @@ class _Leftover:
         demands = tuple(waiting)
         return [demands[place] for place in placer.order(demands)]
 
-    def _seen(self) -> GuardedViews:
+    def _could_start(self, demand: Demand) -> bool:
         columns = self._cluster.columns
-        return GuardedViews(columns, columns.free, self._cluster.guards)
+        self._views = self._views or GuardedViews(columns, columns.free, self._cluster.guards)
+        return self._views.could_start(demand)
 
     def _bid(self, demand: Demand, is_over: Callable[[], bool]) -> BidTable | None:
         """Return a bid of one job that could start beside what has started, None where it fits nowhere."""
         cluster = self._cluster
-        if not self._views.could_start(demand):
+        # First-fit looks at fewer nodes: it comes first where nobody has counted yet.
+        if self._views is not None and not self._could_start(demand):
             return None
         alone = (replace(demand, index=0),)
         table = first_fit_bids(alone, cluster, self._made)
-        if not len(table) and cluster.placer is None:
+        if not len(table) and cluster.placer is None and self._could_start(demand):
             # Bids are made on nodes that first-fit does not look at together.
             few = BidOptions(max_bids=1, max_bids_per_job=1, use_switches=self._made.use_switches)
             table = generate_bids(alone, cluster, few, is_over).table
@@ -175,7 +178,7 @@ class _Leftover:
     def _take(self, bid: BidTable) -> None:
         self._cluster = what_is_left(bid, np.zeros(1, np.int64), self._cluster)
         self._reserved = {guard.job.id for guard in self._cluster.guards}
-        self._views = self._seen()
+        self._views = None
 
 
 def _nothing(size: int) -> AttemptResult:

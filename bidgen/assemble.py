@@ -205,10 +205,12 @@ class Assembler:
             tuple((kind, count) for kind, _, count in one.choice.per_node if count) for one in self._groups
         ]
         row_of = {counts: row for row, counts in enumerate(dict.fromkeys(asked))}
-        numbers = [nodeset_numbers(self._columns, dict(counts)) for counts in row_of]
-        if not numbers:
+        if not len(node):
             return np.zeros(0, np.int64)
-        number = np.array(numbers)[np.array([row_of[counts] for counts in asked])[group], node]
+        first, near = int(node.min()), slice(int(node.min()), int(node.max()) + 1)
+        numbers = [nodeset_numbers(self._columns, dict(counts), near) for counts in row_of]
+        row = np.array([row_of[counts] for counts in asked])[group]
+        number = np.array(numbers)[row, node - first]
         changes = np.cumsum(np.diff(number, prepend=number[:1]) != 0)
         counted: IntArray = changes[indptr[1:] - 1] - changes[indptr[:-1]] + 1
         return counted

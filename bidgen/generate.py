@@ -347,13 +347,12 @@ class _Generator:
 
     def _is_aligned(self, asked: Reading, nodes: IntArray) -> bool:
         """Return whether nodes touch an end of their nodeset as things are before any award."""
-        field = self._field(asked, "snapshot")
-        first, last = int(nodes.min()), int(nodes.max())
-        start, end = (int(place) for place in np.searchsorted(field.nodes, [first, last]))
-        switch = self._topology.common_switch_of_sets(np.array([0, len(nodes)]), nodes)
-        edges = [field.run_first[start] == start, field.run_last[end] == end]
+        first, last, end = int(nodes.min()), int(nodes.max()), len(self._columns.names) - 1
+        beside = np.array([max(first - 1, 0), min(last + 1, end)])
+        edges = [first == 0, last == end]
+        edges.extend(~usable(asked, self._views.of(asked.demand).free, self._columns, beside))
         if self._rules.use_switches:
-            beside = np.array([max(first - 1, 0), min(last + 1, len(self._columns.names) - 1)])
+            switch = self._topology.common_switch_of_sets(np.array([0, len(nodes)]), nodes)
             edges.extend(~self._topology.below(beside, switch))
         return bool(np.any(edges))
 

@@ -18,7 +18,7 @@ from ..cluster.resources.capacity import BoolArray, Capacity, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..topology.tree import Topology
-from .candidates import Reading, most_nodes
+from .candidates import ALL, Reading, most_nodes
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -346,17 +346,19 @@ def runs(mask: BoolArray, borders: BoolArray | None = None) -> tuple[IntArray, I
     return np.flatnonzero(starts), np.flatnonzero(ends)
 
 
-def nodeset_numbers(columns: Columns, gres: Mapping[str, int]) -> IntArray:
-    """Return the number of the nodeset that each node stands in, ascending with the nodes; shape (n,).
+def nodeset_numbers(columns: Columns, gres: Mapping[str, int], nodes: slice = ALL) -> IntArray:
+    """Return the number of the nodeset that each node stands in, ascending with the nodes.
 
     Args:
         columns: the nodes and what is free on them.
         gres: the count g of each gres that every node of a nodeset has free.
+        nodes: which are looked at.
     """
-    mask = columns.takes_jobs & (columns.free.cores > 0)
+    free = columns.free.each(lambda counts: counts[nodes])
+    mask = columns.takes_jobs[nodes] & (free.cores > 0)
     for kind, count in gres.items():
         # A job may ask for gres that no node has.
-        mask = mask & (columns.free.gres.get(kind, np.zeros_like(columns.free.cores)) >= count)
+        mask = mask & (free.gres.get(kind, np.zeros_like(free.cores)) >= count)
     numbers: IntArray = np.cumsum(mask & ~np.concatenate([[False], mask[:-1]]))
     return numbers
 

@@ -83,14 +83,14 @@ def add_allocations(capacity: Capacity, allocations: Sequence[Allocation], limit
 
 def columns_beside(columns: Columns, starts: Iterable[tuple[Job, Allocation]]) -> Columns:
     """Return columns without what jobs take that start at allocations."""
-    free, pools = columns.free.copy(), columns.pools.copy()
+    free, pools, empty = columns.free.copy(), columns.pools.copy(), columns.is_empty.copy()
     kept = tuple(one.copy() for one in columns.kept)
     for job, where in starts:
         add_allocation(free, where, -1, columns.total.memory < UNLIMITED_MIB)
+        empty[where.nodes] = nothing_held(columns.total.at(where.nodes), free.at(where.nodes))
         pools.take(job, use_of(where.held))
         for one in kept:
             one.take(job, where.nodes, where.held)
-    empty = nothing_held(columns.total, free)
     return replace(columns, free=free, pools=pools, kept=kept, is_empty=empty)
 
 
