@@ -249,6 +249,7 @@ def _hints(function: Loop) -> list[Any]:
 def _type(numba: Any, hint: Any) -> Any:
     """Return numba's type of an annotation."""
     simple = {
+        bool: numba.boolean,
         int: numba.int64,
         float: numba.float64,
         Ints: numba.int64[::1],

@@ -122,7 +122,7 @@ class CoreLevelPlan:
     def _late(
         self, now: float, places: IntArray, *, are_together: bool = True, sure: int = 0
     ) -> frozenset[int]:
-        count = self._refuse(self._state, float(now), int(are_together), sure, places, self._refused)
+        count = self._refuse(self._state, float(now), are_together, sure, places, self._refused)
         return frozenset(self._refused[:count].tolist())
 
     def _meet(self, queue: Iterable[Demand]) -> bool:

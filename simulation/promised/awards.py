@@ -134,14 +134,14 @@ def run_from(state: PromisedState, now: float, job: int) -> None:
 
 @kernel
 def refuse(
-    state: PromisedState, now: float, are_together: int, sure: int, places: Ints, refused: Ints
+    state: PromisedState, now: float, are_together: bool, sure: int, places: Ints, refused: Ints
 ) -> int:
     """Return how many jobs may not start, ``refused`` takes them.
 
     Args:
         state: jobs that start together count as started.
         now: in seconds.
-        are_together: not 0: each starts beside those before it that may; else alone, whoever else does.
+        are_together: each starts beside those before it that may; else alone, whoever else does.
         sure: the first so many start, whomever they make late.
         places: of the jobs in the queue.
         refused: as long as ``places``.
