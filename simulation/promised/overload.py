@@ -111,7 +111,7 @@ def _head(state: PromisedState, now: float, longest: float) -> int:
     # While the last head waits, nobody with less than its wait² / estimate is the head; ratios are rounded.
     last = state.backlog.head[0]
     wait = now - submit[last]
-    least = wait * wait / queue.waiting[last] * (1.0 - 1e-9)
+    least = wait * wait / queue.waiting[last] * (1.0 - 1e-9) - 1e-9
     while block * BLOCK < len(submit) and submit[block * BLOCK] <= now:
         # Nobody of them has waited longer, nor asks for less.
         wait = now - submit[block * BLOCK]

@@ -247,6 +247,13 @@ def test_a_queue_too_long_to_plan_is_overload() -> None:
     assert is_overloaded(queued)
 
 
+def test_under_overload_jobs_that_came_at_once_start_at_once() -> None:
+    # EASY's longest wait is 10 s; then nobody waits until more come than are planned.
+    before = [J(0, 10, PLANNED, 10)] * 2
+    starts, _ = played([*before, *[J(100, 5, 1, 9)] * (PLANNED + 8)], PLANNED, "response", "auto")
+    assert starts == [0, 10, *[100] * PLANNED, *[105] * 8]
+
+
 @given(workloads())
 def test_the_copy_plays_easy_where_estimates_are_exact(case: tuple[list[J], int]) -> None:
     jobs, processors = case
