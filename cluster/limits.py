@@ -32,7 +32,7 @@ class Lasting(StrEnum):
     """How long what a job takes of a limit counts."""
 
     RUN = "while the job runs"
-    BUDGET = "for good; what a job leaves of its time limit is returned"
+    BUDGET = "for good; when a job ends early, the unused part of its time limit is returned"
     STEP = "in the step that starts the job"
 
 
