@@ -164,7 +164,9 @@ def _sort(state: PromisedState, rules: PromiseRules, now: float, longest: float)
     for place in range(first, state.machine.counts[WAITING]):
         job = waiting[place]
         if due[job] == inf:
-            due[job] = due_of(state, rules, longest, job)
+            share = state.jobs.size[job] / rules.processors
+            after = window(rules.share * longest, state.jobs.estimate[job], share)
+            due[job] = state.jobs.submit[job] + after
         when = due[job]
         state.jobs.promise[job] = now if when > now else inf
         behind = place
@@ -175,20 +177,12 @@ def _sort(state: PromisedState, rules: PromiseRules, now: float, longest: float)
 
 
 @kernel
-def due_of(state: PromisedState, rules: PromiseRules, longest: float, job: int) -> float:
-    """Return when a job is due: a share of the longest wait after its submission.
+def window(latest: float, estimate: float, share: float) -> float:
+    """Return how long after its submission a job of a share of the machine is due (s).
 
     It is at most some estimates of the job: short jobs are due soon. One of nearly the whole machine is due
     at once: it needs a drain, and waits for the plan anyway.
     """
-    share = state.jobs.size[job] / rules.processors
-    found: float = state.jobs.submit[job] + window(rules.share * longest, state.jobs.estimate[job], share)
-    return found
-
-
-@kernel
-def window(latest: float, estimate: float, share: float) -> float:
-    """Return how long after its submission a job of a share of the machine is due (s)."""
     cube = share * share * share
     found: float = min(latest, LIMITS * estimate) * (1.0 - cube * cube)
     return found

@@ -21,7 +21,7 @@ from ..run_times import REMEMBERED, LastShares
 WAITING, PROMISED, COUNTED = 0, 1, 2
 #: Places of ``clock``: of the copy, in seconds, the longest wait on it so far, and when its next job ends;
 #: the longest wait in the last pass, and when a pass was skipped last, below 0 where none was since a plan.
-COPY_NOW, LONGEST, NEXT_END, LAST, SKIPPED, CLOCKS = 0, 1, 2, 3, 4, 5
+COPY_NOW, LONGEST, NEXT_END, LAST, SKIPPED = 0, 1, 2, 3, 4
 #: How promises follow a log, the same where processors are counted and on nodes:
 #: after which share of the longest wait under EASY a job is due,
 SHARE = 0.55
