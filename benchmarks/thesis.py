@@ -188,10 +188,10 @@ def counted_starts() -> Iterator[Counter[str]]:
     counts: Counter[str] = Counter()
 
     def complete(step: Any) -> None:
-        awarded = {start.demand.job.id for start in step.starts}
+        awarded = {start.demand.job.id for start in step.winners()}
         plain(step)
         window = {demand.job.id for demand in step.window}
-        for start in step.starts:
+        for start in () if step.discarded else step.winners():
             job = start.demand.job.id
             behind = "behind the window" if job not in window else "completions"
             counts["awards" if job in awarded else behind] += 1
