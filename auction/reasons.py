@@ -72,6 +72,7 @@ class _Explainer:
         self._is_over = is_over
         self._seen = state
         self._decision = decision
+        self._not_asked = decision.left_out
         self._cluster = decision.cluster
         self._holders: dict[Resource, tuple[IntArray, list[str]]] = {}
         self._known: dict[object, tuple[Reason, str]] = {}
@@ -107,7 +108,7 @@ class _Explainer:
 
     def why(self, demand: Demand) -> tuple[Reason, str]:
         """Return the reason and the particulars for one job of the window."""
-        if demand.job.id in self._decision.left_out:
+        if demand.job.id in self._not_asked:
             return self._left_out(demand)
         if demand.job.id in self._decision.passed:
             return self._behind_others(demand)

@@ -123,6 +123,8 @@ def sweep(
     values = {name: _values(name, value) for name, value in axes.items() if value is not None}
     repeat, seed = of_type("repeat", repeat, int), of_type("seed", seed, int | None)
     workers = of_type("workers", workers, int)
+    if workers < 1:
+        raise OptionError(f"workers: {workers} is below 1")
     if isinstance(source, (str, Path)):
         plan = make_plan(str(source), values, repeat=repeat, seed=seed)
     else:

@@ -128,8 +128,9 @@ def _resolve_step(snapshot: Snapshot, options: Mapping[str, Value]) -> Row:
     on_network(snapshot, options)
     resolved = step.resolved()
     chosen = _as_columns({name: resolved[name] for name in _OF_STEP if name in resolved}, StepOptions)
+    # By default a step keeps what the snapshot's jobs were promised, also where its own promise is none.
     named = {name: options.get(name) for name in ("preset", "topology")}
-    return {**named, **chosen, "repeat": options["repeat"], "seed": step.seed}
+    return {**named, **chosen, "promise": step.promise, "repeat": options["repeat"], "seed": step.seed}
 
 
 def _run_step(snapshot: Snapshot, options: Row) -> Row:

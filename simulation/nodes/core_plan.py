@@ -173,7 +173,8 @@ def whole_nodes(demand: Demand, columns: Columns) -> int:
     is_exact = is_exact and not demand.job.limits_by_nodes_s and not columns.total.gres
     if not (is_exact and columns.pools.are_empty and columns.takes_jobs.all()):
         return 0
-    if (cores != cores[0]).any():
+    # A job of several partitions takes nodes of the first that holds it, which need not be the first nodes.
+    if (cores != cores[0]).any() or not all(variant.eligible.all() for variant in demand.variants):
         return 0
     return _cores(demand, columns) // int(cores[0]) if _is_counted(demand, columns) else 0
 

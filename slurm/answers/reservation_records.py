@@ -100,20 +100,25 @@ class ReservationFigures:
         return sum(one[1] for one in found if one and one[0].partition("@")[0] == licence)
 
 
-def gate_licence(reservations: Iterable[ReservationFigures]) -> str:
-    """Return the licence of a gate that is up under its usual name, empty for none."""
-    is_up = any(entry.name.startswith(f"{LICENCE}_") and entry.held(LICENCE) for entry in reservations)
-    return LICENCE if is_up else ""
+def gate_licence(reservations: Iterable[ReservationFigures], now: float | None) -> str:
+    """Return the licence of a gate that is up now under its usual name, empty for none; no time: of any."""
+    named = (entry for entry in reservations if entry.name.startswith(f"{LICENCE}_") and entry.held(LICENCE))
+    return LICENCE if any(now is None or entry.is_up(now) for entry in named) else ""
 
 
-def read_reservations(content: bytes) -> tuple[ReservationFigures, ...]:
+def read_reservations(content: bytes, licence: str = "") -> tuple[ReservationFigures, ...]:
     """Return the reservations as they are told.
+
+    Args:
+        content: the answer.
+        licence: only reservations whose lists of licences name it are read; empty: all.
 
     Raises:
         InputError: the answer is malformed or of an unknown shape, or a reservation stands twice.
     """
     found: dict[str, ReservationFigures] = {}
-    for entry in map(_figures, answer_entries(content, "ReservationName", "reservations", _keys)):
+    told = answer_entries(content, "ReservationName", "reservations", _keys)
+    for entry in (_figures(one) for one in told if licence in one.text("Licenses")):
         all_plain((entry.name, *entry.users), entry.path)
         if entry.name in found:
             raise InputError(f"reservation {entry.name!r} stands twice", path=entry.path)

@@ -117,7 +117,7 @@ def import_slurm(
         limits=_limits(sources, config, notes),
         config=config,
         priorities=_read_or(sources.priorities, lambda text: read_priorities(text, notes), None),
-        gate=gate or gate_licence(reservations),
+        gate=gate or gate_licence(reservations, time),
     )
     held = schedule_held
     snapshot = _read(sources.jobs, lambda text: _snapshot(text, site, time, notes, known, held=held))

@@ -36,12 +36,12 @@ def check_licence(name: str) -> str:
 
 
 def gates(ask: Ask, licence: str) -> tuple[ReservationFigures, ...]:
-    """Return the reservations of licences only that hold some of the gate's.
+    """Return the reservations of licences only that hold some of the gate's; others may be unreadable.
 
     Raises:
         InputError: scontrol fails, or prints what is not known.
     """
-    return tuple(entry for entry in read_reservations(ask(RESERVATIONS)) if entry.held(licence))
+    return tuple(entry for entry in read_reservations(ask(RESERVATIONS), licence) if entry.held(licence))
 
 
 def licence_count(ask: Ask, licence: str) -> int:

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -162,6 +163,25 @@ def test_awards_alone_are_swept_over_a_snapshot(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     # Who is behind the window of one starts on what the award leaves, or waits.
     assert [(row["award_alone"], row["jobs_started"]) for row in rows_of(out)] == [("on", "1"), ("off", "2")]
+
+
+def test_a_promise_that_is_not_given_is_the_step_s_own() -> None:
+    """Jobs keep promised starts with other options, as in ``schedule``; an objective has its own promise."""
+    nodes = [package.Node(name="n1", cores=8)]
+    late, high = (
+        package.Job(id=name, priority=priority, request=package.Request(cores=cores), time_limit_s=600)
+        for name, priority, cores in (("late", 1, 8), ("high", 100, 4))
+    )
+    snapshot = package.Snapshot(nodes=nodes, jobs=[replace(late, promised_start=1000.0), high], time=1000)
+    for options in ({"reserve": 0}, {"award_alone": True}, {"objective": "response"}):
+        (priority,) = package.sweep(snapshot, **options).columns["priority"]
+        assert priority == float(package.schedule(snapshot, **options).objective.priority or 0), options
+    assert package.sweep(snapshot, promise=["none"]).columns["priority"] == [100.0]
+
+
+def test_workers_below_one_are_refused() -> None:
+    with pytest.raises(package.OptionError, match="workers: 0 is below 1"):
+        package.sweep(TRACE, policy=["fcfs"], workers=0)
 
 
 def test_an_auction_over_a_workload_of_nodes(tmp_path: Path) -> None:

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
-from aucsched import Job, License, NodeState, Snapshot
+from aucsched import InputError, Job, License, NodeState, Snapshot
 from aucsched.cluster.network import NetworkKind
 from aucsched.formats.notes import Notes
+from aucsched.slurm.answers.live import Command
+from aucsched.slurm.answers.reservation_records import read_reservations
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 from aucsched.slurm.answers.topology_conf import parse_topology
 from aucsched.slurm.live.license_gate import gates
@@ -114,9 +116,29 @@ def test_a_job_behind_a_gate_that_is_up_may_start(release: str) -> None:
     assert (job.hold, job.request.licenses) == (None, {"matlab": 2})
     shut = made.reservations
     assert shut is not None
-    for gone in (None, replace(shut, content=shut.content.replace(b"auction_head", b"matlab_course"))):
-        held = by_id(import_slurm(replace(made, reservations=gone))[0])["1"]
+    course = replace(shut, content=shut.content.replace(b"auction_head", b"matlab_course"))
+    (gate,) = gates(lambda _: shut.content, "auction")
+    for gone, time in ((None, None), (course, None), (shut, gate.end), (shut, gate.start - 3600)):
+        held = by_id(import_slurm(replace(made, reservations=gone), time=time)[0])["1"]
         assert held.hold == "Licenses", "no gate is up: the licence is one like any other"
+
+
+def test_a_reservation_that_cannot_be_read_does_not_hide_the_gate() -> None:
+    """The gate must be moved on, and be taken down, whatever else is reserved."""
+    shut = text("25.11", "reservations.txt").content
+    (gate,) = gates(lambda _: shut, "auction")
+    for line in (
+        b"ReservationName=r StartTime=Unknown EndTime=1795180120 Nodes=n1 Licenses=(null)",
+        b"ReservationName=r StartTime=1795180000 EndTime=1795180000 Nodes=bgp[000x133] Licenses=x:1",
+    ):
+        told = line + b"\n" + shut
+
+        def answer(_: Command, told: bytes = told) -> bytes:
+            return told
+
+        assert [one.name for one in gates(answer, "auction")] == [gate.name]
+        with pytest.raises(InputError):
+            read_reservations(told)
 
 
 @pytest.mark.parametrize("form", ["flags", "text"])
