@@ -151,6 +151,18 @@ def _start_time(snapshot: Snapshot, options: StepOptions) -> float:
     return began
 
 
+def check_queue_promise(options: StepOptions) -> None:
+    """Refuse a promise that a step cannot make, as it sees one moment of a queue.
+
+    Raises:
+        OptionError: names it.
+    """
+    if options.promise not in {None, PLAN, NONE, BACKFILL}:
+        raise OptionError(
+            f"promise: {options.promise!r} is for simulations; a queue's promises are its jobs'"
+        )
+
+
 def take_step(
     snapshot: Snapshot,
     options: StepOptions,
@@ -162,10 +174,7 @@ def take_step(
     A job that makes bidding or checking fail is set aside with a reason, and the others are decided again.
     ``last``: the state of an earlier snapshot, of which what has not changed is not read anew.
     """
-    if options.promise not in {None, PLAN, NONE, BACKFILL}:
-        raise OptionError(
-            f"promise: {options.promise!r} is for simulations; a queue's promises are its jobs'"
-        )
+    check_queue_promise(options)
     began = _start_time(snapshot, options)
     options = replace(options, began=began)
     size = options.window if window is None else min(window, options.window)

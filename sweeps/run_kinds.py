@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from ..api.negotiations import batch_settings, runtime_settings
 from ..api.simulations import chosen_on_log, parsed
 from ..auction.options import MODELS, StepOptions, options_with_preset
-from ..auction.step import run_step
+from ..auction.step import check_queue_promise, run_step
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import options_in, taken_from
 from ..cluster.option_table import (
@@ -125,6 +125,7 @@ def _resolve_step(snapshot: Snapshot, options: Mapping[str, Value]) -> Row:
             "--time-limit and --work-limit: a run that counts its steps has no clock; give one of them"
         )
     step = options_with_preset(_typed(options, StepKeywords))
+    check_queue_promise(step)
     on_network(snapshot, options)
     resolved = step.resolved()
     chosen = _as_columns({name: resolved[name] for name in _OF_STEP if name in resolved}, StepOptions)
