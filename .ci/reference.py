@@ -108,7 +108,7 @@ def reasons_page() -> str:
     front = _FRONT.format("everyone", "the meaning of each reason and each status")
     head = f"{front}# Reasons\n\nMade from cluster/schedule.py {_BY}.\n{about}\n\n"
     words = "".join(f"| `{status.value}` | {text} |\n" for status, text in STATUS_MEANINGS.items())
-    record = "Records of benchmarks have the solver's own `feasible_at_limit`: a limit came before the proof."
+    record = "Benchmark files say `feasible_at_limit` for `feasible`: a limit came before the proof."
     title = f"\n## Status of an award\n\n{record}\n\n*How far an award is proved.*\n\n"
     solved = f"{title}| status | meaning |\n|---|---|\n{words}"
     caption = "*Why a job waits, by the word in the member `reason`.*\n\n"
