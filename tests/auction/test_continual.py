@@ -14,6 +14,8 @@ from support.build import snapshot
 
 import aucsched
 from aucsched import Auction, InputError, Job, Request, Reservation, Snapshot
+from aucsched.auction.check import check_schedule
+from aucsched.auction.continual import ClusterChanges
 from aucsched.auction.options import StepOptions
 from aucsched.auction.state import SnapshotState, state_of
 from aucsched.auction.step import take_step
@@ -120,7 +122,9 @@ def assert_same(kept: SnapshotState, anew: SnapshotState, jobs: tuple[Job, ...])
     assert [hold.end for hold in kept.holds] == [hold.end for hold in anew.holds]
     for mine, made in zip(kept.holds, anew.holds, strict=True):
         assert mine.allocation.nodes.tolist() == made.allocation.nodes.tolist()
-        assert mine.allocation.held.cores.tolist() == made.allocation.held.cores.tolist()
+        one, other = mine.allocation.held, made.allocation.held
+        assert list(one.resources()) == list(other.resources())
+        assert all((one.amounts(what) == other.amounts(what)).all() for what in other.resources())
     assert (kept.now, kept.is_timed, kept.changes) == (anew.now, anew.is_timed, anew.changes)
     assert kept.comes_back is not None
     assert anew.comes_back is not None
@@ -155,6 +159,22 @@ def free_by_hand(now: Snapshot, total: Snapshot) -> dict[str, tuple[int, int, in
     }
 
 
+def test_each_kind_of_change_is_drawn() -> None:
+    drawn: Counter[str] = Counter()
+    for seed in range(6):
+        draw = Random(seed)
+        auction = Auction(cluster(draw), strategy="greedy")
+        for number in range(5):
+            told = change(draw, auction, number)
+            auction.update(**told)
+            drawn.update([*told, *(["reserved"] if told.get("reservations") else [])])
+            started = auction.award().started
+            auction.update(started=started)
+            drawn["started"] += len(started)
+    kinds = set(ClusterChanges.__annotations__)
+    assert set(drawn) == kinds | {"reserved"}
+
+
 @pytest.mark.parametrize("part", range(6))
 def test_kept_state_is_as_made_anew_and_awards_the_same(part: int) -> None:
     for seed in range(part, SEQUENCES, 6):
@@ -174,6 +194,7 @@ def test_kept_state_is_as_made_anew_and_awards_the_same(part: int) -> None:
                 free = node.free
                 assert by_hand[node.name] == (free.cores, free.memory_mib or 0, free.gres.get("gpu", 0))
             found, anew = auction.award(), other.award()
+            check_schedule(auction.cluster, found)
             assert found.started == anew.started
             assert found.pending == anew.pending
             assert found.objective == anew.objective
