@@ -92,6 +92,10 @@ def change(draw: Random, auction: Auction, number: int) -> dict[str, Any]:
     gone = draw.sample(running, min(len(running), draw.randint(0, 2)))
     if gone:
         chosen["failed" if draw.random() < 0.3 else "ended"] = gone
+    if "failed" in chosen and draw.random() < 0.5:
+        # It starts again before anybody asks for an award: the same job, another end.
+        again = next(one for one in now.running if one.id == gone[0])
+        chosen["started"] = [replace(again, end_time=(again.end_time or now.time) + 7)]  # type: ignore[operator]
     if draw.random() < 0.2:
         chosen["drained"] = [draw.choice(names)]
     if draw.random() < 0.3:
