@@ -8,36 +8,11 @@ from pathlib import Path
 import click
 
 from ..cluster.errors import OptionError, system_errors
-from .instances import KINDS, bundled, snapshot_bytes
+from .instances import KINDS, LISTED, bundled, snapshot_bytes
 from .outputs import OUTPUT
 
 #: File below examples/ -> what it is.
-EXAMPLES = {
-    "emulated-1408-full.json": "snapshot: 1408 nodes nearly full, 66 jobs wait for 32 cores",
-    "emulated-1408-queue.json": "snapshot: the same queue when three jobs have ended",
-    "overtaken.json": "workload: one wide job, and narrow ones that overtake it",
-    "days.swf": "log: 600 jobs on 128 processors, made up",
-    "history.txt.gz": "history: a week of an invented site, as sacct prints it, and its nodes",
-    "history-nodes.txt": "",
-    "shadow.jsonl.gz": "log of a shadow: a day of an invented cluster, for slurm report",
-    "own_policy.py": "a policy of your own for simulate --policy",
-    "adaptive_jacobi.py": "programs that grow and shrink while they run, under a live iScheduler",
-    "adaptive/__init__.py": "",
-    "adaptive/jacobi.py": "",
-    "adaptive/live.py": "",
-    "adaptive/prophet.py": "",
-    "adaptive/protocol.py": "",
-    "adaptive/scheduler.py": "",
-    "adaptive/workers.py": "",
-    "thesis/section-1.2.json": "snapshots and a log: the worked examples of Soner's thesis",
-    "thesis/figure-2.2.swf": "",
-    "thesis/figure-4.3.json": "",
-    "thesis/sixteen-nodes.json": "",
-    "source/squeue.json.gz": "Slurm's answers that the snapshots were made from",
-    "source/sinfo.json.gz": "",
-    "source/scontrol_job_d.txt.gz": "",
-    "source/topology.conf": "",
-}
+EXAMPLES = LISTED.files
 
 
 @click.command(short_help="List or copy the bundled examples; make the benchmarks' snapshots.")

@@ -8,7 +8,6 @@ A kind names a machine, how its running jobs fragment it, its queue, and the cap
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -66,88 +65,23 @@ class InstanceKind:
         return f"{machine}; {caps}"
 
 
-_TSUBAME: dict[str, Any] = {
-    "nodes": 1408,
-    "cores": 12,
-    "gpus": 3,
-    "fans": (16, 8),
-    "held": (2, 4, 6, 8, 12),
-    "sizes": (4, 8, 16, 32, 48),
-}
+class ExampleTable(msgspec.Struct):
+    """What examples.json lists: files below examples/ with what they are, and kinds of instances.
 
-_FRONTIER: dict[str, Any] = {
-    "nodes": 9408,
-    "cores": 64,
-    "gpus": 8,
-    "fans": (16, 28),
-    "held": (8, 16, 32, 64),
-    "sizes": (1, 2, 4, 8, 16, 32, 64, 128),
-    "window": 1_000,
-    "max_bids": 50_000,
-    "max_bids_per_job": 50,
-}
+    The kinds are Soner's TSUBAME 2.0 (with fewer bids, with priorities near each other, where the number of
+    jobs decides and going by priority is weak; with whole nodes; with 400 jobs waiting, for sweeps over
+    windows), a full tree of 1024 nodes, a Frontier-like machine.
+    """
+
+    files: dict[str, str]
+    kinds: dict[str, InstanceKind]
+
+
+LISTED = msgspec.json.decode(files(__package__).joinpath("examples.json").read_bytes(), type=ExampleTable)
+KINDS = LISTED.kinds
 
 #: Shares of the pending jobs that want GPUs, and consecutive nodes.
 _WITH_GPUS, _CONTIGUOUS = 0.4, 0.3
-
-#: Soner's TSUBAME 2.0 (with fewer bids, with priorities near each other, where the number of jobs
-#: decides and going by priority is weak; with whole nodes; with 400 jobs waiting, for sweeps over
-#: windows), a full tree of 1024 nodes, a Frontier-like machine.
-KINDS: Mapping[str, InstanceKind] = {
-    "tsubame": InstanceKind(**_TSUBAME),
-    "tsubame-even": InstanceKind(**_TSUBAME, priorities=(90_000, 100_000)),
-    "exclusive": InstanceKind(**_TSUBAME, exclusive=True),
-    "tsubame-150": InstanceKind(**_TSUBAME, max_bids=150),
-    "tsubame-600": InstanceKind(**_TSUBAME, max_bids=600),
-    "tsubame-2400": InstanceKind(**_TSUBAME, max_bids=2_400),
-    "tsubame-queue": InstanceKind(**_TSUBAME, window=400, max_bids=25_000),
-    "tree1024": InstanceKind(
-        nodes=1024,
-        cores=16,
-        gpus=3,
-        fans=(16, 8),
-        held=(2, 4, 8, 12, 16),
-        sizes=(4, 8, 16, 32, 48),
-    ),
-    "frontier": InstanceKind(**_FRONTIER),
-    "frontier-exclusive": InstanceKind(**_FRONTIER, exclusive=True),
-    "huge": InstanceKind(
-        nodes=100_000,
-        cores=64,
-        gpus=8,
-        fans=(16, 25, 25),
-        held=(8, 16, 32, 64),
-        sizes=(1, 2, 4, 8, 16, 32, 64, 128),
-        window=10_000,
-        max_bids=200_000,
-        max_bids_per_job=20,
-    ),
-    "fragmented": InstanceKind(
-        nodes=1024,
-        cores=16,
-        gpus=3,
-        fans=(16, 8),
-        busy=0.75,
-        held=(1, 2, 3, 5, 7),
-        spans=(1, 1, 2, 2, 3, 5),
-        sizes=(4, 8, 16, 24, 32),
-        per_node=(3, 4, 5, 6, 8),
-    ),
-    "tiny": InstanceKind(
-        nodes=48,
-        cores=8,
-        gpus=2,
-        fans=(4, 4),
-        held=(2, 4, 8),
-        spans=(1, 2, 4),
-        sizes=(2, 4, 8),
-        window=12,
-        max_bids=120,
-        max_bids_per_job=10,
-    ),
-    "queue": InstanceKind(example="emulated-1408-queue.json"),
-    "full": InstanceKind(example="emulated-1408-full.json"),
-}
 
 
 def snapshot_bytes(kind: str, seed: int) -> bytes:
