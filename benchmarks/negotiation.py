@@ -27,7 +27,8 @@ from aucsched.negotiation.runtime.runtime_machine import empty_machine
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.simulation.negotiated.negotiated_report import negotiated_metrics
 from aucsched.simulation.negotiated.negotiated_run import negotiate
-from aucsched.simulation.negotiated.plays import Changeability, entry_of, esp_play, node_names
+from aucsched.simulation.negotiated.plays import Changeability, entry_of, esp_play
+from aucsched.simulation.workloads.named_clusters import node_names
 
 NODES, JOBS, BOUND_S = 16, 228, 12_899.25
 #: What the thesis's figures show, in minutes (7.1: all malleable shares alike, worst at 10 %; 7.3).

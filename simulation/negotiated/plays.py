@@ -24,12 +24,12 @@ from ...negotiation.batch.batch_state import Arrival
 from ...negotiation.job_records import MapEntry, NodeCount, run_time_s
 from ...negotiation.runtime.runtime_machine import MachineState, empty_machine
 from ...negotiation.speedup import LINEAR, model_text, relative_speed
-from ..workloads.esp import ESP_TYPES, FULL_MACHINE
+from ..workloads.esp import ESP_TYPES, FULL_MACHINE, comes_s, small_jobs
+from ..workloads.named_clusters import node_names
 from .eligibility import PartitionNodes
 
 #: ESP jobs come 50 at once and one each 30 s, or all at once.
 Arrivals = Literal["esp", "at-once"]
-_AT_ONCE, _EACH_S = 50, 30.0
 #: When the two jobs of the whole machine come (Soner, 7.3.1).
 _FULL_MACHINE_S = (40 * 60.0, 120 * 60.0)
 #: Priority of the first job; each later one has one less (Slurm's priority/basic).
@@ -102,9 +102,7 @@ def esp_arrivals(
         arrivals: how they come.
         with_full_machine: add both Z, urgent, at 40 and 120 min.
     """
-    jobs = [
-        (entry, number) for entry in ESP_TYPES if entry.name != FULL_MACHINE for number in range(entry.count)
-    ]
+    jobs = small_jobs(ESP_TYPES)
     generator = random.Random(order)  # noqa: S311 - an order of submission, no secret
     generator.shuffle(jobs)
     elastic = _chosen(len(jobs), mix, generator)
@@ -121,22 +119,13 @@ def esp_arrivals(
             speedup=mix.speedup,
             name=kind.name,
         )
-        late = 0.0 if arrivals == "at-once" else max(0, rank - _AT_ONCE + 1) * _EACH_S
-        found.append(Arrival(time_s=late, job=job))
+        found.append(Arrival(time_s=0.0 if arrivals == "at-once" else comes_s(rank), job=job))
     (full,) = [entry for entry in ESP_TYPES if entry.name == FULL_MACHINE]
     for number, time in enumerate(_FULL_MACHINE_S if with_full_machine else ()):
         name, priority = f"{full.name}{number + 1}", _FIRST_PRIORITY + 1
         job = entry_of(name, nodes, full.run_time_s, priority=priority)
         found.append(Arrival(time_s=time, job=job, urgent=True))
     return tuple(sorted(found, key=lambda arrival: arrival.time_s))
-
-
-def node_names(count: int) -> tuple[str, ...]:
-    """Return names of that many nodes."""
-    if count < 1:
-        raise InputError(f"{count} is below 1", path="nodes")
-    width = len(str(count))
-    return tuple(f"n{number:0{width}}" for number in range(1, count + 1))
 
 
 _HOUR_S = 3600

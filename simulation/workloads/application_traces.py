@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from importlib.resources import files
 from math import gamma, isfinite
 from typing import Any
 from zlib import crc32
@@ -129,21 +130,6 @@ class TraceModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return document
 
 
-#: What `aucsched workload fit` makes of the first 4 961 rows of the SDSC SP2's log (Parallel
-#: Workloads Archive, SDSC-SP2-1998-4; 128 nodes, from 24 April 1998 on).
-SDSC_SP2 = TraceModel(
-    format=FORMAT,
-    source="SDSC-SP2-1998-4, first 4 961 rows",
-    hours=(
-        *(0.3543, 0.2293, 0.2293, 0.3543, 0.3022, 0.5575, 1.0786, 1.3548, 1.5684, 1.8185, 1.6205, 2.2562),
-        *(1.6882, 1.7664, 2.1207, 1.7664, 1.2818, 0.7451, 0.6149, 0.3908, 0.5106, 0.4273, 0.4585, 0.5054),
-    ),
-    sizes={1: 0.2, 2: 0.1209, 4: 0.2041, 8: 0.1774, 16: 0.1211, 32: 0.1096, 64: 0.0617, 128: 0.0052},
-    shape=0.4082,
-    scale_s=2503.3,
-)
-
-
 def model_of(content: bytes) -> TraceModel:
     """Return the model in a JSON text.
 
@@ -151,6 +137,11 @@ def model_of(content: bytes) -> TraceModel:
         InputError: it is none.
     """
     return decode(content, TraceModel, FORMAT)
+
+
+#: What `aucsched workload fit` makes of the first 4 961 rows of the SDSC SP2's log (Parallel
+#: Workloads Archive, SDSC-SP2-1998-4; 128 nodes, from 24 April 1998 on).
+SDSC_SP2 = model_of(files(__package__).joinpath("sdsc-sp2.json").read_bytes())
 
 
 def fit(log: SwfLog, source: str) -> TraceModel:

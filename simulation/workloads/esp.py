@@ -1,10 +1,16 @@
-"""The jobs of the ESP-2 benchmark (Soner, table 7.1), and workloads of them, plain and with GPUs (7.3.1)."""
+"""The jobs of the ESP-2 benchmark (Soner, table 7.1), and workloads of them, plain and with GPUs (7.3.1).
+
+esp.csv has the table; beside it are the users and run times of dynamic ESP (Prabhakaran, table I).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from importlib.resources import files
+from typing import TypeVar
 
 from ...cluster.checks import at_least
 from ...cluster.errors import OptionError
@@ -47,31 +53,35 @@ class EspType:
         return max(1, int(self.size * machine + Fraction(1, 2)))
 
 
-def _type(name: str, size: str, count: int, run_time_s: int) -> EspType:
-    return EspType(name=name, size=Fraction(size), count=count, run_time_s=run_time_s)
-
-
-#: Table 7.1, in its order. Its shares sum to 11 011 s of the whole machine; in whole units of 32 to
+#: By column, in the tables' order.
+ROWS = tuple(csv.DictReader(files(__package__).joinpath("esp.csv").read_text("utf-8").splitlines()))
+#: Table 7.1. Its shares sum to 11 011 s of the whole machine; in whole units of 32 to
 #: 256, powers of two, to the 10 984.25 s that the thesis prints.
-ESP_TYPES: tuple[EspType, ...] = (
-    _type("A", "0.03125", 75, 257),
-    _type("B", "0.06250", 9, 341),
-    _type("C", "0.50000", 3, 536),
-    _type("D", "0.25000", 3, 601),
-    _type("E", "0.50000", 3, 312),
-    _type("F", "0.06250", 9, 1846),
-    _type("G", "0.12500", 6, 1321),
-    _type("H", "0.15820", 6, 1078),
-    _type("I", "0.03125", 24, 1438),
-    _type("J", "0.06250", 24, 715),
-    _type("K", "0.09570", 15, 495),
-    _type("L", "0.12500", 36, 369),
-    _type("M", "0.25000", 15, 192),
-    _type("Z", "1.00000", 2, 100),
+ESP_TYPES: tuple[EspType, ...] = tuple(
+    EspType(
+        name=row["name"],
+        size=Fraction(row["size"]),
+        count=int(row["count"]),
+        run_time_s=int(row["run_time_s"]),
+    )
+    for row in ROWS
 )
 
 #: The jobs of the whole machine, which ask for it at a time of their own.
 FULL_MACHINE = "Z"
+#: Fifty jobs come at once and one each 30 s after them (Nagendra, 7.3; Prabhakaran, IV-B).
+_AT_ONCE, _EACH_S = 50, 30.0
+Type = TypeVar("Type", bound=EspType)
+
+
+def small_jobs(types: Iterable[Type]) -> list[tuple[Type, int]]:
+    """Return every job that does not ask for the whole machine: its type, and its number among those."""
+    return [(entry, number) for entry in types if entry.name != FULL_MACHINE for number in range(entry.count)]
+
+
+def comes_s(rank: int) -> float:
+    """Return when a job comes, by its place in the order of submission."""
+    return max(0, rank - _AT_ONCE + 1) * _EACH_S
 
 
 def machine_seconds(types: Sequence[EspType] = ESP_TYPES) -> Fraction:

@@ -9,7 +9,7 @@ from math import ceil
 
 from ...cluster.checks import at_least
 from ...cluster.errors import InputError
-from .esp import FULL_MACHINE, EspType
+from .esp import FULL_MACHINE, ROWS, EspType, comes_s, small_jobs
 
 #: The paper's machine: 15 nodes of 8 cores.
 NODES, CORES_PER_NODE = 15, 8
@@ -17,7 +17,7 @@ NODES, CORES_PER_NODE = 15, 8
 _SHARES_OF = 128
 #: Cores that an evolving job asks for, and when, as shares of its static run time.
 _MORE_CORES, _ASKS = 4, (Fraction(16, 100), Fraction(25, 100))
-_AT_ONCE, _EACH_S, _LAST_AFTER_S = 50, 30.0, 1800.0
+_LAST_AFTER_S = 1800.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,31 +93,17 @@ class DynamicEspType(EspType):
         return min(ceil(_SHARES_OF * self.size), NODES * CORES_PER_NODE)
 
 
-def _type(
-    name: str, user: str, size: str, count: int, static_s: int, dynamic_s: int | None = None
-) -> DynamicEspType:
-    share = Fraction(size)
-    return DynamicEspType(
-        name=name, user=user, size=share, count=count, run_time_s=static_s, dynamic_s=dynamic_s
-    )
-
-
 #: Table I.
-DYNAMIC_ESP: tuple[DynamicEspType, ...] = (
-    _type("A", "user01", "0.03125", 75, 267),
-    _type("B", "user02", "0.06250", 9, 322),
-    _type("C", "user03", "0.50000", 3, 534),
-    _type("D", "user04", "0.25000", 3, 616),
-    _type("E", "user05", "0.50000", 3, 315),
-    _type("F", "user06", "0.06250", 9, 1846, 1230),
-    _type("G", "user06", "0.12500", 6, 1334, 1067),
-    _type("H", "user06", "0.15820", 6, 1067, 896),
-    _type("I", "user06", "0.03125", 24, 1432, 716),
-    _type("J", "user06", "0.06250", 24, 725, 483),
-    _type("K", "user07", "0.09570", 15, 487),
-    _type("L", "user08", "0.12500", 36, 366),
-    _type("M", "user09", "0.25000", 15, 187),
-    _type("Z", "user10", "1.00000", 2, 100),
+DYNAMIC_ESP: tuple[DynamicEspType, ...] = tuple(
+    DynamicEspType(
+        name=row["name"],
+        user=row["user"],
+        size=Fraction(row["size"]),
+        count=int(row["count"]),
+        run_time_s=int(row["static_s"]),
+        dynamic_s=int(row["dynamic_s"]) if row["dynamic_s"] else None,
+    )
+    for row in ROWS
 )
 
 
@@ -130,17 +116,9 @@ def dynamic_esp(seed: int = 0) -> EvolvingWorkload:
     Args:
         seed: draws the order.
     """
-    drawn = [
-        (entry, number)
-        for entry in DYNAMIC_ESP
-        if entry.name != FULL_MACHINE
-        for number in range(entry.count)
-    ]
+    drawn = small_jobs(DYNAMIC_ESP)
     random.Random(seed).shuffle(drawn)  # noqa: S311 - an order of submission, no secret
-    jobs = [
-        _esp_job(entry, number, max(0, rank - _AT_ONCE + 1) * _EACH_S)
-        for rank, (entry, number) in enumerate(drawn)
-    ]
+    jobs = [_esp_job(entry, number, comes_s(rank)) for rank, (entry, number) in enumerate(drawn)]
     last_s = jobs[-1].arrival_s + _LAST_AFTER_S
     jobs += [
         _esp_job(entry, number, last_s)

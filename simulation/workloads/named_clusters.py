@@ -49,16 +49,14 @@ class EvenCluster:
 
     def build_nodes(self) -> tuple[Node, ...]:
         """Return the nodes, named n0001 … in order."""
-        if self.nodes < 1:
-            raise InputError(f"{self.nodes} is below 1", path="nodes")
         amount = Resources(cores=self.cores, gres={"gpu": self.gpus} if self.gpus else {})
-        return tuple(Node(name=name, total=amount, free=amount) for name in _names("n", self.nodes))
+        return tuple(Node(name=name, total=amount, free=amount) for name in node_names(self.nodes))
 
     def build_switches(self) -> tuple[Switch, ...] | None:
         """Return the switches, leaves first; None is the linear topology."""
         if not self.tree:
             return None
-        groups = _groups(_names("n", self.nodes), self.leaf_nodes)
+        groups = _groups(node_names(self.nodes), self.leaf_nodes)
         leaves = _names("leaf", len(groups))
         switches = [Switch(name=name, nodes=nodes) for name, nodes in zip(leaves, groups, strict=True)]
         tops = leaves
@@ -74,6 +72,13 @@ class EvenCluster:
 #: Tsubame 2.0 and 2.5 as emulated (Soner, sections 8.3 and 8.4.2), and the hypothetical machine (8.4.1).
 TSUBAME = EvenCluster()
 HYPOTHETICAL = EvenCluster(nodes=1024, cores=16)
+
+
+def node_names(count: int) -> tuple[str, ...]:
+    """Return names of that many nodes."""
+    if count < 1:
+        raise InputError(f"{count} is below 1", path="nodes")
+    return _names("n", count)
 
 
 def _names(prefix: str, count: int) -> tuple[str, ...]:

@@ -22,7 +22,8 @@ from aucsched.negotiation.batch.mapping import BatchSettings, MapperName
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.simulation.negotiated.negotiated_report import negotiated_metrics
 from aucsched.simulation.negotiated.negotiated_run import Negotiated, negotiate
-from aucsched.simulation.negotiated.plays import Changeability, Play, esp_arrivals, esp_play, node_names
+from aucsched.simulation.negotiated.plays import Changeability, Play, esp_arrivals, esp_play
+from aucsched.simulation.workloads.named_clusters import node_names
 
 
 @dataclass

@@ -25,7 +25,7 @@ from aucsched.negotiation.runtime.runtime_machine import MachineState, empty_mac
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.negotiation.speedup import relative_speed
 from aucsched.negotiation.transport.framing import decode_message, encode_message
-from aucsched.simulation.negotiated.plays import node_names
+from aucsched.simulation.workloads.named_clusters import node_names
 
 
 def sharing(entry: MapEntry, part: int, whole: int) -> MapEntry:

@@ -15,7 +15,8 @@ from aucsched.negotiation.pair import Pair, Sent
 from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.runtime_machine import MachineState, empty_machine
 from aucsched.negotiation.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.plays import entry_of, node_names
+from aucsched.simulation.negotiated.plays import entry_of
+from aucsched.simulation.workloads.named_clusters import node_names
 
 
 def rigid(job: str, nodes: int, seconds: float, *, priority: int = 100, **members: Any) -> MapEntry:

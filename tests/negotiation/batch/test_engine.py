@@ -25,7 +25,7 @@ from aucsched.negotiation.batch.mapping import (
     Slot,
 )
 from aucsched.negotiation.job_records import JobReport, JobState, MapEntry, NodeCount
-from aucsched.simulation.negotiated.plays import node_names
+from aucsched.simulation.workloads.named_clusters import node_names
 
 EXACT = Engine(strategy="exact", work_limit=10_000)
 

@@ -30,7 +30,7 @@ from aucsched.negotiation.batch.mapping import (
 from aucsched.negotiation.job_records import JobReport, JobState, MapEntry, NodeCount
 from aucsched.negotiation.messages import Code
 from aucsched.negotiation.runtime.share import Steps, step_size
-from aucsched.simulation.negotiated.plays import node_names
+from aucsched.simulation.workloads.named_clusters import node_names
 
 MAPPERS = pytest.mark.parametrize("mapper", [greedy_map, auction_map])
 
