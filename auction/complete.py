@@ -13,15 +13,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..bidgen.candidates import GuardedViews
-from ..bidgen.first_fit import Cluster
+from ..bidgen.first_fit import Cluster, FirstFitPlacer
 from ..bidgen.generate import BidOptions, Bids, first_fit_bids, generate_bids
-from ..bidgen.table import BidTable, joined_tables
+from ..bidgen.table import BidTable, allocation_of_bid, joined_tables
 from ..cluster.resources.capacity import BoolArray
 from ..cluster.resources.demand import Demand
 from ..models.solve.solver import SolverStatus
 from .attempt import AttemptResult, other_award
-from .ledger import FreeState, what_is_left
+from .ledger import fits_alone, what_is_left
 from .options import StepOptions
 from .strategies import bid_options, keeps_whole, shown_preference, worth_of
 
@@ -101,11 +100,13 @@ class _Leftover:
 
     def __init__(self, cluster: Cluster, options: StepOptions) -> None:
         self._cluster = cluster
+        #: Takes what starts of the cluster's own columns.
+        self._fit = FirstFitPlacer(
+            cluster.columns, cluster.topology, cluster.guards, cluster.placer, in_place=True
+        )
         self._made = bid_options(options)
         self._keeps_whole = keeps_whole(cluster, options)
         self._reserved = {guard.job.id for guard in cluster.guards}
-        #: What is free beside the reservations; None: not looked at since a job has started.
-        self._views: GuardedViews | None = None
         #: Kinds of jobs of which none could start: less is left with every job that does.
         self._hopeless: set[int] = set()
         columns = cluster.columns
@@ -154,31 +155,26 @@ class _Leftover:
         demands = tuple(waiting)
         return [demands[place] for place in placer.order(demands)]
 
-    def _could_start(self, demand: Demand) -> bool:
-        columns = self._cluster.columns
-        self._views = self._views or GuardedViews(columns, columns.free, self._cluster.guards)
-        return self._views.could_start(demand)
-
     def _bid(self, demand: Demand, is_over: Callable[[], bool]) -> BidTable | None:
         """Return a bid of one job that could start beside what has started, None where it fits nowhere."""
-        cluster = self._cluster
+        cluster, fit = self._cluster, self._fit
         # First-fit looks at fewer nodes: it comes first where nobody has counted yet.
-        if self._views is not None and not self._could_start(demand):
+        if fit.has_counted and not fit.could_hold(demand):
             return None
         alone = (replace(demand, index=0),)
-        table = first_fit_bids(alone, cluster, self._made)
-        if not len(table) and cluster.placer is None and self._could_start(demand):
+        table = first_fit_bids(alone, cluster, self._made, [fit.find(alone[0])])
+        if not len(table) and cluster.placer is None and fit.could_hold(demand):
             # Bids are made on nodes that first-fit does not look at together.
             few = BidOptions(max_bids=1, max_bids_per_job=1, use_switches=self._made.use_switches)
             table = generate_bids(alone, cluster, few, is_over).table
-        if not len(table) or not FreeState(table, cluster).fits(0):
-            return None
-        return table
+        return table if len(table) and fits_alone(table, cluster) else None
 
     def _take(self, bid: BidTable) -> None:
-        self._cluster = what_is_left(bid, np.zeros(1, np.int64), self._cluster)
-        self._reserved = {guard.job.id for guard in self._cluster.guards}
-        self._views = None
+        self._fit.take(bid.demands[0].job, allocation_of_bid(bid, 0))
+        if self._cluster.guards:
+            self._fit.release()
+            self._cluster = replace(self._cluster, guards=self._fit.guards)
+            self._reserved = {guard.job.id for guard in self._cluster.guards}
 
 
 def _nothing(size: int) -> AttemptResult:

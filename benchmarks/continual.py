@@ -2,14 +2,16 @@
 
     python benchmarks/continual.py --set table-8.6-3 --jobs 600 --every 20
     python benchmarks/continual.py --set kth --jobs 3000 --every 100
-    python benchmarks/continual.py --huge
+    python benchmarks/continual.py --huge --jobs 20000
     python benchmarks/continual.py --simulate --jobs 2000
 
 A workload is played by ``aucsched.Auction``: one update and one award a pass. Of every so many passes that
 start somebody the same snapshot is auctioned cold, by ``schedule`` with a limit of 3 s. Seconds are
-processor time of this process; values are sums of priorities. ``--huge``: 100 000 nodes, 10 000 jobs, the
-first award and those after small updates. ``--simulate``: KTH-SP2 on nodes, its first jobs, by EASY and by
-AUCSCHED3 with each promise, one after another in one process.
+processor time of this process; values are sums of priorities. ``--huge``: 100 000 nodes and a window of
+100 jobs; the first award, the next after its starts, and later ones after ten jobs have ended. Its 10 000
+jobs come again as often as ``--jobs`` asks for. The snapshot is read before the clock starts.
+``--simulate``: KTH-SP2 on nodes, its first jobs, by EASY and by AUCSCHED3 with each promise, one after
+another in one process.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
+import hashlib
 import heapq
+import resource
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -151,25 +155,33 @@ def report(name: str, passes: list[Pass]) -> str:
     )
 
 
-def said(found: Schedule) -> str:
-    """Return how many start, and the gap."""
-    return f"{len(found.started)} start, gap {found.objective.gap or 0:.2%}"
+def digest(found: Schedule) -> str:
+    """Return a fingerprint of what starts where and why the others wait."""
+    said = repr((found.started, found.pending, found.objective))
+    return hashlib.sha256(said.encode()).hexdigest()[:12]
 
 
-def huge() -> None:
+def huge(jobs: int) -> None:
     """Print the seconds of the first award on 100 000 nodes and of those after small updates."""
     snapshot = replace(aucsched.parse_snapshot(snapshot_bytes("huge", 0)), time=EPOCH)
-    began = time.process_time()
-    auction = Auction(snapshot, work_limit=2)
-    found = auction.award()
-    print(f"first: {time.process_time() - began:.2f} s, {said(found)}")
-    for number in range(1, 6):
+    once, count = snapshot.jobs, len(snapshot.jobs)
+    more = (replace(once[place % count], id=f"job-{place:05d}") for place in range(count, jobs))
+    auction = Auction(replace(snapshot, jobs=(*once[:jobs], *more)), work_limit=2)
+    print(f"| pass | jobs ended | s | start | wait | gap | answer |\n|---|{'--:|' * 5}---|")
+    started: tuple[Award, ...] = ()
+    for number in range(6):
         began = time.process_time()
         ended = [one.id for one in auction.cluster.running[:10]]
-        auction.update(time=EPOCH + number, started=found.started, ended=ended)
+        auction.update(time=EPOCH + number, started=started, ended=ended)
         found = auction.award()
-        took = time.process_time() - began
-        print(f"after {len(ended)} ended: {took:.2f} s, {said(found)}")
+        started = found.started
+        took, gap = time.process_time() - began, found.objective.gap or 0
+        print(
+            f"| {number + 1} | {len(ended)} | {took:.2f} | {len(found.started)} | {len(found.pending)} | "
+            f"{gap:.2%} | {digest(found)} |",
+            flush=True,
+        )
+    print(f"\npeak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
 
 
 def simulate(jobs: int) -> None:
@@ -197,7 +209,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--set", choices=SETS, action="append", help="several; default: all")
-    parser.add_argument("--jobs", type=int, default=600, help="the first of each workload (600)")
+    parser.add_argument("--jobs", type=int, help="the first of each workload (600; --huge: 10 000)")
     parser.add_argument(
         "--every", type=int, default=20, help="cold: each so many passes that start jobs (20)"
     )
@@ -206,17 +218,17 @@ def main() -> None:
     parser.add_argument("--simulate", action="store_true")
     given = parser.parse_args()
     if given.simulate:
-        simulate(given.jobs)
+        simulate(given.jobs or 600)
         return
     if given.huge:
-        huge()
+        huge(given.jobs or 10_000)
         return
     columns = "set|passes|ms a pass|cold too|kept ms|cold ms|kept / cold|least value|mean|short|gap|largest"
     print(f"| {columns.replace('|', ' | ')} |\n|---|{'--:|' * columns.count('|')}")
     for name in given.set or SETS:
         make, interval_s, own = SETS[name]
         workload = make()
-        workload = replace(workload, jobs=workload.jobs[: given.jobs])
+        workload = replace(workload, jobs=workload.jobs[: given.jobs or 600])
         options = {**own, "work_limit": given.work_limit}
         print(report(name, list(played(workload, interval_s, given.every, options))), flush=True)
 

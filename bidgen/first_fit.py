@@ -12,12 +12,13 @@ from typing import Protocol
 
 import numpy as np
 
+from ..cluster.jobs import Job
 from ..cluster.resources.allocation import Allocation, add_allocation
-from ..cluster.resources.capacity import UNLIMITED_MIB, Capacity, IntArray
+from ..cluster.resources.capacity import UNLIMITED_MIB, Capacity, IntArray, nothing_held
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand, Variant
 from ..cluster.resources.job_reservations import Guard, HeldBack, capped_by
-from ..cluster.resources.pools import Use, use_of
+from ..cluster.resources.pools import use_of
 from ..topology.tree import Topology
 from .assemble import EXACT, PACK, WHOLE, mode_of
 from .candidates import (
@@ -108,6 +109,7 @@ class FirstFitPlacer:
         topology: how far apart nodes are.
         guards: reservations.
         placer: None: in order of priority, each on the first nodes that hold it.
+        in_place: what starts is taken of these columns and reservations themselves.
     """
 
     def __init__(
@@ -116,15 +118,18 @@ class FirstFitPlacer:
         topology: Topology,
         guards: tuple[Guard, ...] = (),
         placer: Placer | None = None,
+        *,
+        in_place: bool = False,
     ) -> None:
         self._columns = columns
         self._topology = topology
-        self._free = columns.free.copy()
-        self._guards: list[HeldBack] = [guard.copy() for guard in guards]
-        self._guards += [kept.copy() for kept in columns.kept]
+        self._in_place = in_place
+        self._free = columns.free if in_place else columns.free.copy()
+        held_back: list[HeldBack] = [*guards, *columns.kept]
+        self._guards = held_back if in_place else [one.copy() for one in held_back]
         self._limited = columns.total.memory < UNLIMITED_MIB
         self._placer = placer
-        self._pools = columns.pools.copy()
+        self._pools = columns.pools if in_place else columns.pools.copy()
         self._candidates = CandidateCache(columns, self._free)
         self._placed: set[str] = set()
         #: Kinds for which there is not enough: less is free with each start and reservation, but what is
@@ -142,6 +147,11 @@ class FirstFitPlacer:
         for place in self._placer.order(demands):
             found[place] = self.place(demands[place])
         return found
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """The reservations beside which jobs are placed."""
+        return tuple(one for one in self._guards if isinstance(one, Guard))
 
     def keep(self, guard: Guard) -> None:
         """Place no job from now on that would delay one more reservation."""
@@ -161,6 +171,11 @@ class FirstFitPlacer:
             self._views = None
             self._hopeless.clear()
 
+    @property
+    def has_counted(self) -> bool:
+        """Whether ``could_hold`` was asked since a job was placed."""
+        return self._views is not None
+
     def could_hold(self, demand: Demand) -> bool:
         """Return whether there is enough for a job beside those placed, by counting."""
         if demand.kind in self._hopeless and demand.job.id not in self._own:
@@ -175,15 +190,18 @@ class FirstFitPlacer:
 
     def place(self, demand: Demand) -> Placement | None:
         """Return where the job starts and take it from the free resources, or None when it does not fit."""
+        found = self.find(demand)
+        if found is not None:
+            self.take(demand.job, Allocation(nodes=found.nodes, held=found.held))
+        return found
+
+    def find(self, demand: Demand) -> Placement | None:
+        """Return where the job could start, None when it does not fit."""
         if not self._pools.hold(demand.job):
             return None
         for asked in fewest_gres(demand):
             found = self._first(asked)
-            if found is None:
-                continue
-            use = use_of(found.held)
-            if self._pools.hold(demand.job, use):
-                self._take(found, use)
+            if found is not None and self._pools.hold(demand.job, use_of(found.held)):
                 return found
         return None
 
@@ -238,12 +256,16 @@ class FirstFitPlacer:
             nodes = next(required_sets(field, asked, rules, 1, 0), None)
         return None if nodes is None else found.only(nodes)
 
-    def _take(self, placement: Placement, use: Use) -> None:
-        job, nodes, held = placement.asked.demand.job, placement.nodes, placement.held
+    def take(self, job: Job, where: Allocation) -> None:
+        """Let a job start."""
+        nodes, held = where.nodes, where.held
         self._views = None
         self._placed.add(job.id)
-        self._pools.take(job, use)
-        add_allocation(self._free, Allocation(nodes=nodes, held=held), -1, self._limited)
+        self._pools.take(job, use_of(held))
+        add_allocation(self._free, where, -1, self._limited)
+        if self._in_place:
+            empty = nothing_held(self._columns.total.at(nodes), self._free.at(nodes))
+            self._columns.is_empty[nodes] = empty
         for guard in self._guards:
             guard.take(job, nodes, held)
 

@@ -63,9 +63,9 @@ class OnNodes(Family):
         per_core: IntArray | int,
     ) -> Claim:
         """Return the claim of one resource, without entries that are not limited."""
-        limited = self.counts(capacity)
+        limited = self.counts(capacity[row])
         if limited is not None:
-            amount, per_core = amount * limited[row], per_core * limited[row]
+            amount, per_core = amount * limited, per_core * limited
         return Claim(
             resource=resource,
             symbol=f"{resource.family}{number if resource.name else ''}",
