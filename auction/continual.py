@@ -21,6 +21,7 @@ from ..cluster.option_table import StepKeywords
 from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import MAX_JOBS, Snapshot, check_job_names
 from ..cluster.text import did_you_mean
+from ..cluster.value_types import copied
 from ..formats.native.cluster_file import snapshot_of
 from .options import options_with_preset
 from .state import SnapshotState
@@ -123,7 +124,9 @@ class Auction:
         draft.queue(changes.get("arrived", ()), changes.get("cancelled", ()), changes.get("priorities", {}))
         draft.start(changes.get("started", ()))
         draft.set_state(changes.get("drained", ()), "drained", lambda _: NodeState.DRAINED)
-        draft.set_state(changes.get("returned", ()), "returned", _state_in_use)
+        draft.set_state(
+            changes.get("returned", ()), "returned", lambda node: _state_in_use(node.free, node.total)
+        )
         changed = draft.snapshot(changes.get("reservations"))
         self._waiting, self._running, self._started = draft.waiting, draft.running, draft.started
         self.cluster, self._found = changed, None
@@ -259,8 +262,11 @@ class _ChangedCluster:
         place = self._place(name, path)
         node = self._nodes[place]
         free = _with(node.free, use, -sign, path)
-        made = replace(node, free=free)
-        self._nodes[place] = replace(made, state=_state_in_use(made)) if node.state.is_working else made
+        state = _state_in_use(free, node.total) if node.state.is_working else node.state
+        if sign < 0 or not use.gres.keys() <= node.total.gres.keys():
+            node = replace(node, free=free)
+        # What is free and gets less stays within what there is.
+        self._nodes[place] = copied(node, free=free, state=state)
 
     def _license(self, job: Job, sign: int, path: str) -> None:
         """Take (1) or give back (−1) a job's licences."""
@@ -290,16 +296,16 @@ def _taken(known_jobs: dict[str, _Entry], name: str, does: str, path: str) -> _E
 
 def _with(free: Resources, use: Resources, sign: int, path: str) -> Resources:
     """Return free resources with (1) or without (−1) what a job holds."""
+    cores, gres = free.cores + sign * use.cores, free.gres
     memory = None if free.memory_mib is None else free.memory_mib + sign * (use.memory_mib or 0)
-    gres = dict(free.gres)
-    for kind, count in use.gres.items():
-        gres[kind] = gres.get(kind, 0) + sign * count
-    amounts = {"cores": free.cores + sign * use.cores, "memory_mib": memory, **gres}
-    for what, left in amounts.items():
-        if left is not None and left < 0:
-            raise InputError(f"it holds {-left} more than is free", path=f"{path}.{what}")
-    return Resources(cores=free.cores + sign * use.cores, memory_mib=memory, gres=gres)
+    if use.gres:
+        gres = {**gres, **{kind: gres.get(kind, 0) + sign * count for kind, count in use.gres.items()}}
+    if cores < 0 or (memory or 0) < 0 or min(gres.values(), default=0) < 0:
+        amounts = {"cores": cores, "memory_mib": memory or 0, **gres}
+        what, left = next((what, left) for what, left in amounts.items() if left < 0)
+        raise InputError(f"it holds {-left} more than is free", path=f"{path}.{what}")
+    return copied(free, cores=cores, memory_mib=memory, gres=gres)
 
 
-def _state_in_use(node: Node) -> NodeState:
-    return NodeState.IDLE if node.free == node.total else NodeState.MIXED
+def _state_in_use(free: Resources, total: Resources) -> NodeState:
+    return NodeState.IDLE if free == total else NodeState.MIXED

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from operator import attrgetter
 
 import numpy as np
 
@@ -147,9 +148,11 @@ def _is_same_site(before: Snapshot, after: Snapshot) -> bool:
     )
 
 
+_node_but_what_is_free = attrgetter("name", "total", "features", "partitions")
+
+
 def _is_same_node(before: Node, after: Node) -> bool:
-    members = ("name", "total", "features", "partitions")
-    return all(getattr(before, name) == getattr(after, name) for name in members)
+    return _node_but_what_is_free(before) == _node_but_what_is_free(after)
 
 
 def state_of(snapshot: Snapshot, last: SnapshotState | None = None) -> SnapshotState:

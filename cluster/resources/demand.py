@@ -14,6 +14,7 @@ from ..network import Network, NetworkKind
 from ..nodes import Node, PartitionState, Reservation
 from ..schedule import Reason
 from ..snapshot import Snapshot
+from ..value_types import copied
 from .capacity import BoolArray, IntArray
 from .columns import Columns
 
@@ -193,7 +194,7 @@ class DemandReader:
             self._read[job.id] = job, found
         if isinstance(found, Ineligible) or found.index == index:
             return found
-        return replace(found, index=index)
+        return copied(found, index=index)
 
     def _made(self, job: Job, index: int) -> Demand | Ineligible:
         # The same objects for every job that asks alike.
