@@ -67,10 +67,12 @@ def _check_capacity(snapshot: Snapshot, schedule: Schedule) -> None:
             memory[name] += use.memory_mib or 0
             gres.setdefault(name, Counter()).update(use.gres)
     for node in snapshot.nodes:
+        if node.name not in cores:
+            continue
         _check_amount(node.name, "cores", cores[node.name], node.free.cores)
         if node.free.memory_mib is not None:
             _check_amount(node.name, "memory", memory[node.name], node.free.memory_mib)
-        for kind, count in gres.get(node.name, Counter()).items():
+        for kind, count in gres[node.name].items():
             _check_amount(node.name, kind, count, node.free.gres.get(kind, 0))
 
 
@@ -266,25 +268,27 @@ class _Check:
 
     def _check_gres_per_node(self, name: str) -> None:
         span = self._request.gres_per_node[name]
+        kinds = self._kinds(name)
+        # An exclusive job holds all of its nodes' types.
+        most = max if len(kinds) > 1 else sum
         for node, use in self._held.items():
-            count = self._of(name, use, per_node=True)
+            count = most(use.gres.get(kind, 0) for kind in kinds)
             if count < span.minimum or (count > span.maximum and not self._is_exclusive):
                 self._fail(f"has {count} {name} on {node}")
 
     def _check_gres_total(self, name: str) -> None:
         span = self._request.gres_total[name]
-        count = sum(self._of(name, use, per_node=False) for use in self._held.values())
+        kinds = self._kinds(name)
+        count = sum(use.gres.get(kind, 0) for use in self._held.values() for kind in kinds)
         if count < span.minimum or (count > span.maximum and not self._is_exclusive):
             self._fail(f"has {count} {name}")
 
-    def _of(self, name: str, use: Resources, *, per_node: bool) -> int:
-        """Return the count of a gres, of any type when the request names none; one type per job."""
+    def _kinds(self, name: str) -> set[str]:
+        """Return the types of a gres that the job holds: one, of any that the request names."""
         kinds = {kind for held in self._held.values() for kind in held.gres if _is_kind(kind, name)}
         if len(kinds) > 1 and not self._is_exclusive:
             self._fail(f"mixes {' and '.join(sorted(kinds))}")
-        if len(kinds) > 1 and per_node:
-            return max(use.gres.get(kind, 0) for kind in kinds)
-        return sum(use.gres.get(kind, 0) for kind in kinds)
+        return kinds
 
     def _check_nothing_extra(self) -> None:
         if self._is_exclusive:

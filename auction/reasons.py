@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from ..bidgen.candidates import usable_in_any
+from ..bidgen.candidates import GuardedViews, usable_in_any
 from ..bidgen.families.registry import words_of
 from ..bidgen.generate import BidOptions, generate_bids, place_alone
+from ..cluster.jobs import Job
 from ..cluster.resources.capacity import IntArray, Resource
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
@@ -76,6 +77,9 @@ class _Explainer:
         self._cluster = decision.cluster
         self._holders: dict[Resource, tuple[IntArray, list[str]]] = {}
         self._known: dict[object, tuple[Reason, str]] = {}
+        self._free_of: dict[tuple[int, int], tuple[int, int]] = {}
+        self._views: dict[int, GuardedViews] = {}
+        self._named: dict[object, tuple[int, int, int]] = {}
         self._reserved = {guard.job.id for guard in decision.cluster.guards}
         best = decision.best
         self._left = decision.cluster
@@ -204,10 +208,18 @@ class _Explainer:
         again = self._seen.reader.at(self._cluster.columns, None, honour_reservations=False).demand(
             demand.job
         )
-        return again is not None and self._can_bid(again, self._cluster.columns)
+        return again is not None and self._can_be_placed(again, self._cluster.columns)
 
     def _can_bid(self, demand: Demand, columns: Columns, *guards: Guard) -> bool:
         """Return whether a job alone would have a bid if the given jobs keep their reservations."""
+        if not guards:
+            # Those that ask alike count nodes once.
+            views = self._views.setdefault(id(columns), GuardedViews(columns, columns.free))
+            if not views.of(demand).could_hold(demand):
+                return False
+        return self._can_be_placed(demand, columns, *guards)
+
+    def _can_be_placed(self, demand: Demand, columns: Columns, *guards: Guard) -> bool:
         return place_alone(demand, columns, self._cluster.topology, guards, self._is_over) is not None
 
     def _would_delay(self, guard: Guard) -> str:
@@ -219,22 +231,28 @@ class _Explainer:
         lack = next(columns.pools.lacks(demand.job), None)
         if lack is not None:
             return columns.pools.reason(lack.cell.resource), columns.pools.words(lack)
-        eligible = demand.variants[0].eligible.copy()
-        for variant in demand.variants[1:]:
-            eligible |= variant.eligible
         too_much = self._asks_too_much(demand)
         if too_much:
             return Reason.INELIGIBLE, too_much
-        cores = int(columns.free.cores[eligible].sum())
-        count = int((eligible & (columns.free.cores > 0)).sum())
-        usable = np.flatnonzero(usable_in_any(demand, columns.free, columns))
-        short = self._short_of_units(demand, usable)
-        if short:
-            return Reason.NO_FIT, short
+        cores, count = self._free_for(demand, columns)
+        if self._cluster.topology.units is not None:
+            usable = np.flatnonzero(usable_in_any(demand, columns.free, columns))
+            short = self._short_of_units(demand, usable)
+            if short:
+                return Reason.NO_FIT, short
         found = "no nodeset found within the time limit" if self._is_over() else "no nodeset"
         held = f"{found} holds {_asked(demand)}"
         free = f"{plural(cores, 'core')} {'is' if cores == 1 else 'are'} free on {plural(count, 'node')}"
         return Reason.NO_FIT, f"{held}; {free} it may use"
+
+    def _free_for(self, demand: Demand, columns: Columns) -> tuple[int, int]:
+        """Return the free cores of the nodes that a job may use, and how many of these have some."""
+        key = (id(demand.variants), id(columns))
+        if key not in self._free_of:
+            eligible = np.any([variant.eligible for variant in demand.variants], axis=0)
+            free = columns.free.cores[eligible]
+            self._free_of[key] = int(free.sum()), int(np.count_nonzero(free > 0))
+        return self._free_of[key]
 
     def _short_of_units(self, demand: Demand, nodes: IntArray) -> str:
         """Return what blocks, rings or tori lack for a job on some nodes; empty where nothing."""
@@ -243,22 +261,28 @@ class _Explainer:
             return ""
         return units.shortage(demand, nodes, (demand.node_counts or asked).minimum)
 
+    def _described(self, job: Job) -> tuple[int, int, int]:
+        """Return how many nodes a job names by partitions and features, their cores, and the most on one."""
+        key = (job.partition, job.request.features, job.request.excluded_nodes)
+        if key not in self._named:
+            cores = self._seen.columns.total.cores[self._seen.reader.described_by(job)]
+            self._named[key] = len(cores), int(cores.sum()), int(cores.max(initial=0))
+        return self._named[key]
+
     def _asks_too_much(self, demand: Demand) -> str:
         """Return what a job asks for that the nodes it may ever use have not, whatever ends; else empty."""
         job, request = demand.job, demand.job.request
-        cores = self._seen.columns.total.cores[self._seen.reader.described_by(job)]
+        count, together, most = self._described(job)
         whose = f"partition {job.partition} has" if job.partition else "there are"
         if request.features or request.excluded_nodes:
             whose = "the nodes that it may use have"
-        if request.fewest_nodes > len(cores):
-            return f"it asks for {plural(request.fewest_nodes, 'node')}, {whose} {len(cores)}"
-        together = int(cores.sum())
+        if request.fewest_nodes > count:
+            return f"it asks for {plural(request.fewest_nodes, 'node')}, {whose} {count}"
         if request.fewest_cores > together:
             return f"it asks for {plural(request.fewest_cores, 'core')}, {whose} {together}"
         short = self._short_of_units(demand, np.arange(len(self._cluster.columns.names)))
         if short:
             return f"when all is empty {short}"
-        most = int(cores.max(initial=0))
         if (request.cores_per_node or 0) > most:
             asked = plural(request.cores_per_node or 0, "core")
             return f"it asks for {asked} on a node, the largest that it may use has {most}"
