@@ -143,11 +143,11 @@ class Party(Generic[State]):
 
     def _begin_again(self, journal: PartyJournal) -> None:
         """Let the journal begin again with this state; one that cannot be read back leaves it as it is."""
-        text = self._codec.write(self.state)
-        noted = self._memory.saved() if self._memory is not None else b"null"
-        if fault := self._fault_in(text, noted):
+        try:
+            text, noted = self._read_back()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the journal has all that happened
             if self._tell is not None:
-                dropped = f"the checkpoint is dropped: {fault}; the journal is continued as it is"
+                dropped = f"the checkpoint is dropped: {_shown(error)}; the journal is continued as it is"
                 self._tell(str(journal.error(dropped)))
             journal.postpone()
             return
@@ -163,31 +163,33 @@ class Party(Generic[State]):
             )
         )
 
-    def _fault_in(self, text: bytes, noted: bytes) -> str:
-        """Return why a restart could not continue from this state and these notes, empty when it could.
+    def _read_back(self) -> tuple[bytes, bytes]:
+        """Return this state and what was noted beside it as JSON from which a restart could continue.
 
         The bytes are compared, too: a state of other objects of the same values is written alike.
+
+        Raises:
+            InputError: they are other when they are read back; other errors where they cannot be at all.
         """
-        try:
-            read = self._codec.read(text)
-            if read != self.state or self._codec.write(read) != text:
-                return "the state is another when it is read back"
-            if self._memory is not None:
-                made = type(self._memory)()
-                made.restore(noted)
-                if made.saved() != noted:
-                    return "what was noted beside the state is other when it is read back"
-        except InputError as error:  # a time without end, say, which JSON cannot hold
-            return one_line(str(error))
-        return ""
+        text = self._codec.write(self.state)
+        read = self._codec.read(text)
+        if read != self.state or self._codec.write(read) != text:
+            raise InputError("the state is another when it is read back")
+        if self._memory is None:
+            return text, b"null"
+        noted, made = self._memory.saved(), type(self._memory)()
+        made.restore(noted)
+        if made.saved() != noted:
+            raise InputError("what was noted beside the state is other when it is read back")
+        return text, noted
 
     def _restore(self, checkpoint: Checkpoint, journal: PartyJournal) -> None:
         try:
             self.state = self._codec.read(bytes(checkpoint.state))
             if self._memory is not None:
                 self._memory.restore(bytes(checkpoint.memory))
-        except InputError as error:
-            raise journal.error(f"its checkpoint cannot be read: {one_line(str(error))}") from error
+        except Exception as error:
+            raise journal.error(f"its checkpoint cannot be read: {_shown(error)}") from error
         self.transitions = checkpoint.entries
         self._last = checkpoint.last_event if checkpoint.last_event is not None else checkpoint.last_message
 
@@ -198,9 +200,7 @@ class Party(Generic[State]):
         try:
             after, sends = self._step(self.state, happening, "")
         except Exception as error:
-            raise journal.error(
-                f"entry {number} cannot have happened then: {one_line(str(error))}"
-            ) from error
+            raise journal.error(f"entry {number} cannot have happened then: {_shown(error)}") from error
         if digest_of(sends) != digest:
             raise journal.error(f"entry {number} leads elsewhere: another version has written it")
         self._passed(happening, after, sends)
@@ -210,3 +210,8 @@ class Party(Generic[State]):
         self.transitions += 1
         if self._watch is not None:
             self._watch(before, happening, after, sends)
+
+
+def _shown(error: Exception) -> str:
+    """Return what went wrong in a line."""
+    return one_line(str(error) or type(error).__name__)

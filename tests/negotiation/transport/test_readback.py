@@ -205,14 +205,23 @@ class Forgetful(RunLog):
         super().restore(text.replace(b'"lost_node_s":0.0', b'"lost_node_s":1.0'))
 
 
+class Broken(RunLog):
+    """Notes that nothing can be made of."""
+
+    def restore(self, text: bytes) -> None:
+        """Fail as code does that reads what it does not know."""
+        raise KeyError(text.decode()[:4])
+
+
 @pytest.mark.parametrize(
     ("codec", "log", "why"),
     [
         (StructCodec(RuntimeState), RunLog(), ""),
         (Rewritten(RuntimeState), RunLog(), "the state is another"),
         (StructCodec(RuntimeState), Forgetful(), "what was noted beside the state"),
+        (StructCodec(RuntimeState), Broken(), "the checkpoint is dropped: '{"),
     ],
-    ids=["sound", "state", "notes"],
+    ids=["sound", "state", "notes", "error"],
 )
 def test_state_and_notes_are_written_again_and_compared(
     codec: StructCodec[RuntimeState], log: RunLog, why: str, tmp_path: Path
