@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import msgspec
+
 from ...cluster.checks import all_plain
 from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
@@ -216,59 +218,62 @@ def _is_held(words: tuple[str, ...], path: str) -> bool:
     raise InputError(f"{', '.join(words)!r} is not a core's state", path=path)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartedJob:
-    """A job that Slurm started. Times are seconds since the epoch.
+class SlurmStart(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """A job that Slurm started; ``cores`` and ``nodes``, a hostlist, are what it got.
 
-    Attributes:
-        end: when it ended; None while it runs.
-        state: Slurm's word for how it ended, empty while it runs.
-        limit_s: its time limit; None: none.
+    Times are seconds since the epoch; ``level`` is that of its lowest common switch, where it is known.
     """
 
-    id: str
+    job: str
     submit: float
     start: float
-    end: float | None
-    state: str
-    nodes: tuple[str, ...]
+    nodes: str
     cores: int
-    limit_s: int | None
-    user: str
-    account: str
-    partition: str
-    priority: int
+    level: int | None = None
+    limit_s: int | None = None
+    user: str = ""
+    account: str = ""
+    partition: str = ""
+    priority: int = 0
 
 
-def started_jobs(content: bytes) -> Iterator[StartedJob]:
-    """Yield the jobs of ``squeue --json`` that have started, those that ended among them.
+class End(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """A job that ended, told apart by its start from an earlier run of the same job.
+
+    ``state`` is Slurm's word for how, or that of the log for a job that was forgotten.
+    """
+
+    job: str
+    start: float
+    end: float
+    state: str
+
+
+def started_jobs(content: bytes) -> Iterator[tuple[SlurmStart, End | None]]:
+    """Yield the starts of the jobs of ``squeue --json`` that have started; None for the end of one that runs.
 
     Raises:
         InputError: the answer is malformed, or a member of an unknown shape.
     """
     for record in read_document(content).children("jobs"):
         phase = phase_of(record)
-        start = record.moment("start_time")
-        nodes = tuple(name for text in record.texts("nodes") for name in expand(text, record.place("nodes")))
-        if phase is JobPhase.PENDING or start is None or not nodes:
+        moment, nodes = record.moment("start_time"), ",".join(record.texts("nodes"))
+        if phase is JobPhase.PENDING or moment is None or not nodes:
             continue
-        yield _started(record, nodes, float(start), ended=phase is JobPhase.ENDED)
-
-
-def _started(record: Record, nodes: tuple[str, ...], start: float, *, ended: bool) -> StartedJob:
-    minutes = record.number("time_limit")
-    end = record.moment("end_time")
-    return StartedJob(
-        id=job_id(record),
-        submit=float(record.moment("submit_time") or start),
-        start=start,
-        end=float(end) if ended and end is not None else None,
-        state=",".join(record.texts("job_state")) if ended else "",
-        nodes=nodes,
-        cores=record.number("cpus") or 0,
-        limit_s=None if minutes is None else minutes * 60,
-        user=record.text("user_name"),
-        account=record.text("account"),
-        partition=record.text("partition"),
-        priority=record.number("priority") or 0,
-    )
+        job, start, end = job_id(record), float(moment), record.moment("end_time")
+        minutes = record.number("time_limit")
+        begun = SlurmStart(
+            job=job,
+            submit=float(record.moment("submit_time") or start),
+            start=start,
+            nodes=nodes,
+            cores=record.number("cpus") or 0,
+            limit_s=None if minutes is None else minutes * 60,
+            user=record.text("user_name"),
+            account=record.text("account"),
+            partition=record.text("partition"),
+            priority=record.number("priority") or 0,
+        )
+        has_ended = phase is JobPhase.ENDED and end is not None
+        state = ",".join(record.texts("job_state"))
+        yield begun, End(job=job, start=start, end=float(end or 0), state=state) if has_ended else None

@@ -10,11 +10,12 @@ import numpy as np
 
 from ...cluster.jobs import may_start
 from ...cluster.snapshot import Snapshot
+from ...formats.hostlist import expand
 from ...simulation.forecast.calibration import Calibrator
 from ...simulation.forecast.forecaster import StartForecast
 from ...simulation.forecast.snapshot_queue import SnapshotForecaster
 from ...simulation.workloads.imported import LoggedJob
-from ..answers.running_jobs import StartedJob
+from ..answers.running_jobs import End, SlurmStart
 from .loop_metrics import Metrics
 
 #: Futures of a forecast beside a live Slurm, and ended jobs that run times are learnt from.
@@ -35,23 +36,23 @@ class LiveForecasts:
         self._misses: deque[float] = deque(maxlen=_OUTCOMES)
 
     def look(
-        self, snapshot: Snapshot, started: Iterable[StartedJob]
+        self, snapshot: Snapshot, started: Iterable[tuple[SlurmStart, End | None]]
     ) -> dict[str, tuple[float, float, float]]:
         """Return P10, P50 and P90, in seconds since the epoch, of the jobs that are new in the queue.
 
         Args:
             snapshot: of this pass.
-            started: the jobs that have started, as Slurm lists them.
+            started: the jobs that have started, as Slurm lists them, with their ends.
         """
         now = snapshot.time or 0.0
         running = []
-        for job in started:
-            known = _logged(job, now)
+        for job, end in started:
+            known = _logged(job, now if end is None else end.end)
             self._learn(job)
-            if job.end is None:
+            if end is None:
                 running.append(known)
             else:
-                self._ended[job.id, job.start] = known
+                self._ended[job.job, job.start] = known
         for key in list(self._ended)[: max(len(self._ended) - _ENDED, 0)]:
             del self._ended[key]
         new = [job.id for job in snapshot.jobs if may_start(job) and job.id not in self._seen]
@@ -79,12 +80,12 @@ class LiveForecasts:
             figures.set("aucsched_forecast_coverage_ratio", sum(self._held) / len(self._held))
             figures.set("aucsched_forecast_miss_seconds", median(self._misses))
 
-    def _learn(self, job: StartedJob) -> None:
+    def _learn(self, job: SlurmStart) -> None:
         """Learn what came of a forecast; a start before it was asked is of an earlier run."""
-        asked = self._asked.get(job.id)
+        asked = self._asked.get(job.job)
         if asked is None or job.start < asked.asked_s - 1:
             return
-        del self._asked[job.id]
+        del self._asked[job.job]
         came = max(job.start - asked.asked_s, 0.0)
         self._held.append(asked.p10_s <= came <= asked.p90_s)
         self._misses.append(abs(came - asked.p50_s))
@@ -92,15 +93,15 @@ class LiveForecasts:
             self._calibrator.learn(asked.features, np.array(asked.quantiles), came)
 
 
-def _logged(job: StartedJob, now: float) -> LoggedJob:
+def _logged(job: SlurmStart, until: float) -> LoggedJob:
     return LoggedJob(
-        id=job.id,
+        id=job.job,
         submit_s=job.submit,
         start_s=job.start,
-        run_s=(now if job.end is None else job.end) - job.start,
+        run_s=until - job.start,
         limit_s=job.limit_s,
         cores=job.cores,
-        nodes=len(job.nodes),
+        nodes=len(expand(job.nodes, f"job {job.job} nodes")),
         priority=job.priority,
         user=job.user,
         account=job.account,

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from ...auction.options import StepOptions
@@ -21,18 +22,18 @@ from ...cluster.jobs import Job, Request, may_start
 from ...cluster.nodes import Node, Resources
 from ...cluster.schedule import Award, Schedule
 from ...cluster.snapshot import Snapshot
-from ...formats.hostlist import join
+from ...formats.hostlist import expand, join
 from ...models.search.compiled_search import compiled_loop
 from ...topology.tree import topology_of
 from ..answers.answer_record import Known
 from ..answers.live import Ask, ask_slurm, collect
-from ..answers.running_jobs import StartedJob, started_jobs
+from ..answers.running_jobs import End, SlurmStart, started_jobs
 from ..answers.slurm_files import SlurmFiles
 from ..answers.snapshot_of_answers import SlurmSources, import_slurm
 from .live_forecasts import LiveForecasts
 from .loop_metrics import Metrics
 from .replay import cluster_document, request_document
-from .shadow_log import FORGOTTEN, End, Offer, ShadowPass, SlurmStart, Waiting
+from .shadow_log import FORGOTTEN, Offer, ShadowPass, Waiting
 from .ticker import Ticker
 
 
@@ -53,8 +54,8 @@ class Look:
     read_s: float
 
     @property
-    def started(self) -> list[StartedJob]:
-        """The jobs that have started, as Slurm lists them, those that ended among them."""
+    def started(self) -> list[tuple[SlurmStart, End | None]]:
+        """The jobs that have started, as Slurm lists them, with the ends of those that ended."""
         return list(started_jobs(self.sources.jobs.content))
 
 
@@ -244,8 +245,7 @@ def observe(
     waiting = {job.id: job for job in snapshot.jobs}
     planned = {job.id: job.expected_start_time for job in snapshot.jobs if job.expected_start_time}
     levels = _Levels(snapshot)
-    new = [job for job in history if seen.started.get(job.id) != job.start]
-    running = {job.id for job in history if job.end is None}
+    listed = {job.job: job.start for job, _ in history}
     cores, used = cores_in_use(snapshot)
     entry = ShadowPass(
         time=taken.look.at,
@@ -256,7 +256,7 @@ def observe(
         status=taken.schedule.status.value,
         gap=taken.schedule.objective.gap,
         waiting=sum(may_start(job) for job in snapshot.jobs),
-        running=len(running),
+        running=sum(end is None for _, end in history),
         seen=[_waiting(job) for job in snapshot.jobs if _is_news(job, seen)],
         would=[
             Offer(
@@ -267,10 +267,10 @@ def observe(
             )
             for award in taken.started
         ],
-        started=[_start(job, level) for job, level in zip(new, levels.of(new), strict=True)],
+        started=[levels.told(job) for job, _ in history if seen.started.get(job.job) != job.start],
         ended=_ended(history, seen, taken.look.at),
         planned=_changes(seen.planned, planned, waiting),
-        gone=sorted(seen.waiting.keys() - waiting.keys() - {job.id for job in history}),
+        gone=sorted(seen.waiting.keys() - waiting.keys() - listed.keys()),
         unread=list(snapshot.unread) if before is None else [],
         is_first=before is None,
         cluster=cluster_document(snapshot) if before is None else {},
@@ -279,20 +279,16 @@ def observe(
     )
     return entry, Seen(
         waiting={job.id: job.hold is not None for job in snapshot.jobs},
-        started={job.id: job.start for job in history},
-        ended=frozenset(job.id for job in history if job.end is not None),
+        started=listed,
+        ended=frozenset(end.job for _, end in history if end is not None),
         planned={**{job: at for job, at in seen.planned.items() if job in waiting}, **entry.planned},
     )
 
 
-def _ended(history: Sequence[StartedJob], seen: Seen, now: float) -> list[End]:
+def _ended(history: Sequence[tuple[SlurmStart, End | None]], seen: Seen, now: float) -> list[End]:
     """Return the ends that were not written yet; a job that Slurm forgot between two passes ended by now."""
-    told = [
-        End(job=job.id, start=job.start, end=job.end, state=job.state)
-        for job in history
-        if job.end is not None and job.id not in seen.ended
-    ]
-    listed = {job.id for job in history}
+    told = [end for _, end in history if end is not None and end.job not in seen.ended]
+    listed = {job.job for job, _ in history}
     forgotten = [
         End(job=job, start=start, end=now, state=FORGOTTEN)
         for job, start in seen.started.items()
@@ -319,22 +315,6 @@ def _waiting(job: Job) -> Waiting:
     )
 
 
-def _start(job: StartedJob, level: int | None) -> SlurmStart:
-    return SlurmStart(
-        job=job.id,
-        submit=job.submit,
-        start=job.start,
-        nodes=join(job.nodes),
-        cores=job.cores,
-        level=level,
-        limit_s=job.limit_s,
-        user=job.user,
-        account=job.account,
-        partition=job.partition,
-        priority=job.priority,
-    )
-
-
 def _changes(
     before: Mapping[str, float], now: Mapping[str, float], waiting: Iterable[str]
 ) -> dict[str, float]:
@@ -351,9 +331,10 @@ class _Levels:
         self._tree = None if snapshot.switches is None else topology_of(snapshot)
         self._index = {node.name: place for place, node in enumerate(snapshot.nodes)}
 
-    def of(self, jobs: Sequence[StartedJob]) -> list[int | None]:
-        """Return a level for each job."""
-        return [self._level(job.nodes) for job in jobs]
+    def told(self, job: SlurmStart) -> SlurmStart:
+        """Return a start with its level."""
+        names = expand(job.nodes, f"job {job.job} nodes")
+        return msgspec.structs.replace(job, nodes=join(names), level=self._level(names))
 
     def _level(self, names: Sequence[str]) -> int | None:
         places = np.array([self._index[name] for name in names if name in self._index], np.int64)

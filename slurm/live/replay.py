@@ -22,7 +22,8 @@ from ...formats.hostlist import expand
 from ...formats.native.cluster_file import parse_workload, workload_to_json
 from ...formats.native.file_objects import file_form
 from ...formats.notes import Notes
-from .shadow_log import ShadowPass, SlurmStart
+from ..answers.running_jobs import SlurmStart
+from .shadow_log import ShadowPass
 
 
 def cluster_document(snapshot: Snapshot) -> dict[str, Any]:

@@ -13,9 +13,10 @@ import msgspec
 from ...cluster.errors import InputError, system_errors
 from ...cluster.text import escaped
 from ...formats.reading import read_document
+from ..answers.running_jobs import End, SlurmStart
 
 FORMAT = "aucsched-shadow/1"
-#: How a job ended that Slurm listed no more at the next pass.
+#: How a job ended that Slurm listed no more at the next pass: by the end of the line, nobody knows when.
 FORGOTTEN = "forgotten"
 
 
@@ -47,34 +48,6 @@ class Offer(_Line):
     nodes: str
     cores: int
     level: int | None = None
-
-
-class SlurmStart(_Line):
-    """A job that Slurm started; ``cores`` and ``nodes`` are what it got."""
-
-    job: str
-    submit: float
-    start: float
-    nodes: str
-    cores: int
-    level: int | None = None
-    limit_s: int | None = None
-    user: str = ""
-    account: str = ""
-    partition: str = ""
-    priority: int = 0
-
-
-class End(_Line):
-    """A job that ended, told apart by its start from an earlier run of the same job.
-
-    ``state`` is Slurm's word, or FORGOTTEN: then the job ended by ``end``, nobody knows when.
-    """
-
-    job: str
-    start: float
-    end: float
-    state: str
 
 
 class ShadowPass(_Line):

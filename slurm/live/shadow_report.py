@@ -16,7 +16,8 @@ import numpy as np
 
 from ...cluster.tabular import Tabular, rows_of
 from ...simulation.waits import STATISTICS, bounded_slowdown, mean, percentile, size_class, size_rank
-from .shadow_log import FORGOTTEN, ShadowPass, SlurmStart
+from ..answers.running_jobs import SlurmStart
+from .shadow_log import FORGOTTEN, ShadowPass
 
 FORMAT = "aucsched-shadow-report/1"
 DAY_S = 86400.0

@@ -8,10 +8,10 @@ from typing import Any
 from support.build import snapshot
 
 from aucsched.cluster.snapshot import Snapshot
-from aucsched.slurm.answers.running_jobs import StartedJob
+from aucsched.slurm.answers.running_jobs import End, SlurmStart
 from aucsched.slurm.live.live_forecasts import LiveForecasts
 from aucsched.slurm.live.loop_metrics import Metrics
-from aucsched.slurm.live.shadow_log import ShadowPass, SlurmStart, Waiting, encode
+from aucsched.slurm.live.shadow_log import ShadowPass, Waiting, encode
 from aucsched.slurm.live.shadow_report import report_on
 
 NOW = 1_795_167_000.0
@@ -27,22 +27,11 @@ def busy(now: float = NOW) -> Snapshot:
     return replace(made, time=now)
 
 
-def started(job: str, start: float, end: float | None = None) -> StartedJob:
+def started(job: str, start: float, end: float | None = None) -> tuple[SlurmStart, End | None]:
     """A job of Slurm's list."""
-    return StartedJob(
-        id=job,
-        submit=start - 60,
-        start=start,
-        end=end,
-        state="" if end is None else "COMPLETED",
-        nodes=("a",),
-        cores=8,
-        limit_s=3600,
-        user="ann",
-        account="",
-        partition="",
-        priority=1,
-    )
+    submit = start - 60
+    begun = SlurmStart(job=job, submit=submit, start=start, nodes="a", cores=8, limit_s=3600, user="ann")
+    return begun, None if end is None else End(job=job, start=start, end=end, state="COMPLETED")
 
 
 def test_a_job_is_forecast_once_and_its_start_is_learnt() -> None:

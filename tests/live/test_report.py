@@ -13,7 +13,8 @@ import pytest
 from support.chromium import CHROMIUM, opened
 
 from aucsched.reports.run_pages import shadow_page
-from aucsched.slurm.live.shadow_log import End, Offer, ShadowPass, SlurmStart, Waiting, encode
+from aucsched.slurm.answers.running_jobs import End, SlurmStart
+from aucsched.slurm.live.shadow_log import Offer, ShadowPass, Waiting, encode
 from aucsched.slurm.live.shadow_report import ShadowReport, report_on
 
 
