@@ -164,7 +164,7 @@ class Party(Generic[State]):
         )
 
     def _read_back(self) -> tuple[bytes, bytes]:
-        """Return this state and what was noted beside it as JSON from which a restart could continue.
+        """Return this state, and what was noted with it, as JSON from which a restart could continue.
 
         The bytes are compared, too: a state of other objects of the same values is written alike.
 
