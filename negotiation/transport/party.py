@@ -180,7 +180,7 @@ class Party(Generic[State]):
         noted, made = self._memory.saved(), type(self._memory)()
         made.restore(noted)
         if made.saved() != noted:
-            raise InputError("what was noted beside the state is other when it is read back")
+            raise InputError("what was noted with the state is other when it is read back")
         return text, noted
 
     def _restore(self, checkpoint: Checkpoint, journal: PartyJournal) -> None:

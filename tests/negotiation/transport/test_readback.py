@@ -218,7 +218,7 @@ class Broken(RunLog):
     [
         (StructCodec(RuntimeState), RunLog(), ""),
         (Rewritten(RuntimeState), RunLog(), "the state is another"),
-        (StructCodec(RuntimeState), Forgetful(), "what was noted beside the state"),
+        (StructCodec(RuntimeState), Forgetful(), "what was noted with the state"),
         (StructCodec(RuntimeState), Broken(), "the checkpoint is dropped: '{"),
     ],
     ids=["sound", "state", "notes", "error"],
