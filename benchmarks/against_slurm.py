@@ -40,14 +40,8 @@ from aucsched.simulation.workloads.named_clusters import (
     theoretical_s,
     uniform_arrivals,
 )
-from aucsched.simulation.workloads.soner import (
-    ALL_KINDS,
-    TABLES,
-    TableOptions,
-    WorkloadMix,
-    draw_jobs,
-    table_workload,
-)
+from aucsched.simulation.workloads.soner import ALL_KINDS, TABLES, WorkloadMix, draw_jobs, table_workload
+from aucsched.simulation.workloads.workload_options import TableOptions
 from aucsched.topology.tree import topology_of
 
 _MINUTE_S = 60
@@ -134,7 +128,7 @@ def _options() -> argparse.Namespace:
 
 def from_table(options: argparse.Namespace) -> ClusterWorkload:
     """Return a table's workload, whose jobs ask for cores and nodes; see ``made`` for its limits."""
-    drop = TableOptions(drop_contiguity=TABLES[options.table].has_contiguity)
+    drop = TableOptions(contiguity="drop" if TABLES[options.table].has_contiguity else "honour")
     workload = table_workload(options.table, options.id, seed=options.seed, options=drop)
     return replace(workload, jobs=tuple(_in_minutes(arriving) for arriving in workload.jobs))
 

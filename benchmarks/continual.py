@@ -41,7 +41,8 @@ from aucsched.formats.swf import load_swf
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.workloads.imported import workload_of_log
 from aucsched.simulation.workloads.named_clusters import EvenCluster
-from aucsched.simulation.workloads.soner import TableOptions, table_workload
+from aucsched.simulation.workloads.soner import table_workload
+from aucsched.simulation.workloads.workload_options import TableOptions
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 #: Begins the clock of snapshots: seconds since the epoch.
@@ -69,7 +70,9 @@ ALONE = {"promise": "none", "reserve": 0}
 
 def table(number: str, which: str) -> ClusterWorkload:
     """Return a workload of the thesis's tables 8.4 to 8.6."""
-    return table_workload(number, which, seed=1, options=TableOptions(drop_contiguity=number == "8.6"))
+    return table_workload(
+        number, which, seed=1, options=TableOptions(contiguity="drop" if number == "8.6" else "honour")
+    )
 
 
 #: Name -> the workload, the seconds between passes, options.

@@ -26,7 +26,8 @@ from aucsched.cluster.workload import ClusterWorkload
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.node_result import NodeResult
 from aucsched.simulation.workloads.named_clusters import HYPOTHETICAL
-from aucsched.simulation.workloads.soner import SonerOptions, soner_workload
+from aucsched.simulation.workloads.soner import soner_workload
+from aucsched.simulation.workloads.workload_options import SonerOptions
 
 RATE, SHARE, USERS = 4.0, 0.1, 40
 _UB: dict[str, Any] = {

@@ -207,7 +207,8 @@ def make(table: str, row: Row, seed: int, nodes: int | None = None) -> ClusterWo
     """Return a row's workload; ``nodes`` is for tables that name no cluster."""
     from aucsched.simulation.workloads.esp import esp_workload
     from aucsched.simulation.workloads.named_clusters import TSUBAME
-    from aucsched.simulation.workloads.soner import SonerOptions, TableOptions, soner_workload, table_workload
+    from aucsched.simulation.workloads.soner import soner_workload, table_workload
+    from aucsched.simulation.workloads.workload_options import SonerOptions, TableOptions
 
     cluster = TSUBAME if nodes is None else replace(TSUBAME, nodes=nodes)
     if table == "A.1":
@@ -218,7 +219,7 @@ def make(table: str, row: Row, seed: int, nodes: int | None = None) -> ClusterWo
         return soner_workload(row.workload, cluster, seed=seed, options=told)
     number = {"A.3": "8.4", "A.4": "8.5", "A.5": "8.6"}[table]
     options = TableOptions(
-        drop_contiguity=table == "A.5",
+        contiguity="drop" if table == "A.5" else "honour",
         gpu_ranges=row.ranges,
         cores_per_gpu=() if row.cores_per_gpu is None else (row.cores_per_gpu,),
     )

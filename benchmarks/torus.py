@@ -21,7 +21,8 @@ from aucsched.cluster.workload import ClusterWorkload
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.node_report import node_metrics
 from aucsched.simulation.workloads.named_clusters import HYPOTHETICAL
-from aucsched.simulation.workloads.soner import SonerOptions, soner_workload
+from aucsched.simulation.workloads.soner import soner_workload
+from aucsched.simulation.workloads.workload_options import SonerOptions
 from aucsched.topology.networks import torus
 
 SHAPE = (16, 8, 8)

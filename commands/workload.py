@@ -18,9 +18,8 @@ from .outputs import (
     shown,
     workload_argument,
 )
-from .workload_ischeduler import fit_log, ischeduler
 from .workload_logs import IMPORTS
-from .workload_papers import GENERATORS
+from .workload_papers import GENERATORS, fit_log, ischeduler
 
 
 @click.group(cls=HelpGroup)

@@ -1,17 +1,23 @@
-"""``aucsched workload esp … table-8.6``: make the papers' workloads."""
+"""``aucsched workload esp … table-8.6``, ``ischeduler`` and ``fit``: make the papers' workloads."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cluster.errors import OptionError
-from ..cluster.option_fields import Option, taken_from
+from ..cluster.errors import OptionError, errors_in
+from ..cluster.option_fields import Option, flag_of, taken_from
+from ..simulation.workloads.workload_options import (
+    ContiguityOption,
+    SonerOptions,
+    TableOptions,
+    TableRecord,
+)
 from .built_options import in_order, record_options
-from .outputs import output_option, with_topology
+from .outputs import output_option, read_log, shown, with_topology
 
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
@@ -25,20 +31,6 @@ class SeedOption:
     """What is drawn."""
 
     seed: Option[int] = Option("Seed of everything drawn.", default=0, low=0)
-
-
-@dataclass(kw_only=True)
-class SpreadOption:
-    """When jobs arrive."""
-
-    arrival_share: Option[float] = Option(
-        "Arrivals are uniform over this share of the theoretical run time.",
-        default=0.25,
-        low=0,
-        high=1000,
-        includes_low=True,
-        spelling="arrival-spread",
-    )
 
 
 @dataclass(kw_only=True)
@@ -78,48 +70,9 @@ class EspOptions(SeedOption, ClusterOptions):
     )
 
 
-@dataclass(kw_only=True)
-class MixOptions(SpreadOption, SeedOption, ClusterOptions):
-    """The options of a mix of section 7.3.2."""
-
-    hours: Option[float] = Option("Theoretical run time of the workload.", default=4.0, low=0, high=10_000)
-    max_cores: Option[int | None] = Option(
-        "Cores of the largest job.", default="those of 43 whole nodes", low=1
-    )
-    for_ipsched: Option[bool] = Option(
-        "Write node jobs as (cores, nodes): ipsched has no cores per node.", default=False
-    )
-
-
-@dataclass(kw_only=True)
-class TableRecord(SpreadOption, SeedOption):
-    """The options of every table of chapter 8."""
-
-    divisors: Option[str | None] = Option(
-        "Kinds B to E ask for (cores / one of these) nodes.", default="4,8 (8.5: 8,16)", unit="N,…"
-    )
-    cores_per_gpu: Option[str | None] = Option(
-        "Kinds C to E ask for cores / (one of these · GPUs a node) nodes, as in section 7.3.2 of the thesis.",
-        default="as kind B, by --divisors",
-        unit="N,…",
-    )
-    gpu_ranges: Option[bool] = Option(
-        "Kinds C and D ask for 1-3 and 2-3 GPUs per node (C', D').", default=False
-    )
-
-
-@dataclass(kw_only=True)
-class ContiguityOption:
-    """Whether jobs ask for consecutive nodes."""
-
-    contiguity: Option[Literal["honour", "drop"]] = Option(
-        "Jobs ask for consecutive nodes as in the table, or none does (table A.5).", default="honour"
-    )
-
-
 _esp = in_order([record_options(EspOptions), output_option])
 _row = click.option("--id", "row", required=True, metavar="ID", help="Number of the workload in the table.")
-_table_options = in_order([_row, record_options(TableRecord), output_option])
+_table_options = in_order([_row, record_options(SeedOption, TableRecord), output_option])
 _contiguity = record_options(ContiguityOption)
 
 
@@ -159,20 +112,14 @@ def _write_esp(output: Path, options: dict[str, Any], *, gpus: bool) -> None:
     required=True,
     help="Mix of table 7.2.",
 )
-@record_options(MixOptions)
+@record_options(ClusterOptions, SeedOption, SonerOptions)
 @output_option
 def soner(mix: str, output: Path, **options: Any) -> None:
     """Make a workload of mix I to V (Soner, section 7.3.2)."""
-    from ..simulation.workloads.soner import SonerOptions, soner_workload
+    from ..simulation.workloads.soner import soner_workload
 
-    given = taken_from(MixOptions, options)
-    chosen = SonerOptions(
-        hours=given.hours,
-        max_cores=given.max_cores,
-        for_ipsched=given.for_ipsched,
-        arrival_share=given.arrival_share,
-    )
-    made = soner_workload(mix, _taken_cluster(given), seed=given.seed, options=chosen)
+    given, seed = taken_from(ClusterOptions, options), taken_from(SeedOption, options).seed
+    made = soner_workload(mix, _taken_cluster(given), seed=seed, options=taken_from(SonerOptions, options))
     _write(output, _on_network(made, given))
 
 
@@ -204,17 +151,11 @@ GENERATORS = (esp, esp_gpu, soner, table_8_4, table_8_5, table_8_6)
 
 
 def _write_table(table: str, output: Path, options: dict[str, Any]) -> None:
-    from ..simulation.workloads.soner import TableOptions, table_workload
+    from ..simulation.workloads.soner import table_workload
 
-    given = taken_from(TableRecord, options)
-    chosen = TableOptions(
-        drop_contiguity=options.get("contiguity") == "drop",
-        gpu_ranges=given.gpu_ranges,
-        divisors=_numbers("--divisors", given.divisors),
-        cores_per_gpu=_numbers("--cores-per-gpu", given.cores_per_gpu) or (),
-        arrival_share=given.arrival_share,
-    )
-    _write(output, table_workload(table, options["row"], seed=given.seed, options=chosen))
+    read = {name: _numbers(flag_of(name), options[name]) for name in ("divisors", "cores_per_gpu")}
+    chosen, seed = taken_from(TableOptions, {**options, **read}), taken_from(SeedOption, options).seed
+    _write(output, table_workload(table, options["row"], seed=seed, options=chosen))
 
 
 def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
@@ -242,3 +183,76 @@ def _write(output: Path, made: ClusterWorkload) -> None:
     from ..formats.native.cluster_file import save_workload
 
     save_workload(made, output)
+
+
+#: Options of one kind of trace only.
+_SYSTEM, _USER = ("load", "model", "max_size"), ("beta", "ge_p4_s", "block_bytes")
+_ABOVE_0 = click.FloatRange(0, 10**9, min_open=True)
+
+
+@click.command("ischeduler")
+@click.argument("kind", type=click.Choice(["system", "STEN", "GE", "CL", "MIXED"]))
+@click.option("--jobs", type=click.IntRange(1, 10**6), default=10_000, show_default=True)
+@click.option(
+    "--processors",
+    type=click.IntRange(1, 10**6),
+    help="Processors of the machine; default: 128 for system, 64 for a user.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of everything drawn."
+)
+@click.option(
+    "--load", type=click.FloatRange(0, 100, min_open=True), help="For system: offered load; default 0.7."
+)
+@click.option(
+    "--model",
+    type=click.Path(),
+    help="For system: model that `workload fit` wrote; default: SDSC SP2's first rows.",
+)
+@click.option(
+    "--max-size", type=click.IntRange(1), help="For system: largest size of a job; default: half the machine."
+)
+@click.option("--beta", type=_ABOVE_0, help="For a user: factor on the time between arrivals; default 0.5.")
+@click.option("--ge-p4-s", type=_ABOVE_0, help="Run time of GE's P4; default 22300 (table 1 prints 3857).")
+@click.option("--block-bytes", type=_ABOVE_0, help="SeqBlockSize of CL; default 1000.")
+@output_option
+def ischeduler(kind: str, output: Path, **options: Any) -> None:
+    """Make a trace of applications (SWF): of a system's jobs, or of one user's (Weissman, 4.1 and 4.2).
+
+    What a job asks for are its ideal processors, its run time is the one on those. A file with the
+    ending .gz is compressed.
+    """
+    from ..formats.reading import read_document
+    from ..formats.swf import write_swf
+    from ..simulation.workloads.application_traces import SDSC_SP2, model_of, system_trace, user_trace
+
+    foreign = _USER if kind == "system" else _SYSTEM
+    for name in foreign:
+        if options[name] is not None:
+            raise OptionError(f"--{name.replace('_', '-')} is not of a {kind} trace")
+    own = _SYSTEM if kind == "system" else _USER
+    given = {name: options[name] for name in own if options[name] is not None and name != "model"}
+    if options["processors"] is not None:
+        given["processors"] = options["processors"]
+    given |= {"jobs": options["jobs"], "seed": options["seed"]}
+    model = SDSC_SP2 if options["model"] is None else read_document(options["model"], model_of)
+    made = system_trace(model, **given) if kind == "system" else user_trace(kind, **given)
+    write_swf(output, made)
+
+
+@click.command("fit")
+@click.argument("log", type=click.Path(allow_dash=True))
+@output_option
+def fit_log(log: str, output: Path) -> None:
+    """Fit a model of system-centric traces to a log (SWF): JSON that ``ischeduler --model`` reads."""
+    from ..cluster.text import one_line
+    from ..formats.writing import write_text
+    from ..simulation.report import to_json
+    from ..simulation.workloads.application_traces import fit
+
+    rows = read_log(log)
+    source = rows.header("Computer")
+    name = shown(log) if source is None else f"{one_line(source)} ({shown(log)})"
+    with errors_in(log):
+        model = fit(rows, name)
+    write_text(output, to_json(model.to_document()))

@@ -18,10 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import ge
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ..cluster.errors import InputError
 from ..cluster.jobs import Job, Request, Span
@@ -266,7 +264,7 @@ def _note_too_large(nodes: Sequence[Node], jobs: Sequence[ArrivingJob], notes: N
     @cache
     def holds(partition: str, *needed: int) -> bool:
         models = partition.split(",") if partition else [""]
-        return any((sizes[model] >= needed).all(axis=1).any() for model in models if model in sizes)
+        return any(all(map(ge, size, needed)) for model in models for size in sizes.get(model, ()))
 
     def needed(request: Request) -> tuple[int, int, int]:
         gres = sum(span.minimum for span in request.gres_per_node.values())
@@ -277,11 +275,11 @@ def _note_too_large(nodes: Sequence[Node], jobs: Sequence[ArrivingJob], notes: N
         notes.add("too large", f"{len(too_large)} pods (first {too_large[0]}) fit no node: they stay pending")
 
 
-def _sizes_by_model(nodes: Sequence[Node]) -> dict[str, NDArray[np.int64]]:
+def _sizes_by_model(nodes: Sequence[Node]) -> dict[str, set[tuple[int, int, int]]]:
     """Return the different sizes of nodes (cores, MiB, GPU shares) by model; under "" those of all."""
     sizes: dict[str, set[tuple[int, int, int]]] = {"": set()}
     for node in nodes:
         size = node.total.cores, node.total.memory_mib or 0, sum(node.total.gres.values())
         for model in ("", *node.partitions):
             sizes.setdefault(model, set()).add(size)
-    return {model: np.array(sorted(found), dtype=np.int64).reshape(-1, 3) for model, found in sizes.items()}
+    return sizes

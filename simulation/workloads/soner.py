@@ -12,7 +12,6 @@ from ...cluster.errors import OptionError
 from ...cluster.jobs import Request, Span
 from ...cluster.workload import ClusterWorkload
 from .named_clusters import (
-    ARRIVAL_SHARE,
     HYPOTHETICAL,
     RUN_TIMES_S,
     TSUBAME,
@@ -24,6 +23,7 @@ from .named_clusters import (
     theoretical_s,
     uniform_arrivals,
 )
+from .workload_options import SonerOptions, TableOptions
 
 
 class SizeKind(StrEnum):
@@ -47,23 +47,6 @@ MIXES: Mapping[str, Mapping[SizeKind, int]] = {
 _CORES_PER_NODE = (4, 8)
 _CORES_PER_GPU = (1, 2)
 _GPUS_OF_SIZE = {SizeKind.ONE_GPU: 1, SizeKind.TWO_GPUS_OF_SIZE: 2}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SonerOptions:
-    """The generator's parameters.
-
-    Attributes:
-        hours: the theoretical run time to reach.
-        max_cores: the most cores a job asks for; None: 43 whole nodes' (as in tables 8.4 to 8.6).
-        for_ipsched: node jobs as (cores, nodes), since ipsched knows no cores per node.
-        arrival_share: arrivals are uniform over this share of the theoretical run time.
-    """
-
-    hours: float = 4.0
-    max_cores: int | None = None
-    for_ipsched: bool = False
-    arrival_share: float = ARRIVAL_SHARE
 
 
 def soner_workload(
@@ -321,26 +304,6 @@ TABLES: Mapping[str, WorkloadTable] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableOptions:
-    """What may differ from the table.
-
-    Attributes:
-        drop_contiguity: no job asks for consecutive nodes, as in the runs of table A.5.
-        gpu_ranges: kinds C and D are C' and D'.
-        divisors: kinds B to E take their cores over one of these as nodes; None: the table's.
-        cores_per_gpu: kinds C to E take their cores over one of these times their GPUs a node as
-            nodes (section 7.3.2, p. 69: R_cpu/(x·R_gpu)); empty: by divisors.
-        arrival_share: arrivals are uniform over this share of the theoretical run time.
-    """
-
-    drop_contiguity: bool = False
-    gpu_ranges: bool = False
-    divisors: tuple[int, ...] | None = None
-    cores_per_gpu: tuple[int, ...] = ()
-    arrival_share: float = ARRIVAL_SHARE
-
-
 def table_workload(
     table: str, row: str, *, seed: int, options: TableOptions | None = None
 ) -> ClusterWorkload:
@@ -378,16 +341,17 @@ def _mix(table: str, row: str, options: TableOptions) -> WorkloadMix:
         raise OptionError(f"--gpu-ranges would change nothing in workload {row} of table {table}")
     if options.divisors is not None and mix.kinds == ONLY_A:
         raise OptionError(f"--divisors would change nothing in workload {row} of table {table}")
-    if options.cores_per_gpu and not mix.kinds.keys() & {"C", "D", "E"}:
+    per_gpu = options.cores_per_gpu or ()
+    if per_gpu and not mix.kinds.keys() & {"C", "D", "E"}:
         raise OptionError(f"--cores-per-gpu would change nothing in workload {row} of table {table}")
     most = TABLES[table].cluster.cores // _MOST_GPUS
-    if max(options.cores_per_gpu, default=0) > most:
+    if max(per_gpu, default=0) > most:
         raise OptionError(f"--cores-per-gpu: a node has {most} cores for each GPU, not more")
     return replace(
         mix,
-        contiguous=0.0 if options.drop_contiguity else mix.contiguous,
+        contiguous=0.0 if options.contiguity == "drop" else mix.contiguous,
         divisors=mix.divisors if options.divisors is None else options.divisors,
-        cores_per_gpu=options.cores_per_gpu,
+        cores_per_gpu=per_gpu,
         ranges=mix.ranges or options.gpu_ranges,
     )
 

@@ -18,13 +18,8 @@ from aucsched import ArrivingJob, ClusterWorkload, Span, load_workload
 from aucsched.formats.native.cluster_file import workload_to_json
 from aucsched.simulation.workloads.esp import ESP_TYPES, esp_workload, machine_seconds
 from aucsched.simulation.workloads.named_clusters import EvenCluster
-from aucsched.simulation.workloads.soner import (
-    TABLES,
-    SonerOptions,
-    TableOptions,
-    soner_workload,
-    table_workload,
-)
+from aucsched.simulation.workloads.soner import TABLES, soner_workload, table_workload
+from aucsched.simulation.workloads.workload_options import SonerOptions, TableOptions
 
 #: Theoretical run times as tables 8.4 and 8.6 print them, hours.
 HOURS = {
@@ -50,7 +45,7 @@ def hours(workload: ClusterWorkload) -> float:
 
 @cache
 def table(name: str, row: str, *, seed: int = 1, ranges: bool = False, drop: bool = False) -> ClusterWorkload:
-    options = TableOptions(gpu_ranges=ranges, drop_contiguity=drop)
+    options = TableOptions(gpu_ranges=ranges, contiguity="drop" if drop else "honour")
     return table_workload(name, row, seed=seed, options=options)
 
 
