@@ -76,28 +76,27 @@ def _note_slow_reading(began: float | None, options: dict[str, Any]) -> None:
 
 
 def _render(auction: AuctionFile, found: Winners, console: Console) -> None:
-    from rich.table import Table
-
     from ..formats.auctions.auction_file import decimal_text
+    from ..reports.console_tables import Column, table_of
 
-    rows = [(str(auction.numbers[place]), *auction.bids[place]) for place in found.chosen]
-    table = Table(title=f"{len(rows)} bids win", title_justify="left", box=None, pad_edge=False)
-    for name in ("bid", "bidder", "value", "items"):
-        table.add_column(name, justify="right" if name in {"bid", "value"} else "left", overflow="fold")
-    for number, bidder, value, items in rows[:_MOST_ROWS]:
-        table.add_row(number, bidder or "", decimal_text(value), _items(items))
-    if len(rows) > _MOST_ROWS:
-        table.add_row("…", "", "", f"{len(rows) - _MOST_ROWS} more")
-    console.print(table)
+    rows = [
+        (str(auction.numbers[place]), bidder or "", decimal_text(value), _items(items))
+        for place in found.chosen[:_MOST_ROWS]
+        for bidder, value, items in (auction.bids[place],)
+    ]
+    if len(found.chosen) > _MOST_ROWS:
+        rows.append(("…", "", "", f"{len(found.chosen) - _MOST_ROWS} more"))
+    columns = [
+        Column(name=name, is_right=name in {"bid", "value"}, is_text=name == "items")
+        for name in ("bid", "bidder", "value", "items")
+    ]
+    console.print(table_of(f"{len(found.chosen)} bids win", columns, rows, console))
     costly = sorted((item for item in found.prices.items() if item[1] > 0), key=lambda item: -item[1])
-    prices = Table(title=f"{len(costly)} items have a price", title_justify="left", box=None, pad_edge=False)
-    prices.add_column("item", overflow="fold")
-    prices.add_column("price", justify="right")
-    for item, price in costly[:_MOST_ROWS]:
-        prices.add_row(str(item), f"{price:.6g}")
+    prices = [(str(item), f"{price:.6g}") for item, price in costly[:_MOST_ROWS]]
     if len(costly) > _MOST_ROWS:
-        prices.add_row("…", f"{len(costly) - _MOST_ROWS} more")
-    console.print(prices)
+        prices.append(("…", f"{len(costly) - _MOST_ROWS} more"))
+    columns = [Column(name="item", is_text=True), Column(name="price", is_right=True)]
+    console.print(table_of(f"{len(costly)} items have a price", columns, prices, console))
     console.print(
         f"{found.status.value}: value {decimal_text(found.value)}, bound {decimal_text(found.bound)}, "
         f"gap {found.gap:.2%}; {len(auction.bids)} bids on {len(auction.capacities)} items; "

@@ -9,12 +9,13 @@ from typing import Any
 from ..auction.explain.comparison import Baseline, Comparison
 from ..auction.explain.explanation import Explanation
 from ..auction.explain.overview import Overview
-from ..auction.explain.words import asked, moment, number, waiting_rows
+from ..auction.explain.words import asked, number, waiting_rows
 from ..auction.queue import in_order
 from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import listed, plural
 from ..formats.hostlist import join
+from .explanation_text import facts_of, price_facts
 from .page import Section, facts, page_of, table
 
 
@@ -96,22 +97,6 @@ def machine_section(snapshot: Snapshot, starts: Mapping[str, Mapping[str, Any]])
 
 def explanation_page(found: Explanation, name: str, more: Sequence[Section] = ()) -> str:
     """Return the page of one job: what it asks for, its bids, its nodes."""
-    document = found.to_dict()
-    about: list[tuple[str, Any]] = [
-        ("asks for", ", ".join(asked(found.job))),
-        ("priority", f"{number(found.job.priority)}, place {found.place} of {found.queued}"),
-        ("outcome", found.title()),
-    ]
-    if found.award is not None:
-        about.append(("starts on", join(found.award.nodes)))
-    about += [
-        ("would start", f"with {' and '.join(one.words) or 'its request as it is'} on {join(one.nodes)}")
-        for one in found.changes or ()
-    ]
-    for label, member in (("alone, at the latest", "alone"), ("after the award", "after_award")):
-        start = document["latest_start"][member]
-        if found.award is None and start is not None:
-            about.append((label, "now" if start["at_once"] else moment(start["time"], None)))
     bids = {**found.columns, "nodes": [join(bid.nodes) for bid in found.bids]}
     groups: dict[str, list[Any]] = {
         "what": [group.what for group in found.groups],
@@ -119,6 +104,7 @@ def explanation_page(found: Explanation, name: str, more: Sequence[Section] = ()
         "nodes": [join(group.nodes) for group in found.groups],
         "held by": [listed(group.held_by) for group in found.groups],
     }
+    about = list(facts_of(found, None))
     sections = [facts(f"Job {found.job.id}", about), table("Its bids, in the order they were made", bids)]
     if found.groups:
         sections.append(table("The nodes, as the job sees them", groups))
@@ -135,13 +121,8 @@ def prices_page(found: Overview, name: str, more: Sequence[Section] = ()) -> str
         "count": [len(group.nodes) for group in found.groups],
         "nodes": [join(group.nodes) for group in found.groups],
     }
-    about = [
-        ("award", f"{plural(found.started, 'job')}, worth {found.worth:.9g}"),
-        ("what they hold costs", f"{found.pay:.9g}"),
-        ("bound", f"{found.bound:.9g}"),
-    ]
     sections = [
-        facts("The auction", about),
+        facts("The auction", list(price_facts(found))),
         table("What one of each costs", groups),
         table("Jobs of the window", found.columns),
     ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -32,7 +32,7 @@ _EVEN = 0.005
 
 def render_explanation(found: Explanation, now: float | None, console: Console) -> None:
     """Print an explanation; ``now`` is the snapshot's time."""
-    console.print(_head(found, now))
+    console.print(_labelled(facts_of(found, now)))
     if found.bids:
         console.print(Text(), _bid_table(found.bids, console), sep="\n")
     elif not MODELS_BY_NAME[found.model].has_bids:
@@ -46,16 +46,18 @@ def render_explanation(found: Explanation, now: float | None, console: Console) 
         console.print(Text(), table, sep="\n")
 
 
-def _head(found: Explanation, now: float | None) -> RenderableType:
+def _labelled(rows: Iterable[tuple[str, str]]) -> Table:
+    """Return names with what is said of each."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(style="bold")
     table.add_column()
-    for label, text in _facts(found, now):
+    for label, text in rows:
         table.add_row(label, Wrapped(text))
     return table
 
 
-def _facts(found: Explanation, now: float | None) -> Iterator[tuple[str, str]]:
+def facts_of(found: Explanation, now: float | None) -> Iterator[tuple[str, str]]:
+    """Yield what is known of a job, by name; ``now`` is the snapshot's time."""
     rank = f"priority {number(found.job.priority)}, place {found.place} of {found.queued} in the queue"
     yield f"job {found.job.id}", rank
     yield "asks for", ", ".join(asked(found.job))
@@ -201,63 +203,58 @@ _NOT_SHORT = "A job without a shortage waits although its price is low enough: n
 
 def render_overview(found: Overview, console: Console) -> None:
     """Print the prices of an auction."""
-    console.print(_price_head(found))
+    console.print(_labelled(price_facts(found)))
     if found.groups:
         title = "What one of each costs on the nodes that are bid for"
-        console.print(Text(), _titled(title), _price_table(found.groups), sep="\n")
+        console.print(Text(), _titled(title), _price_table(found.groups, console), sep="\n")
     for job, groups in found.rooms.items():
         if not any(any(group.prices.values()) for group in groups):
             continue
         title = f"Added where job {job} has a reservation, for jobs that would run past its start"
-        console.print(Text(), _titled(title), _price_table(groups), sep="\n")
+        console.print(Text(), _titled(title), _price_table(groups, console), sep="\n")
     waiting = [(one.job, one.quote) for one in found.jobs if not one.starts and one.quote is not None]
     if waiting:
         title = "Jobs that wait with a bid, and what the best of them would have cost"
-        console.print(Text(), _titled(title), _job_table(waiting), sep="\n")
+        console.print(Text(), _titled(title), _job_table(waiting, console), sep="\n")
     if any(quote.gain >= 0 for _, quote in waiting):
         console.print(Text(f"\n{_NOT_SHORT}"))
 
 
-def _price_head(found: Overview) -> RenderableType:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
+def price_facts(found: Overview) -> Iterator[tuple[str, str]]:
+    """Yield what is known of an auction's prices, by name."""
     unit = OBJECTIVES[found.objective].words if found.objective in OBJECTIVES else "worth in a balanced mix"
-    table.add_row("prices", f"in units of {unit}; an estimate: bids are whole, prices are not")
+    yield "prices", f"in units of {unit}; an estimate: bids are whole, prices are not"
     award = f"{plural(found.started, 'job')} {'starts' if found.started == 1 else 'start'}"
-    table.add_row("award", f"{award}, worth {figure(found.worth)}; what they hold costs {figure(found.pay)}")
+    yield "award", f"{award}, worth {figure(found.worth)}; what they hold costs {figure(found.pay)}"
     more = f" ({100 * (found.bound / found.worth - 1):.2g} % more)" if found.worth else ""
-    table.add_row("bound", f"no award over these bids is worth more than {figure(found.bound)}{more}")
+    yield "bound", f"no award over these bids is worth more than {figure(found.bound)}{more}"
     for resource, price in found.pools.items():
-        table.add_row(title_of(resource), f"{figure(price)} for one of {resource.name}")
+        yield title_of(resource), f"{figure(price)} for one of {resource.name}"
     without = sum(one.quote is None for one in found.jobs)
     if without:
-        table.add_row("no bid", f"{plural(without, 'job')} of the window")
+        yield "no bid", f"{plural(without, 'job')} of the window"
     if found.unwanted:
-        table.add_row("not wanted", f"{plural(len(found.unwanted), 'node')}: {shortened(found.unwanted)}")
-    return table
+        yield "not wanted", f"{plural(len(found.unwanted), 'node')}: {shortened(found.unwanted)}"
 
 
-def _price_table(groups: Sequence[PriceGroup]) -> Table:
+def _price_table(groups: Sequence[PriceGroup], console: Console) -> Table:
     kinds = list(groups[0].prices)
-    heads = [
-        "a core" if kind == "cores" else "a GiB" if kind == "memory_gib" else f"a {kind}" for kind in kinds
-    ]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in (*heads, "all that is free", "nodes"):
-        table.add_column(head, justify="right")
-    table.add_column("which", overflow="fold")
-    for group in groups[:_ROWS]:
-        table.add_row(
+    names = {"cores": "a core", "memory_gib": "a GiB"}
+    heads = (*(names.get(kind, f"a {kind}") for kind in kinds), "all that is free", "nodes")
+    rows = [
+        (
             *(figure(group.prices[kind]) for kind in kinds),
             " to ".join(dict.fromkeys((figure(group.least), figure(group.most)))),
             str(len(group.nodes)),
             shortened(group.nodes),
         )
+        for group in groups[:_ROWS]
+    ]
     if len(groups) > _ROWS:
         rest = sum(len(group.nodes) for group in groups[_ROWS:])
-        table.add_row("…", *[""] * len(kinds), str(rest), f"at {len(groups) - _ROWS} lower prices")
-    return table
+        rows.append(("…", *[""] * len(kinds), str(rest), f"at {len(groups) - _ROWS} lower prices"))
+    columns = [*(Column(name=head, is_right=True) for head in heads), Column(name="which", is_text=True)]
+    return table_of("", columns, rows, console)
 
 
 def _titled(title: str) -> Text:
@@ -265,19 +262,23 @@ def _titled(title: str) -> Text:
     return Text(title, style="italic")
 
 
-def _job_table(waiting: Sequence[tuple[Job, Quote]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for head in ("job", "priority", "price", "short by"):
-        table.add_column(head, justify="right")
-    table.add_column("nodes of that bid", overflow="fold")
-    for job, quote in waiting[:_ROWS]:
-        table.add_row(
+_JOB_COLUMNS = (
+    *(Column(name=head, is_right=True) for head in ("job", "priority", "price", "short by")),
+    Column(name="nodes of that bid", is_text=True),
+)
+
+
+def _job_table(waiting: Sequence[tuple[Job, Quote]], console: Console) -> Table:
+    rows = [
+        (
             job.id,
             number(job.priority),
             figure(quote.price),
             figure(-quote.gain) if quote.gain < 0 else "",
             shortened(quote.nodes),
         )
+        for job, quote in waiting[:_ROWS]
+    ]
     if len(waiting) > _ROWS:
-        table.add_row("…", "", "", "", f"{len(waiting) - _ROWS} more")
-    return table
+        rows.append(("…", "", "", "", f"{len(waiting) - _ROWS} more"))
+    return table_of("", _JOB_COLUMNS, rows, console)
