@@ -9,7 +9,7 @@ of Python, checks and docs/options.md come from the same field. No numpy here: `
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import FrozenInstanceError, dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
@@ -229,6 +229,21 @@ def alternatives(hint: Any) -> Iterator[Any]:
 def flag_of(name: str) -> str:
     """Return a name as the command line has it: ``--time-limit`` for ``time_limit_s``."""
     return f"--{name.removesuffix('_s').replace('_', '-')}"
+
+
+def refuse_given(
+    options: Mapping[str, Any], names: Iterable[str] | Mapping[str, Option[Any]], message: str
+) -> None:
+    """Refuse the first of some options that is given: a message follows its flag, its own where it is known.
+
+    Raises:
+        OptionError: one is.
+    """
+    for name in names:
+        value = options[name]
+        if not (value is None or value is False or value == ()):
+            flag = names[name].flag if isinstance(names, Mapping) else flag_of(name)
+            raise OptionError(f"{flag} {message}")
 
 
 def options_in(*records: Any) -> dict[str, Option[Any]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError, errors_in
-from ..cluster.option_fields import flag_of, options_in, taken_from
+from ..cluster.option_fields import flag_of, options_in, refuse_given, taken_from
 from ..simulation.evolving.evolving_options import (
     EVOLVING_WORKLOADS,
     DepthOptions,
@@ -54,9 +54,7 @@ def refuse_evolving(workload: str, options: dict[str, Any]) -> None:
     """Refuse what only evolving jobs have."""
     if workload in EVOLVING_WORKLOADS and not Path(workload).exists():
         raise OptionError(f"the workload {workload} needs --policy {EVOLVING}, not {options['policy']}")
-    for name in _OPTIONS:
-        if options[name] is not None:
-            raise OptionError(f"{flag_of(name)} needs --policy {EVOLVING}, not {options['policy']}")
+    refuse_given(options, _OPTIONS, f"needs --policy {EVOLVING}, not {options['policy']}")
 
 
 def read_fairness(text: str | None, decay: float | None) -> tuple[Fairness, str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..cluster.errors import OptionError
-from ..cluster.option_fields import Option, flag_of, options_in, taken_from
+from ..cluster.option_fields import Option, options_in, refuse_given, taken_from
 from .built_options import click_option, in_order
 from .outputs import read_jobs, read_log, shown, write_report
 
@@ -67,7 +67,8 @@ class PlayingOptions:
 
 
 _DECIDING, _PLAYING = options_in(DecidingOptions), options_in(PlayingOptions)
-malleable_options = in_order(click_option(one) for one in (*_DECIDING.values(), *_PLAYING.values()))
+_OWN = {**_DECIDING, **_PLAYING}
+malleable_options = in_order(click_option(one) for one in _OWN.values())
 #: Options of simulations that have no meaning here.
 _FOREIGN = (
     *("check", "batsim_out", "swf_out", "forecasts", "forecast_at", "gantt", "plot"),
@@ -77,30 +78,20 @@ _FOREIGN = (
 
 def refuse_malleable(options: dict[str, Any]) -> None:
     """Refuse what only applications that grow and shrink have."""
-    for name in (*_DECIDING, *_PLAYING):
-        if options[name] is not None:
-            raise OptionError(f"{_flag(name)} needs --policy {ISCHEDULER}, not {options['policy']}")
+    refuse_given(options, _OWN, f"needs --policy {ISCHEDULER}, not {options['policy']}")
 
 
 def check_malleable(options: dict[str, Any]) -> None:
     """Refuse options that would be ignored."""
     policy = options["policy"]
-    for name in _FOREIGN:
-        if options[name] not in (None, False):
-            raise OptionError(f"{_flag(name)} is not for --policy {policy}")
+    refuse_given(options, _FOREIGN, f"is not for --policy {policy}")
     if options["order"] != "fcfs":
         raise OptionError(f"--policy {policy} serves first come, first served: no --order")
     ignored = {
         ISCHEDULER: (),
         "moldable": (*_DECIDING, "adaptation"),
-    }.get(policy, (*_DECIDING, *_PLAYING))
-    for name in ignored:
-        if options[name] is not None:
-            raise OptionError(f"{_flag(name)} is not for --policy {policy}")
-
-
-def _flag(name: str) -> str:
-    return {**_DECIDING, **_PLAYING}[name].flag if name in (*_DECIDING, *_PLAYING) else flag_of(name)
+    }.get(policy, tuple(_OWN))
+    refuse_given(options, {name: _OWN[name] for name in ignored}, f"is not for --policy {policy}")
 
 
 def policy_of(options: dict[str, Any]) -> IschedulerPolicy:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from ..cluster.errors import OptionError, errors_in
-from ..cluster.option_fields import Option, flag_of, options_in, taken_from
+from ..cluster.option_fields import Option, flag_of, options_in, refuse_given, taken_from
 from ..cluster.option_table import NEGOTIATE, read_by
 from ..simulation.negotiated.negotiation_options import (
     THESIS,
@@ -164,9 +164,7 @@ def _mix(options: dict[str, Any]) -> Changeability | None:
     from ..simulation.negotiated.plays import Changeability
 
     if options["malleable"] is None:
-        for name in ("moldable", "speedup"):
-            if options[name]:
-                raise OptionError(f"--{name} needs --malleable: the share of the jobs")
+        refuse_given(options, ("moldable", "speedup"), "needs --malleable: the share of the jobs")
         return None
     speedup = options["speedup"] or LINEAR
     curve(speedup)  # which raises where it names no model

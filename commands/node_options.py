@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import InputError, OptionError, errors_in
-from ..cluster.option_fields import flag_of, options_in
+from ..cluster.option_fields import flag_of, options_in, refuse_given
 from ..cluster.option_table import SIMULATE, ValueOptions
 from ..simulation.simulate_options import NODE_ONLY_POLICIES, PROMISED, NodeKeywords
 from .built_options import click_option, in_order, record_options
@@ -122,9 +122,7 @@ def chosen_options(options: dict[str, Any]) -> NodeOptions:
 
     check_policy_options(options)
     asked_at(options)
-    for name in _LOG_OPTIONS:
-        if options[name] not in (None, False):
-            raise OptionError(f"--{name.replace('_', '-')} is for logs; this workload has nodes of its own")
+    refuse_given(options, _LOG_OPTIONS, "is for logs; this workload has nodes of its own")
     given = {name: options[name] for name in _NODE_OPTIONS}
     if given["failures"] is not None:
         # They are read when the machine is known.

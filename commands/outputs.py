@@ -55,7 +55,9 @@ workload_argument = click.argument("workload", metavar="WORKLOAD", type=click.Pa
 processors_option = click.option(
     "--processors", type=click.IntRange(1, 10**9), help="Size of the machine; default: from the log's header."
 )
-format_option = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+format_option = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
 output_option = click.option(
     "-o", "--output", type=OUTPUT, default="-", help="File to write instead of standard output."
 )
@@ -153,14 +155,7 @@ text_output_option = click.option(
     "-o", "--output", type=_ANY_PATH, default="-", help="File to write instead of standard output."
 )
 #: ``--format`` and ``-o``.
-output_options = in_order(
-    [
-        click.option(
-            "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
-        ),
-        text_output_option,
-    ]
-)
+output_options = in_order([format_option, text_output_option])
 top_option = click.option(
     "--top", type=click.IntRange(1), help="Rows of each table at most; the rest are counted."
 )

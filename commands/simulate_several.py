@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..cluster.errors import OptionError
-from ..cluster.option_fields import flag_of
+from ..cluster.option_fields import flag_of, refuse_given
 from ..cluster.text import plural
 from ..simulation.policy_names import naming_as_typed
 from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, READ_ON_LOGS, current_name, is_read
@@ -38,9 +38,7 @@ def simulate_several(
     for name in policies:
         if name.partition(":")[0] in (EVOLVING, *MALLEABLE_POLICIES):
             raise OptionError(f"--policy {name} cannot be combined with others: its jobs change at run time")
-    for name in _OF_ONE_RUN:
-        if options[name] is not None:
-            raise OptionError(f"--{name.replace('_', '-')} is of one run: name one policy")
+    refuse_given(options, _OF_ONE_RUN, "is of one run: name one policy")
     refuse_malleable(options)
     if is_native(workload):
         from ..simulation.nodes.node_policies import READ_BY

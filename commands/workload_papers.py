@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError, errors_in
-from ..cluster.option_fields import Option, flag_of, taken_from
+from ..cluster.option_fields import Option, flag_of, refuse_given, taken_from
 from ..simulation.workloads.workload_options import (
     ContiguityOption,
     SonerOptions,
@@ -226,11 +226,8 @@ def ischeduler(kind: str, output: Path, **options: Any) -> None:
     from ..formats.swf import write_swf
     from ..simulation.workloads.application_traces import SDSC_SP2, model_of, system_trace, user_trace
 
-    foreign = _USER if kind == "system" else _SYSTEM
-    for name in foreign:
-        if options[name] is not None:
-            raise OptionError(f"--{name.replace('_', '-')} is not of a {kind} trace")
-    own = _SYSTEM if kind == "system" else _USER
+    own, foreign = (_SYSTEM, _USER) if kind == "system" else (_USER, _SYSTEM)
+    refuse_given(options, foreign, f"is not of a {kind} trace")
     given = {name: options[name] for name in own if options[name] is not None and name != "model"}
     if options["processors"] is not None:
         given["processors"] = options["processors"]

@@ -50,7 +50,6 @@ class AlibabaOptions:
         gpus: ``shares`` or ``separate``.
         unscheduled: pods that never ran: ``leave-out``, or ``lifetime``: run from creation to deletion long.
         time_limits: ``none``, as in the trace, or ``run-time``: each pod's true run time.
-
     """
 
     gpus: str = "shares"
@@ -82,7 +81,6 @@ def import_alibaba(
 
     Raises:
         InputError: a file cannot be read or is malformed; names file, line, column and value.
-
     """
     options = options or AlibabaOptions()
     notes = Notes()

@@ -1,4 +1,8 @@
-"""A page of sections: text, styles, script and data in one file; its policy forbids every request."""
+"""A page of sections: text, styles, script and data in one file.
+
+Its content security policy lets the browser refuse everything but what is in the page. Errors are written
+into the page itself, for people and for tests.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,6 @@ from ..cluster.text import escaped
 from ..cluster.version import __version__
 from ..formats.reading import READ
 
-#: The content security policy: the browser refuses everything but what stands in the page.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-#: Errors stand in the page itself, for people and for tests.
-_WATCH = "onerror = (text) => { document.documentElement.dataset.error = text; };"
 #: Names of the process that is the command line.
 _PROGRAMS = {"aucsched", "__main__"}
 
@@ -66,19 +66,18 @@ def page_of(title: str, subtitle: str, sections: Sequence[Section]) -> str:
         sections: each with ``kind``, ``title`` and what page.js draws of that kind.
     """
     assets = files(__package__)
-    styles, script = (assets.joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
+    template, styles, script = (
+        assets.joinpath(f"page.{end}").read_text("utf-8") for end in ("html", "css", "js")
+    )
     # "</script>" in a name would end the data, "<!--" hide what follows.
     data = msgspec.json.encode({"sections": list(sections)}).decode().replace("<", "\\u003c")
-    return (
-        "<!doctype html>\n"
-        f'<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>{_text(title)}</title><style>{styles}</style><script>{_WATCH}</script></head>\n"
-        f"<body><header><h1>{_text(title)}</h1>"
-        f'<p class="soft">{_text(subtitle)}</p><p class="soft">{_made()}</p></header><div id="tip"></div>\n'
-        f'<script type="application/json" id="data">{escaped(data)}</script>\n'
-        f"<script>{script}</script></body></html>\n"
+    return template.format(
+        title=_text(title),
+        subtitle=_text(subtitle),
+        styles=styles,
+        made=_made(),
+        data=escaped(data),
+        script=script,
     )
 
 

@@ -47,7 +47,6 @@ class Requests:
         user: the user's number in the log, −1 when not known.
         weight: above 0; the log's queues may be given weights.
         group: the group's number in the log, as sites count projects, −1 when not known; empty: of nobody.
-
     """
 
     processors: int
@@ -91,7 +90,6 @@ class LogColumns(NamedTuple):
         user: whose each job is, counted from 0; −1: nobody's.
         is_whole: submissions and run times are integers.
         is_exact: sums of its times as floats are Python's.
-
     """
 
     submit: NDArray[np.float64]
@@ -114,7 +112,6 @@ class Workload:
         row: each job's row in the log's table.
         rows: how many rows the log has; those not in ``row`` were dropped.
         dropped: how many rows were dropped, by reason.
-
     """
 
     requests: Requests
@@ -175,7 +172,6 @@ def machine_size(log: SwfLog, processors: int | None = None) -> int:
 
     Raises:
         InputError: none of the three says.
-
     """
     size = processors or log.header_count("MaxProcs") or log.header_count("MaxNodes")
     if size is None:
@@ -199,7 +195,6 @@ def workload_from_swf(
 
     Raises:
         InputError: no machine size, no job left, or a number no job can have.
-
     """
     machine = machine_size(log, processors)
     size = _first_above_zero(

@@ -138,7 +138,6 @@ class Renumbered(PolicyWrapper):
 
     Attributes:
         job_at: the same.
-
     """
 
     def __init__(self, policy: CountPolicy, job_at: Sequence[int]) -> None:

@@ -39,7 +39,6 @@ class Adaptive(CountPolicy):
         resort: sorts the queue before each pass.
         options: submissions between two comparisons, and how many of the last are simulated.
         candidates: factories by name; the first serves until the first comparison.
-
     """
 
     def __init__(

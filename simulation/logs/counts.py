@@ -43,7 +43,6 @@ def simulate_counts(
         policy: a fresh one; it is trusted.
         progress: called now and then with the number of jobs that have arrived.
         stopped: takes the runs that the policy stopped, in the order in which it did.
-
     """
     starts = play_compiled(workload, policy, progress)
     return simulate_plain(workload, policy, progress, stopped) if starts is None else starts
@@ -59,7 +58,6 @@ def simulate_checked(
 
     Raises:
         AwardError: the policy broke a rule.
-
     """
     return simulate_plain(workload, CheckedPolicy(policy, workload.requests), progress, stopped)
 
@@ -153,7 +151,6 @@ class CheckedPolicy(PolicyWrapper):
 
     Raises:
         AwardError: an answer, or an event given to the policy, breaks a rule; names the job and the time.
-
     """
 
     def __init__(self, policy: CountPolicy, requests: Requests) -> None:

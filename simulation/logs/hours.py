@@ -21,7 +21,6 @@ class Hours:
     Attributes:
         spans: seconds of the week from Monday, 00:00, on, from the first to before the second.
         offset_s: when in the week the log begins.
-
     """
 
     spans: tuple[tuple[int, int], ...]
@@ -35,7 +34,6 @@ class Hours:
 
         Raises:
             OptionError: it reads otherwise.
-
         """
         if text.strip() == ALWAYS:
             return WEEK
@@ -76,7 +74,6 @@ def moment_of_week(text: str) -> int:
 
     Raises:
         OptionError: it reads otherwise.
-
     """
     day, _, time = text.strip().partition(" ")
     if day not in DAYS:
@@ -129,7 +126,6 @@ class QueueLimits:
         priority: among the queues' heads; the highest first.
         hours: when it is active.
         text: as given.
-
     """
 
     name: str
@@ -147,7 +143,6 @@ class QueueLimits:
 
         Raises:
             OptionError: it reads otherwise.
-
         """
         name, _, rest = text.partition(":")
         limits, _, hours = rest.partition("hours=")

@@ -57,7 +57,6 @@ def fullest(candidates: Sequence[Candidate], free: int, extra: int) -> list[int]
         candidates: in order of preference; each of at most ``free`` processors.
         free: processors that all together may use now.
         extra: processors that those still running at the shadow time may use together.
-
     """
     beside = min(extra, free)
     kept = _without_surplus(candidates, free, beside)
@@ -147,7 +146,6 @@ class Lookahead(FrontFirst):
         requests: the jobs.
         resort: sorts the queue before each pass.
         options: how many jobs after the head are looked at, and which of equal selections is taken.
-
     """
 
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:

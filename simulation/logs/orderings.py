@@ -132,7 +132,6 @@ class FlexiblePriorities:
         scheduler: weight of the scheduler's, above 0.
         of_user, of_group: administrative priorities by the log's numbers of users, and of groups, which are
             projects; 0 where none is named.
-
     """
 
     admin: float = 1
@@ -154,7 +153,6 @@ class FlexiblePriorities:
 
         Raises:
             OptionError: a name or a value cannot be used.
-
         """
         weights = {} if text is None else _numbers(text, "--priorities", ("admin", "user", "scheduler"))
         given: dict[str, dict[int, float]] = {} if of_user is None else _administrative(of_user)
@@ -223,7 +221,6 @@ class MultifactorWeights:
         fairshare: weight of the user's fair-share factor.
         age_max_s: seconds of waiting that make the age factor 1.
         half_life_s: seconds after which past usage counts half.
-
     """
 
     age: float = 1000
@@ -245,7 +242,6 @@ class MultifactorWeights:
 
         Raises:
             OptionError: a name or a value cannot be used.
-
         """
         return cls(**_numbers(text, "--multifactor", [entry.name for entry in fields(cls)]))
 

@@ -36,7 +36,6 @@ class Advance:
         processors: at least 1.
         submit_s: when it is asked for, at its start at the latest; None: accepted beforehand.
         is_used: whether anybody comes to use it.
-
     """
 
     start_s: float
@@ -77,7 +76,6 @@ class Advance:
 
         Raises:
             InputError: it reads otherwise.
-
         """
         try:
             parts = text.split(",")
@@ -109,7 +107,6 @@ def read_advance(texts: Iterable[str]) -> tuple[Advance, ...]:
     Raises:
         OptionError: a text is neither a reservation nor a file's name.
         InputError: a file's line is no reservation.
-
     """
     found: list[Advance] = []
     for text in texts:
@@ -140,7 +137,6 @@ def check_advance(reservations: Sequence[Advance], processors: int) -> None:
 
     Raises:
         OptionError: names the time from which on they do.
-
     """
     changes = sorted(
         change
@@ -172,7 +168,6 @@ class StartRule:
         most: for processors and estimates, how many such jobs at once; for a user or group, how many
             processors.
         text: as given.
-
     """
 
     member: str
@@ -189,7 +184,6 @@ class StartRule:
 
         Raises:
             OptionError: it reads otherwise.
-
         """
         found = _FORM.fullmatch(text)
         is_named = found is not None and found[1] in _NAMED
@@ -226,7 +220,6 @@ class StartRules:
 
     Raises:
         OptionError: a job needs more than a rule ever allows.
-
     """
 
     def __init__(self, rules: Sequence[StartRule], requests: Requests) -> None:

@@ -39,7 +39,6 @@ class Planning(Conservative):
         options: fixed-time requests, of which those accepted beforehand are refused where they need
             more than the machine; how plans are made anew, when an unused reservation is released,
             and when jobs may start.
-
     """
 
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:

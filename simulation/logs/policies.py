@@ -91,7 +91,6 @@ def make_policy(
     Raises:
         OptionError: no such policy or order.
         PolicyError: somebody's own cannot be made.
-
     """
     if order not in ORDERS:
         raise OptionError(f"order {order!r} is none of {', '.join(ORDERS)}{did_you_mean(order, ORDERS)}")
@@ -254,7 +253,6 @@ def weights_by_queue(text: str) -> Mapping[int, float]:
 
     Raises:
         OptionError: it reads otherwise, or a weight is not above 0.
-
     """
     weights: dict[int, float] = {}
     for part in text.split(","):

@@ -192,7 +192,6 @@ def class_limits(text: str) -> tuple[float, ...]:
 
     Raises:
         OptionError: they are no rising numbers above 0.
-
     """
     try:
         limits = tuple(float(part) for part in text.split(","))

@@ -153,7 +153,6 @@ class Running:
 
     Attributes:
         free: processors that nobody holds.
-
     """
 
     def __init__(self, requests: Requests) -> None:
@@ -244,7 +243,6 @@ class Queues(QueuePolicy):
         resort: sorts each queue before each pass.
         options: the queues in the order in which they are offered a job, none for one that takes
             all; and which of their heads starts.
-
     """
 
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:

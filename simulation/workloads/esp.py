@@ -120,7 +120,6 @@ def esp_workload(
 
     Raises:
         OptionError: copies are asked for on nodes with fewer than two GPUs.
-
     """
     if gpus and cluster.gpus < _COPY_GPUS:
         raise OptionError(f"esp-gpu needs {_COPY_GPUS} GPUs a node, the cluster has {cluster.gpus}")

@@ -66,7 +66,6 @@ def soner_workload(
 
     Raises:
         OptionError: the largest job would not fit the cluster.
-
     """
     chosen = SonerOptions() if options is None else options
     max_cores = MOST_WHOLE_NODES * cluster.cores if chosen.max_cores is None else chosen.max_cores
@@ -199,7 +198,6 @@ def draw_jobs(mix: WorkloadMix, cluster: EvenCluster, *key: object) -> list[Unda
         mix: what to draw from.
         cluster: the machine, whose cores per node sizes are multiples of.
         key: what the streams of random numbers are named by.
-
     """
     kinds = in_shares(mix.kinds, mix.jobs, stream(*key, "kinds"))
     # To the nearest whole: half of 3491 jobs are 1746.
@@ -317,7 +315,6 @@ def table_workload(
 
     Raises:
         OptionError: there is no such row, or an option would change nothing in it.
-
     """
     chosen = TableOptions() if options is None else options
     cluster = TABLES[table].cluster
