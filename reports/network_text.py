@@ -15,7 +15,6 @@ import numpy.typing as npt
 from ..auction.explain.network_levels import NetworkReport, graph_of_snapshot
 from ..cluster.errors import OptionError
 from ..cluster.network import Network, NetworkKind
-from ..cluster.nodes import Switch
 from ..formats.drawing import save_figure
 from ..topology.distances import hop_table, numbered_links
 from ..topology.hilbert import grid
@@ -152,12 +151,13 @@ def _layers(report: NetworkReport, graph: Any) -> Places:
     """Put nodes in a row, and switches above the mean of what is below them, by level."""
     names = [node.name for node in report.snapshot.nodes]
     places: Places = {name: (float(place), 0.0) for place, name in enumerate(names)}
-    for height, switches in enumerate(_by_level(report.snapshot.switches or ()), start=1):
-        for switch in switches:
-            below = [places[name][0] for name in switch.nodes] or [
-                places["switch", name][0] for name in switch.switches
-            ]
-            places["switch", switch.name] = (sum(below) / len(below), float(height))
+    topology, switches = topology_of(report.snapshot), report.snapshot.switches or ()
+    level = dict(zip(topology.names, topology.level.tolist(), strict=True))
+    for switch in sorted(switches, key=lambda one: level[one.name]):
+        below = [places[name][0] for name in switch.nodes] or [
+            places["switch", name][0] for name in switch.switches
+        ]
+        places["switch", switch.name] = (sum(below) / len(below), level[switch.name] + 1.0)
     for vertex in graph:
         if vertex not in places:
             x, y = places["switch", vertex[0]]
@@ -165,18 +165,6 @@ def _layers(report: NetworkReport, graph: Any) -> Places:
             rank = int("".join(map(str, vertex[1])) or "0", 36)
             places[vertex] = (x + 0.02 * span * rank, y)
     return places
-
-
-def _by_level(switches: tuple[Switch, ...]) -> list[list[Switch]]:
-    levels: list[list[Switch]] = []
-    done: set[str] = set()
-    left = list(switches)
-    while left:
-        here = [switch for switch in left if done.issuperset(switch.switches)]
-        levels.append(here)
-        done |= {switch.name for switch in here}
-        left = [switch for switch in left if switch.name not in done]
-    return levels
 
 
 def _spread(network: Network) -> Places:

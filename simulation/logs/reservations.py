@@ -6,16 +6,14 @@ hold for one pass, as EASY's does.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections.abc import Sequence
+from bisect import bisect_left
 from itertools import pairwise
 
 from ...cluster.errors import OptionError
 from ...cluster.timeline.count_profile import CountProfile
-from ..backfilling.easy import WaitingSizes
 from ..log_columns import Requests
 from ..simulate_options import PolicyOptions
-from ..stepping import Changes, Resort
+from ..stepping import Resort
 from .selection import FrontFirst
 
 
@@ -43,63 +41,26 @@ class Reservations(ProfiledPolicy):
     One pass in queue order: a job that can start now, and stay for its estimate beside the
     reservations made so far in this pass, starts; a job that cannot is given a reservation at its
     earliest time while fewer than K have been given; later ones wait. K = 1 is EASY exactly.
-
-    Until a job ends they would be made again as they are: each begins where a running job ends at
-    the latest, and what starts leaves them alone. So a pass without ends looks at new arrivals
-    only, where they stand at the queue's end. And while no waiting job fits, no order of the queue
-    matters.
     """
 
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
         super().__init__(requests, resort)
-        self._reservations = self._left = options.reservations
-        self._sizes = WaitingSizes(requests.size)
-        # What the last pass left of the profile and of the reservations, and whether it still holds.
-        self._profile = CountProfile.flat(0, requests.processors)
-        self._is_known = False
+        self._reservations = options.reservations
 
-    def step(self, now: float, seen: Changes) -> Sequence[int]:
-        """Make one pass; see the class's text for the rule."""
-        ended, arrived = seen
-        queue = self._queue
-        is_behind = not self._resort and (not queue or not arrived or arrived[0] > queue[-1])
-        self._is_known = self._is_known and not ended and is_behind
-        self._release(now, ended)
-        self._sizes.add(arrived)
-        for job in arrived:
-            insort(queue, job)
-        if self._sizes.least > self._running.free:
-            self._is_known = self._is_known and not arrived
-            return []
-        if self._resort:
-            self._resort(now, queue)
-        started = self._pass(now, arrived)
-        self._sizes.remove(started)
-        return started
-
-    def _pass(self, now: float, arrived: Sequence[int]) -> list[int]:
-        if self._is_known:
-            self._profile.advance(now)
-            return self._leave(self._serve(now, arrived))
-        started = self._from_front(now)
-        if self._queue and self._running.free:
-            self._profile, self._left = self._running.profile(now), self._reservations
-            started += self._leave(self._serve(now, self._queue))
-            self._is_known = True
-        return started
-
-    def _serve(self, now: float, jobs: Sequence[int]) -> list[int]:
-        """Give reservations on the way through the jobs, and start what fits beside them."""
-        size, running = self._size, self._running
-        started: list[int] = []
-        for job in jobs:
-            if not self._left and self._sizes.least > running.free:
+    def backfill(self, now: float) -> list[int]:
+        """Give reservations on the way through the queue, and start what fits beside them."""
+        running, left, started = self._running, self._reservations, list[int]()
+        if min(self._size[job] for job in self._queue) > running.free:
+            return started
+        profile = running.profile(now)
+        for job in self._queue:
+            if not (left or running.free):
                 break
-            if size[job] <= running.free and self._starts(job, now, self._profile):
+            if self._starts(job, now, profile):
                 started.append(job)
-            elif self._left:
-                self._reserve(job, self._profile)
-                self._left -= 1
+            elif left:
+                self._reserve(job, profile)
+                left -= 1
         return started
 
 
