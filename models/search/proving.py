@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...cluster.errors import SolverError
 from ...cluster.resources.capacity import FloatArray, IntArray
 from ..solve.lexicographic import NO_LIMIT_S
 from ..solve.solver import RelaxedSolver
@@ -70,13 +69,10 @@ def _joys(packing: Packing, worth: Worth, award: IntArray) -> tuple[FloatArray, 
     least = float(value[award].sum())
     program = packing.program(np.arange(len(packing)), packing.capacity)
     rows = slice(program.rows - len(packing.capacity), program.rows)
-    try:
-        solver = RelaxedSolver(program.maximising(liked).with_row(value, least), is_small=True)
-        solved = solver.solve(NO_LIMIT_S)
-    except SolverError:
-        # HiGHS gives up where numbers are far apart. Without prices the bound is weaker, and as valid.
-        solved = None
+    solver = RelaxedSolver(program.maximising(liked).with_row(value, least), is_small=True)
+    solved = solver.solve(NO_LIMIT_S)
     if solved is None:
+        # HiGHS gives up where numbers are far apart. Without prices the bound is weaker, and as valid.
         return liked, 0.0
     price = np.maximum(solved.duals[rows], 0.0)
     paid = max(-float(solved.duals[-1]), 0.0)

@@ -6,6 +6,7 @@ import random
 from itertools import count
 from typing import Any
 
+import highspy
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -142,7 +143,7 @@ def test_the_relaxation_bounds_every_award_with_and_without_cliques(seed: int) -
         relaxed = None if relaxation.is_done else relaxation.tighten(30.0)
 
 
-def test_a_relaxation_that_gets_no_time_says_so() -> None:
+def test_a_relaxation_that_gets_no_time_or_fails_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     packing, weights, _ = window_of(tiny(3))
     program = packing.program(np.arange(len(packing)), packing.capacity)
     program = program.maximising(np.array(weights, np.float64))
@@ -150,6 +151,9 @@ def test_a_relaxation_that_gets_no_time_says_so() -> None:
     # By a clock that stands still no time is too short; by one that jumps any is.
     assert RelaxedSolver(program, lambda: 0.0).solve(0.0) is not None
     assert RelaxedSolver(program, count().__next__).solve(0.0) is None
+    # Its interior-point method called being interrupted an error, which ended a search.
+    monkeypatch.setattr(highspy.Highs, "run", lambda _: highspy.HighsStatus.kError)
+    assert RelaxedSolver(program).solve(30.0) is None
 
 
 @given(SEEDS, st.integers(0, 3))
