@@ -5,18 +5,14 @@ time.
 
 The linear relaxation has prices that bound better than the Lagrangian's rounds, and cuts better
 them. Whatever prices the solver returns, the bound is computed from them here, so that no tolerance
-of the solver can make it wrong. Its columns are differences between neighbouring capacities: two
-entries for a contiguous bid, not one a node. The load of each capacity becomes a column y_r with 0
-≤ y_r ≤ capacity, and each row says how the load differs from its neighbour's: y_r − y_{r−1} = Σ
-(a_rb − a_{r−1,b})·x_b. The interior-point method solves that several times faster; branch and bound
-does not like it, as the cliques are no longer seen in the rows.
+of the solver can make it wrong.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, isfinite
 from time import perf_counter
@@ -24,7 +20,7 @@ from time import perf_counter
 import numpy as np
 
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
-from ..solve.solver import IntegerProgram, LinearReport, RelaxedSolver
+from ..solve.solver import LinearReport, RelaxedSolver
 from .packing import SCALE, Packing, Worth
 from .prices import SearchPrices, dot, find_prices, lagrangian_bound
 from .reductions import MOST_BIDS, exclusions, violated_cliques
@@ -194,9 +190,7 @@ class Relaxed:
 
 def relaxed_entries(packing: Packing) -> int:
     """Return about how many entries the relaxation's program has."""
-    bids = len(packing)
-    plain = len(packing.row) + bids
-    return plain if bids <= MOST_BIDS else min(plain, 6 * bids + 2 * packing.rows)
+    return len(packing.row) + len(packing)
 
 
 class Relaxation:
@@ -213,13 +207,6 @@ class Relaxation:
         program = packing.program(np.arange(len(packing)), packing.capacity).maximising(value)
         self._jobs = program.rows - len(packing.capacity)
         self._rows = program.rows
-        self.has_differences = False
-        if len(packing) > MOST_BIDS:
-            # The interior-point method is faster on differences; the simplex, which cliques call
-            # for, is not.
-            differences = as_differences(program, self._jobs)
-            self.has_differences = differences.nonzeros < program.nonzeros
-            program = differences if self.has_differences else program
         # Of a bid for each bidder presolve finds little, and looks for it for seconds that no limit
         # ends.
         self._solver = RelaxedSolver(program, clock, is_small=len(packing.first) == len(packing))
@@ -250,8 +237,7 @@ class Relaxation:
     def _relaxed(self, solved: LinearReport) -> Relaxed:
         packing = self._packing
         of_clique = np.maximum(solved.duals[self._rows :], 0.0)
-        of_loads, of_rows = solved.reduced[len(packing) :], solved.duals[self._jobs : self._rows]
-        price = np.maximum(of_loads if self.has_differences else of_rows, 0.0)
+        price = np.maximum(solved.duals[self._jobs : self._rows], 0.0)
         paid = np.zeros(len(packing))
         for clique, dual in zip(self.cliques, of_clique, strict=True):
             paid[clique] += dual
@@ -259,40 +245,3 @@ class Relaxation:
         rest = dot(packing.capacity.astype(np.float64), price) + float(of_clique.sum())
         bound, loss = lagrangian_bound(packing, gain, rest)
         return Relaxed(bound=bound, price=price, gain=gain, loss=loss, share=solved.values[: len(packing)])
-
-
-def as_differences(program: IntegerProgram, first: int) -> IntegerProgram:
-    """Return the program with its rows from ``first`` on (capacities, no lower side) as differences.
-
-    The columns of the loads come after the program's own; solutions of those are the same.
-    """
-    rows, columns = program.rows - first, program.columns
-    length = np.diff(program.indptr)
-    row = np.repeat(np.arange(program.rows), length) - first
-    head = row < 0
-    chained, column, value = row[~head], program.index[~head], program.value[~head]
-    # Each entry rises at its row and falls at the next; equal neighbours cancel.
-    goes_on = chained + 1 < rows
-    keys = np.concatenate([chained * columns + column, (chained[goes_on] + 1) * columns + column[goes_on]])
-    changes, place = np.unique(keys, return_inverse=True)
-    change = np.bincount(place, weights=np.concatenate([value, -value[goes_on]]), minlength=len(changes))
-    stays = change != 0
-    changes, change = changes[stays], change[stays]
-    load = np.arange(rows)
-    all_rows = np.concatenate([changes // columns, load, load[1:]]) + first
-    all_columns = np.concatenate([changes % columns, columns + load, columns + load[:-1]])
-    values = np.concatenate([-change, np.ones(rows), -np.ones(max(rows - 1, 0))])
-    order = np.lexsort((all_columns, all_rows))
-    counts = np.bincount(all_rows - first, minlength=rows)
-    return replace(
-        program,
-        objective=np.append(program.objective, np.zeros(rows)),
-        lower=np.append(program.lower, np.zeros(rows)),
-        upper=np.append(program.upper, program.row_upper[first:]),
-        is_integer=np.append(program.is_integer, np.zeros(rows, np.bool_)),
-        row_lower=np.append(program.row_lower[:first], np.zeros(rows)),
-        row_upper=np.append(program.row_upper[:first], np.zeros(rows)),
-        indptr=np.append(program.indptr[: first + 1], program.indptr[first] + np.cumsum(counts)),
-        index=np.append(program.index[head], all_columns[order]),
-        value=np.append(program.value[head], values[order]),
-    )

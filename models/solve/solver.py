@@ -229,13 +229,12 @@ class LinearReport:
     """An optimal relaxed solution; duals are not negative where an upper side binds.
 
     Attributes:
-        values, reduced: of the columns, and the duals of their bounds, shape (columns,).
+        values: of the columns, shape (columns,).
         duals: of the rows, shape (rows,).
     """
 
     objective: float
     values: FloatArray
-    reduced: FloatArray
     duals: FloatArray
 
 
@@ -291,7 +290,6 @@ class RelaxedSolver:
         return LinearReport(
             objective=self.objective,
             values=self.values,
-            reduced=np.array(solution.col_dual),
             duals=np.array(solution.row_dual),
         )
 

@@ -23,7 +23,7 @@ from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.cluster.resources.capacity import FloatArray, IntArray
 from aucsched.cluster.resources.demand import DemandReader
 from aucsched.models.search.anytime import AnytimeSearch
-from aucsched.models.search.bounding import Relaxation, as_differences
+from aucsched.models.search.bounding import Relaxation
 from aucsched.models.search.operators import ExchangeSearch
 from aucsched.models.search.packing import Packing, Worth, packing_of
 from aucsched.models.search.reductions import exclusions, violated_cliques
@@ -94,32 +94,6 @@ def test_cliques_hold_in_every_award_and_cut_the_relaxed_solution_off(seed: int)
         assert relaxed[clique].sum() > 1
         assert best[clique].sum() <= 1
         assert (excludes[np.ix_(clique, clique)] | np.eye(len(clique), dtype=bool)).all()
-
-
-@given(SEEDS)
-@settings(max_examples=30, deadline=None)
-def test_differences_have_the_same_solutions_and_optimum(seed: int) -> None:
-    packing, weights, _ = window_of(random_snapshot(seed))
-    bids = len(packing)
-    if not bids or not len(packing.capacity):
-        return
-    plain = packing.program(np.arange(bids), packing.capacity).maximising(np.array(weights, np.float64))
-    jobs = plain.rows - len(packing.capacity)
-    differences = as_differences(plain, jobs)
-    assert solve(differences, SolverOptions(time_limit_s=30)).objective == pytest.approx(
-        solve(plain, SolverOptions(time_limit_s=30)).objective
-    )
-    rng = np.random.default_rng(seed)
-    for _ in range(20):
-        award = np.flatnonzero(rng.random(bids) < 3 / bids)
-        # The loads that belong to an award are within their bounds exactly when it fits.
-        load = packing.use(award).astype(np.float64)
-        values = np.concatenate([np.isin(np.arange(bids), award).astype(np.float64), load])
-        row = np.repeat(np.arange(differences.rows), np.diff(differences.indptr))
-        sums = np.bincount(row, differences.value * values[differences.index], differences.rows)
-        assert sums[jobs:] == pytest.approx(0.0)
-        one_each = bool((sums[:jobs] <= 1).all())
-        assert (one_each and bool((load <= differences.upper[bids:]).all())) == fits(packing, award)
 
 
 @given(SEEDS)
