@@ -125,7 +125,7 @@ def test_a_relaxation_that_gets_no_time_or_fails_says_so(monkeypatch: pytest.Mon
     # By a clock that stands still no time is too short; by one that jumps any is.
     assert RelaxedSolver(program, lambda: 0.0).solve(0.0) is not None
     assert RelaxedSolver(program, count().__next__).solve(0.0) is None
-    # Its interior-point method called being interrupted an error, which ended a search.
+    # An interior-point run failed under a clock that interrupts it, which ended a search.
     monkeypatch.setattr(highspy.Highs, "run", lambda _: highspy.HighsStatus.kError)
     assert RelaxedSolver(program).solve(30.0) is None
 
