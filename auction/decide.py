@@ -40,6 +40,7 @@ from ..cluster.resources.allocation import StartingJob
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
+from ..cluster.value_types import copied
 from .attempt import AttemptResult, are_preferred, attempt, settled
 from .balance import NO_BALANCE, MixPolicy, mixes_of
 from .complete import completed
@@ -170,7 +171,7 @@ def open_window(
     able: set[str] = set()
     bidding: set[str] = set()
     if not options.backfills:
-        able = could_start(window, columns)
+        able = could_start(window, columns, state.views if columns is state.columns else None)
         is_reserving = bool(options.reservations or waiting.promised)
         bidding = not_too_many_alike(
             window,
@@ -395,7 +396,7 @@ def split(window: tuple[Demand, ...], bidding: set[str], able: set[str]) -> tupl
     for demand in window:
         if demand.job.id in bidding:
             place = len(demands)
-            demands.append(demand if demand.index == place else replace(demand, index=place))
+            demands.append(demand if demand.index == place else copied(demand, index=place))
             after.append(unable)
             nodes_before.append(nodes)
             nodes = 0
@@ -406,10 +407,10 @@ def split(window: tuple[Demand, ...], bidding: set[str], able: set[str]) -> tupl
     return tuple(demands), others
 
 
-def could_start(window: Iterable[Demand], columns: Columns) -> set[str]:
+def could_start(jobs: Iterable[Demand], on: Columns, known: GuardedViews | None = None) -> set[str]:
     """Return the jobs for which there are enough nodes, cores, licences and shares now, by counting."""
-    views = GuardedViews(columns, columns.free)
-    return {demand.job.id for demand in window if views.could_start(demand)}
+    views = known or GuardedViews(on, on.free)
+    return {demand.job.id for demand in jobs if views.could_start(demand)}
 
 
 def not_too_many_alike(

@@ -12,6 +12,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from ..bidgen.candidates import GuardedViews
 from ..bidgen.families.registry import columns_of, pools_of
 from ..cluster.jobs import Job, RunningJob
 from ..cluster.nodes import Node, NodeState
@@ -107,6 +108,7 @@ class StepState:
         changes: later times at which jobs may use other nodes though nothing ends: the ends of advance
             reservations.
         reread: what a job asks for at a later time; None: the same as now.
+        views: what has been found of the columns before, by what jobs ask for; None: nothing.
     """
 
     columns: Columns
@@ -117,6 +119,7 @@ class StepState:
     comes_back: BoolArray | None = None
     changes: tuple[float, ...] = ()
     reread: Reread | None = None
+    views: GuardedViews | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

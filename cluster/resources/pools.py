@@ -205,7 +205,7 @@ class Pools:
 
     def hold(self, job: Job, use: Use | None = None) -> bool:
         """Return whether there is enough for a job."""
-        return next(self.lacks(job, use), None) is None
+        return not self._asked or next(self.lacks(job, use), None) is None
 
     def words(self, lack: Shortage) -> str:
         """Return in a sentence what a job lacks."""

@@ -78,14 +78,15 @@ class NodeAuction(NodePolicy):
         machine, size = self._machine, self._window
         promised: Sequence[Promise] = ()
         if self.promises is not None:
-            promised = self.promises.kept(now, queue)
+            promised = self.promises.kept(now, queue.unsorted)
             # Whoever may not start sooner starts by its promise, though nothing happens then.
             self.alarm = min((one.start for one in promised if one.start > now), default=None)
         if not self._options.backfills:
-            could = could_start(queue, machine.columns)
+            could = could_start(queue.unsorted, machine.columns, machine.state(now).views)
             if self.promises is not None:
                 self._refused = self.promises.refused(now, promised) if could else frozenset()
-            self._able = {one.index for one in queue if one.job.id in could} - self._refused
+            able = {demand.index for demand in queue.unsorted if demand.job.id in could}
+            self._able = able - self._refused
             if machine.running and not self._able and size == self._options.window:
                 self.wants_more = False
                 return ()
@@ -96,6 +97,9 @@ class NodeAuction(NodePolicy):
         if key == self._idle:
             self.wants_more = False
             return ()
+        # With the priorities of now.
+        waiting = {demand.index: demand for demand in queue} if promised else {}
+        promised = [one._replace(demand=waiting[one.demand.index]) for one in promised]
         decision = self._within_plan(now, queue, promised, mix)
         self._window = decision.next_window
         self.wants_more = not decision.starts and self._window < size

@@ -116,8 +116,7 @@ class CoreLevelPlan:
         place = self.order()
         ordered = sorted((start.demand.index for start in starts), key=lambda job: job not in sure)
         places = np.array([place[job] for job in ordered], np.int64)
-        first = sum(job in sure for job in ordered)
-        return self._late(now, places, sure=first)
+        return self._late(now, places, sure=sum(job in sure for job in ordered))
 
     def _late(
         self, now: float, places: IntArray, *, are_together: bool = True, sure: int = 0
@@ -151,7 +150,7 @@ class CoreLevelPlan:
         """Take what runs and what is free from the machine."""
         machine, easy, columns = self._state.machine, self._state.machine.easy, self._machine.columns
         running = self._machine.running.values()
-        ends = np.array([holding.limit_end_s for holding in running])
+        ends = np.array([holding.end for holding in running])
         sizes = np.array([holding.cores for holding in running], np.int64)
         order = np.argsort(ends, kind="stable")
         # An array is as long as it ever gets, a list as what is in use.

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...auction.queue import set_aside
 from ...auction.state import Hold, Holds, StepState
+from ...bidgen.candidates import GuardedViews
 from ...bidgen.families.registry import columns_of, pools_of
 from ...bidgen.generate import place_alone
 from ...cluster.errors import AwardError, OptionError
@@ -32,23 +33,12 @@ from ...topology.tree import Topology, topology_of
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Holding:
+class Holding(Hold):
     """A running job: what it holds, since when, and when its time limit ends it (inf without one)."""
 
     demand: Demand
-    hold: Hold
     start_s: float
     cores: int
-
-    @property
-    def allocation(self) -> Allocation:
-        """What it holds."""
-        return self.hold.allocation
-
-    @property
-    def limit_end_s(self) -> float:
-        """When its time limit ends it, inf without one."""
-        return self.hold.end
 
 
 class Machine:
@@ -80,6 +70,7 @@ class Machine:
         self.changes = 0
         #: What runs, and after which change that was noted.
         self._holds, self._held_at = Holds(), 0
+        self._views = GuardedViews(columns, columns.free)
         #: The running jobs on each node that ran any; None: no node has failed.
         self._on: dict[int, set[int]] | None = None
         self.limited: BoolArray = columns.total.memory < UNLIMITED_MIB
@@ -91,7 +82,7 @@ class Machine:
         other.running = {}
         other.ran = {}
         other.changes = 0
-        other._holds, other._held_at = Holds(), 0  # noqa: SLF001 - its own class
+        other._holds, other._held_at = Holds(), -1  # noqa: SLF001 - its own class
         other._on = None  # noqa: SLF001 - the same
         return other
 
@@ -117,8 +108,8 @@ class Machine:
         pools.take(demand.job, use)
         limit = demand.job.time_limit_s
         end = inf if limit is None else now + limit
-        hold = Hold(end=end, allocation=allocation)
-        holding = Holding(demand=demand, hold=hold, start_s=now, cores=int(use.cores))
+        cores = int(use.cores)
+        holding = Holding(end=end, allocation=allocation, demand=demand, start_s=now, cores=cores)
         self.running[demand.index] = holding
         self._put(demand.index, allocation)
         self.ran.pop(demand.index, None)
@@ -133,15 +124,17 @@ class Machine:
                 self._on[node].discard(job)
         self.ran[job] = now - holding.start_s
         self._add(holding.allocation, 1)
-        early = holding.limit_end_s - now if isfinite(holding.limit_end_s) else None
+        early = holding.end - now if isfinite(holding.end) else None
         self.columns.pools.give(holding.demand.job, use_of(holding.allocation.held), early)
 
     def state(self, now: float) -> StepState:
         """Return the machine as a step sees it; its columns are the machine's own."""
         if self._held_at != self.changes:
             self._held_at = self.changes
-            self._holds = Holds(one.hold for one in self.running.values())
-        return StepState(columns=self.columns, topology=self.topology, now=now, holds=self._holds)
+            self._holds = Holds(self.running.values())
+            self._views = GuardedViews(self.columns, self.columns.free)
+        columns, holds, views = self.columns, self._holds, self._views
+        return StepState(columns=columns, topology=self.topology, now=now, holds=holds, views=views)
 
     def holders(self, node: int) -> list[int]:
         """Return the running jobs that hold something of a node, by number."""

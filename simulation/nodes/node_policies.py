@@ -281,7 +281,7 @@ class NodesView(MachineView):
                 number=number,
                 cores=int(one.allocation.held.cores.sum()),
                 start_s=one.start_s,
-                expected_end_s=one.limit_end_s,
+                expected_end_s=one.end,
             )
             for number, one in self._machine.running.items()
         )

@@ -17,7 +17,6 @@ from ...cluster.resources.allocation import Allocation, StartingJob
 from ...cluster.resources.capacity import Capacity
 from ...cluster.resources.demand import Demand
 from ...cluster.value_types import copied
-from ..backfilling.easy import shadow_time
 from ..promised.promise_plan import window
 from ..promised.promise_state import rules_of
 from .backfill import Backfill
@@ -99,32 +98,31 @@ class EasyCopy:
 
     def _starting(self, nodes: Mapping[int, int], now: float, queue: NodeQueue) -> list[StartingJob]:
         """Return what the policy would start, which follows from the number of whole nodes."""
-        free = np.flatnonzero(self._machine.columns.is_empty)
-        ends = [(one.limit_end_s, one.allocation.nodes) for one in self._machine.running.values()]
+        until = np.full(len(self._machine.columns.names), -inf)
+        for one in self._machine.running.values():
+            until[one.allocation.nodes] = one.end
+        free = np.count_nonzero(until == -inf)
         started: list[StartingJob] = []
         #: Nodes that the first blocked job asks for, when it has them, and which.
         asked, shadow, reserved = 0, inf, None
         for demand in queue:
             count, limit = nodes[demand.index], demand.job.time_limit_s
             end = inf if limit is None else now + limit
-            if count > len(free):
+            if count > free:
                 asked = asked or count
                 continue
             if asked and reserved is None:
-                ends.sort(key=lambda one: one[0])
-                times, sizes = [one[0] for one in ends], [len(one[1]) for one in ends]
-                shadow, _ = shadow_time(times, sizes, len(ends), len(free), asked)
-                later = [nodes for time, nodes in ends if time <= shadow]
-                reserved = np.sort(np.concatenate([free, *later]))[:asked]
-            usable = free
+                shadow = np.partition(until, asked - 1)[asked - 1]
+                reserved = np.flatnonzero(until <= shadow)[:asked]
+            usable = until == -inf
             if reserved is not None and end > shadow:
-                usable = np.setdiff1d(free, reserved, assume_unique=True)
-            if count <= len(usable):
-                taken = usable[:count]
-                free = np.setdiff1d(free, taken, assume_unique=True)
+                usable[reserved] = False
+            taken = np.flatnonzero(usable)[:count]
+            if len(taken) == count:
+                free -= count
+                until[taken] = end
                 cores = self._machine.columns.total.cores[taken]
                 held = Capacity(cores=cores, memory=np.zeros_like(cores), gres={})
-                ends.append((end, taken))
                 allocation = Allocation(nodes=taken, held=held)
                 started.append(StartingJob(demand=demand, allocation=allocation))
         return started
@@ -132,9 +130,8 @@ class EasyCopy:
     def _arrive(self, waiting: Iterable[Demand]) -> bool:
         """Notice who waits and who has come; return whether anybody has."""
         met = len(self._met)
-        self._waiting.clear()
+        self._waiting = {demand.index for demand in waiting}
         for demand in waiting:
-            self._waiting.add(demand.index)
             if demand.index not in self._met:
                 self._met.add(demand.index)
                 # What its start is worth now is no order here: equals stand by their arrival.
@@ -150,7 +147,7 @@ class EasyCopy:
         """Return when a job ends on the copy, as far as is known."""
         holding = self._machine.running[job]
         ran = inf if job in self._waiting else self._real.ran.get(job, inf)
-        return min(holding.limit_end_s, holding.start_s + ran)
+        return min(holding.end, holding.start_s + ran)
 
     def _note(self, demand: Demand, now: float) -> None:
         self.longest_s = max(self.longest_s, now - self._real.arrivals[demand.job.id])
@@ -192,6 +189,8 @@ class Promises:
         follows = machine if self._is_auto and isinstance(machine, Machine) else None
         self._copy = None if follows is None else EasyCopy(follows)
         self._plan = None if follows is None else CoreLevelPlan(follows, self._rules)
+        #: The longest wait so far had EASY played.
+        self._longest_s = 0.0
         #: By job, where it was last to start.
         self._allocations: dict[int, Allocation] = {}
         #: What ran when the last new plan was made, and the nodes that took jobs; None: none was.
@@ -200,19 +199,18 @@ class Promises:
 
     def kept(self, now: float, queue: Iterable[Demand]) -> list[Promise]:
         """Return the promises of waiting jobs, new ones made, the earliest first."""
-        arrivals = self._machine.arrivals
         if self._copy is not None and self._plan is not None:
             self._copy.follow(now, queue)
+            self._longest_s = self._copy.longest_s
             self._plan.follow(now, queue, self._longest_s)
         known: list[Promise] = []
         new: list[Demand] = []
         for demand in queue:
-            waited = now - arrivals[demand.job.id]
             if demand.index in self.made:
                 known.append(Promise(demand, self.made[demand.index], self._allocations.get(demand.index)))
-            elif waited > 0:
+            elif now > self._machine.arrivals[demand.job.id]:
                 new.append(demand)
-        known.sort(key=lambda promise: promise.start)
+        known.sort(key=lambda promise: (promise.start, promise.demand.index))
         return self._again(now, known, new) if known or new else []
 
     def refused(self, now: float, promised: Iterable[Promise]) -> frozenset[int]:
@@ -242,12 +240,8 @@ class Promises:
         state, running = self._machine.state(now), set(self._machine.running)
         up, self._up = self._up, state.columns.takes_jobs.tobytes()
         has_lost_none = up == self._up and self._running is not None and self._running <= running
-        if (
-            self._is_auto
-            and has_lost_none
-            and known
-            and all(one.allocation and one.start > now for one in known)
-        ):
+        are_to_come = bool(known) and all(one.allocation and one.start > now for one in known)
+        if self._is_auto and has_lost_none and are_to_come:
             # What has started leaves promises their places, and no other job is promised one yet.
             self._running = running
             self._allocations = {}
@@ -268,9 +262,8 @@ class Promises:
                 kept = self._at_a_pass(reservations, demand, kept)
                 self.made[demand.index] = kept.start
                 promised.append(Promise(demand, kept.start, kept.allocation))
-        self._allocations = {
-            one.demand.index: one.allocation for one in promised if one.allocation is not None
-        }
+        self._allocations = {}
+        self.move(promised)
         return sorted(promised, key=lambda promise: promise.start)
 
     def _in_turn(self, new: Sequence[Demand]) -> list[Demand]:
@@ -281,11 +274,6 @@ class Promises:
             place = self._plan.order()
             return sorted(new, key=lambda demand: place[demand.index])
         return sorted(new, key=lambda demand: (self._earliest(demand), demand.index))
-
-    @property
-    def _longest_s(self) -> float:
-        """The longest wait so far had EASY played."""
-        return 0.0 if self._copy is None else self._copy.longest_s
 
     def _earliest(self, demand: Demand) -> float:
         """Return the earliest start that a job may be promised.

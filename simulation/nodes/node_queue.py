@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import islice
 from typing import TypeAlias
 
 from ...auction.queue import worth_of
@@ -31,40 +32,41 @@ class NodeQueue:
 
     Attributes:
         changes: how often a job began or ceased to wait.
+        unsorted: the jobs with the priorities, and in the order, of some time before.
     """
 
     def __init__(self) -> None:
         self.changes = 0
-        self._jobs: list[Demand] = []
+        self.unsorted: list[Demand] = []
         self._watcher: Watcher | None = None
 
     def __len__(self) -> int:
-        return len(self._jobs)
+        return len(self.unsorted)
 
     def __iter__(self) -> Iterator[Demand]:
-        return iter(self._jobs)
+        return iter(self.unsorted)
 
     def first(self, count: int) -> list[Demand]:
         """Return at most ``count`` jobs, highest priority first."""
-        return self._jobs[:count]
+        return list(islice(self, count))
 
     def watch(self, watcher: Watcher) -> None:
         """Tell of every job that waits now and of each that begins (+1) or ceases (−1) to wait."""
         self._watcher = watcher
-        for demand in self._jobs:
+        for demand in self.unsorted:
             watcher(demand, 1)
 
     def add(self, demand: Demand) -> None:
         """Let a job wait."""
-        insort(self._jobs, demand, key=turn_of_job)
+        insort(self.unsorted, demand, key=turn_of_job)
         self.changes += 1
         if self._watcher is not None:
             self._watcher(demand, 1)
 
     def remove(self, demand: Demand) -> None:
         """Let a job wait no more."""
-        place = bisect_left(self._jobs, turn_of_job(demand), key=turn_of_job)
-        del self._jobs[place]
+        place = bisect_left(self.unsorted, turn_of_job(demand), key=turn_of_job)
+        del self.unsorted[place]
         self.changes += 1
         if self._watcher is not None:
             self._watcher(demand, -1)
@@ -86,6 +88,15 @@ class AgingQueue(NodeQueue):
     def __init__(self, workload: ClusterWorkload) -> None:
         super().__init__()
         self._arrival = [arriving.arrival_s for arriving in workload.jobs]
+        #: Up to when priorities are to be brought as soon as anybody asks for them; None: they are.
+        self._until: float | None = None
+
+    def __iter__(self) -> Iterator[Demand]:
+        if self._until is not None:
+            now, self._until = self._until, None
+            renewed = [self._as_of(now, demand) for demand in self.unsorted]
+            self.unsorted = sorted(renewed, key=turn_of_job)
+        return super().__iter__()
 
     def add(self, demand: Demand) -> None:
         """Let a job wait; its priority is that of its arrival until the next refresh."""
@@ -93,7 +104,7 @@ class AgingQueue(NodeQueue):
 
     def refresh(self, now: float) -> None:
         """Bring priorities up to a time."""
-        self._jobs = sorted((self._as_of(now, demand) for demand in self._jobs), key=turn_of_job)
+        self._until = now
 
     def _as_of(self, now: float, demand: Demand) -> Demand:
         priority = self.priority(demand, now - self._arrival[demand.index])

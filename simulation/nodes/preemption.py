@@ -158,7 +158,7 @@ class Preemptor:
             number=np.array(numbers, np.int64),
             rate=np.array([self._rate(number) for number in numbers], np.float64),
             start_s=np.array([one.start_s for one in held], np.float64),
-            limit_end_s=np.array([one.limit_end_s for one in held], np.float64),
+            limit_end_s=np.array([one.end for one in held], np.float64),
             cores=np.array([one.cores for one in held], np.int64),
             stops=np.array([self._stops[number] for number in numbers], np.int64),
         )
