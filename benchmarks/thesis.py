@@ -22,6 +22,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import click
@@ -93,7 +94,7 @@ def main(
         for row in rows
         if not (_folder(results, table, seed) / _file(row)).exists()
     ]
-    began = time.perf_counter()
+    began, pass_ms = time.perf_counter(), list[float]()
     with ProcessPoolExecutor(workers) as pool:
         running = {pool.submit(run, table, row, seed, nodes): (seed, row) for seed, row in left}
         for done in as_completed(running):
@@ -101,9 +102,14 @@ def main(
             folder = _folder(results, table, seed)
             folder.mkdir(parents=True, exist_ok=True)
             part = folder / f"{_file(row)}.part"
-            part.write_text(json.dumps(done.result(), indent=1) + "\n")
+            played = done.result()
+            part.write_text(json.dumps(played, indent=1) + "\n")
             part.rename(folder / _file(row))
-            click.echo(f"{time.perf_counter() - began:7.0f} s  {table} seed {seed} {row.key}", err=True)
+            pass_ms.append(1000 * played["cpu_s"] / max(played["passes"], 1))
+            told = f"{time.perf_counter() - began:7.0f} s  {table} seed {seed} {row.key}"
+            click.echo(f"{told}: {pass_ms[-1]:.1f} ms of processor time a pass", err=True)
+    if pass_ms:
+        click.echo(f"mean of {len(pass_ms)} rows: {fmean(pass_ms):.1f} ms of processor time a pass", err=True)
     for seed in dict.fromkeys(seed for seed, _ in left):
         facts = {
             "command": f"python benchmarks/thesis.py --table {table} --seed {seed} --workers {workers}"

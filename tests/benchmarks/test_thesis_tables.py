@@ -217,20 +217,21 @@ def test_results_are_means_over_seeds_with_their_error() -> None:
 
 
 def test_a_command_that_was_stopped_goes_on_where_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     row = TABLES["A.1"][0]
     asked: list[int] = []
 
     def run(table: str, row: Row, seed: int, _: int | None) -> dict[str, Any]:
         asked.append(seed)
-        return made_up(row, table, seed)
+        return {**made_up(row, table, seed), "cpu_s": float(seed), "passes": 100}
 
     monkeypatch.setattr(thesis, "run", run)
     monkeypatch.setattr(thesis, "ProcessPoolExecutor", ThreadPoolExecutor)
     command = ["--table", "A.1", "--method", row.label, "--results", str(tmp_path / "results")]
     command += ["--workers", "1"]
     thesis.main(["--seed", "1", "--seed", "2", *command], standalone_mode=False)
+    assert "mean of 2 rows: 15.0 ms of processor time a pass" in capsys.readouterr().err
     thesis.main([*command], standalone_mode=False)
     assert sorted(asked) == list(range(1, 8))
     text = (tmp_path / "results" / "RESULTS.md").read_text()
