@@ -65,14 +65,15 @@ def _check_capacity(snapshot: Snapshot, schedule: Schedule) -> None:
         for name, use in award.nodes.items():
             cores[name] += use.cores
             memory[name] += use.memory_mib or 0
-            gres.setdefault(name, Counter()).update(use.gres)
+            if use.gres:
+                gres.setdefault(name, Counter()).update(use.gres)
     for node in snapshot.nodes:
         if node.name not in cores:
             continue
         _check_amount(node.name, "cores", cores[node.name], node.free.cores)
         if node.free.memory_mib is not None:
             _check_amount(node.name, "memory", memory[node.name], node.free.memory_mib)
-        for kind, count in gres[node.name].items():
+        for kind, count in gres.get(node.name, {}).items():
             _check_amount(node.name, kind, count, node.free.gres.get(kind, 0))
 
 

@@ -30,23 +30,25 @@ class Allocation:
 
 
 def resources_of(demand: Demand, allocation: Allocation, names: Sequence[str]) -> dict[str, Resources]:
-    """Return what a job gets at an allocation, by node name; memory where the job counts it."""
+    """Return what a job gets at an allocation, by node name; memory where the job counts it.
+
+    Nodes with the same amounts share one object.
+    """
     if allocation.own is not None:
         own = np.flatnonzero(allocation.own)
         allocation = Allocation(nodes=allocation.nodes[own], held=allocation.held.at(own))
-    counts_memory = demand.counts_memory
-    memory = allocation.held.memory.tolist()
-    gres = {kind: counts.tolist() for kind, counts in allocation.held.gres.items() if counts.any()}
-    return {
-        names[node]: Resources(
+    held, made = allocation.held, dict[tuple[int, ...], Resources]()
+    gres = {kind: counts.tolist() for kind, counts in held.gres.items() if counts.any()}
+    amounts = list(zip(held.cores.tolist(), held.memory.tolist(), *gres.values(), strict=True))
+    for one in dict.fromkeys(amounts):
+        cores, memory, *counts = one
+        made[one] = Resources(
             cores=cores,
-            memory_mib=memory[place] if counts_memory else None,
-            gres={kind: counts[place] for kind, counts in gres.items() if counts[place]},
+            memory_mib=memory if demand.counts_memory else None,
+            gres={kind: count for kind, count in zip(gres, counts, strict=True) if count},
         )
-        for place, (node, cores) in enumerate(
-            zip(allocation.nodes.tolist(), allocation.held.cores.tolist(), strict=True)
-        )
-    }
+    places = zip(allocation.nodes.tolist(), amounts, strict=True)
+    return {names[node]: made[one] for node, one in places}
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
