@@ -20,7 +20,7 @@ from ..cluster.resources.capacity import BoolArray
 from ..cluster.resources.demand import Demand
 from ..models.solve.solver import SolverStatus
 from .attempt import AttemptResult, other_award
-from .ledger import fits_alone, what_is_left
+from .ledger import FreeState, what_is_left
 from .options import StepOptions
 from .strategies import bid_options, keeps_whole, shown_preference, worth_of
 
@@ -167,7 +167,7 @@ class _Leftover:
             # Bids are made on nodes that first-fit does not look at together.
             few = BidOptions(max_bids=1, max_bids_per_job=1, use_switches=self._made.use_switches)
             table = generate_bids(alone, cluster, few, is_over).table
-        return table if len(table) and fits_alone(table, cluster) else None
+        return table if len(table) and FreeState(table, cluster, takes=False).fits(0) else None
 
     def _take(self, bid: BidTable) -> None:
         self._fit.take(bid.demands[0].job, allocation_of_bid(bid, 0))

@@ -124,9 +124,7 @@ class Auction:
         draft.queue(changes.get("arrived", ()), changes.get("cancelled", ()), changes.get("priorities", {}))
         draft.start(changes.get("started", ()))
         draft.set_state(changes.get("drained", ()), "drained", lambda _: NodeState.DRAINED)
-        draft.set_state(
-            changes.get("returned", ()), "returned", lambda node: _state_in_use(node.free, node.total)
-        )
+        draft.set_state(changes.get("returned", ()), "returned", _state_in_use)
         changed = draft.snapshot(changes.get("reservations"))
         self._waiting, self._running, self._started = draft.waiting, draft.running, draft.started
         self.cluster, self._found = changed, None
@@ -262,10 +260,11 @@ class _ChangedCluster:
         place = self._place(name, path)
         node = self._nodes[place]
         free = _with(node.free, use, -sign, path)
-        state = _state_in_use(free, node.total) if node.state.is_working else node.state
         if sign < 0 or not use.gres.keys() <= node.total.gres.keys():
             node = replace(node, free=free)
         # What is free and gets less stays within what there is.
+        in_use = NodeState.IDLE if free == node.total else NodeState.MIXED
+        state = in_use if node.state.is_working else node.state
         self._nodes[place] = copied(node, free=free, state=state)
 
     def _license(self, job: Job, sign: int, path: str) -> None:
@@ -299,7 +298,8 @@ def _with(free: Resources, use: Resources, sign: int, path: str) -> Resources:
     cores, gres = free.cores + sign * use.cores, free.gres
     memory = None if free.memory_mib is None else free.memory_mib + sign * (use.memory_mib or 0)
     if use.gres:
-        gres = {**gres, **{kind: gres.get(kind, 0) + sign * count for kind, count in use.gres.items()}}
+        more = {kind: gres.get(kind, 0) + sign * count for kind, count in use.gres.items()}
+        gres = {**gres, **more}
     if cores < 0 or (memory or 0) < 0 or min(gres.values(), default=0) < 0:
         amounts = {"cores": cores, "memory_mib": memory or 0, **gres}
         what, left = next((what, left) for what, left in amounts.items() if left < 0)
@@ -307,5 +307,5 @@ def _with(free: Resources, use: Resources, sign: int, path: str) -> Resources:
     return copied(free, cores=cores, memory_mib=memory, gres=gres)
 
 
-def _state_in_use(free: Resources, total: Resources) -> NodeState:
-    return NodeState.IDLE if free == total else NodeState.MIXED
+def _state_in_use(node: Node) -> NodeState:
+    return NodeState.IDLE if node.free == node.total else NodeState.MIXED

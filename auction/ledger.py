@@ -31,25 +31,13 @@ class Short(NamedTuple):
     cells: IntArray
 
 
-def fits_alone(table: BidTable, cluster: Cluster) -> bool:
-    """Return whether a cluster has all that the bids of a table take, each of them alone."""
-    claims = claims_of(table, cluster.columns, cluster.guards)
-    return not any((_lacking(claim, claim.capacity)).any() for claim in claims)
-
-
-def _lacking(claim: Claim, left: IntArray) -> BoolArray:
-    """Return which amounts are more than is left; what is short already is no matter of who takes none."""
-    lacking: BoolArray = (claim.amount > left[claim.row]) & (claim.amount > 0)
-    return lacking
-
-
 class FreeState:
-    """The capacities of every family less those of the bids taken so far."""
+    """The capacities of every family less those of the bids taken so far; ``takes``: there will be any."""
 
-    def __init__(self, table: BidTable, cluster: Cluster) -> None:
+    def __init__(self, table: BidTable, cluster: Cluster, *, takes: bool = True) -> None:
         self._table = table
         claims = claims_of(table, cluster.columns, cluster.guards)
-        self._pairs = [(claim, claim.capacity.copy()) for claim in claims]
+        self._pairs = [(one, one.capacity.copy() if takes else one.capacity) for one in claims]
 
     def fits(self, bid: int) -> bool:
         """Return whether a bid could be taken now."""
@@ -67,7 +55,7 @@ class FreeState:
         lacks = np.zeros(len(self._table), np.bool_)
         of_entry = np.repeat(np.arange(len(self._table)), self._table.lengths)
         for claim, left in self._pairs:
-            lacking = _lacking(claim, left)
+            lacking = (claim.amount > left[claim.row]) & (claim.amount > 0)
             if claim.by_bid:
                 lacks |= lacking
             else:

@@ -208,7 +208,8 @@ class _Explainer:
         again = self._seen.reader.at(self._cluster.columns, None, honour_reservations=False).demand(
             demand.job
         )
-        return again is not None and self._can_be_placed(again, self._cluster.columns)
+        # What was read for it alone is not looked up again.
+        return again is not None and self._can_bid(again, replace(self._cluster.columns))
 
     def _can_bid(self, demand: Demand, columns: Columns, *guards: Guard) -> bool:
         """Return whether a job alone would have a bid if the given jobs keep their reservations."""
@@ -217,9 +218,6 @@ class _Explainer:
             views = self._views.setdefault(id(columns), GuardedViews(columns, columns.free))
             if not views.of(demand).could_hold(demand):
                 return False
-        return self._can_be_placed(demand, columns, *guards)
-
-    def _can_be_placed(self, demand: Demand, columns: Columns, *guards: Guard) -> bool:
         return place_alone(demand, columns, self._cluster.topology, guards, self._is_over) is not None
 
     def _would_delay(self, guard: Guard) -> str:
@@ -246,7 +244,7 @@ class _Explainer:
         return Reason.NO_FIT, f"{held}; {free} it may use"
 
     def _free_for(self, demand: Demand, columns: Columns) -> tuple[int, int]:
-        """Return the free cores of the nodes that a job may use, and how many of these have some."""
+        """Return the free cores of nodes that a job may use, and how many of these have some."""
         key = (id(demand.variants), id(columns))
         if key not in self._free_of:
             eligible = np.any([variant.eligible for variant in demand.variants], axis=0)
@@ -262,7 +260,7 @@ class _Explainer:
         return units.shortage(demand, nodes, (demand.node_counts or asked).minimum)
 
     def _described(self, job: Job) -> tuple[int, int, int]:
-        """Return how many nodes a job names by partitions and features, their cores, and the most on one."""
+        """Return how many nodes a job names by partitions and features, their cores, the most on one."""
         key = (job.partition, job.request.features, job.request.excluded_nodes)
         if key not in self._named:
             cores = self._seen.columns.total.cores[self._seen.reader.described_by(job)]

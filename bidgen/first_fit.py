@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 
 from ..cluster.jobs import Job
-from ..cluster.resources.allocation import Allocation, add_allocation
-from ..cluster.resources.capacity import UNLIMITED_MIB, Capacity, IntArray, nothing_held
+from ..cluster.resources.allocation import Allocation, add_allocation, put
+from ..cluster.resources.capacity import UNLIMITED_MIB, Capacity, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand, Variant
 from ..cluster.resources.job_reservations import Guard, HeldBack, capped_by
@@ -262,10 +262,10 @@ class FirstFitPlacer:
         self._views = None
         self._placed.add(job.id)
         self._pools.take(job, use_of(held))
-        add_allocation(self._free, where, -1, self._limited)
         if self._in_place:
-            empty = nothing_held(self._columns.total.at(nodes), self._free.at(nodes))
-            self._columns.is_empty[nodes] = empty
+            put(self._columns, where, -1, self._limited)
+        else:
+            add_allocation(self._free, where, -1, self._limited)
         for guard in self._guards:
             guard.take(job, nodes, held)
 

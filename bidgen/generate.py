@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import chain, islice, product
 from math import ceil
 from typing import cast
@@ -164,10 +163,10 @@ def generate_bids(
         left -= min(most, len(draft))
         stagger += demand.node_counts.minimum if demand.node_counts else int(draft.length[:1].sum())
         drafts.append(draft)
+    count = 0
     # Who asks for one bid drops a table that has none.
-    is_counted = options.max_bids > 1 or any(map(len, drafts))
-    switches = options.use_switches
-    count = general_nodesets(columns, columns.free, topology, use_switches=switches) if is_counted else 0
+    if options.max_bids > 1 or any(map(len, drafts)):
+        count = general_nodesets(columns, columns.free, topology, use_switches=options.use_switches)
     for_each = 0 if by_figure else for_each
     caps = Caps(all=options.max_bids, per_job=options.max_bids_per_job, for_each=for_each)
     assembler = Assembler(columns, topology, generator.pool, ChosenWindows.joined(drafts))
@@ -267,10 +266,7 @@ class _Generator:
         self._options = options
         self._rules = WindowRules(topology=topology, use_switches=options.use_switches)
         self._fields: dict[object, Field] = {}
-
-    @cached_property
-    def _is_in_order(self) -> bool:
-        return self._topology.in_snapshot_order
+        self._is_in_order = topology.in_snapshot_order
 
     def is_over(self) -> bool:
         """Return whether the time for bids is up; from then on it stays so."""

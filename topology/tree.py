@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -24,7 +25,7 @@ from .units import UnitSets
 NO_COMMON_SWITCH = "(no common switch)"
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Topology:
     """The switches above ``n`` nodes.
 
@@ -69,7 +70,7 @@ class Topology:
         """Leaf switch of each node, shape (n,)."""
         return self.path[:, -1]
 
-    @property
+    @cached_property
     def in_snapshot_order(self) -> bool:
         """Whether depth-first order is the snapshot's: every switch's nodes then are consecutive."""
         return bool((np.diff(self.rank) > 0).all())

@@ -83,17 +83,25 @@ def add_allocations(capacity: Capacity, allocations: Sequence[Allocation], limit
             np.add.at(free, there, np.concatenate([allocation.held.gres[kind] for allocation in holding]))
 
 
+def put(columns: Columns, allocation: Allocation, sign: int, limited: BoolArray) -> None:
+    """Give back (+1) or take (−1) what an allocation holds of the columns themselves."""
+    nodes, free = allocation.nodes, columns.free
+    add_allocation(free, allocation, sign, limited)
+    columns.is_empty[nodes] = nothing_held(columns.total.at(nodes), free.at(nodes))
+
+
 def columns_beside(columns: Columns, starts: Iterable[tuple[Job, Allocation]]) -> Columns:
     """Return columns without what jobs take that start at allocations."""
     free, pools, empty = columns.free.copy(), columns.pools.copy(), columns.is_empty.copy()
     kept = tuple(one.copy() for one in columns.kept)
+    beside = replace(columns, free=free, pools=pools, kept=kept, is_empty=empty)
+    limited = columns.total.memory < UNLIMITED_MIB
     for job, where in starts:
-        add_allocation(free, where, -1, columns.total.memory < UNLIMITED_MIB)
-        empty[where.nodes] = nothing_held(columns.total.at(where.nodes), free.at(where.nodes))
+        put(beside, where, -1, limited)
         pools.take(job, use_of(where.held))
         for one in kept:
             one.take(job, where.nodes, where.held)
-    return replace(columns, free=free, pools=pools, kept=kept, is_empty=empty)
+    return beside
 
 
 def allocation_of_resources(nodes: Mapping[str, Resources], columns: NodeColumns) -> Allocation:

@@ -138,17 +138,15 @@ def capacity_of(uses: Sequence[Resources], kinds: Iterable[str], uncounted_mib: 
         uncounted_mib: the memory of those that do not count it.
     """
     memory = [uncounted_mib if use.memory_mib is None else use.memory_mib for use in uses]
-    named = {kind for use in uses for kind in use.gres}
-
-    def counts(kind: str) -> IntArray:
-        if kind not in named:
-            return np.zeros(len(uses), np.int64)
-        return np.array([use.gres.get(kind, 0) for use in uses], np.int64)
-
+    held = {kind for use in uses for kind in use.gres}
+    none = np.zeros(len(uses), np.int64)
     return Capacity(
         cores=np.array([use.cores for use in uses], np.int64),
         memory=np.array(memory, np.int64),
-        gres={kind: counts(kind) for kind in kinds},
+        gres={
+            kind: np.array([use.gres.get(kind, 0) for use in uses], np.int64) if kind in held else none.copy()
+            for kind in kinds
+        },
     )
 
 

@@ -25,11 +25,10 @@ from ...auction.state import Hold, Holds, StepState
 from ...auction.step import ENDS_THE_STEP, failing_job
 from ...auction.step_pass import StepPass
 from ...bidgen.first_fit import FirstFitPlacer
-from ...cluster.resources.allocation import Allocation, StartingJob, add_allocation
-from ...cluster.resources.capacity import UNLIMITED_MIB, Capacity, IntArray
+from ...cluster.resources.allocation import Allocation, StartingJob, columns_beside
+from ...cluster.resources.capacity import Capacity, IntArray
 from ...cluster.resources.demand import Demand
 from ...cluster.resources.job_reservations import Guard
-from ...cluster.resources.pools import use_of
 from .node_machine import Machine
 from .node_promises import Promises
 from .node_queue import NodePolicy, NodeQueue, turn_of_job
@@ -224,7 +223,6 @@ class _Trial:
     """Starts jobs one after another; promises may move."""
 
     def __init__(self, state: StepState, promised: Sequence[Promise]) -> None:
-        self._limited = state.columns.total.memory < UNLIMITED_MIB
         self._state = state
         reservations = StepReservations(state, 0)
         for promise in promised:
@@ -265,10 +263,8 @@ class _Trial:
         return FirstFitPlacer(self._state.columns, self._state.topology, guards)
 
     def _take(self, demand: Demand, allocation: Allocation) -> None:
-        state, columns = self._state, self._state.columns
-        columns = replace(columns, free=columns.free.copy(), pools=columns.pools.copy())
-        add_allocation(columns.free, allocation, -1, self._limited)
-        columns.pools.take(demand.job, use_of(allocation.held))
+        state = self._state
+        columns = columns_beside(state.columns, [(demand.job, allocation)])
         limit = demand.job.limit_on_s(len(allocation.nodes))
         hold = Hold(end=inf if limit is None else state.now + limit, allocation=allocation)
         self._state = replace(state, columns=columns, holds=Holds((*state.holds, hold)))

@@ -22,7 +22,7 @@ from ...bidgen.families.registry import columns_of, pools_of
 from ...bidgen.generate import place_alone
 from ...cluster.errors import AwardError, OptionError
 from ...cluster.jobs import Job, hold_words, is_held, may_start
-from ...cluster.resources.allocation import Allocation, StartingJob, add_allocation
+from ...cluster.resources.allocation import Allocation, StartingJob, put
 from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, nothing_held
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand, DemandReader
@@ -175,9 +175,7 @@ class Machine:
         self.changes += 1
 
     def _add(self, allocation: Allocation, sign: int) -> None:
-        add_allocation(self.columns.free, allocation, sign, self.limited)
-        free, total, nodes = self.columns.free, self.columns.total, allocation.nodes
-        self.columns.is_empty[nodes] = nothing_held(total.at(nodes), free.at(nodes))
+        put(self.columns, allocation, sign, self.limited)
         self.changes += 1
 
     def _check(self, holding: Holding) -> None:

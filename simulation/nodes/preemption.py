@@ -18,7 +18,7 @@ import numpy as np
 
 from ...bidgen.candidates import GuardedViews
 from ...bidgen.generate import place_alone
-from ...cluster.resources.allocation import Allocation, StartingJob, add_allocation, add_allocations
+from ...cluster.resources.allocation import Allocation, StartingJob, add_allocations
 from ...cluster.resources.capacity import FloatArray, IntArray, nothing_held
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
@@ -202,11 +202,7 @@ class Preemptor:
 
     def _holds(self, allocation: Allocation, gone: Sequence[tuple[int, Holding]]) -> bool:
         """Whether an allocation fits without some running jobs."""
-        free = self._without(gone).free
-        add_allocation(free, allocation, -1, self._machine.limited)
-        return all(
-            bool((free.amounts(resource)[allocation.nodes] >= 0).all()) for resource in free.resources()
-        )
+        return self._without(gone).free.at(allocation.nodes).covers(allocation.held)
 
     def _place(self, demand: Demand, gone: Sequence[tuple[int, Holding]]) -> Allocation | None:
         columns = self._without(gone)
