@@ -280,7 +280,7 @@ class RelaxedSolver:
         # HiGHS counts the time of all its runs together.
         end_s = highs.getRunTime() + max(time_limit_s, 0.0) if self._clock is time.perf_counter else inf
         highs.setOptionValue("time_limit", end_s)
-        # An interior-point run has failed under a clock that interrupts it. A search has other bounds.
+        # An interior-point run has failed under a clock that interrupts it.
         failed = highs.run() == highspy.HighsStatus.kError
         if failed or highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             return None

@@ -145,7 +145,7 @@ class Party(Generic[State]):
         """Let the journal begin again with this state; one that cannot be read back leaves it as it is."""
         try:
             text, noted = self._read_back()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the journal has all that happened
+        except Exception as error:  # noqa: BLE001 - the journal has all that happened
             if self._tell is not None:
                 dropped = f"the checkpoint is dropped: {_shown(error)}; the journal is continued as it is"
                 self._tell(str(journal.error(dropped)))
@@ -164,12 +164,12 @@ class Party(Generic[State]):
         )
 
     def _read_back(self) -> tuple[bytes, bytes]:
-        """Return this state, and what was noted with it, as JSON from which a restart could continue.
+        """Return this state and its notes as JSON from which a restart could continue.
 
         The bytes are compared, too: a state of other objects of the same values is written alike.
 
         Raises:
-            InputError: they are other when they are read back; other errors where they cannot be at all.
+            InputError: they are other when they are read back; any error where they cannot be.
         """
         text = self._codec.write(self.state)
         read = self._codec.read(text)

@@ -250,7 +250,7 @@ class End(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 def started_jobs(content: bytes) -> Iterator[tuple[SlurmStart, End | None]]:
-    """Yield the starts of the jobs of ``squeue --json`` that have started; None for the end of one that runs.
+    """Yield starts and ends of the jobs of ``squeue --json``, None for the end of one that runs.
 
     Raises:
         InputError: the answer is malformed, or a member of an unknown shape.

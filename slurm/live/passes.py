@@ -267,7 +267,7 @@ def observe(
             )
             for award in taken.started
         ],
-        started=[levels.with_level(job) for job, _ in history if seen.started.get(job.job) != job.start],
+        started=[levels.added(job) for job, _ in history if seen.started.get(job.job) != job.start],
         ended=_ended(history, seen, taken.look.at),
         planned=_changes(seen.planned, planned, waiting),
         gone=sorted(seen.waiting.keys() - waiting.keys() - listed.keys()),
@@ -331,7 +331,7 @@ class _Levels:
         self._tree = None if snapshot.switches is None else topology_of(snapshot)
         self._index = {node.name: place for place, node in enumerate(snapshot.nodes)}
 
-    def with_level(self, job: SlurmStart) -> SlurmStart:
+    def added(self, job: SlurmStart) -> SlurmStart:
         """Return a start with its level."""
         names = expand(job.nodes, f"job {job.job} nodes")
         return msgspec.structs.replace(job, nodes=join(names), level=self._level(names))

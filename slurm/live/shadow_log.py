@@ -16,7 +16,7 @@ from ...formats.reading import read_document
 from ..answers.running_jobs import End, SlurmStart
 
 FORMAT = "aucsched-shadow/1"
-#: How a job ended that Slurm listed no more at the next pass: by the end of the line, nobody knows when.
+#: How a job ended that Slurm listed no more at the next pass: nobody knows when.
 FORGOTTEN = "forgotten"
 
 
