@@ -1,7 +1,5 @@
 """One auction looked at from Python: ``explain`` and ``compare``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

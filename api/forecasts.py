@@ -1,7 +1,5 @@
 """When jobs will start, from Python: ``forecast``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isfinite

@@ -1,7 +1,5 @@
 """What a site would gain: its own starts, and what backfill and auctions would have done."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """From Python: a log's jobs on nodes, a snapshot from Slurm."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ..cluster.snapshot import Snapshot

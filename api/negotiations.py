@@ -1,7 +1,5 @@
 """The settings of both schedulers of a negotiation, as its options choose them."""
 
-from __future__ import annotations
-
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import given_in
 from ..cluster.option_table import NEGOTIATE, read_by

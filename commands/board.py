@@ -1,7 +1,5 @@
 """``aucsched board``: a log under published policies and ours, in one table."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

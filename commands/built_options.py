@@ -1,7 +1,5 @@
 """Click's options, made from the fields of records; help in sections."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from pathlib import Path

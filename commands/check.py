@@ -1,7 +1,5 @@
 """``aucsched check``: reads a snapshot and reports what it holds."""
 
-from __future__ import annotations
-
 import click
 
 from .outputs import output_options, snapshot_argument, write_found

@@ -1,7 +1,5 @@
 """``aucsched compare``: our award compared with first-fit by priority and with Slurm's own plan."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``aucsched completion``: the script that lets a shell complete commands, options and their values."""
 
-from __future__ import annotations
-
 import click
 from click.shell_completion import get_completion_class
 

@@ -1,7 +1,5 @@
 """``aucsched --config FILE``: options from TOML, one table for each command; the command line wins."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``aucsched dynsched``: answer running applications that ask for more cores."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """``aucsched examples``: the inputs that the pages use, wherever aucsched was installed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

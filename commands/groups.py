@@ -1,7 +1,5 @@
 """Groups of commands: help on standard output where nothing is asked for, a suggestion for a slip."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module

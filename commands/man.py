@@ -1,7 +1,5 @@
 """``aucsched man``: the man pages, from the same options as ``--help``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -4,8 +4,6 @@ One process may be the runtime scheduler of several clusters, each with a clock 
 Nothing is shared between the clusters but the process: what becomes of one changes nothing for the others.
 """
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """``aucsched plan``: a start for every job of a snapshot."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

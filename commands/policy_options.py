@@ -1,7 +1,5 @@
 """The options that choose a policy over logs and set its parameters; one that would be ignored is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

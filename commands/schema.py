@@ -1,7 +1,5 @@
 """``aucsched schema``: the JSON Schemas of the files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """``aucsched simulate``: a thin command over the simulator."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

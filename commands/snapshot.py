@@ -1,7 +1,5 @@
 """``aucsched snapshot``: make a snapshot file of a live cluster, or of its saved output."""
 
-from __future__ import annotations
-
 import re
 
 import click

@@ -1,7 +1,5 @@
 """Standard input, output and error as the command uses them: also closed, full, or of a narrow encoding."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import os

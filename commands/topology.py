@@ -1,7 +1,5 @@
 """``aucsched topology``: describes a network and draws it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

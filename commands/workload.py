@@ -1,7 +1,5 @@
 """``aucsched workload``: look at workloads and make them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -13,8 +13,6 @@ GPU is of one GPU, which a count for the whole node cannot say. So there are two
   one type, so no share is ever split. A pod of several GPUs has to name them: it takes the first ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -5,8 +5,6 @@ the last; it is dropped. The file is locked while it is open, and the lock dies 
 is begun again is another one, put in the place of the first by a rename: a kill leaves the one or the other.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -1,7 +1,5 @@
 """The kind of a file of unexpected content, with the command that reads it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

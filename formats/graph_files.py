@@ -1,7 +1,5 @@
 """Graphs of networks in: GraphML, and JSON as networkx writes it (node-link)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any

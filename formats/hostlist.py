@@ -1,7 +1,5 @@
 """Hostlists as Slurm writes them: ``n[01-16,20],gpu-3``; checked and counted before they are expanded."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Every reader of a file or of standard input goes through here, so that neither a
 a small file that unpacks to a huge one costs more than the limit.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

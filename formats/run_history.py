@@ -1,7 +1,5 @@
 """The history of executions: an SQLite file of what runs of each name took (Nagendra, section 4.1.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from math import isfinite
 from pathlib import Path

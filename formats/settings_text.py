@@ -4,8 +4,6 @@ A YAML alias means what it names, and so on: a file of a kilobyte can mean a bil
 are built from the parser's events one by one, so that such a file is refused at its first alias.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator

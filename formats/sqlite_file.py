@@ -4,8 +4,6 @@ So no view, trigger or generated column computes anything, and queries take as m
 file's size allows.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import stat
 from collections.abc import Iterable, Iterator

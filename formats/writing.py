@@ -3,8 +3,6 @@
 A file that stands already keeps its mode and its owner, and a link to it stays a link.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """Pages of one auction: schedule, explain, compare."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 No text breaks within a name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An explanation of one job, and the prices of an auction, as a person reads them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Forecasts as text and as a page: when each job will start, and what of past forecasts came true."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any

@@ -5,8 +5,6 @@ free parts. Pure geometry in units of a cell, one node each; a box is its left, 
 height, boxes are of shape (boxes, 4). Nothing is drawn here.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

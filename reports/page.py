@@ -4,8 +4,6 @@ Its content security policy lets the browser refuse everything but what is in th
 into the page itself, for people and for tests.
 """
 
-from __future__ import annotations
-
 import shlex
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Pages of many runs or jobs: simulations, sweeps, a gain, and a shadow's log beside Slurm."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any

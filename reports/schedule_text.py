@@ -4,8 +4,6 @@ A schedule says which jobs start where, which wait and why, and the solve in one
 sets first-fit and Slurm's plan beside it; a plan says when and where each job starts.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime

@@ -6,8 +6,6 @@ jobs that change their size come in: a request of an evolving job, or the new en
 event of a kind of its own, handled between ends and arrivals by the system that knows such jobs.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 from heapq import heappop, heappush
 from math import floor

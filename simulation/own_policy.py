@@ -5,8 +5,6 @@ It looks at the queue and the machine and starts jobs; every start is checked as
 policies are. It never sees a true run time.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import sys

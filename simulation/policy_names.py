@@ -3,8 +3,6 @@
 No numpy here: ``--help`` reads it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A simulation's outcome as files: JSON, a table for people, and rows by job in three dialects."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from math import fsum

@@ -11,8 +11,6 @@ closely, and a fickle one is not.
 The functions are plain Python over columns that numba compiles as they stand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import exp, log
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What a policy is, whatever the machine: the one protocol, and policies around others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 

@@ -1,7 +1,5 @@
 """Waits compared: statistics, classes of size, and how sure a difference of two runs is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import sqrt

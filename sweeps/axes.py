@@ -1,7 +1,5 @@
 """The options that a sweep varies: each a list of values separated by commas."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import inf, isinf

@@ -1,7 +1,5 @@
 """The plan of a sweep: an input, a grid of options, the runs in the grid's order, and the row of each run."""
 
-from __future__ import annotations
-
 import hashlib
 import platform
 import time

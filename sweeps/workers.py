@@ -4,8 +4,6 @@ Processes here are spawned: nothing of the parent's threads or state comes along
 only its run with it, which another process tries again. When the parent dies they end at once.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -5,8 +5,6 @@ on; the last one may be short. Which levels there are the block sizes say: b·2^
 base block, nominally. Down, busy or missing nodes only lower what is free.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache

@@ -1,7 +1,5 @@
 """How many links apart nodes of a network are, where its switches are groups and do not say it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from typing import TypeAlias

@@ -3,8 +3,6 @@
 A vertex is a node of the cluster (its name) or a switch. Only who looks at a graph loads networkx.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import combinations, product
 from typing import Any

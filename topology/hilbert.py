@@ -4,8 +4,6 @@ Soner (section 9.1) puts the nodes of a torus on such a curve, so that nodes nea
 order are near each other in the network.
 """
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np

@@ -4,8 +4,6 @@ Groups stand as switches: their levels are L of Soner (6.5), a leaf is the small
 order is a Hilbert curve, as Soner (section 9.1) proposes; its groups are the curve's cubes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod

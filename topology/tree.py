@@ -6,8 +6,6 @@ Slurm numbers levels from the leaves: a leaf switch has level 0, a switch above 
 the highest of them. The linear topology is one switch above all nodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -3,8 +3,6 @@
 Also the sets of nodes that they allow: on blocks, arcs of rings, boxes of tori.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from math import prod

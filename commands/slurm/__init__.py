@@ -1,7 +1,5 @@
 """``aucsched slurm``: commands beside a live Slurm, each a file here, imported when it is called."""
 
-from __future__ import annotations
-
 import click
 
 from ..groups import LazyGroup

@@ -1,7 +1,5 @@
 """``aucsched slurm config``: a TOML file of every option of the commands beside Slurm, for ``--config``."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """``aucsched slurm doctor``: is this Slurm one that the loop can work beside?"""
 
-from __future__ import annotations
-
 import time
 
 import click

@@ -1,7 +1,5 @@
 """``aucsched slurm gate``: the reservation of licences that jobs wait behind."""
 
-from __future__ import annotations
-
 import time
 
 import click

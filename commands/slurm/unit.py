@@ -1,7 +1,5 @@
 """``aucsched slurm unit`` and ``panel``: what a service manager and Grafana need."""
 
-from __future__ import annotations
-
 import re
 import sys
 from importlib.resources import files

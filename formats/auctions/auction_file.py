@@ -6,8 +6,6 @@ its number, its price, its goods, ``#``. Each good exists once. Goods numbered f
 dummies: bids that share one exclude each other.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from decimal import Decimal

@@ -3,8 +3,6 @@
 A file of failures of a workload's nodes is read here, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from types import GenericAlias

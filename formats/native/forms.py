@@ -5,8 +5,6 @@ and constructors check them, so that Python's users and files hear the same of a
 Classes with members are objects of these forms (file_objects.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -4,8 +4,6 @@ Types, members, defaults, ranges and texts come from the types; the rules betwee
 added here. What needs the whole file (names that exist, running jobs that fit) only reading tells.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Entries of nodes in the native files: several alike as a hostlist, free as running jobs leave them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby

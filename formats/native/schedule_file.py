@@ -3,8 +3,6 @@
 Their schemas are made from these types, and an award that was made can be explained later.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 

@@ -1,7 +1,5 @@
 """A file's ``topology`` made switches or a network, and back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import GenericAlias

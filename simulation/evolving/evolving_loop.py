@@ -1,7 +1,5 @@
 """Evolving jobs on the general loop of events: they arrive, start, ask, grow and end."""
 
-from __future__ import annotations
-
 from bisect import insort
 from dataclasses import dataclass, field, replace
 from math import ceil

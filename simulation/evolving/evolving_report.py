@@ -1,7 +1,5 @@
 """One simulation of evolving jobs, and what came of it: table II, waits by type, a row for each job."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

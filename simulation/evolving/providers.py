@@ -8,8 +8,6 @@ extended iteration serves requests first; limits on delays are licences of the e
 (negotiation/evolving/fairness.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil

@@ -4,8 +4,6 @@ A forecaster hears of submissions, starts and ends as they happen and holds noth
 forecast can read ahead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import inf

@@ -3,8 +3,6 @@
 The functions below ``starts_of`` are kernels, compiled by numba where it is installed.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from math import inf
 from os import cpu_count

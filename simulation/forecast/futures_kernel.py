@@ -6,8 +6,6 @@ backfilling/conservative.py with its plan made anew in each pass. The functions 
 Python over columns.
 """
 
-from __future__ import annotations
-
 from math import inf
 from typing import NamedTuple
 

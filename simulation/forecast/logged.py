@@ -1,7 +1,5 @@
 """Forecasts of a log that was simulated: its events are told to a forecaster one after another."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO

@@ -1,7 +1,5 @@
 """Nodes as pools of cores, and requests as cores of pools: what a future counts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil

@@ -1,7 +1,5 @@
 """Forecasts for a snapshot: its queue and what runs, told to a forecaster that knows the site's past."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from ...auction.queue import in_order

@@ -10,8 +10,6 @@ Taking over: the new policy receives the running jobs' starts in their order, th
 wait. Promises of the old one, such as reservations, are not kept.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -6,8 +6,6 @@ loop over columns, which plays a whole log, events and all, where numba compiles
 (``play_compiled``); tests hold both equal. Other people's policies are checked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from heapq import heapify, heappop, heappush

@@ -22,8 +22,6 @@ count in units of their greatest common divisor. Where taking the first that fit
 that is free, that is the answer, and there are no rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from math import gcd

@@ -17,8 +17,6 @@ some time after its start. Rules (plan_constraints.py) say when jobs may start b
 With any of these a planned start need not be an event, so the policy asks for an alarm.
 """
 
-from __future__ import annotations
-
 from bisect import insort
 from collections.abc import Sequence
 from math import inf

@@ -1,7 +1,5 @@
 """The table of policies over logs, ours and users' own, and one call that plays a log under one of them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias

@@ -4,8 +4,6 @@ All of them look once over a profile of the running jobs' estimated ends, and th
 hold for one pass, as EASY's does.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from itertools import pairwise
 

@@ -20,8 +20,6 @@ may start, and one of them does, by priority or by best fit; then again, until n
 passes the head of its own queue, and nothing is reserved: a queueing system plans nothing.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Sequence
 from math import inf

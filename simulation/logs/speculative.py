@@ -13,8 +13,6 @@ So the head starts no later than if nobody had bet since it was blocked. F = 1 i
 need no luck.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import inf

@@ -5,8 +5,6 @@ The loop of events is one on arrays: plain Python that numba compiles as it stan
 time stamp: all ends, one decision over them, then the arrivals in order, a decision each.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

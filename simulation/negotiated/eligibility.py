@@ -4,8 +4,6 @@ A whole node's memory and gres are its job's, so that what a job asks for on eac
 node has it or has not. Read by the engine's own readers of requests (bidgen/), once for each partition.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

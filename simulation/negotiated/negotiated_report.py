@@ -1,7 +1,5 @@
 """What a negotiated run comes to: metrics (Nagendra, chapter 7), JSON, text, a row a job."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import fsum

@@ -5,8 +5,6 @@ the run comes to. It sees every message in the order in which both parties in on
 sent them, so that its result is the same.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 No numpy here: ``--help`` reads it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

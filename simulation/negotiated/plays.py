@@ -4,8 +4,6 @@ Negotiation shares whole nodes (Nagendra, 4.1.1: only the node count is negotiat
 asks for says which nodes it may use (eligibility.py); what that cannot say is refused.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A negotiation's messages as files: lines for people, JSON that replays, a Mermaid sequence diagram."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

@@ -6,8 +6,6 @@ discrete shares, run times follow one Weibull distribution. The parameters come 
 (``fit``); sizes, times and arrivals are independent of each other.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from importlib.resources import files

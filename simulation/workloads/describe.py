@@ -1,7 +1,5 @@
 """Descriptions of logs and of workloads of nodes: machine, kinds, sizes and times of jobs, load."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import fsum

@@ -3,8 +3,6 @@
 esp.csv has the table; beside it are the users and run times of dynamic ESP (Prabhakaran, table I).
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Workloads of evolving jobs: dynamic ESP (Prabhakaran, table I) and a load like Quadflow's (figure 7)."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Jobs of somebody's log, a row of SWF or of a table each, as a workload on nodes that they are given."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """The common part of the generators: the papers' clusters, random numbers, arrivals, workloads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

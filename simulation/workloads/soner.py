@@ -1,7 +1,5 @@
 """The thesis's generators (Soner, 7.3.2): mixes I to V, and kinds A to E with tables 8.4 to 8.6."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum

@@ -3,8 +3,6 @@
 Nothing heavy here: ``--help`` reads it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
