@@ -250,23 +250,14 @@ _BEYOND = 1.1
 _LEAST_S = 60.0
 
 
-class _Stay(NamedTuple):
-    """A job on its nodes; ``job`` is its place among the planned, −1 for a running one."""
-
-    job: int
-    start: float
-    end: float
-    nodes: Mapping[str, Resources]
-
-
 def draw_plan(snapshot: Snapshot, plan: Plan, path: Path | None) -> Figure:
     """Draw the chart; on each node jobs get the lowest cores that are free, nodes stand in their order."""
-    stays = list(_stays(snapshot, plan))
     used = {name for one in plan.planned for name in one.nodes}
     nodes = tuple(node for node in snapshot.nodes if node.name in used or not used)
-    known = [time for stay in stays for time in (stay.start, stay.end) if time < inf]
+    stays = list(_stays(snapshot, plan, {node.name: place for place, node in enumerate(nodes)}))
+    known = [time for _, stay in stays for time in (stay.start, stay.end) if time < inf]
     known += [one.end - plan.time for one in snapshot.reservations if one.start > plan.time]
-    horizon = max([_LEAST_S, *known]) * (_BEYOND if any(stay.end == inf for stay in stays) else 1)
+    horizon = max([_LEAST_S, *known]) * (_BEYOND if any(stay.end == inf for _, stay in stays) else 1)
     with styled():
         figure, axes, seconds = _chart(3.6, horizon, sum(node.total.cores for node in nodes), "from now")
         axes.set_ylabel(f"{len(nodes)} of {len(snapshot.nodes)} nodes, core by core")
@@ -287,38 +278,29 @@ def draw_plan(snapshot: Snapshot, plan: Plan, path: Path | None) -> Figure:
     return figure
 
 
-def _stays(snapshot: Snapshot, plan: Plan) -> Iterator[_Stay]:
+def _stays(snapshot: Snapshot, plan: Plan, number: Mapping[str, int]) -> Iterator[tuple[int, Stay]]:
+    """Yield each job on the nodes that have a number, with its place among the planned; −1: it runs."""
+
+    def cores(nodes: Mapping[str, Resources]) -> list[tuple[int, int]]:
+        return [(number[name], use.cores) for name, use in nodes.items() if name in number]
+
     for job in snapshot.running:
         end = inf if job.end_time is None else max(job.end_time - plan.time, OVERDUE_S)
-        yield _Stay(-1, 0.0, end, job.nodes)
+        yield -1, Stay(0.0, end, cores(job.nodes))
     for place, one in enumerate(plan.planned):
         end = inf if one.end is None else one.end - plan.time
-        yield _Stay(place, one.start - plan.time, end, one.nodes)
+        yield place, Stay(one.start - plan.time, end, cores(one.nodes))
 
 
 def _planned_boxes(
-    nodes: Sequence[Node], stays: list[_Stay], horizon: float, seconds: float
+    nodes: Sequence[Node], stays: Sequence[tuple[int, Stay]], horizon: float, seconds: float
 ) -> tuple[GanttBars, GanttBars]:
     """Return the boxes of running and of planned jobs; those of neighbouring cores are one."""
-    number = {node.name: place for place, node in enumerate(nodes)}
-    held = {
-        place: Stay(
-            stay.start,
-            stay.end,
-            [(number[name], use.cores) for name, use in stay.nodes.items() if name in number],
-        )
-        for place, stay in enumerate(stays)
-    }
+    held = lowest_first([node.total.cores for node in nodes], dict(enumerate(stay for _, stay in stays)))
     rows = [
-        (
-            stays[place].job,
-            stays[place].start / seconds,
-            min(stays[place].end, horizon) / seconds,
-            first,
-            first + count,
-        )
-        for place, runs in sorted(lowest_first([node.total.cores for node in nodes], held).items())
-        for first, count in runs
+        (job, stay.start / seconds, min(stay.end, horizon) / seconds, first, first + count)
+        for place, (job, stay) in enumerate(stays)
+        for first, count in held[place]
     ]
     table = np.array(rows, dtype=np.float64).reshape(-1, 5)
     return _boxes_of(table[table[:, 0] < 0]), _boxes_of(table[table[:, 0] >= 0])

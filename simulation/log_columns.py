@@ -197,9 +197,7 @@ def workload_from_swf(
         InputError: no machine size, no job left, or a number no job can have.
     """
     machine = machine_size(log, processors)
-    size = _first_above_zero(
-        log.column(SwfField.REQUESTED_PROCESSORS), log.column(SwfField.ALLOCATED_PROCESSORS)
-    )
+    size = processors_of(log)
     run = log.column(SwfField.RUN)
     reasons = {
         Dropped.NO_PROCESSORS: size <= 0,
@@ -241,6 +239,13 @@ def describe_dropped(dropped: Mapping[Dropped, int], rows: int) -> str:
     }
     parts = [f"{count} {words[reason]}" for reason, count in dropped.items() if count]
     return f"dropped {sum(dropped.values())} of {rows} rows" + (f": {', '.join(parts)}" if parts else "")
+
+
+def processors_of(log: SwfLog) -> NDArray[np.float64]:
+    """Return the processors of each row: the requested, else the allocated."""
+    return _first_above_zero(
+        log.column(SwfField.REQUESTED_PROCESSORS), log.column(SwfField.ALLOCATED_PROCESSORS)
+    )
 
 
 def _first_above_zero(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:

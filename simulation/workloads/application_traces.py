@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ...cluster.errors import InputError, OptionError
 from ...formats.jsontext import decode
 from ...formats.swf import WIDTH, SwfField, SwfLog
+from ..log_columns import processors_of
 
 DAY_S = 86_400.0
 #: Times are written to the millisecond, and no run is shorter.
@@ -151,11 +152,7 @@ def fit(log: SwfLog, source: str) -> TraceModel:
     Raises:
         InputError: fewer than two different run times.
     """
-    requested, allocated = (
-        log.column(SwfField.REQUESTED_PROCESSORS),
-        log.column(SwfField.ALLOCATED_PROCESSORS),
-    )
-    size, run = np.where(requested > 0, requested, allocated), log.column(SwfField.RUN)
+    size, run = processors_of(log), log.column(SwfField.RUN)
     kept = (size > 0) & (run > 0)
     if len(np.unique(run[kept])) <= 1:
         raise InputError("the log holds fewer than two different run times")
