@@ -22,7 +22,7 @@ from marked_part import can_draw
 from aucsched.cluster.kernels.harness import Floats
 from aucsched.negotiation.malleable.malleable_policies import BASELINES
 from aucsched.simulation.log_columns import Workload, workload_from_swf
-from aucsched.simulation.malleable.malleable_run import PLAY, Outcome, moved_bytes, simulate_malleable
+from aucsched.simulation.malleable_run import PLAY, Outcome, moved_bytes, simulate_malleable
 from aucsched.simulation.workloads.application_traces import SDSC_SP2, system_trace, user_trace
 
 

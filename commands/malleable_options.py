@@ -118,7 +118,7 @@ def policy_of(options: dict[str, Any]) -> IschedulerPolicy:
 
 def simulate_malleable_log(path: str, options: dict[str, Any], processors: int | None) -> None:
     """Play a log under a policy of applications, write what the options name, and print the metrics."""
-    from ..simulation.malleable.malleable_run import MalleableReport, moved_bytes, simulate_malleable
+    from ..simulation.malleable_run import MalleableReport, moved_bytes, simulate_malleable
 
     policy, settings = policy_of(options), _settings(options)
     log = read_log(path)

@@ -14,7 +14,7 @@ MODULES = (
     "models.search.compiled_search",
     "simulation.logs.counts",
     "simulation.promised.log_auction",
-    "simulation.malleable.malleable_run",
+    "simulation.malleable_run",
     "simulation.forecast.futures",
 )
 

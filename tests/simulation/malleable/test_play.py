@@ -19,11 +19,11 @@ from aucsched.negotiation.malleable.malleable_policies import (
     Control,
     IschedulerPolicy,
 )
+from aucsched.simulation import malleable_run
 from aucsched.simulation.log_columns import Requests, Workload
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import make_policy
-from aucsched.simulation.malleable import malleable_run
-from aucsched.simulation.malleable.malleable_run import Outcome, jobs_of, simulate_malleable
+from aucsched.simulation.malleable_run import Outcome, jobs_of, simulate_malleable
 
 
 def trace(rows: list[tuple[float, int, float]], processors: int) -> Workload:

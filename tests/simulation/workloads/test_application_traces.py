@@ -11,7 +11,7 @@ import pytest
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.formats.swf import SwfField, SwfLog, parse_swf, swf_text
 from aucsched.simulation.log_columns import workload_from_swf
-from aucsched.simulation.malleable.malleable_run import moved_bytes
+from aucsched.simulation.malleable_run import moved_bytes
 from aucsched.simulation.workloads.application_traces import (
     SDSC_SP2,
     fit,

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...cluster.errors import InputError, OptionError
-from ...cluster.kernels.harness import Entry, Floats, FloatTable, Ints, kernel
-from ...cluster.text import plural
-from ...formats.swf import SwfField, SwfLog
-from ...negotiation.malleable.application_columns import (
+from ..cluster.errors import InputError, OptionError
+from ..cluster.kernels.harness import Entry, Floats, FloatTable, Ints, kernel
+from ..cluster.text import plural
+from ..formats.swf import SwfField, SwfLog
+from ..negotiation.malleable.application_columns import (
     ATTEMPTS,
     EVENTS,
     LOGGED,
@@ -32,12 +32,12 @@ from ...negotiation.malleable.application_columns import (
     empty_active,
     resize,
 )
-from ...negotiation.malleable.harvesting import on_arrival, on_end, remember, remove
-from ...negotiation.malleable.malleable_policies import IschedulerPolicy
-from ..backfilling.easy import Easy
-from ..log_columns import Workload
-from ..logs.counts import simulate_counts
-from ..report import FORMAT, RunReport, metric_lines, speed_line
+from ..negotiation.malleable.harvesting import on_arrival, on_end, remember, remove
+from ..negotiation.malleable.malleable_policies import IschedulerPolicy
+from .backfilling.easy import Easy
+from .log_columns import Workload
+from .logs.counts import simulate_counts
+from .report import FORMAT, RunReport, metric_lines, speed_line
 
 #: Shares of the ideal are decimal numbers: 0.3 · 10 is 3, not 4.
 _EXACT = 1e-9

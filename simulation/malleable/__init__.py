@@ -1,1 +1,0 @@
-"""Applications that grow and shrink while they run, on a machine of counts (Weissman, chapter 4)."""
