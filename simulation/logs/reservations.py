@@ -130,19 +130,14 @@ class Slack(FrontFirst):
         promise = self._promise[head] = min(self._promise.get(head, shadow), shadow)
         latest = promise + self._factor * self._estimate[head]
         started: list[int] = []
-        refused: list[tuple[int, float]] = []
         for job in fitting:
-            size, estimate = self._size[job], self._estimate[job]
-            # No smaller and no shorter than one refused in this pass: it would be refused too.
-            if size > running.free or any(size >= s and estimate >= e for s, e in refused):
+            if self._size[job] > running.free:
                 continue
             running.start(job, now)
             if running.shadow(need)[0] <= latest:
                 started.append(job)
-                continue
-            running.release([job])
-            refused = [one for one in refused if one[0] < size or one[1] < estimate]
-            refused.append((size, estimate))
+            else:
+                running.release([job])
         return started
 
 
