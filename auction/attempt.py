@@ -11,7 +11,7 @@ import numpy as np
 
 from ..bidgen.first_fit import Cluster, FirstFitPlacer, Placement
 from ..bidgen.generate import Bids, Others, first_fit_bids, generate_bids
-from ..bidgen.table import CLASS_A, BidTable
+from ..bidgen.table import CLASS_A, BidTable, joined_tables
 from ..cluster.errors import InputError
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.columns import Columns
@@ -159,6 +159,54 @@ def other_award(
     )
 
 
+def counted_award(
+    placed: Sequence[Placement], cluster: Cluster, options: StepOptions, size: int, bids: Bids | None = None
+) -> AttemptResult:
+    """Return an award of which counts say that no other is better, as an attempt with a proof.
+
+    Args:
+        placed: where its jobs start.
+        cluster: free resources and reservations.
+        options: of the step.
+        size: jobs of the window.
+        bids: those among which it stands; None: its own.
+    """
+    table = _table_of(placed, cluster, options)
+    chosen = np.arange(len(table))
+    if bids is None:
+        won = np.ones(len(table), np.bool_)
+        bids = Bids(table=table, first_fit=won, placed=len(won), complete=True, could_bid=won)
+    else:
+        places = {demand.job.id: place for place, demand in enumerate(bids.table.demands)}
+        own = np.array([places[demand.job.id] for demand in table.demands], np.int64)
+        tables, jobs = [table, bids.table], [own[table.job], bids.table.job]
+        table, order = joined_tables(bids.table.demands, tables, jobs)
+        chosen = np.flatnonzero(order < len(own))
+    shown = shown_preference(table, cluster, options)
+    liked = 0.0 if shown is None else float(shown[chosen].sum())
+    priority = sum_of(priority_weights(table, options.objective), chosen)
+    return AttemptResult(
+        size=size,
+        bids=bids,
+        table=table,
+        chosen=chosen,
+        status=SolverStatus.OPTIMAL,
+        proved=True,
+        priority=priority,
+        bound=priority,
+        preference=shown,
+        value=(worth_of(table, chosen, options), liked),
+    )
+
+
+def _table_of(placements: Sequence[Placement], cluster: Cluster, options: StepOptions) -> BidTable:
+    """Return places as bids, a job's each."""
+    alone = tuple(replace(one.asked.demand, index=place) for place, one in enumerate(placements))
+    asked = [one.asked._replace(demand=demand) for one, demand in zip(placements, alone, strict=True)]
+    placed = [replace(one, asked=reading) for one, reading in zip(placements, asked, strict=True)]
+    return first_fit_bids(alone, cluster, bid_options(options), placed)
+
+
 def settled(
     demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions
 ) -> tuple[list[Placement], FirstFitPlacer] | None:
@@ -268,9 +316,8 @@ def are_preferred(placements: Sequence[Placement], cluster: Cluster, options: St
         ends = np.cumsum([0, *(len(placement.nodes) for placement in placements)])
         nodes = np.concatenate([placement.nodes for placement in placements])
         return not topology.level[topology.common_switch_of_sets(ends, nodes)].any()
-    alone = tuple(replace(one.asked.demand, index=place) for place, one in enumerate(placements))
-    table = first_fit_bids(alone, cluster, bid_options(options), placements)
-    return len(table) == len(alone) and bool((table.bid_class == CLASS_A).all())
+    table = _table_of(placements, cluster, options)
+    return len(table) == len(placements) and bool((table.bid_class == CLASS_A).all())
 
 
 def _fewest_nodes(demand: Demand, columns: Columns) -> int:

@@ -19,6 +19,11 @@ from .check_units import unit_fault
 def check_schedule(snapshot: Snapshot, schedule: Schedule) -> None:
     """Raise AwardError unless every job stands in one list and every award keeps what the job asked."""
     _check_lists(snapshot, schedule)
+    check_awards(snapshot, schedule)
+
+
+def check_awards(snapshot: Snapshot, schedule: Schedule) -> None:
+    """Raise AwardError unless every award keeps what the job asked."""
     jobs = {job.id: job for job in snapshot.jobs}
     checker = AwardChecker(snapshot)
     for award in schedule.started:
@@ -44,6 +49,7 @@ class AwardChecker:
 
 
 def _check_lists(snapshot: Snapshot, schedule: Schedule) -> None:
+    """Raise AwardError unless every job stands in one list."""
     listed = Counter(
         [award.job for award in schedule.started] + [refusal.job for refusal in schedule.pending]
     )

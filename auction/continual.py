@@ -141,7 +141,7 @@ class Auction:
             SolverError: HiGHS failed.
         """
         if self._found is None:
-            step = take_step(self.cluster, self._options, self._window, self._state)
+            step = take_step(self.cluster, self._options, self._window, self._state, only_starts=True)
             self._state, self._window = step.state, step.schedule.next_window
             self._found = step.schedule
         return self._found

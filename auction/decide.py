@@ -9,7 +9,7 @@ whose columns stay), and whoever imports it. A pass is five functions over one r
 2. ``reserve``: for jobs that were promised a start, from then on, and for the first jobs that
    cannot start (``--reserve``); under promise ``backfill`` only those bid that plain backfilling
    would start beside them;
-3. ``bid``: the jobs of one auction, with their places in it and what they count;
+3. ``bidders``: the jobs of one auction, with their places in it and what they count;
 4. ``award``: the best award of these by the options' strategy, within the time or work that is
    left. Losers are reserved for; where the award would delay one of them there is another auction
    beside them;
@@ -30,18 +30,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 
-import numpy as np
-
 from ..bidgen.candidates import GuardedViews, most_at_once
 from ..bidgen.first_fit import FirstFitPlacer, Placement
-from ..bidgen.generate import Others
 from ..cluster.errors import OptionError
 from ..cluster.resources.allocation import StartingJob
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
-from ..cluster.value_types import copied
-from .attempt import AttemptResult, are_preferred, attempt, settled
+from .attempt import AttemptResult, are_preferred, attempt, bids_of_step, counted_award, settled
 from .balance import NO_BALANCE, MixPolicy, mixes_of
 from .complete import completed
 from .job_classes import ClassMix
@@ -88,7 +84,7 @@ def decide(
             100.
         promised: starts that jobs were promised, in the window or behind it; None: those of the
             queue.
-        only_starts: nobody asks for bids: none are made where first-fit's award is the best.
+        only_starts: nobody asks for bids: none are made where counts say that no award is better.
 
     Raises:
         InputError: the weights are too large to be summed exactly.
@@ -147,6 +143,22 @@ def _deciding_s(time_limit_s: float, nodes: int, jobs: int) -> float:
     report_s = nodes * _REPORT_S_OF_NODE + jobs * _REPORT_S_OF_JOB
     least = (1 - _MOST_FOR_REPORT) * time_limit_s
     return min(_FOR_DECIDING * time_limit_s, max(least, time_limit_s - report_s))
+
+
+def with_bids(step: StepPass) -> StepPass:
+    """Return a pass with its award among all bids: reasons are also about those that it did without."""
+    if step.counted is None:
+        return step
+    again = open_window(step.state, step.waiting, step.options, step.mix, MANY)
+    reserve(again)
+    again.guards = again.reserved.guards
+    demands, others = again.bidders(len(again.window))
+    if demands:
+        bids = bids_of_step(demands, again.cluster, again.options, None, others)
+        again.best = counted_award(step.placed, again.cluster, again.options, len(again.window), bids)
+        reserve_for_losers(again)
+    again.completed, again.starts = step.completed, step.starts
+    return again
 
 
 def open_window(
@@ -237,7 +249,7 @@ def settle(step: StepPass) -> None:
     if step.counted is not None or not step.only_starts:
         return
     step.guards = step.reserved.guards
-    demands, _ = bid(step, len(step.window))
+    demands, _ = step.bidders(len(step.window))
     found = settled(demands, step.cluster, step.options) if step.mix.placer is None else None
     if found is None:
         return
@@ -265,6 +277,7 @@ def _stand(step: StepPass, placements: list[Placement], fit: FirstFitPlacer) -> 
     if any(map(fit.could_hold, others)):
         return False
     step.counted = [StartingJob(demand=demand, allocation=where) for demand, where in starts]
+    step.placed = tuple(placements)
     return True
 
 
@@ -292,12 +305,6 @@ def reserve_for_losers(step: StepPass) -> bool:
     return delays
 
 
-def bid(step: StepPass, size: int) -> tuple[tuple[Demand, ...], Others]:
-    """Return the bidders among the first so many jobs, with their places, and what the others are to them."""
-    demands, others = split(step.window[:size], step.bidding, step.able)
-    return tuple(map(step.mix.valued, demands)), others
-
-
 def award(step: StepPass, guards: tuple[Guard, ...], *, share: float = 1.0, everywhere: bool = False) -> None:
     """Hold an auction beside some reservations; under ``halve`` of ever fewer jobs until one is proved.
 
@@ -315,7 +322,7 @@ def award(step: StepPass, guards: tuple[Guard, ...], *, share: float = 1.0, ever
         end = deadline
         if halves and size > 1 and deadline is not None and options.most_work is None:
             end = options.clock() + _FIRST_OF_TWO * (deadline - options.clock())
-        demands, others = bid(step, size)
+        demands, others = step.bidders(size)
         make = _attempt_of(options, len(cluster.columns.names))
         made.append(make(demands, cluster, asked, size=size, deadline=end, others=others))
         if made[-1].ended or not halves or size == 1 or step.is_over(deadline):
@@ -385,26 +392,6 @@ def complete(step: StepPass) -> None:
 
 #: Jobs that could start from which on only some of those that ask for the same bid.
 MANY = 100
-
-
-def split(window: tuple[Demand, ...], bidding: set[str], able: set[str]) -> tuple[tuple[Demand, ...], Others]:
-    """Return the jobs that bid with their places among them, and those that cannot start seen from each."""
-    demands: list[Demand] = []
-    after: list[int] = []
-    nodes_before: list[int] = []
-    nodes = unable = 0
-    for demand in window:
-        if demand.job.id in bidding:
-            place = len(demands)
-            demands.append(demand if demand.index == place else copied(demand, index=place))
-            after.append(unable)
-            nodes_before.append(nodes)
-            nodes = 0
-        elif demand.job.id not in able:
-            unable += 1
-            nodes += 0 if demand.node_counts is None else demand.node_counts.minimum
-    others = Others(after=unable - np.array(after, np.int64), nodes_before=np.array(nodes_before, np.int64))
-    return tuple(demands), others
 
 
 def could_start(jobs: Iterable[Demand], on: Columns, known: GuardedViews | None = None) -> set[str]:

@@ -41,9 +41,9 @@ from ..models.search.compiled_search import load_within
 from ..models.search.operators import FEW_BIDS
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
-from .attempt import AttemptResult
-from .check import AwardChecker, check_schedule
-from .decide import decide
+from .attempt import AttemptResult, counted_award
+from .check import AwardChecker, check_awards, check_schedule
+from .decide import decide, with_bids
 from .options import StepOptions, options_with_preset
 from .placements import bound_over_placements
 from .queue import Queue, queue_of, set_aside
@@ -168,11 +168,20 @@ def take_step(
     options: StepOptions,
     window: int | None = None,
     last: SnapshotState | None = None,
+    *,
+    only_starts: bool = False,
 ) -> Step:
     """Run one auction and keep its bids, for those who ask why.
 
     A job that makes bidding or checking fail is set aside with a reason, and the others are decided again.
-    ``last``: the state of an earlier snapshot, of which what has not changed is not read anew.
+
+    Args:
+        snapshot: the cluster and its queue.
+        options: of the step.
+        window: jobs that are looked at; None: as many as the options say.
+        last: the state of an earlier snapshot, of which what has not changed is not read anew.
+        only_starts: nobody bids where counts say that no award is better. Reasons, and a bound over all
+            placements that proves nothing more, are found when they are first read.
     """
     check_queue_promise(options)
     began = _start_time(snapshot, options)
@@ -184,9 +193,12 @@ def take_step(
     while True:
         queue = queue_of(snapshot, state.reader, looked_at, aside)
         try:
-            decision = decide(state, queue.waiting, options, window=size)
+            decision = decide(state, queue.waiting, options, window=size, only_starts=only_starts)
+            if decision.placed:
+                cluster, placed = decision.cluster, decision.placed
+                decision.best = counted_award(placed, cluster, options, len(decision.window))
             result = _schedule(state, queue, decision, options, began)
-            check_schedule(snapshot, result)
+            (check_awards if only_starts else check_schedule)(snapshot, result)
         except ENDS_THE_STEP:
             raise
         except Exception as error:
@@ -203,13 +215,20 @@ def _schedule(
 ) -> Schedule:
     best, attempts, discarded = decision.best, decision.attempts, decision.discarded
     awards = () if best is None or discarded else _awards(best, decision.cluster)
-    end = None if options.most_s is None else began + options.most_s
+    now = options.clock()
+    left_s = NO_LIMIT_S if options.most_s is None else began + options.most_s - now
+
+    def refused() -> tuple[Refusal, ...]:
+        """Say why the others wait, within the time that is left now, whenever that is asked."""
+        end = left_s + (options.clock() if decision.only_starts else now)
+        return tuple(refusals(state, queue, with_bids(decision), lambda: options.clock() >= end))
+
     return Schedule(
         model=options.model,
         status=_status(decision),
-        objective=_objective(decision, options, NO_LIMIT_S if end is None else end - options.clock()),
+        objective=_objective(decision, options, left_s),
         started=awards,
-        pending=tuple(refusals(state, queue, decision, lambda: end is not None and options.clock() >= end)),
+        pending=refused if decision.only_starts else refused(),
         window=len(decision.window) if best is None else best.size,
         next_window=decision.next_window,
         attempts=tuple(_reported(one) for one in attempts),
@@ -243,24 +262,36 @@ def _status(decision: StepPass) -> Status:
 
 
 def _objective(decision: StepPass, options: StepOptions, left_s: float) -> Objective:
-    """Return what the award is worth, beside a bound over all placements where there is time for it."""
+    """Return what the award is worth, beside a bound over all placements where there is time for it.
+
+    Where only starts are asked for and the bound over the bids proves the award, a read of it finds it.
+    """
     best = decision.best
-    over_all = _over_all(decision, options, left_s)
-    wide = None if over_all is None else float(over_all)
+    over_all: Fraction | int | None = None
+    waits = decision.only_starts and (best is None or best.bound == best.priority)
+    if not waits:
+        over_all = _over_all(decision, options, left_s)
+
+    def wide() -> float | None:
+        """Return the bound over all placements."""
+        found = _over_all(decision, options, left_s) if waits else over_all
+        return None if found is None else float(found)
+
+    shown = wide if waits else wide()
     if best is None:
-        return Objective(priority=0, preference=0.0, bound=0.0, gap=0.0, bound_over_placements=wide)
+        return Objective(priority=0, preference=0.0, bound=0.0, gap=0.0, bound_over_placements=shown)
     # Bids that were made in rounds are beyond the bound over the first ones.
     bounds = [one for one in (over_all, best.bound) if one is not None]
     bound = float(min(bounds)) if bounds else None
     if decision.discarded:
-        return Objective(priority=0, preference=0.0, bound=bound, gap=None, bound_over_placements=wide)
+        return Objective(priority=0, preference=0.0, bound=bound, gap=None, bound_over_placements=shown)
     preference = None if best.preference is None else float(np.sum(best.preference[best.chosen]))
     return Objective(
         priority=best.priority,
         preference=preference,
         bound=bound,
         gap=_gap(best.priority, min(bounds) if bounds else None),
-        bound_over_placements=wide,
+        bound_over_placements=shown,
     )
 
 

@@ -6,12 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..bidgen.first_fit import Cluster
+import numpy as np
+
+from ..bidgen.first_fit import Cluster, Placement
+from ..bidgen.generate import Others
 from ..bidgen.table import allocation_of_bid
 from ..cluster.resources.allocation import StartingJob
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
+from ..cluster.value_types import copied
 from .attempt import AttemptResult
 from .balance import MixPolicy
 from .options import StepOptions
@@ -57,7 +61,7 @@ class StepPass:
             it.
         completed: every job of the queue was tried on what the award leaves.
         only_starts: nobody asks for bids.
-        counted: what starts where that needed no auction; None: it does.
+        counted: what starts where that needed no auction, and ``placed``, where; None: it does.
     """
 
     state: StepState
@@ -79,6 +83,7 @@ class StepPass:
     completed: bool = False
     only_starts: bool = False
     counted: list[StartingJob] | None = None
+    placed: tuple[Placement, ...] = ()
     starts: tuple[StartingJob, ...] = ()
     next_window: int = 0
 
@@ -122,6 +127,11 @@ class StepPass:
         """Whether the award may not stand: a limit came before a proof, and ``on_timeout`` is ``discard``."""
         return self.is_late and self.options.on_timeout == "discard"
 
+    def bidders(self, size: int) -> tuple[tuple[Demand, ...], Others]:
+        """Return the bidders among the first so many jobs, placed, and what the others are to them."""
+        demands, others = split(self.window[:size], self.bidding, self.able)
+        return tuple(map(self.mix.valued, demands)), others
+
     def is_over(self, deadline: float | None) -> bool:
         """Return whether a time has come."""
         return deadline is not None and self.options.clock() >= deadline
@@ -159,3 +169,23 @@ class StepPass:
             # again.
             return max(1, min(size, len(self.window)) // 2)
         return min(2 * size, options.window)
+
+
+def split(window: tuple[Demand, ...], bidding: set[str], able: set[str]) -> tuple[tuple[Demand, ...], Others]:
+    """Return the jobs that bid with their places among them, and those that cannot start seen from each."""
+    demands: list[Demand] = []
+    after: list[int] = []
+    nodes_before: list[int] = []
+    nodes = unable = 0
+    for demand in window:
+        if demand.job.id in bidding:
+            place = len(demands)
+            demands.append(demand if demand.index == place else copied(demand, index=place))
+            after.append(unable)
+            nodes_before.append(nodes)
+            nodes = 0
+        elif demand.job.id not in able:
+            unable += 1
+            nodes += 0 if demand.node_counts is None else demand.node_counts.minimum
+    others = Others(after=unable - np.array(after, np.int64), nodes_before=np.array(nodes_before, np.int64))
+    return tuple(demands), others

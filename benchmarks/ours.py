@@ -25,10 +25,11 @@ from peers import Answer, write_answer, write_start
 
 from aucsched import Snapshot, load_snapshot
 from aucsched.auction.attempt import bids_of_step, starts_of
-from aucsched.auction.decide import MANY, could_start, not_too_many_alike, split
+from aucsched.auction.decide import MANY, could_start, not_too_many_alike
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import StepState, state_of
+from aucsched.auction.step_pass import split
 from aucsched.auction.strategies import export, preferences, state
 from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import Others

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from .nodes import Resources
-from .tabular import Tabular, chart
+from .tabular import Copied, Deferred, Tabular, chart
 from .text import plural
 
 FORMAT = "aucsched-schedule/1"
@@ -152,8 +152,8 @@ class Attempt:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Objective:
+@dataclass(frozen=True, kw_only=True)
+class Objective(Copied):
     """The award's value. ``bound`` and ``gap`` are about the priority sum over the bids that were made.
 
     ``preference`` is the sum over the started jobs, higher is better; ``bound_over_placements`` holds
@@ -164,7 +164,7 @@ class Objective:
     preference: float | None
     bound: float | None
     gap: float | None
-    bound_over_placements: float | None = None
+    bound_over_placements: Deferred[float | None] = Deferred(None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,12 +197,13 @@ def summed(kind: type[_Figures], records: Iterable[_Figures]) -> _Figures:
     return kind(**{one.name: sum(getattr(record, one.name) for record in known) for one in fields(kind)})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Schedule(Tabular):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Schedule(Copied, Tabular):
     """The result for a snapshot: each of its jobs is in exactly one of the two lists.
 
     ``window`` is that of the award; ``next_window`` how many jobs the next step should consider: half as many
-    after a limit without a proof, twice as many after a proof, never more than asked for.
+    after a limit without a proof, twice as many after a proof, never more than asked for. Of an ``Auction``'s
+    award the reasons in ``pending`` are found when they are first read.
 
     Examples:
         >>> import aucsched
@@ -217,7 +218,7 @@ class Schedule(Tabular):
     status: Status
     objective: Objective
     started: tuple[Award, ...]
-    pending: tuple[Refusal, ...]
+    pending: Deferred[tuple[Refusal, ...]] = Deferred()
     window: int
     next_window: int
     attempts: tuple[Attempt, ...]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 from .text import escaped
 
@@ -30,6 +30,46 @@ def chart(option: str, path: str | Path | None, module: str, name: str) -> Calla
     import_module(f"{_ROOT}.formats.drawing").check_drawing(option, target, is_asked=True)
     draw: Callable[..., Any] = getattr(import_module(f"{_ROOT}.{module}"), name)
     return draw
+
+
+_Value = TypeVar("_Value")
+
+
+class Deferred(Generic[_Value]):
+    """A member of a result that may be given as what finds it: that runs once, when the member is first read.
+
+    Args:
+        default: the member's default, if it has one.
+    """
+
+    def __init__(self, *default: _Value) -> None:
+        self._default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, record: object, owner: type | None = None) -> _Value:
+        if record is None:
+            if self._default:
+                return self._default[0]
+            raise AttributeError(self._name)
+        held = vars(record)
+        if callable(held[self._name]):
+            held[self._name] = held[self._name]()
+        return cast("_Value", held[self._name])
+
+    def __set__(self, record: object, value: _Value | Callable[[], _Value]) -> None:
+        vars(record)[self._name] = value
+
+
+class Copied:
+    """A frozen record with deferred members: a copy, or a pickle, has what they are."""
+
+    __slots__ = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the members, all found."""
+        return {name: getattr(self, name) for name in vars(self)}
 
 
 class Tabular:

@@ -161,7 +161,7 @@ def decided(
     ``refused``: how often in a row Slurm refused a job's pin; too often, and the job is Slurm's.
     """
     found: list[Action] = []
-    for refusal in taken.schedule.pending:
+    for refusal in taken.refused:
         job = queue.get(refusal.job)
         if refusal.reason in _NEVER and job is not None and job.needs(settings.licence):
             found += _handed(job, settings, refusal.detail)

@@ -20,7 +20,7 @@ from ...auction.step import run_step, take_step
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, may_start
 from ...cluster.nodes import Node, Resources
-from ...cluster.schedule import Award, Schedule
+from ...cluster.schedule import Award, Refusal, Schedule
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import expand, join
 from ...models.search.compiled_search import compiled_loop
@@ -66,12 +66,14 @@ class LivePass:
     Attributes:
         look: the cluster.
         schedule: who would start where, and why the others wait.
+        refused: the jobs that did not take part, and those behind the window.
         decide_s: seconds that the auction took.
         state: the cluster as the auction saw it.
     """
 
     look: Look
     schedule: Schedule
+    refused: tuple[Refusal, ...]
     decide_s: float
     state: SnapshotState
 
@@ -138,7 +140,7 @@ def take_pass(
     *,
     last: LivePass | None = None,
 ) -> LivePass:
-    """Run the auction that ``aucsched schedule`` runs on what a look found.
+    """Run the auction that ``aucsched schedule`` runs on what a look found, by counts where these settle it.
 
     ``last``: the pass before: as many jobs are looked at as it says, and what has not changed is
     not read anew.
@@ -149,8 +151,10 @@ def take_pass(
     """
     began = clock()
     window, before = (None, None) if last is None else (last.schedule.next_window, last.state)
-    step = take_step(look.snapshot, options, window, before)
-    return LivePass(look=look, schedule=step.schedule, decide_s=clock() - began, state=step.state)
+    step = take_step(look.snapshot, options, window, before, only_starts=True)
+    refused = tuple(step.queue.refused.values())
+    took_s = clock() - began
+    return LivePass(look=look, schedule=step.schedule, refused=refused, decide_s=took_s, state=step.state)
 
 
 #: Slurm's estimates move a little with every cycle: smaller changes are not written again.
