@@ -14,7 +14,7 @@ import pytest
 from random_snapshots import random_snapshot
 from support.build import snapshot
 
-from aucsched import Snapshot
+from aucsched import Auction, Snapshot
 from aucsched.auction import attempt as attempt_module
 from aucsched.auction import decide as decide_module
 from aucsched.auction.attempt import knapsack
@@ -144,6 +144,23 @@ def test_reasons_that_are_asked_for_later_are_as_with_bids(
                 )
             assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301 - our own
     assert several or options.objective == "priority_cores" or options.keep_whole
+
+
+def test_reasons_read_after_later_changes_are_those_of_their_award() -> None:
+    """What an award knows of the cluster stays as it was, whatever is told to the auction since."""
+    for seed in range(12):
+        cluster = (plain if seed % 2 else random_snapshot)(seed)
+        now, later = Auction(cluster, work_limit=2), Auction(cluster, work_limit=2)
+        read, kept = [], []
+        for step in range(1, 4):
+            found = now.award()
+            kept.append(later.award())
+            read.append((found.pending, found.objective))
+            ended = [running.id for running in now.cluster.running[::2]]
+            changes: dict[str, Any] = {"time": (cluster.time or 0) + 60 * step, "started": found.started[:2]}
+            now.update(ended=ended, **changes)
+            later.update(ended=ended, **changes)
+        assert [(found.pending, found.objective) for found in kept] == read
 
 
 def test_a_choice_by_cores_is_worth_the_most_that_any_is() -> None:
