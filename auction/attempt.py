@@ -1,7 +1,5 @@
 """One attempt: the bids of a window, the best quick award, the integer program, the better of both."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

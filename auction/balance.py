@@ -14,8 +14,6 @@ Jobs that have waited for too long are in no row, and come first.
 See docs/decisions/0038 for what was measured.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar

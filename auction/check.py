@@ -1,7 +1,5 @@
 """An independent check of every schedule, in plain Python: no numpy, no bids, no solver."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from math import ceil

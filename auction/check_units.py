@@ -3,8 +3,6 @@
 Plain Python that shares nothing with the sets that jobs bid on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 from itertools import product

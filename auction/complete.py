@@ -5,8 +5,6 @@ still hold a job. After the award every job that waits, in the window and behind
 beside the reservations and the rows of a balance, in the order of the queue.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction

@@ -4,8 +4,6 @@ What a pass reads of nodes, jobs and running jobs is kept for the next one, whic
 changed. Nothing that is kept decides anything: a pass without it makes the same award.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from math import isfinite

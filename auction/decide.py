@@ -24,8 +24,6 @@ No clock but the options' is read, nothing is kept: the same state, queue and op
 decision under a work limit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -146,7 +144,7 @@ def _deciding_s(time_limit_s: float, nodes: int, jobs: int) -> float:
 
 
 def with_bids(step: StepPass) -> StepPass:
-    """Return a pass with its award among all bids: reasons are also about those that it did without."""
+    """Return a pass with its award among all bids, for reasons: it did without them."""
     if step.counted is None:
         return step
     again = open_window(step.state, step.waiting, step.options, step.mix, MANY)

@@ -5,8 +5,6 @@ of another. While the shapes that run keep the proportions of those that wait, e
 by node, and no resource is left over at last.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Both count what is on nodes and the room beside reservations. First-fit's placem
 bids (``first_fit_table``) are the lower bound on every award of the auction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple

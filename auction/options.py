@@ -1,7 +1,5 @@
 """The options of a step, checked on construction; presets of the papers and of their published plugins."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

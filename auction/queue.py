@@ -3,8 +3,6 @@
 Under objective ``response`` a job counts the bounded slowdown that its start saves (``worth_of``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import sqrt

@@ -1,7 +1,5 @@
 """Why a job did not start."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime

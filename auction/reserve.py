@@ -4,8 +4,6 @@ Plain backfilling (``Backfilling``) starts jobs one after another, each on the f
 it, beside them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 from typing import NamedTuple

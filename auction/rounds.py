@@ -10,8 +10,6 @@ An award within half a percent of the best is gone on from. What is done is a fi
 number of rounds, only ends it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 

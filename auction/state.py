@@ -3,8 +3,6 @@
 A snapshot becomes a state, and so does a simulated machine, whose columns stay: the step does not know which.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf

@@ -3,8 +3,6 @@
 A job that makes a step fail is set aside, so that the others are scheduled.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -262,9 +260,9 @@ def _status(decision: StepPass) -> Status:
 
 
 def _objective(decision: StepPass, options: StepOptions, left_s: float) -> Objective:
-    """Return what the award is worth, beside a bound over all placements where there is time for it.
+    """Return what the award is worth, and, where there is time, a bound over all placements.
 
-    Where only starts are asked for and the bound over the bids proves the award, a read of it finds it.
+    If only starts are asked for and the bound over bids proves the award, a read finds it.
     """
     best = decision.best
     over_all: Fraction | int | None = None

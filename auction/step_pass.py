@@ -1,7 +1,5 @@
 """The record of a pass, which the functions of decide.py read and write: at its end the decision."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -128,7 +126,7 @@ class StepPass:
         return self.is_late and self.options.on_timeout == "discard"
 
     def bidders(self, size: int) -> tuple[tuple[Demand, ...], Others]:
-        """Return the bidders among the first so many jobs, placed, and what the others are to them."""
+        """Return the bidders among the first jobs, placed, and what the others are to them."""
         demands, others = split(self.window[:size], self.bidding, self.able)
         return tuple(map(self.mix.valued, demands)), others
 
@@ -172,7 +170,7 @@ class StepPass:
 
 
 def split(window: tuple[Demand, ...], bidding: set[str], able: set[str]) -> tuple[tuple[Demand, ...], Others]:
-    """Return the jobs that bid with their places among them, and those that cannot start seen from each."""
+    """Return the bidders with their places, and the jobs that cannot start as each sees them."""
     demands: list[Demand] = []
     after: list[int] = []
     nodes_before: list[int] = []

@@ -3,8 +3,6 @@
 The window's integer program may be kept as a file that other solvers read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -4,8 +4,6 @@ What a plain scheduler would start. Each placement is also the job's first bid, 
 auction's bids always hold an award as good as this one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol

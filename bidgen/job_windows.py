@@ -3,8 +3,6 @@
 Which of many windows become bids: those spread over the cluster, staggered, and the tight ones too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum

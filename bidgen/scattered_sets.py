@@ -5,8 +5,6 @@ required nodes, may fit on nodes that stand together in no order that was scanne
 weighted sums of what the job needs (units, each gres), for many weights, and the best are tried.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import chain, combinations, islice
 

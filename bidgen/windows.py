@@ -6,8 +6,6 @@ when it touches the nodeset's beginning or end, else B. Across nodesets it joins
 switches (AUCSCHED3) the nodesets of the lowest common switch count: they end where that switch does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self, cast

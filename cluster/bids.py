@@ -1,7 +1,5 @@
 """An auction as a file holds it: bidders, values, amounts of items, and capacities."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The few range checks that every type of this room makes on construction."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 
 from .errors import InputError

@@ -4,8 +4,6 @@ What a call is given is checked against the same types: a misspelt name or a val
 is one line that names the option.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Limits over sets of jobs: the most cores, nodes, gres or jobs of an account, a QOS and the like."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

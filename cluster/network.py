@@ -1,7 +1,5 @@
 """A network whose switches are no tree: its nodes in one order, in groups within groups, with its links."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from enum import StrEnum
 

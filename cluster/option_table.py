@@ -3,8 +3,6 @@
 No numpy here: ``--help`` reads it.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

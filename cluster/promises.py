@@ -1,7 +1,5 @@
 """Values of ``--promise``: a word, or a duration. No numpy here: ``--help`` reads it."""
 
-from __future__ import annotations
-
 import re
 
 from .errors import OptionError

@@ -1,7 +1,5 @@
 """The result of a step: awards, refusals and the report of the solve."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass

@@ -1,7 +1,5 @@
 """The common interface of results: columns for table libraries, plain values, JSON, a table in a notebook."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib import import_module
@@ -36,7 +34,7 @@ _Value = TypeVar("_Value")
 
 
 class Deferred(Generic[_Value]):
-    """A member of a result that may be given as what finds it: that runs once, when the member is first read.
+    """A member that may be given as a function: it runs once, when the member is first read.
 
     Args:
         default: the member's default, if it has one.

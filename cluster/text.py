@@ -6,8 +6,6 @@ separators of lines and paragraphs (Zl, Zp). They are written as JSON escapes th
 JSON document says the same before and after.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """A workload, the input of a simulation of nodes: a machine, jobs that will arrive, outages."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from math import inf

@@ -4,8 +4,6 @@ Variables u and r stand for each bid and node of it (table 4.2 counts 2·Σ|N_c|
 overlapping bids, as printed, (4.3) would make overlapping bids infeasible.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise

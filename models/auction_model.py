@@ -3,8 +3,6 @@
 How much a bid is liked: F of AUCSCHED1 and 2, K of AUCSCHED3. AUCSCHED2 and 3 need nothing else.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import cached_property

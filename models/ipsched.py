@@ -1,7 +1,5 @@
 """IPSCHED: placement by one integer program, no bids and no topology (Soner, chapter 3, as mended)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -6,8 +6,6 @@ variables, objective, one method for each family of constraints, and how the val
 become an award.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

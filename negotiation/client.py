@@ -14,8 +14,6 @@
 Every message is said once, whichever side is killed in between.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic, sleep

@@ -7,8 +7,6 @@ measured it. The mean over all runs of a name on a count is what is known of it.
 no count can keep any more binds nothing: the job runs as others do, and misses it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from math import isfinite

@@ -4,8 +4,6 @@ A decoder knows types. Counts, times and names have bounds besides, which a memb
 states; what several members must be together, a struct's own ``check_together`` says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from math import isfinite

@@ -19,8 +19,6 @@ All are frozen structs rather than dataclasses: thousands a second are built, en
 stands what a party's transition function takes and returns besides: events, sends, phases, refusals.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated
 

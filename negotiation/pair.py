@@ -1,7 +1,5 @@
 """Both parties in one process, on the runtime scheduler's simulated clock."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A model travels as a short text (``amdahl:0.05``): it fits a message, a workload file and an option alike.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from functools import cache

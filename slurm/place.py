@@ -7,8 +7,6 @@ first that fails, so that no job is released without its place. Every word is qu
 a name that scontrol would read as something else, several names for one, is refused.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator, Mapping

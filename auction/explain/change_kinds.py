@@ -1,7 +1,5 @@
 """The ways in which a job's request could be made easier to fulfil, each from the smallest change on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

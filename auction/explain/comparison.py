@@ -1,7 +1,5 @@
 """Our award beside first-fit by priority and beside Slurm's own plan, job by job and in all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction

@@ -3,8 +3,6 @@
 The auction is run as ``aucsched schedule`` runs it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any

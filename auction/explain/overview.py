@@ -1,7 +1,5 @@
 """An overview of a step's prices: of nodes, of licences, and what each job of the window pays."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """A report on a snapshot: nodes, free resources, switches, jobs, and every note of its source."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any

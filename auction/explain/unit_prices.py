@@ -5,8 +5,6 @@ bound they prove allows. They are an estimate: any prices bound the award, but b
 make every winner gain and every loser lose need not exist.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import floor, log10

@@ -3,8 +3,6 @@
 Tasks of an array are one row of a table, named as Slurm names them: ``13_[4-20]``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

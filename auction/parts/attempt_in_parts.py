@@ -8,8 +8,6 @@ bound holds over the bids that were made; what a job could have done in another 
 (benchmarks/parts.py measures it).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction

@@ -5,8 +5,6 @@ same whoever holds them. One whose process dies is held here.
 Dask is an extra; its log is kept off standard error.
 """
 
-from __future__ import annotations
-
 import copyreg
 import logging
 import time

@@ -6,8 +6,6 @@ conservative backfilling reserves. Where the nodes are chosen is first-fit, as e
 planned as it stands: after a change, plan the next one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf, isfinite

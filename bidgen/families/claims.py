@@ -1,7 +1,5 @@
 """What a family says of a table of bids, and of a job that a program places: amounts of named cells."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol

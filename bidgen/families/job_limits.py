@@ -1,7 +1,5 @@
 """Limits over sets of jobs (cluster/limits.py): of an account, a QOS, each user, running jobs counted."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Licences: counts of the whole cluster, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 import numpy as np

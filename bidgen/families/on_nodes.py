@@ -3,8 +3,6 @@
 Room beside reservations for blocked jobs, too: what bids that outlast a reservation's start must leave.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace

@@ -4,8 +4,6 @@ Programs, search, ledgers, prices and reasons read them. A new family is a file 
 entry here; auction/check.py, which checks awards, shares nothing with it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

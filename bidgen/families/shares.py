@@ -3,8 +3,6 @@
 One pass of an auction says what they are (auction/balance.py); without a balance there are none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType

@@ -4,8 +4,6 @@ In plain Python such a column is a list that grows and shrinks. An array is as l
 and what is behind the count means nothing.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 
 from .harness import Column, compiled_as, kernel

@@ -3,8 +3,6 @@
 Without numba there is nothing to do. The modules below are loaded by name: they stand in rooms above.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from .harness import entries

@@ -1,7 +1,5 @@
 """Allocations: the nodes of a job, and what it holds on each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -5,8 +5,6 @@ name. Nothing that numba can do wrong ends a run: the same lines in plain Python
 under a work limit give the same award.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar

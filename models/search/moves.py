@@ -13,8 +13,6 @@ Why only indexing, integers and plain sums of floats: the same lines then run ov
 Python, bit for bit alike. Random numbers are drand48's, which never leave 64 bits.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple, TypeAlias
 
 from ...cluster.kernels.harness import kernel

@@ -4,8 +4,6 @@ Each step keeps the best award, by the exact sum of weights and then by preferen
 never worse; with the same seed the steps are the same whatever the clock says, it only ends them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -14,8 +14,6 @@ Each looks at all bids: there are none without numba.
 No clock takes part: the same seed makes the same moves, compiled or not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

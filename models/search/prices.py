@@ -4,8 +4,6 @@ Each job takes the bid that gains most at the prices; prices rise where more is 
 where less is. Any prices bound what an award can be worth; the choices, averaged over the rounds, order bids.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite

@@ -9,8 +9,6 @@ Only indexing, integers and plain sums of floats, as in moves.py: the same lines
 plain Python, bit for bit alike.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ...cluster.kernels.harness import kernel

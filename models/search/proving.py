@@ -4,8 +4,6 @@ HiGHS says so too, in forty times the time: beside some dozens of bids most of w
 begin. No clock takes part: the same packing gives the same answer, compiled or not.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...cluster.resources.capacity import FloatArray, IntArray

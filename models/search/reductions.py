@@ -12,8 +12,6 @@ one whose rivals all exclude each other (simplicial) wins where none of them doe
 by what they are worth beyond it. All of it is exact: the best award of what is left gives a best one of all.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Columns that the search's loops read and change (moves.py, repair_kernel.py): of a packing and an award."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -12,8 +12,6 @@ best ends so far have in common, or with some bids by chance (a memetic search, 
 Only indexing and comparisons, as in moves.py: the same lines run over lists in plain Python, alike.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ...cluster.kernels.harness import kernel

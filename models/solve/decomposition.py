@@ -11,8 +11,6 @@ have too little: on them whoever wins takes at least what its other nodes cannot
 holds for every award and not for this one. With this row the bids are solved again.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple

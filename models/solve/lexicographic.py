@@ -12,8 +12,6 @@ A stage's coefficients stay below 2²⁰ and its sums below 2³¹, where a toler
 nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -12,8 +12,6 @@ side are wanted by the same bids. What follows is left out before HiGHS gets the
 The solutions are the same ones: each of the smaller program stands for exactly one of the whole.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -10,8 +10,6 @@ all others that each of it excludes, whatever the row that says so (Atamtürk, N
 2000).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ passed to HiGHS directly. PuLP's own HiGHS class is not used: it reports a limit
 ignores misspelt options and warm starts, and turns the bound's sign round when maximising.
 """
 
-from __future__ import annotations
-
 import itertools
 import sys
 import tempfile

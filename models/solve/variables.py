@@ -4,8 +4,6 @@ A step's program has tens of thousands, and making them took most of the time of
 no values: programs are read into arrays (solver.py), and no problem is solved by PuLP itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from threading import Lock
 

@@ -7,8 +7,6 @@ follows from the limit alone: any number of processes gives the same award, and 
 worse. Where a clock counts, each process is one search.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor

@@ -4,8 +4,6 @@ A float counts as the decimal that it prints as: ten bids of 0.1 fill a capacity
 The program over all bids may be kept as a file that other solvers read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal

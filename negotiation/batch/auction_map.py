@@ -12,8 +12,6 @@ it. A bid is worth its priority times its nodes (``priority_cores``), with two c
   would delay it starts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction

@@ -4,8 +4,6 @@ Jobs come, reports are believed, transactions end: each returns the state after 
 who may be mapped, asks the mapper, decides, and makes the Map.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

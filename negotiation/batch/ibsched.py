@@ -4,8 +4,6 @@
 what is to be sent. Whoever drives it owns the connection, the journal and the clock.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from ...cluster.errors import InputError

@@ -5,8 +5,6 @@ was said to whom follow from the journal alone. Every message is numbered by its
 more, it is answered as before and changes nothing, so that either side may die at any moment.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf

@@ -3,8 +3,6 @@
 The file of the delays counted so far survives a restart: it is written whole, and refused when torn.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import zlib

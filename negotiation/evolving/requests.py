@@ -8,8 +8,6 @@ The file (``aucsched-requests/1``) stands beside a snapshot::
      "preemptible": ["L"], "malleable": [{"job": "M", "min_nodes": 2}]}
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

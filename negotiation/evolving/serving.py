@@ -5,8 +5,6 @@ bids on nodes near its job's own, above every queued job; it asks for a second o
 may delay reservations is for the limits of fairness to say (fairness.py), not for the reservations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf

@@ -6,8 +6,6 @@ scheduler decides. An entry of a column is one application; entries from 0 to th
 are in use, in order of their starts.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -9,8 +9,6 @@ and returns how many those are; where they cannot supply what is asked for, the 
 harvest takes exactly what is asked for, or nothing; to give free processors is its inverse.
 """
 
-from __future__ import annotations
-
 from ...cluster.kernels.harness import Floats, kernel
 from .application_columns import (
     ATTEMPTS,

@@ -1,7 +1,5 @@
 """The registry of policy components by name, and a policy as a combination of them (Weissman 2.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite

@@ -5,8 +5,6 @@ none delays one before it (conservative backfilling; the free nodes over time ar
 Running jobs that end when a reserved one would start are those that it depends on (lines 5 and 15).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf

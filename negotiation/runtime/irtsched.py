@@ -4,8 +4,6 @@
 agreed on: an open transaction works on ``base``, and to void it is to forget that (the thesis's INIT).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import msgspec

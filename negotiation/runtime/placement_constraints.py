@@ -8,8 +8,6 @@ cores of its own (Nagendra, sections 4.1.2 and 4.2.1). Its machine then counts e
 that comes in nodes is turned into parts here, and what is said of it is turned back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 

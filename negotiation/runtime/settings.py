@@ -1,7 +1,5 @@
 """The choices of a runtime scheduler."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Who gives nodes and who gets them: algorithm 5's shrinking, equipartition, transformations (5.2.2)."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

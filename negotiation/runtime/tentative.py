@@ -4,8 +4,6 @@ A draft is local to one transformation. It starts from a machine, which stays wh
 thesis's INIT (restore the state before the next attempt) is to start another draft.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import msgspec

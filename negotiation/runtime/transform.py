@@ -4,8 +4,6 @@ For a Map it is DBES made negotiable (Nagendra, algorithm 5). An urgent job gets
 shrinking, then by suspending or killing (Nagendra, chapter 4).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A frame says how many bytes follow (four bytes, the most significant first), the
 JSON. What comes from outside is decoded or refused, and never more than one line of it is shown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from struct import Struct

@@ -13,8 +13,6 @@ nonces make it good for this connection only, the party keeps anybody from sendi
 secret on either side the proofs are empty. The messages that follow are neither encrypted nor signed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import secrets

@@ -3,8 +3,6 @@
 Messages have limits of size and time, and a refusal is one that the other end can read.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import select

@@ -7,8 +7,6 @@ of those that were refused and may still read why. Where there is no room the on
 there the longest makes it. Nothing here waits for any one of them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -1,7 +1,5 @@
 """A party that outlives its process: a state, its transition function, and the journal of what happened."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 

@@ -10,8 +10,6 @@ Equal values have equal digests, in every process. The JSON of a message would n
 its state from a checkpoint holds another object of the same value.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Mapping, Sequence
 from math import isfinite

@@ -7,8 +7,6 @@ jobs before it offers anything.
 To dynsched applications connect, say one thing, are answered, and go.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NoReturn

@@ -13,8 +13,6 @@ The same lines are compiled over whole logs (logs/counts.py). ``Planning`` adds 
 and rules.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from math import inf

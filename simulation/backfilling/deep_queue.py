@@ -5,8 +5,6 @@ estimate is above the time that is left, of the sizes that fit, and it has none 
 reservation: two comparisons, for a block and for a group of blocks alike.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple

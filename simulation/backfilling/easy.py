@@ -17,8 +17,6 @@ before each pass. The same lines are compiled over whole logs (logs/counts.py), 
 yardstick of promises (promised/log_auction.py).
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from math import inf

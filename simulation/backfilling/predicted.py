@@ -13,8 +13,6 @@ user runtime estimates": shortest first (SJBF), the mean of the last two run tim
 learning to predict running times": the regression, with the loss that their cross-validation chose.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from math import cos, inf, log, pi, sin

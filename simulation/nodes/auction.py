@@ -6,8 +6,6 @@ to wait for them: it is put on what is free now, the nodes first that were promi
 places of the promises are looked for anew beside it. None is put off.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -6,8 +6,6 @@ may not start: where, and who of the others, the auction decides. On nodes of se
 that ask for more than cores, cores that are free say little about who could start, and nobody is refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from math import inf
 

@@ -8,8 +8,6 @@ Nodes may fail: the jobs on one that goes down are stopped, and wait again with 
 submission they had, or are lost. What they ran for is lost in both cases.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from math import ceil, inf

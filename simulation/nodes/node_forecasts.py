@@ -1,7 +1,5 @@
 """Forecasts of a simulation of nodes: its jobs as cores of pools of nodes that the same jobs can use."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 from ...bidgen.families.registry import columns_of

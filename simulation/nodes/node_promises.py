@@ -1,7 +1,5 @@
 """Promised starts on nodes: who was promised what, and what came of it."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from math import ceil, inf

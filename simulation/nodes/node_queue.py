@@ -1,7 +1,5 @@
 """The waiting jobs of a node-level simulation, in the order in which a policy looks at them."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from fractions import Fraction

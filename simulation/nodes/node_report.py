@@ -1,7 +1,5 @@
 """A node-level simulation's metrics (Soner, section 7.4), and its outcome as JSON, table and rows by job."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from math import fsum

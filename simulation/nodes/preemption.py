@@ -6,8 +6,6 @@ for that work to theirs, out of an account that may not go below 0. Nobody is st
 him, nor more than MOST_STOPS times.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

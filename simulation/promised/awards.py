@@ -1,7 +1,5 @@
 """Who starts: by worth for the resources taken, as long as the plan of all others keeps their promises."""
 
-from __future__ import annotations
-
 from math import inf, sqrt
 
 from ...cluster.kernels.column_operations import insert, pop, push, remove

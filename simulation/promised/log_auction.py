@@ -28,8 +28,6 @@ yardstick of the promises that follow a log's own waits. A job's run time is kno
 has ended on the real machine; until then it runs up to its estimate. EASY is backfilling/easy.py's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from math import inf

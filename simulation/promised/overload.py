@@ -10,8 +10,6 @@ Overload shows in the backlog: the work that waits, by what users' jobs ran for,
 The queue is that of backfilling/deep_queue.py, in which neither search looks at every job.
 """
 
-from __future__ import annotations
-
 from math import inf
 
 from ...cluster.kernels.harness import kernel

@@ -12,8 +12,6 @@ may put it off so far, and no farther. Whoever is due stands behind those that w
 between them later, so that the plan goes on keeping their promises.
 """
 
-from __future__ import annotations
-
 from math import inf
 
 from ...cluster.kernels.column_operations import pop, push

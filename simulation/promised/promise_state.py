@@ -4,8 +4,6 @@ The files of this room are plain Python over columns, lists or arrays, that numb
 give the same to the bit.
 """
 
-from __future__ import annotations
-
 from math import inf
 from typing import NamedTuple
 

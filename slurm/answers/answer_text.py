@@ -1,7 +1,5 @@
 """Slurm's own text: what ``scontrol show`` prints, and the lines of configuration files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

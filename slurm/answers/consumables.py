@@ -5,8 +5,6 @@ A list of licences is items between ``,`` or ``;``: 25.05 and later write ``;`` 
 (``a:2|b``), or nodes with a count (``name(n[1,3]):2``), inside which nothing separates items.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

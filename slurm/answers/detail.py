@@ -3,8 +3,6 @@
 Read in both forms, a paragraph or (``-o``) a line for each job.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Slurm's answers: read from the files that were given, asked of the live cluster for the rest."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Slurm's node records: what a node has, what it says is free, and whether it takes jobs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Partitions and their limits, from ``scontrol show partition`` as text or JSON, or from slurmrestd."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 

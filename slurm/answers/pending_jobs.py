@@ -3,8 +3,6 @@
 A saved queue may be joined with priorities from sprio's output, or squeue's.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence

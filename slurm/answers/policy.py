@@ -6,8 +6,6 @@ not allow its account or QOS. ``scontrol show config`` says what the cluster giv
 say, and which of its rules hold.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

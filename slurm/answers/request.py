@@ -4,8 +4,6 @@ What cannot be said goes to the job's ``unsupported``, named the way a user aske
 never starts on a weaker request.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -5,8 +5,6 @@ does not ask stays outside its user's own reservation), except with the flag MAG
 knows users only, so the nodes are closed to all jobs but those of a magnetic reservation's users.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

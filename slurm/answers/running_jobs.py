@@ -5,8 +5,6 @@ count of CPUs; 22.05 to 23.02 a list with the state of each core by socket; 24.0
 ``nodes.allocation``, sockets and cores as lists and a core's state as a list of words.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

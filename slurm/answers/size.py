@@ -6,8 +6,6 @@ with ``--ntasks-per-node=m`` exactly m tasks on each node, whatever ``-n`` says,
 ``--mincpus`` or ``-N 2-4`` alone the minimum on each node when that is more than ``-n``.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

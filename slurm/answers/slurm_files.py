@@ -1,7 +1,5 @@
 """Which of Slurm's answers are read from files. No numpy here: ``--help`` reads it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ...cluster.option_fields import Option

@@ -1,7 +1,5 @@
 """A snapshot from Slurm's own output: nodes, topology, what runs and what waits, joined and checked."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Slurm's job states: which jobs wait, which hold resources, and why a waiting one must not start."""
 
-from __future__ import annotations
-
 import re
 from enum import Enum, auto
 

@@ -1,7 +1,5 @@
 """A topology in any form: Slurm's, a member of a snapshot, GraphML or JSON of a graph, or sizes on a line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Slurm's releases: which are known, what each is asked for, and which of them wrote an answer."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import cache

@@ -8,8 +8,6 @@ each node need a reservation made before, which Slurm removes by itself when it 
 One process fed on standard input carries the commands out, or nobody where they are only shown.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Is this Slurm one that the loop can work beside? Checked with questions only; nothing is changed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

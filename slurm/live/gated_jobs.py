@@ -1,7 +1,5 @@
 """Waiting jobs put behind the gate from outside, and everything of the gate taken off all jobs again."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 

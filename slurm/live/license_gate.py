@@ -5,8 +5,6 @@ shipped with the package can see to that. A reservation of the kind LICENSE_ONLY
 When nobody moves its end on, it ends, and Slurm starts the jobs itself.
 """
 
-from __future__ import annotations
-
 import re
 from importlib.resources import files
 

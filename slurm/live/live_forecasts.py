@@ -1,7 +1,5 @@
 """Forecasts beside a live Slurm: each job's on its first pass, against the start that came."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable
 from statistics import median

@@ -8,8 +8,6 @@ can put it back as it was. The mark of a waiting job has its promised start, so 
 keeps the promise. A mark has no blank and no quote: scontrol reads it as one word.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

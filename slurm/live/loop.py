@@ -4,8 +4,6 @@ Each pass moves the gate's end on first. A pass that cannot (another leader's ga
 line, Slurm does not answer) changes nothing: the gate ends, and Slurm starts the jobs itself.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence

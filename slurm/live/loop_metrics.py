@@ -4,8 +4,6 @@ A dashboard shows them, as Grafana imports it. With Slurm's short answers they s
 the gate and the loops stand.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 import socket

@@ -1,7 +1,5 @@
 """The options of the loops beside Slurm. No numpy here: ``--help`` reads them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal

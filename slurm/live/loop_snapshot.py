@@ -5,8 +5,6 @@ Nothing but the marks remembers a promise, so that a loop that starts anew keeps
 writes a mark only where its start changes, and only for jobs that a pass has left waiting.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count

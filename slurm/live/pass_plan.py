@@ -3,8 +3,6 @@
 A moment later few words of Slurm's say whether the plan's jobs are still as they were, and their nodes free.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ on the cluster, so the queue follows Slurm's starts: each pass says what the auc
 not what the cluster would be had it decided all along.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -140,7 +138,7 @@ def take_pass(
     *,
     last: LivePass | None = None,
 ) -> LivePass:
-    """Run the auction that ``aucsched schedule`` runs on what a look found, by counts where these settle it.
+    """Run ``schedule``'s auction on what a look found, by counts where these settle it.
 
     ``last``: the pass before: as many jobs are looked at as it says, and what has not changed is
     not read anew.

@@ -6,8 +6,6 @@ would fit with nodes that are powered down, is Slurm's from then on. Whom Slurm 
 (requeued, cancelled, suspended), it decides itself; what it requeues comes back behind the gate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 

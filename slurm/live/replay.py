@@ -4,8 +4,6 @@ What a shadow cannot say, a simulation of the same jobs can: what a machine run 
 have reached, beside what the same simulation says of Slurm's backfilling and what Slurm really did.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil

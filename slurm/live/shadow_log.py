@@ -1,7 +1,5 @@
 """The logs of the shadow and the loop: lines of JSON in files that are rotated; written, and read again."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ Slurm's starts all along, so an offer is not a prediction: nodes are offered aga
 them to somebody, and a job that Slurm started first was never ours to start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

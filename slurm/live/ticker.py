@@ -1,7 +1,5 @@
 """How a loop's process runs: alone on its host, at a steady pace, until it is asked to stop."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """slurm.conf and gres.conf: what a site's nodes, partitions and defaults are, without asking its Slurm."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """sbatch's command line taken apart: which options there are, and which of them take a value."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

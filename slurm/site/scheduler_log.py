@@ -4,8 +4,6 @@ A line is ``-dt SECONDS -e submit_batch_job | -sim-walltime SECONDS OPTIONS … 
 was submitted, how long it ran, and what sbatch was told.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
