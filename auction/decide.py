@@ -147,7 +147,8 @@ def with_bids(step: StepPass) -> StepPass:
     """Return a pass with its award among all bids, for reasons: it did without them."""
     if step.counted is None:
         return step
-    again = open_window(step.state, step.waiting, step.options, step.mix, MANY)
+    options = replace(step.options, began=step.options.clock())
+    again = open_window(step.state, step.waiting, options, step.mix, MANY)
     reserve(again)
     again.guards = again.reserved.guards
     demands, others = again.bidders(len(again.window))

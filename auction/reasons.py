@@ -206,8 +206,9 @@ class _Explainer:
         again = self._seen.reader.at(self._cluster.columns, None, honour_reservations=False).demand(
             demand.job
         )
-        # What was read for it alone is not looked up again.
-        return again is not None and self._can_bid(again, replace(self._cluster.columns))
+        # It was read for itself: what is counted for it is not looked up again.
+        columns, topology = self._cluster.columns, self._cluster.topology
+        return again is not None and place_alone(again, columns, topology, (), self._is_over) is not None
 
     def _can_bid(self, demand: Demand, columns: Columns, *guards: Guard) -> bool:
         """Return whether a job alone would have a bid if the given jobs keep their reservations."""

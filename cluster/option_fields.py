@@ -236,12 +236,14 @@ def refuse_given(
 ) -> None:
     """Refuse the first of some options that is given: a message follows its flag, its own where it is known.
 
+    A name alone is a flag that is false unless it is given.
+
     Raises:
         OptionError: one is.
     """
     for name in names:
-        value = options[name]
-        if not (value is None or value is False or value == ()):
+        value, is_known = options[name], isinstance(names, Mapping)
+        if not (value is None or value == () or (value is False and not is_known)):
             flag = names[name].flag if isinstance(names, Mapping) else flag_of(name)
             raise OptionError(f"{flag} {message}")
 

@@ -114,9 +114,13 @@ def table_of(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]
 def _widths(
     columns: Sequence[Column], least: Sequence[int], cells: Sequence[Sequence[str]], console: Console
 ) -> list[int]:
-    """Return the columns' widths: what is left beside the others is shared by the texts."""
+    """Return the columns' widths: numbers keep theirs, texts share what the others leave."""
     widths = list(least)
     left = console.width - sum(widths) - _GAP * (len(columns) - 1)
+    names = [place for place, column in enumerate(columns) if not column.is_right]
+    while left < 0 and names and widths[widest := max(names, key=widths.__getitem__)] > 1:
+        widths[widest] -= 1
+        left += 1
     wanted = {
         place: max(map(len, (column.name, *map(escaped, cells[place])))) - widths[place]
         for place, column in enumerate(columns)

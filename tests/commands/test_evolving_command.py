@@ -142,3 +142,4 @@ def test_the_workload_and_the_policy_need_each_other(capsys: pytest.CaptureFixtu
     assert "evolving" in refused(capsys, "simulate", "dynamic-esp", "--policy", "easy")
     assert "log.swf" in refused(capsys, "simulate", "log.swf", "--policy", "evolving")
     assert "--requests" in refused(capsys, "simulate", "log.swf", "--requests", "serve")
+    assert "--keep-requests needs" in refused(capsys, "simulate", "log.swf", "--no-keep-requests")

@@ -119,6 +119,16 @@ def test_columns_leave_in_order_where_the_terminal_is_narrow() -> None:
     console.print(table)
 
 
+def test_a_long_name_takes_no_number_s_place() -> None:
+    console = LiteralConsole(file=io.StringIO(), width=40)
+    columns = [Column(name="bid", is_right=True), Column(name="bidder"), Column(name="value", is_right=True)]
+    console.print(table_of("", columns, [("17", "y" * 90, "12.5")], console))
+    assert isinstance(console.file, io.StringIO)
+    head, first = console.file.getvalue().splitlines()[:2]
+    assert head.split() == ["bid", "bidder", "value"]
+    assert (first.split()[0], first.split()[-1]) == ("17", "12.5")
+
+
 def _printed(cluster: Snapshot, *, top: int | None = None) -> str:
     result = schedule(cluster)
     console = LiteralConsole(file=io.StringIO(), width=100)
