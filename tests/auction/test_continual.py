@@ -21,7 +21,7 @@ from aucsched.auction.state import SnapshotState, state_of
 from aucsched.auction.step import take_step
 from aucsched.cluster.resources.demand import Demand, DemandReader
 
-#: Random sequences of changes that are played; 10 000 take about half an hour.
+#: Random sequences of changes that are played; 10 000 take about 40 minutes.
 SEQUENCES = int(os.environ.get("AUCSCHED_SEQUENCES", "60"))
 CHOICES: list[dict[str, Any]] = [
     {"work_limit": 1},
