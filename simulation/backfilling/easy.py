@@ -19,6 +19,7 @@ yardstick of promises (promised/log_auction.py).
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
@@ -296,8 +297,6 @@ class Easy(CountPolicy):
         self._requests = requests
         self._resort = resort
         self._depth = (deeper, shallow)
-        # Made when it is asked for: a compiled loop has its own.
-        self._lists: EasyState | None = None
         # No order matters while nobody fits.
         self._waiting_sizes = WaitingSizes(requests.size)
 
@@ -310,31 +309,27 @@ class Easy(CountPolicy):
         """Return the queue of a log and what runs, from its beginning."""
         return easy_columns(self._requests.processors, log.size, log.estimate, is_compiled=True)
 
+    @cached_property
+    def _state(self) -> EasyState:
+        """The queue and what runs, made when it is asked for: a compiled loop has its own."""
+        asked = self._requests
+        state = easy_columns(asked.processors, asked.size, asked.estimate, is_compiled=False)
+        state.depth[:] = self._depth
+        return state
+
     def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Make one step; see the module's text for the rule."""
-        ended, arrived = seen
-        state = self._lists
-        if state is None:
-            requests = self._requests
-            state = easy_columns(requests.processors, requests.size, requests.estimate, is_compiled=False)
-            state.depth[:] = self._depth
-            self._lists = state
         if self._resort:
-            return self._sorted_step(state, now, self._resort, ended, arrived)
+            return self._sorted_step(now, seen, self._resort)
+        (ended, arrived), state = seen, self._state
         count = step(state, now, ended, len(ended), arrived, len(arrived))
         if state.counts[QUEUED] > self._depth[0] and not state.deep.lowest:
-            self._lists = state._replace(deep=deep_queue_of(state.size, is_compiled=False))
+            self._state = state._replace(deep=deep_queue_of(state.size, is_compiled=False))
         return state.started[:count]  # type: ignore[return-value]
 
-    def _sorted_step(
-        self,
-        state: EasyState,
-        now: float,
-        resort: Resort,
-        ended: Iterable[int],
-        arrived: Sequence[int],
-    ) -> Sequence[int]:
+    def _sorted_step(self, now: float, seen: Changes, resort: Resort) -> Sequence[int]:
         """Make the pass over a queue whose order changes with time."""
+        (ended, arrived), state = seen, self._state
         queue = state.queue
         state.counts[STARTED] = 0
         for job in ended:

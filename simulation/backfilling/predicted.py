@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from ..log_columns import Requests
 from ..run_times import RunTimes
-from ..stepping import Changes, CountPolicy, Resort
-from .easy import FREE, QUEUED, STARTED, WaitingSizes, easy_columns, make_pass, release, start
+from ..stepping import Changes, Resort
+from .easy import FREE, STARTED, Easy, release, start
 
 #: Seconds that a job's first, second, … correction adds to its prediction (Tsafrir and others).
 CORRECTIONS_S = (60, 300, 900, 1800, 3600, 7200, 18_000, 36_000, 72_000, 180_000, 360_000)
@@ -230,7 +230,7 @@ PREDICTORS: dict[str, Callable[[Requests], EstimatePredictor]] = {
 }
 
 
-class Predicted(CountPolicy):
+class Predicted(Easy):
     """EASY by predictions over a queue sorted by job number, or by ``resort`` before each pass.
 
     Args:
@@ -240,14 +240,13 @@ class Predicted(CountPolicy):
     """
 
     def __init__(self, requests: Requests, resort: Resort | None, by: str) -> None:
-        self._asked, self._resort = requests, resort
+        super().__init__(requests, self._sort)
+        self._asked, self._order = requests, resort
         self._predictor = PREDICTORS[by](requests)
-        self._state = easy_columns(
-            requests.processors, requests.size, list(requests.estimate), is_compiled=False
-        )
+        own: Any = list(requests.estimate)
+        self._state = self._state._replace(estimate=own)
         self._queue: Any = self._state.queue
         self._prediction: Any = self._state.estimate
-        self._waiting_sizes = WaitingSizes(requests.size)
         self._began: dict[int, float] = {}
         self._corrected: dict[int, int] = {}
         self._due: list[tuple[float, int]] = []
@@ -262,37 +261,26 @@ class Predicted(CountPolicy):
     def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Learn from what ended, predict what arrives, correct what is outlived; then the pass."""
         ended, arrived = seen
-        state, waiting = self._state, self._waiting_sizes
         for job in ended:
-            release(state, job)
             self._predictor.end(now, job, now - self._began.pop(job))
         if ended:
             for job in self._queue:
                 self._predict(job, self._predictor.renew(job, self._prediction[job]))
         self._correct(now)
-        state.counts[STARTED] = 0
         for job in arrived:
             self._predict(job, self._predictor.predict(now, job))
-            self._queue.append(job)
-        state.counts[QUEUED] += len(arrived)
-        waiting.add(arrived)
-        if waiting.least > state.counts[FREE]:
-            return ()
-        self._sort(now)
-        make_pass(state, now)
-        started: list[int] = list(state.started[: state.counts[STARTED]])
-        waiting.remove(started)
+        started = self._sorted_step(now, seen, self._sort)
         for job in started:
             self._began[job] = now
             self._predictor.begin(now, job)
             heappush(self._due, (now + self._prediction[job], job))
         return started
 
-    def _sort(self, now: float) -> None:
+    def _sort(self, now: float, queue: list[int]) -> None:
         """Sort the queue, behind the first job that does not fit by predictions."""
-        queue, size, free = self._queue, self._asked.size, self._state.counts[FREE]
-        if self._resort:
-            self._resort(now, queue)
+        size, free = self._asked.size, self._state.counts[FREE]
+        if self._order:
+            self._order(now, queue)
         else:
             queue.sort()
         place = 0

@@ -27,6 +27,7 @@ from itertools import islice
 from math import gcd
 from typing import NamedTuple
 
+from ..backfilling.easy import FREE, start
 from ..log_columns import Requests
 from ..simulate_options import PolicyOptions
 from ..stepping import Resort
@@ -151,18 +152,16 @@ class Lookahead(FrontFirst):
         self._depth = options.lookahead_depth
         self._last = options.lookahead_ties == "last"
 
-    def backfill(self, now: float) -> list[int]:
+    def backfill(self, now: float) -> None:
         """Start the fullest selection beside the head's reservation."""
-        free = self._running.free
+        free = self._counts[FREE]
         looked_at = islice(self._queue, 1, None if self._depth is None else self._depth + 1)
         fitting = [job for job in looked_at if self._size[job] <= free]
         if not fitting:
-            return []
-        shadow, extra = self._running.shadow(self._size[self._queue[0]])
+            return
+        shadow, extra = self._shadow(self._size[self._queue[0]])
         candidates = [Candidate(job, self._size[job], now + self._estimate[job] > shadow) for job in fitting]
         if self._last:
             candidates.reverse()
-        chosen = fullest(candidates, free, extra)
-        for job in chosen:
-            self._running.start(job, now)
-        return chosen
+        for job in fullest(candidates, free, extra):
+            start(self._state, now, job)

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from ...cluster.errors import OptionError
 from ...cluster.timeline.count_profile import CountProfile
+from ..backfilling.easy import FREE, STARTED, release, start
 from ..log_columns import Requests
 from ..simulate_options import PolicyOptions
 from ..stepping import Resort
@@ -21,16 +22,16 @@ class ProfiledPolicy(FrontFirst):
     def _starts(self, job: int, now: float, profile: CountProfile) -> bool:
         """Start a job if it fits beside the reservations; say whether it did."""
         size, estimate = self._size[job], self._estimate[job]
-        if size > self._running.free or not profile.holds(size, estimate):
+        if size > self._counts[FREE] or not profile.holds(size, estimate):
             return False
-        self._running.start(job, now)
+        start(self._state, now, job)
         profile.add(now, now + estimate, -size)
         return True
 
     def _reserve(self, job: int, profile: CountProfile) -> None:
         """Give a job a reservation at its earliest time."""
-        start = profile.earliest(self._size[job], self._estimate[job])
-        profile.add(start, start + self._estimate[job], -self._size[job])
+        begin = profile.earliest(self._size[job], self._estimate[job])
+        profile.add(begin, begin + self._estimate[job], -self._size[job])
 
 
 class Reservations(ProfiledPolicy):
@@ -45,21 +46,18 @@ class Reservations(ProfiledPolicy):
         super().__init__(requests, resort)
         self._reservations = options.reservations
 
-    def backfill(self, now: float) -> list[int]:
+    def backfill(self, now: float) -> None:
         """Give reservations on the way through the queue, and start what fits beside them."""
-        running, left, started = self._running, self._reservations, list[int]()
-        if min(self._size[job] for job in self._queue) > running.free:
-            return started
-        profile = running.profile(now)
+        left = self._reservations
+        if min(self._size[job] for job in self._queue) > self._counts[FREE]:
+            return
+        profile = self._profile(now)
         for job in self._queue:
-            if not (left or running.free):
+            if not (left or self._counts[FREE]):
                 break
-            if self._starts(job, now, profile):
-                started.append(job)
-            elif left:
+            if not self._starts(job, now, profile) and left:
                 self._reserve(job, profile)
                 left -= 1
-        return started
 
 
 class Selective(ProfiledPolicy):
@@ -80,27 +78,22 @@ class Selective(ProfiledPolicy):
         self._submit = requests.submit
         self._threshold = options.expansion_factor
 
-    def _from_front(self, now: float) -> list[int]:  # noqa: ARG002 - a later job's reservation may come first
-        return []
+    def _from_front(self, now: float) -> None:
+        """Start nobody: a later job's reservation may come first."""
 
-    def backfill(self, now: float) -> list[int]:
+    def backfill(self, now: float) -> None:
         """Make the reservations that are due, then start what fits beside them."""
-        running = self._running
-        if min(self._size[job] for job in self._queue) > running.free:
-            return []
-        profile = running.profile(now)
-        started: list[int] = []
+        if min(self._size[job] for job in self._queue) > self._counts[FREE]:
+            return
+        profile = self._profile(now)
         submit, estimate, most = self._submit, self._estimate, self._threshold
         overdue = [job for job in self._queue if now - submit[job] + estimate[job] >= most * estimate[job]]
         first = set(overdue)
         for job in [*overdue, *(job for job in self._queue if job not in first)]:
-            if not running.free:
+            if not self._counts[FREE]:
                 break
-            if self._starts(job, now, profile):
-                started.append(job)
-            elif job in first:
+            if not self._starts(job, now, profile) and job in first:
                 self._reserve(job, profile)
-        return started
 
 
 class Slack(FrontFirst):
@@ -121,24 +114,21 @@ class Slack(FrontFirst):
         # By job that was the head: the earliest shadow time it had.
         self._promise: dict[int, float] = {}
 
-    def backfill(self, now: float) -> list[int]:
+    def backfill(self, now: float) -> None:
         """Start what leaves the head its latest start."""
-        running, head = self._running, self._queue[0]
-        fitting = [job for job in self._queue if self._size[job] <= running.free]
+        counts, head = self._counts, self._queue[0]
+        fitting = [job for job in self._queue if self._size[job] <= counts[FREE]]
         need = self._size[head]
-        shadow, _ = running.shadow(need)
+        shadow, _ = self._shadow(need)
         promise = self._promise[head] = min(self._promise.get(head, shadow), shadow)
         latest = promise + self._factor * self._estimate[head]
-        started: list[int] = []
         for job in fitting:
-            if self._size[job] > running.free:
+            if self._size[job] > counts[FREE]:
                 continue
-            running.start(job, now)
-            if running.shadow(need)[0] <= latest:
-                started.append(job)
-            else:
-                running.release([job])
-        return started
+            start(self._state, now, job)
+            if self._shadow(need)[0] > latest:
+                release(self._state, job)
+                counts[STARTED] -= 1
 
 
 def class_limits(text: str) -> tuple[float, ...]:
@@ -186,38 +176,29 @@ class Partitioned(ProfiledPolicy):
         self._class_of = [bisect_left(limits_s, estimate) for estimate in requests.estimate]
         self._turn = 0
 
-    def backfill(self, now: float) -> list[int]:
+    def backfill(self, now: float) -> None:
         """Give each class's head its reservation; then the classes start jobs in turn."""
-        profile = self._running.profile(now)
-        started: list[int] = []
+        profile = self._profile(now)
         blocked: set[int] = set()
         waiting: list[list[int]] = [[] for _ in range(self._classes)]
         for job in self._queue:
             its_class = self._class_of[job]
             if its_class in blocked:
-                if self._size[job] <= self._running.free:
+                if self._size[job] <= self._counts[FREE]:
                     waiting[its_class].append(job)
-            elif self._starts(job, now, profile):
-                started.append(job)
-            else:
+            elif not self._starts(job, now, profile):
                 self._reserve(job, profile)
                 blocked.add(its_class)
-        return started + self._in_turn(now, profile, waiting)
+        self._in_turn(now, profile, waiting)
 
-    def _in_turn(self, now: float, profile: CountProfile, waiting: list[list[int]]) -> list[int]:
+    def _in_turn(self, now: float, profile: CountProfile, waiting: list[list[int]]) -> None:
         """Let the classes start their first fitting job in turn.
 
         What does not fit once fits no more in this pass: each job is looked at once.
         """
         queues = [iter(queue) for queue in waiting]
-        started: list[int] = []
         idle = 0
-        while idle < self._classes and self._running.free:
+        while idle < self._classes and self._counts[FREE]:
             self._turn = (self._turn + 1) % self._classes
-            found = next((job for job in queues[self._turn] if self._starts(job, now, profile)), None)
-            if found is None:
-                idle += 1
-            else:
-                started.append(found)
-                idle = 0
-        return started
+            has_started = any(self._starts(job, now, profile) for job in queues[self._turn])
+            idle = 0 if has_started else idle + 1

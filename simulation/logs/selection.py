@@ -25,9 +25,8 @@ from collections.abc import Iterable, Sequence
 from math import inf
 
 from ...cluster.errors import OptionError
-from ...cluster.kernels.column_operations import first_from, insert_pair, remove_pair
 from ...cluster.timeline.count_profile import CountProfile
-from ..backfilling.easy import shadow_time
+from ..backfilling.easy import FREE, RUNNING, STARTED, easy_columns, release, shadow_time, start
 from ..log_columns import Requests
 from ..simulate_options import PolicyOptions
 from ..stepping import Changes, CountPolicy, Resort
@@ -146,91 +145,64 @@ class NextFit(QueuePolicy):
         return next((job for job in around if job not in gone), -1)
 
 
-class Running:
-    """Jobs that hold processors until their estimated end (start + estimate) at the latest.
-
-    Attributes:
-        free: processors that nobody holds.
-    """
-
-    def __init__(self, requests: Requests) -> None:
-        self._size = requests.size
-        self._estimate = requests.estimate
-        self.free = requests.processors
-        # Estimated ends, rising, and beside them processors.
-        self._ends: list[float] = []
-        self._held: list[int] = []
-        self._end_of: dict[int, float] = {}
-
-    def start(self, job: int, now: float) -> None:
-        """Let a job hold its processors from now on."""
-        size, end = self._size[job], now + self._estimate[job]
-        self.free -= size
-        self._end_of[job] = end
-        insert_pair(self._ends, self._held, len(self._ends), end, size)
-
-    def release(self, jobs: Iterable[int]) -> None:
-        """Take the processors of jobs back."""
-        for job in jobs:
-            size = self._size[job]
-            self.free += size
-            place = first_from(self._ends, len(self._ends), self._end_of.pop(job))
-            while self._held[place] != size:
-                place += 1
-            remove_pair(self._ends, self._held, len(self._ends), place)
-
-    def shadow(self, need: int) -> tuple[float, int]:
-        """Return when so many processors are free at the latest, and how many are free beyond them then."""
-        return shadow_time(self._ends, self._held, len(self._ends), self.free, need)
-
-    def profile(self, now: float) -> CountProfile:
-        """Return the free processors over the time from now on, as estimated ends leave them."""
-        return CountProfile.of_running(now, self.free, zip(self._ends, self._held, strict=True))
-
-
 class FrontFirst(QueuePolicy):
     """A policy that starts from the front while it fits, then backfills past the first job that does not.
 
-    Subclasses say what ``backfill`` does; it is asked only while processors are free and jobs wait.
+    What runs is EASY's state (backfilling/easy.py). Subclasses say what ``backfill`` does; it is asked only
+    while processors are free and jobs wait.
     """
 
     def __init__(self, requests: Requests, resort: Resort | None) -> None:
         super().__init__(requests, resort)
         self._estimate = requests.estimate
-        self._running = Running(requests)
+        self._state = easy_columns(requests.processors, requests.size, requests.estimate, is_compiled=False)
+        self._counts = self._state.counts
 
     def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Make one pass; see the module's text for the rule."""
         ended, arrived = seen
+        self._counts[STARTED] = 0
         self._release(now, ended)
         self._wait(now, arrived)
-        started = self._from_front(now)
+        self._from_front(now)
+        before = self._counts[STARTED]
         if self._queue and self._unused():
-            started += self._leave(self.backfill(now))
+            self.backfill(now)
+        started: list[int] = self._state.started[: self._counts[STARTED]]  # type: ignore[assignment]
+        self._leave(started[before:])
         return started
 
     def _unused(self) -> int:
         """Return the processors that no job holds."""
-        return self._running.free
+        return int(self._counts[FREE])
 
-    def backfill(self, now: float) -> list[int]:
-        """Start jobs (``_start``) past the first, which does not fit; return them as they were chosen."""
+    def backfill(self, now: float) -> None:
+        """Start jobs past the first, which does not fit."""
         raise NotImplementedError
 
     def _release(self, now: float, ended: Iterable[int]) -> None:  # noqa: ARG002 - others read the time
-        self._running.release(ended)
+        for job in ended:
+            release(self._state, job)
 
-    def _from_front(self, now: float) -> list[int]:
+    def _from_front(self, now: float) -> None:
         """Start jobs in order while they fit: no reservation stands in their way yet."""
         count = 0
         for job in self._queue:
-            if self._size[job] > self._running.free:
+            if self._size[job] > self._counts[FREE]:
                 break
-            self._running.start(job, now)
+            start(self._state, now, job)
             count += 1
-        started = self._queue[:count]
         del self._queue[:count]
-        return started
+
+    def _shadow(self, need: int) -> tuple[float, int]:
+        """Return when so many processors are free at the latest, and how many are free beyond them then."""
+        state, counts = self._state, self._counts
+        return shadow_time(state.ends, state.held, counts[RUNNING], counts[FREE], need)
+
+    def _profile(self, now: float) -> CountProfile:
+        """Return the free processors over the time from now on, as estimated ends leave them."""
+        ends = zip(self._state.ends, self._state.held, strict=True)
+        return CountProfile.of_running(now, self._counts[FREE], ends)
 
 
 class Queues(QueuePolicy):

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import inf
 
+from ..backfilling.easy import FREE, STARTED, start
 from ..log_columns import Requests
 from ..simulate_options import PolicyOptions
 from ..stepping import Changes, Resort
@@ -29,7 +30,7 @@ class Speculative(FrontFirst):
     stopped: Sequence[int] = ()
 
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
-        # All running jobs but the bets are in ``_running``; its free processors count those of bets.
+        # All running jobs but the bets are in ``_state``; its free processors count those of bets.
         super().__init__(requests, resort)
         self._share, self._stops = options.speculation, options.stops
         # Bets by job: when each started, in the order in which they were made.
@@ -44,11 +45,11 @@ class Speculative(FrontFirst):
         self.stopped = ()
         return super().step(now, seen)
 
-    def backfill(self, now: float) -> list[int]:
+    def backfill(self, now: float) -> None:
         """Start what EASY would, then bet."""
-        shadow, extra = self._running.shadow(self._size[self._queue[0]])
-        chosen = self._as_easy(now, shadow, extra)
-        return chosen + self._bet(now, shadow, set(chosen))
+        shadow, extra = self._shadow(self._size[self._queue[0]])
+        self._as_easy(now, shadow, extra)
+        self._bet(now, shadow)
 
     def _release(self, now: float, ended: Iterable[int]) -> None:
         for job in ended:
@@ -58,22 +59,19 @@ class Speculative(FrontFirst):
                 self._in_bets -= self._size[job]
 
     def _unused(self) -> int:
-        return self._running.free - self._in_bets
+        return super()._unused() - self._in_bets
 
-    def _from_front(self, now: float) -> list[int]:
+    def _from_front(self, now: float) -> None:
         """Start from the head while it fits, in the last resort by calling bets off."""
-        started: list[int] = []
-        while self._queue and self._size[self._queue[0]] <= self._running.free:
+        while self._queue and self._size[self._queue[0]] <= self._counts[FREE]:
             head = self._queue.pop(0)
             if self._size[head] > self._unused():
                 called = self._call_off(self._size[head] - self._unused())
                 self._win()
                 self._wait(now, called)
-            self._running.start(head, now)
-            started.append(head)
+            start(self._state, now, head)
             if head in self._against:
                 self._win()
-        return started
 
     def _call_off(self, need: int) -> list[int]:
         """Stop bets until so many processors are free: the latest first, none that is not needed."""
@@ -101,15 +99,16 @@ class Speculative(FrontFirst):
 
     def _win(self) -> None:
         """Let the bets that still run be jobs like all others."""
-        for job, start in self._bets.items():
-            self._running.start(job, start)
+        for job, begun in self._bets.items():
+            start(self._state, begun, job)
+        # They started in the step that bet on them.
+        self._counts[STARTED] -= len(self._bets)
         self._bets.clear()
         self._in_bets = 0
         self._against.clear()
 
-    def _as_easy(self, now: float, shadow: float, extra: int) -> list[int]:
+    def _as_easy(self, now: float, shadow: float, extra: int) -> None:
         """Start what EASY would."""
-        started = []
         for job in self._queue[1:]:
             size = self._size[job]
             if size > self._unused():
@@ -118,13 +117,12 @@ class Speculative(FrontFirst):
                 if size > extra:
                     continue
                 extra -= size
-            self._running.start(job, now)
-            started.append(job)
-        return started
+            start(self._state, now, job)
 
-    def _bet(self, now: float, shadow: float, gone: set[int]) -> list[int]:
+    def _bet(self, now: float, shadow: float) -> None:
         """Start what has enough of its estimate left until the shadow time."""
-        started = []
+        counts, started = self._counts, self._state.started
+        gone = set(started[: counts[STARTED]])
         for job in self._queue[1:]:
             if self._size[job] > self._unused() or job in gone or self._stopped_before[job] >= self._stops:
                 continue
@@ -132,8 +130,8 @@ class Speculative(FrontFirst):
                 self._bets[job] = now
                 self._in_bets += self._size[job]
                 self._against.add(self._queue[0])
-                started.append(job)
-        return started
+                started[counts[STARTED]] = job
+                counts[STARTED] += 1
 
     def _needed(self, job: int) -> float:
         """Return how long a job must have until the shadow time, to start."""
