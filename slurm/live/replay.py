@@ -4,8 +4,8 @@ What a shadow cannot say, a simulation of the same jobs can: what a machine run 
 have reached, beside what the same simulation says of Slurm's backfilling and what Slurm really did.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
@@ -22,6 +22,7 @@ from ...formats.native.file_objects import file_form
 from ...formats.notes import Notes
 from ..answers.running_jobs import SlurmStart
 from .shadow_log import ShadowPass
+from .shadow_report import ShadowJob, jobs_of
 
 
 def cluster_document(snapshot: Snapshot) -> dict[str, Any]:
@@ -58,21 +59,6 @@ def _emptied(node: Node) -> Node:
     return replace(node, free=node.total, state=state)
 
 
-@dataclass(slots=True, kw_only=True)
-class _Played:
-    """What became of a job: when it could start, and how long it ran.
-
-    Attributes:
-        was_unseen: it came and started between two passes: what it asked for is what it got.
-    """
-
-    request: Mapping[str, Any]
-    free_at: float | None
-    start: float | None = None
-    end: float | None = None
-    was_unseen: bool = False
-
-
 def workload_of(entries: Sequence[ShadowPass]) -> tuple[ClusterWorkload, Notes]:
     """Return the jobs that Slurm started while the shadow looked, at the cluster of its first pass.
 
@@ -88,46 +74,25 @@ def workload_of(entries: Sequence[ShadowPass]) -> tuple[ClusterWorkload, Notes]:
         raise InputError("no pass of the log tells the cluster: it begins with a process's first pass")
     notes = Notes()
     begin = entries[0].time
-    played = _played(entries, begin)
-    rows = [*_cluster_now(entries, begin), *_arriving(played, begin, notes)]
+    rows = [*_cluster_now(entries, begin), *_arriving(jobs_of(entries), begin, notes)]
     rows.sort(key=lambda row: (row.arrival_s, -row.job.priority))
     empty = parse_workload(msgspec.json.encode(cluster))
     return replace(empty, jobs=tuple(rows), notes=notes.texts()), notes
 
 
-def _played(entries: Sequence[ShadowPass], begin: float) -> dict[str, _Played]:
-    jobs: dict[str, _Played] = {}
-    for entry in entries:
-        for job in entry.seen:
-            known = jobs.setdefault(job.job, _Played(request=job.request, free_at=None))
-            if known.free_at is None and not job.held:
-                # A job held at first is free from the pass on that sees it so.
-                known.free_at = job.submit if known.request is job.request else entry.time
-        for start in entry.started:
-            if start.job not in jobs and start.submit >= begin:
-                jobs[start.job] = _Played(request=_unseen(start), free_at=start.submit, was_unseen=True)
-            if start.job in jobs and jobs[start.job].start is None:
-                jobs[start.job].start = start.start
-        for end in entry.ended:
-            if end.job in jobs and jobs[end.job].start == end.start:
-                jobs[end.job].end = end.end
-    return jobs
-
-
-def _arriving(played: Mapping[str, _Played], begin: float, notes: Notes) -> Iterator[ArrivingJob]:
-    form = file_form(Job)
+def _arriving(jobs: Iterable[ShadowJob], begin: float, notes: Notes) -> Iterator[ArrivingJob]:
     unknown = endless = unseen = 0
-    for one in played.values():
-        if one.start is None or not one.request:
+    for one in jobs:
+        if one.start is None or one.request == {}:
             unknown += 1
             continue
-        job = form.build(msgspec.convert(one.request, form.struct))
-        run = one.end - one.start if one.end is not None else job.time_limit_s
+        job = _asked(one)
+        run = one.ended_by - one.start if one.ended_by is not None else job.time_limit_s
         if run is None:
             unknown += 1
             continue
-        endless += one.end is None
-        unseen += one.was_unseen
+        endless += one.ended_by is None
+        unseen += one.request is None
         came = min(one.start if one.free_at is None else one.free_at, one.start)
         yield ArrivingJob(
             job=job,
@@ -144,10 +109,13 @@ def _arriving(played: Mapping[str, _Played], begin: float, notes: Notes) -> Iter
         notes.add("jobs", f"jobs that still ran, taken to run for their time limit: {endless}")
 
 
-def _unseen(start: SlurmStart) -> dict[str, Any]:
-    """Return the request of a job that nobody saw wait."""
+def _asked(one: ShadowJob) -> Job:
+    """Return a job that started as it waited; one that nobody saw wait asks for what it got."""
+    start, form = one.begun, file_form(Job)
+    if start is None or one.request is not None:
+        return form.build(msgspec.convert(one.request, form.struct))
     job = _job(start, (), priority=max(start.priority, 1), limit_s=start.limit_s)
-    return request_document(replace(job, partition=start.partition))
+    return replace(job, partition=start.partition)
 
 
 def _job(start: SlurmStart, required: tuple[str, ...], *, priority: Any, limit_s: int | None) -> Job:

@@ -5,17 +5,17 @@ Slurm's starts all along, so an offer is not a prediction: nodes are offered aga
 them to somebody, and a job that Slurm started first was never ours to start.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ...cluster.tabular import Tabular, rows_of
 from ...simulation.waits import STATISTICS, bounded_slowdown, mean, percentile, size_class, size_rank
 from ..answers.running_jobs import SlurmStart
-from .shadow_log import FORGOTTEN, ShadowPass
+from .shadow_log import FORGOTTEN, ShadowPass, Waiting
 
 FORMAT = "aucsched-shadow-report/1"
 DAY_S = 86400.0
@@ -37,36 +37,65 @@ USE = (
 CAVEATS = (OFFERED, LATER, USE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ShadowJob:
     """A job as the passes saw it. Times are seconds since the epoch, None for what did not happen.
 
     Attributes:
         offered: the first pass that would have started it.
+        pace_s: from that pass to the next.
         planned: Slurm's first estimate of its start.
         start, end: by Slurm; the end is None while it runs, or where nobody knows when it was.
+        ended_by: its end, or when Slurm listed it no more.
         level, offered_level: of the lowest common switch of Slurm's nodes, and of those of the first offer.
         forecast: P10, P50 and P90 of its start, as its first pass said.
         was_waiting: some pass saw it wait, so that it could be offered.
-        verdict: ``earlier``, ``same`` (within a pass), ``later``, ``waiting``, or ``not compared``.
+        is_gone: it waited and did not any more, without having started.
+        request: as a workload file has it; None: it came and started between two passes.
+        free_at: since when nothing held it.
+        begun: its first start.
     """
 
     job: str
     user: str
     account: str
     cores: int
-    nodes: int
     submit: float
     limit_s: int | None
-    offered: float | None
-    planned: float | None
-    start: float | None
-    end: float | None
-    level: int | None
-    offered_level: int | None
-    forecast: tuple[float, float, float] | None
-    was_waiting: bool
-    verdict: str
+    nodes: int = 1
+    offered: float | None = None
+    pace_s: float = 0.0
+    planned: float | None = None
+    start: float | None = None
+    end: float | None = None
+    ended_by: float | None = None
+    level: int | None = None
+    offered_level: int | None = None
+    forecast: tuple[float, float, float] | None = None
+    was_waiting: bool = False
+    is_gone: bool = False
+    request: Mapping[str, Any] | None = None
+    free_at: float | None = None
+    begun: SlurmStart | None = None
+
+    @classmethod
+    def first_seen(cls, job: Waiting | SlurmStart) -> Self:
+        """Return a job of which only this is known yet."""
+        known = ("job", "user", "account", "cores", "submit", "limit_s")
+        return cls(**{name: getattr(job, name) for name in known})
+
+    @property
+    def verdict(self) -> str:
+        """``earlier``, ``same`` (within a pass), ``later``, ``waiting``, or ``not compared``."""
+        if self.start is None:
+            if self.is_gone:
+                return "not compared"
+            return "waiting" if self.offered is None else "earlier"
+        if not self.was_waiting:
+            return "not compared"
+        if self.offered is None:
+            return "later"
+        return "same" if self.start - self.offered <= self.pace_s else "earlier"
 
     @property
     def wait_s(self) -> float | None:
@@ -241,83 +270,51 @@ def report_on(entries: Sequence[ShadowPass], *, starved_s: float = DAY_S, torn: 
         starved_s: a wait as long as this is starvation.
         torn: lines that were left out.
     """
-    drafts = _Drafts(begin=entries[0].time)
+    return ShadowReport(jobs=jobs_of(entries), entries=tuple(entries), starved_s=starved_s, torn=torn)
+
+
+def jobs_of(entries: Sequence[ShadowPass]) -> tuple[ShadowJob, ...]:
+    """Return the jobs that the passes saw wait, or come and start, in the order in which they did."""
+    jobs: dict[str, ShadowJob] = {}
     for entry in entries:
-        drafts.read(entry)
-    gone = {job for entry in entries for job in entry.gone}
-    jobs = tuple(
-        ShadowJob(**draft, verdict=_verdict(draft, drafts.pace.get(name, 0.0), is_gone=name in gone))
-        for name, draft in drafts.jobs.items()
-    )
-    return ShadowReport(jobs=jobs, entries=tuple(entries), starved_s=starved_s, torn=torn)
-
-
-@dataclass(slots=True)
-class _Drafts:
-    """The jobs as far as the passes that were read know them.
-
-    Attributes:
-        begin: of the log.
-        jobs: the members of each.
-        pace: seconds to the next pass where a job was first offered.
-    """
-
-    begin: float
-    jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    pace: dict[str, float] = field(default_factory=dict)
-
-    def read(self, entry: ShadowPass) -> None:
-        """Read a pass."""
-        for job in entry.seen:
-            self.jobs.setdefault(job.job, _report_text(job)).update(was_waiting=True, nodes=job.nodes)
-        for offer in entry.would:
-            if self._lacks(offer.job, "offered"):
-                self.jobs[offer.job].update(offered=entry.time, offered_level=offer.level)
-                self.pace[offer.job] = entry.interval_s
-        for name, at in entry.planned.items():
-            self._first(name, "planned", at or None)
-        for name, said in entry.forecast.items():
-            self._first(name, "forecast", said)
+        _read_queue(jobs, entry)
         for start in entry.started:
-            self._start(start)
+            # What ran when the shadow came, nobody could have offered.
+            if start.job not in jobs and start.submit >= entries[0].time:
+                jobs[start.job] = ShadowJob.first_seen(start)
+                jobs[start.job].free_at = start.submit
+            if (job := jobs.get(start.job)) is not None and job.begun is None:
+                job.begun, job.start, job.level, job.cores = start, start.start, start.level, start.cores
         for end in entry.ended:
-            if self.jobs.get(end.job, {}).get("start") == end.start and end.state != FORGOTTEN:
-                self.jobs[end.job]["end"] = end.end
-
-    def _start(self, start: SlurmStart) -> None:
-        # What ran when the shadow came, nobody could have offered.
-        if start.job not in self.jobs and start.submit < self.begin:
-            return
-        draft = self.jobs.setdefault(start.job, _report_text(start))
-        if draft["start"] is None:
-            draft.update(start=start.start, level=start.level, cores=start.cores)
-
-    def _first(self, job: str, member: str, value: object) -> None:
-        """Keep what was first said of a job."""
-        if self._lacks(job, member):
-            self.jobs[job][member] = value
-
-    def _lacks(self, job: str, member: str) -> bool:
-        return job in self.jobs and self.jobs[job][member] is None
+            if (job := jobs.get(end.job)) is not None and job.start == end.start:
+                job.ended_by = end.end
+                job.end = job.end if end.state == FORGOTTEN else end.end
+    gone = {name for entry in entries for name in entry.gone}
+    for name in gone & jobs.keys():
+        jobs[name].is_gone = True
+    return tuple(jobs.values())
 
 
-def _report_text(job: Any) -> dict[str, Any]:
-    nothing = dict.fromkeys(("offered", "planned", "start", "end", "level", "offered_level", "forecast"))
-    known = {name: getattr(job, name) for name in ("job", "user", "account", "cores", "submit", "limit_s")}
-    return {**known, **nothing, "nodes": 1, "was_waiting": False}
-
-
-def _verdict(draft: dict[str, Any], interval_s: float, *, is_gone: bool) -> str:
-    start, offered = draft["start"], draft["offered"]
-    if start is None:
-        if is_gone:
-            return "not compared"
-        return "waiting" if offered is None else "earlier"
-    if not draft["was_waiting"]:
-        return "not compared"
-    if offered is None:
-        return "later"
-    return "same" if start - offered <= interval_s else "earlier"
+def _read_queue(jobs: dict[str, ShadowJob], entry: ShadowPass) -> None:
+    """Keep what a pass says of jobs that wait: of offers, plans and forecasts the first of each job."""
+    for seen in entry.seen:
+        is_new = seen.job not in jobs
+        job = jobs.setdefault(seen.job, ShadowJob.first_seen(seen))
+        job.was_waiting, job.nodes = True, seen.nodes
+        job.request = seen.request if is_new else job.request
+        if job.free_at is None and not seen.held:
+            # A job held at first is free from the pass on that sees it so.
+            job.free_at = seen.submit if is_new else entry.time
+    for offer in entry.would:
+        if (known := jobs.get(offer.job)) is not None and known.offered is None:
+            known.offered, known.offered_level = entry.time, offer.level
+            known.pace_s = entry.interval_s
+    for name, at in entry.planned.items():
+        if (known := jobs.get(name)) is not None and known.planned is None:
+            known.planned = at or None
+    for name, said in entry.forecast.items():
+        if (known := jobs.get(name)) is not None and known.forecast is None:
+            known.forecast = said
 
 
 def _slowdown(wait_s: float | None, job: ShadowJob) -> float | None:
