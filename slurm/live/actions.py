@@ -51,6 +51,9 @@ class Action:
         commands: scontrol's, in order; the last is the change, what stands before prepares it.
         nodes, cores: those of a pin, and the cores on each.
         why: in words.
+
+    Raises:
+        CannotPlaceError: scontrol would read a word as something else.
     """
 
     kind: ActionKind
@@ -59,6 +62,10 @@ class Action:
     nodes: tuple[str, ...] = ()
     cores: tuple[int, ...] = ()
     why: str = ""
+
+    def __post_init__(self) -> None:
+        for words in self.commands:
+            line(words)
 
 
 def line(words: Words) -> str:
@@ -71,17 +78,6 @@ def line(words: Words) -> str:
         if not _WORD.fullmatch(word):
             raise CannotPlaceError(f"{word!r} is no word that scontrol reads as it stands")
     return " ".join(words)
-
-
-def checked(action: Action) -> Action:
-    """Return an action whose every word scontrol reads as it stands.
-
-    Raises:
-        CannotPlaceError: it does not.
-    """
-    for words in action.commands:
-        line(words)
-    return action
 
 
 def pin(snapshot: Snapshot, award: Award, job: LiveJob, licence: str, now: float) -> Action:
@@ -111,10 +107,8 @@ def pin(snapshot: Snapshot, award: Award, job: LiveJob, licence: str, now: float
         words.append(f"ReservationName={reservation}")
     words.append(f"{job.carrier.word}={write_mark(_mark(award, job, now))}")
     commands = (*before, tuple(words))
-    return checked(
-        Action(
-            kind=ActionKind.PIN, job=job.id, commands=commands, nodes=tuple(award.nodes), cores=tuple(cores)
-        )
+    return Action(
+        kind=ActionKind.PIN, job=job.id, commands=commands, nodes=tuple(award.nodes), cores=tuple(cores)
     )
 
 
@@ -157,7 +151,7 @@ def unpin(job: LiveJob, mark: Mark, licence: str, why: str, *, behind: bool = Tr
     if job.reservation.startswith(OWN):
         after.append(("delete", f"ReservationName={job.reservation}"))
     kind = ActionKind.UNPIN if behind else ActionKind.HAND_OVER
-    return checked(Action(kind=kind, job=job.id, commands=(tuple(words), *after), why=why))
+    return Action(kind=kind, job=job.id, commands=(tuple(words), *after), why=why)
 
 
 def _given_back(job: LiveJob, mark: Mark) -> list[str]:
@@ -179,8 +173,7 @@ def promise(job: LiveJob, start: int) -> Action:
     """
     mark = replace(job.mark or Mark(comment=job.comment), promised=start)
     words = ("update", f"JobId={check_id(job.id)}", f"{job.carrier.word}={write_mark(mark)}")
-    action = Action(kind=ActionKind.PROMISE, job=job.id, commands=(words,), why="its start is promised")
-    return checked(action)
+    return Action(kind=ActionKind.PROMISE, job=job.id, commands=(words,), why="its start is promised")
 
 
 def hand_over(job: LiveJob, licence: str, why: str) -> Action:
@@ -192,15 +185,13 @@ def hand_over(job: LiveJob, licence: str, why: str) -> Action:
     words = ["update", f"JobId={check_id(job.id)}", f"Licenses={without_gate(job.licenses, licence)}"]
     if job.mark:
         words.append(f"{job.carrier.word}={_comment(job.mark.comment)}")
-    return checked(Action(kind=ActionKind.HAND_OVER, job=job.id, commands=(tuple(words),), why=why))
+    return Action(kind=ActionKind.HAND_OVER, job=job.id, commands=(tuple(words),), why=why)
 
 
 def clear(reservation: str) -> Action:
     """Return what removes a reservation of ours that no job uses."""
     name = f"ReservationName={reservation}"
-    return checked(
-        Action(kind=ActionKind.CLEAR, job=reservation, commands=(("delete", name),), why="no job uses it")
-    )
+    return Action(kind=ActionKind.CLEAR, job=reservation, commands=(("delete", name),), why="no job uses it")
 
 
 def _comment(text: str) -> str:

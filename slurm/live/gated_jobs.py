@@ -1,14 +1,14 @@
 """Waiting jobs put behind the gate from outside, and everything of the gate taken off all jobs again."""
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 
 from ..answers.consumables import with_gate
 from ..answers.live import JOBS, Ask
 from ..answers.reservation_records import ReservationFigures
 from ..answers.states import JobPhase
 from ..place import CannotPlaceError
-from .actions import Words, hand_over, line, unpin
+from .actions import Action, ActionKind, Words, hand_over, line, unpin
 from .live_queue import Carrier, LiveJob, read_queue
 from .loop_snapshot import is_pinned
 from .pass_plan import unused
@@ -54,21 +54,6 @@ def _problem(job: LiveJob, words: Words) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clearing:
-    """What takes the gate off a job.
-
-    Attributes:
-        job: its id; of an array's waiting tasks that change alike, all of them.
-        commands: scontrol's, in order; none where only a person can do it.
-        what: what becomes of the job, in words.
-    """
-
-    job: str
-    commands: tuple[Words, ...]
-    what: str
-
-
 def read_all(ask: Ask) -> list[LiveJob]:
     """Return the jobs that Slurm lists, each with the comment that carries its mark, where it has one.
 
@@ -86,41 +71,41 @@ def read_all(ask: Ask) -> list[LiveJob]:
 
 def cleared(
     jobs: Collection[LiveJob], licence: str, reserved: Iterable[ReservationFigures] = ()
-) -> list[Clearing]:
+) -> list[Action]:
     """Return what unpins jobs, gives back their requests and comments, and takes the licence off them.
 
-    Jobs that run keep their nodes, which Slurm does not change; their marks and the licence go.
+    Jobs that run keep their nodes, which Slurm does not change; their marks and the licence go. Of an array's
+    waiting tasks that change alike, one action is for all. One without commands only a person can do.
     """
-    found: dict[tuple[Words, ...] | str, Clearing] = {}
+    found: dict[tuple[Words, ...] | str, Action] = {}
     for job in jobs:
         try:
             one = _clearing(job, licence)
         except CannotPlaceError as error:
-            one = Clearing(job=job.id, commands=(), what=f"not cleared: {error}")
+            one = Action(kind=ActionKind.CLEAR, job=job.id, commands=(), why=f"not cleared: {error}")
         if one is not None:
             found.setdefault(one.commands or job.id, one)
     unpinned = {words for one in found.values() for words in one.commands}
     for action in unused(reserved, {job.id: job for job in jobs}):
         if unpinned.isdisjoint(action.commands):
-            found[action.commands] = Clearing(job=action.job, commands=action.commands, what="removed")
+            found[action.commands] = replace(action, why="removed")
     return list(found.values())
 
 
-def _clearing(job: LiveJob, licence: str) -> Clearing | None:
+def _clearing(job: LiveJob, licence: str) -> Action | None:
     mark = job.mark
     if job.is_waiting and mark is not None and mark.since:
-        action = unpin(job, mark, licence, "", behind=False)
-        return Clearing(job=job.id, commands=action.commands, what="unpinned, its request is as it was")
+        return unpin(job, mark, licence, "unpinned, its request is as it was", behind=False)
     if job.is_waiting and (job.needs(licence) or mark is not None):
-        words = hand_over(job, licence, "").commands
+        action = hand_over(job, licence, "the licence is off")
         if mark is None:
-            words = tuple((one[0], f"JobId={job.whole}", *one[2:]) for one in words)
-        return Clearing(job=job.whole, commands=words, what="the licence is off")
+            words = tuple((one[0], f"JobId={job.whole}", *one[2:]) for one in action.commands)
+            action = replace(action, commands=words)
+        return replace(action, job=job.whole)
     if job.phase is JobPhase.HOLDING and (mark is not None or job.needs(licence)):
         # Slurm changes the licences of a job that runs, but not the nodes that it requires.
-        words = hand_over(job, licence, "").commands
         pinned = "; its nodes stay required" if mark is not None else ""
-        return Clearing(job=job.id, commands=words, what=f"runs: mark and licence are off{pinned}")
+        return hand_over(job, licence, f"runs: mark and licence are off{pinned}")
     return None
 
 
