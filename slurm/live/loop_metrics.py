@@ -30,62 +30,34 @@ _HOST = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:]+)\]|(?P<host>[\w.-]+))(?::\d{1,5}
 _LARGEST_PORT = 65535
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """A figure that may be told.
-
-    Attributes:
-        kind: ``counter``, which only grows, or ``gauge``.
-        unit: OpenMetrics' word, with which the name ends; empty for a count.
-        help: a sentence.
-    """
-
-    kind: str
-    help: str
-    unit: str = ""
-
-
-#: Every figure by its name; a counter's samples end in ``_total``.
-FIGURES: Mapping[str, Figure] = {
-    "aucsched_passes": Figure(kind="counter", help="Passes that were made."),
-    "aucsched_failures": Figure(kind="counter", help="Passes that failed: Slurm did not answer, say."),
-    "aucsched_phase_seconds": Figure(
-        kind="counter", unit="seconds", help="Wall time of the passes by phase: read, decide, place, verify."
-    ),
-    "aucsched_pass_timestamp_seconds": Figure(
-        kind="gauge", unit="seconds", help="When the last pass that did not fail began."
-    ),
-    "aucsched_last_phase_seconds": Figure(
-        kind="gauge", unit="seconds", help="Wall time of the last pass by phase."
-    ),
-    "aucsched_gap_ratio": Figure(
-        kind="gauge", unit="ratio", help="How far the last award may be from the best, over the bids made."
-    ),
-    "aucsched_awards": Figure(kind="gauge", help="Jobs that the last pass would start, or placed."),
-    "aucsched_starts": Figure(
-        kind="counter", help="Started jobs: slurm, by Slurm itself; auction, on nodes that the auction chose."
-    ),
-    "aucsched_put_back": Figure(kind="counter", help="Placed jobs that did not start and were put back."),
-    "aucsched_changes": Figure(kind="counter", help="Commands that changed a job or the gate."),
-    "aucsched_jobs": Figure(kind="gauge", help="Jobs by state: waiting, running, gated, pinned."),
-    "aucsched_cores": Figure(kind="gauge", help="Cores of nodes that take jobs, by state: all, used."),
-    "aucsched_gate_age_seconds": Figure(
-        kind="gauge", unit="seconds", help="Seconds since this loop last moved the gate's end on."
-    ),
-    "aucsched_gate_left_seconds": Figure(
-        kind="gauge", unit="seconds", help="Seconds until the gate ends by itself; 0 where it has ended."
-    ),
-    "aucsched_forecasts": Figure(
-        kind="gauge", help="The last forecasts whose jobs have started, at most 500."
-    ),
-    "aucsched_forecast_coverage_ratio": Figure(
-        kind="gauge", unit="ratio", help="Starts from P10 to P90 of those forecasts; 0.8 is right."
-    ),
-    "aucsched_forecast_miss_seconds": Figure(
-        kind="gauge", unit="seconds", help="Median distance of those forecasts' P50 from the start."
-    ),
-    "aucsched_unread_rules": Figure(kind="gauge", help="Rules of the site that are not looked at."),
+#: What each figure that may be told says, a sentence by its name.
+FIGURES: Mapping[str, str] = {
+    "aucsched_passes": "Passes that were made.",
+    "aucsched_failures": "Passes that failed: Slurm did not answer, say.",
+    "aucsched_phase_seconds": "Wall time of the passes by phase: read, decide, place, verify.",
+    "aucsched_pass_timestamp_seconds": "When the last pass that did not fail began.",
+    "aucsched_last_phase_seconds": "Wall time of the last pass by phase.",
+    "aucsched_gap_ratio": "How far the last award may be from the best, over the bids made.",
+    "aucsched_awards": "Jobs that the last pass would start, or placed.",
+    "aucsched_starts": ("Started jobs: slurm, by Slurm itself; auction, on nodes that the auction chose."),
+    "aucsched_put_back": "Placed jobs that did not start and were put back.",
+    "aucsched_changes": "Commands that changed a job or the gate.",
+    "aucsched_jobs": "Jobs by state: waiting, running, gated, pinned.",
+    "aucsched_cores": "Cores of nodes that take jobs, by state: all, used.",
+    "aucsched_gate_age_seconds": "Seconds since this loop last moved the gate's end on.",
+    "aucsched_gate_left_seconds": "Seconds until the gate ends by itself; 0 where it has ended.",
+    "aucsched_forecasts": "The last forecasts whose jobs have started, at most 500.",
+    "aucsched_forecast_coverage_ratio": "Starts from P10 to P90 of those forecasts; 0.8 is right.",
+    "aucsched_forecast_miss_seconds": "Median distance of those forecasts' P50 from the start.",
+    "aucsched_unread_rules": "Rules of the site that are not looked at.",
 }
+#: Those that only grow: their samples end in ``_total``. All others are gauges.
+COUNTERS = {
+    *("aucsched_passes", "aucsched_failures", "aucsched_phase_seconds"),
+    *("aucsched_starts", "aucsched_put_back", "aucsched_changes"),
+}
+#: OpenMetrics' words for units, with which a figure's name ends; another one counts.
+_UNITS = {"seconds", "ratio"}
 
 
 class Metrics:
@@ -107,13 +79,13 @@ class Metrics:
     def add(self, name: str, amount: float = 1, **labels: str) -> None:
         """Let a counter grow."""
         with self._lock:
-            values, key = self._place(name, "counter", labels)
+            values, key = self._place(name, labels, is_counter=True)
             values[key] = values.get(key, 0.0) + amount
 
     def set(self, name: str, value: float | None, **labels: str) -> None:
         """Set a gauge; None: it is not known any more."""
         with self._lock:
-            values, key = self._place(name, "gauge", labels)
+            values, key = self._place(name, labels, is_counter=False)
             if value is None:
                 values.pop(key, None)
             else:
@@ -144,21 +116,21 @@ class Metrics:
             return "".join(self._lines()) + "# EOF\n"
 
     def _place(
-        self, name: str, kind: str, labels: Mapping[str, str]
+        self, name: str, labels: Mapping[str, str], *, is_counter: bool
     ) -> tuple[dict[tuple[tuple[str, str], ...], float], tuple[tuple[str, str], ...]]:
-        if FIGURES[name].kind != kind:
-            raise ValueError(f"{name} is not a {kind}")
+        if name not in FIGURES or is_counter != (name in COUNTERS):
+            raise ValueError(f"{name} is not a {'counter' if is_counter else 'gauge'}")
         return self._values.setdefault(name, {}), tuple(sorted({**self._labels, **labels}.items()))
 
     def _lines(self) -> Iterator[str]:
-        for name, figure in FIGURES.items():
+        for name, sentence in FIGURES.items():
             if name not in self._values:
                 continue
-            yield f"# TYPE {name} {figure.kind}\n"
-            if figure.unit:
-                yield f"# UNIT {name} {figure.unit}\n"
-            yield f"# HELP {name} {figure.help}\n"
-            end = "_total" if figure.kind == "counter" else ""
+            yield f"# TYPE {name} {'counter' if name in COUNTERS else 'gauge'}\n"
+            if (unit := name.rpartition("_")[2]) in _UNITS:
+                yield f"# UNIT {name} {unit}\n"
+            yield f"# HELP {name} {sentence}\n"
+            end = "_total" if name in COUNTERS else ""
             for key, value in sorted(self._values[name].items()):
                 labels = ",".join(f'{label}="{_escaped(text)}"' for label, text in key)
                 yield f"{name}{end}{{{labels}}} {value!r}\n" if labels else f"{name}{end} {value!r}\n"
