@@ -12,7 +12,7 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 from ..cluster.checks import known
 from ..cluster.errors import InputError, OptionError
-from ..cluster.jobs import Job, RunningJob
+from ..cluster.jobs import Job, RunningJob, running_job
 from ..cluster.keywords import checked, shown
 from ..cluster.nodes import License, Node, NodeState, Reservation, Resources
 from ..cluster.option_table import StepKeywords
@@ -228,12 +228,8 @@ class _ChangedCluster:
 
     def _running_job(self, job: Job, award: Award) -> RunningJob:
         limit = job.limit_on_s(len(award.nodes))
-        return RunningJob(
-            id=job.id,
-            nodes=award.nodes,
-            end_time=None if limit is None or self._time is None else self._time + limit,
-            **{member: getattr(job, member) for member in ("user", "group", "account", "qos", "partition")},
-        )
+        end = None if limit is None or self._time is None else self._time + limit
+        return running_job(job, award.nodes, end)
 
     def set_state(self, names: Iterable[str], what: str, state_of_node: Callable[[Node], NodeState]) -> None:
         """Let nodes be in another state."""

@@ -11,7 +11,7 @@ from typing import Any, SupportsFloat, SupportsIndex, TypeAlias
 
 from .checks import at_least, named
 from .errors import InputError
-from .limits import Owned
+from .limits import Owned, members_of
 from .nodes import Resources
 from .value_types import (
     Anything,
@@ -390,6 +390,11 @@ class RunningJob(Owned):
         coerce_members(self)
         if not self.nodes:
             raise InputError("the job runs on no node", path="nodes")
+
+
+def running_job(job: Job, nodes: Mapping[str, Resources], end_time: float | None) -> RunningJob:
+    """Return a job that waited as one that runs on some nodes."""
+    return RunningJob(id=job.id, nodes=nodes, end_time=end_time, **members_of(job))
 
 
 #: Slurm's reasons for a hold by a user or an administrator, which an outside scheduler may lift.

@@ -55,6 +55,11 @@ class Owned:
     partition: str = member(Text(), default="")
 
 
+def members_of(job: Owned) -> dict[str, Any]:
+    """Return whose a job is, by the members of ``Owned``."""
+    return {name: getattr(job, name) for name in JOB_MEMBERS}
+
+
 @dataclass(frozen=True, slots=True)
 class FilledNames(NameList):
     """Names that are not empty; in files one may stand without a list."""

@@ -21,7 +21,7 @@ from .outputs import progress_over, say
 
 if TYPE_CHECKING:
     from ..negotiation.transport.handshake import Hello, Identity, PartyName
-    from ..negotiation.transport.link import Link
+    from ..negotiation.transport.listener import Link
     from ..negotiation.transport.party_journal import PartyJournal
     from ..simulation.negotiated.plays import Play
 
@@ -204,7 +204,7 @@ def link_of(
     given = taken_from(LinkOptions, options)
     limits = LinkLimits(timeout_s=given.timeout, wait_s=given.wait, message_bytes=given.max_mib * _MIB)
     listen, connect = options["listen"], options["connect"]
-    link: Listener | Connector
+    link: Link
     if listen is None:
         link = Connector(address_of(connect), identity, limits)
     else:

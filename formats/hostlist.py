@@ -61,6 +61,11 @@ def expand(text: str, path: str = "") -> tuple[str, ...]:
     return names
 
 
+def names_in(text: str, path: str = "") -> tuple[str, ...]:
+    """Return the names of a hostlist that may be empty."""
+    return expand(text, path) if text else ()
+
+
 @contextmanager
 def one_file() -> Iterator[None]:
     """Let the hostlists that are expanded inside hold MOST_NAMES names together, as those of one file."""

@@ -16,7 +16,7 @@ from ...auction.planning.plan import check_time
 from ...auction.queue import queue_of
 from ...auction.state import state_of
 from ...bidgen.families.registry import columns_of
-from ...cluster.jobs import Job, RunningJob
+from ...cluster.jobs import Job, RunningJob, running_job
 from ...cluster.nodes import License, Resources
 from ...cluster.resources.allocation import resources_of
 from ...cluster.resources.demand import DemandReader
@@ -241,13 +241,4 @@ def _auctioned(
 
 def _started(job: Job, nodes: Nodes, snapshot: Snapshot) -> RunningJob:
     limit = job.time_limit_s
-    return RunningJob(
-        id=job.id,
-        nodes=nodes,
-        end_time=None if limit is None else (snapshot.time or 0.0) + limit,
-        user=job.user,
-        group=job.group,
-        account=job.account,
-        qos=job.qos,
-        partition=job.partition,
-    )
+    return running_job(job, nodes, None if limit is None else (snapshot.time or 0.0) + limit)

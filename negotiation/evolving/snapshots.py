@@ -13,6 +13,7 @@ from ...auction.planning.plan import Planner
 from ...bidgen.families.registry import columns_of
 from ...bidgen.generate import place_alone
 from ...cluster.jobs import Job, Request, RunningJob, Span
+from ...cluster.limits import members_of
 from ...cluster.nodes import Node, NodeState, Resources
 from ...cluster.resources.allocation import Allocation, resources_of
 from ...cluster.resources.demand import Demand, DemandReader
@@ -330,14 +331,4 @@ def job_of(request: DynamicRequest, snapshot: Snapshot, excluded: frozenset[str]
     name = f"{job.id}+"
     while name in taken:
         name += "+"
-    return Job(
-        id=name,
-        priority=1,
-        request=asked,
-        time_limit_s=left,
-        user=job.user,
-        group=job.group,
-        account=job.account,
-        qos=job.qos,
-        partition=job.partition,
-    )
+    return Job(id=name, priority=1, request=asked, time_limit_s=left, **members_of(job))

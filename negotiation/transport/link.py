@@ -9,7 +9,6 @@ import select
 import socket
 from dataclasses import dataclass
 from time import monotonic, sleep
-from typing import Protocol
 
 import msgspec
 
@@ -210,6 +209,14 @@ class NobodyError(AucschedError):
     """The other party did not come, or did not come again, in time."""
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a host's name or address is this host's own."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartyAddress:
     """Where a party listens: a unix socket's path, or a host and a port."""
@@ -226,12 +233,7 @@ class PartyAddress:
     @property
     def is_local(self) -> bool:
         """Whether only this machine can reach it."""
-        if self.path or self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return bool(self.path) or is_loopback(self.host)
 
 
 def address_of(text: str) -> PartyAddress:
@@ -267,15 +269,15 @@ class LinkLimits:
     message_bytes: int = MESSAGE_BYTES
 
 
-class Link(Protocol):
-    """Opens connections to the other party, one after another.
+class Connector:
+    """Connects to where the other party listens, again and again until it does."""
 
-    Attributes:
-        gives_up: whether connections that come to nothing, again and again, end it. A listener cannot choose
-            who connects: it goes on, and the other gives up.
-    """
+    #: Connections that come to nothing, again and again, end it.
+    gives_up = True
 
-    gives_up: bool
+    def __init__(self, address: PartyAddress, identity: Identity, limits: LinkLimits) -> None:
+        self.address = address
+        self._identity, self._limits = identity, limits
 
     def open(self, wait_s: float | None = None) -> tuple[SocketTransport, Hello]:
         """Return a connection on which both have said who they are, and the other's hello.
@@ -284,24 +286,6 @@ class Link(Protocol):
             NobodyError: the other did not come in ``wait_s`` seconds (those of the limits by default).
             RefusedError: one refuses the other for good.
         """
-        ...
-
-    def close(self) -> None:
-        """Open no more."""
-        ...
-
-
-class Connector:
-    """Connects to where the other party listens, again and again until it does."""
-
-    gives_up = True
-
-    def __init__(self, address: PartyAddress, identity: Identity, limits: LinkLimits) -> None:
-        self.address = address
-        self._identity, self._limits = identity, limits
-
-    def open(self, wait_s: float | None = None) -> tuple[SocketTransport, Hello]:
-        """Return a connection (see ``Link``)."""
         wait_s = self._limits.wait_s if wait_s is None else wait_s
         until = monotonic() + wait_s
         pause = _FIRST_PAUSE_S

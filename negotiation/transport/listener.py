@@ -26,6 +26,7 @@ from .handshake import Handshake, Hello, Identity, RefusedByOtherError, RefusedE
 from .link import (
     HANDSHAKE_S,
     LINGER_S,
+    Connector,
     LinkLimits,
     NobodyError,
     PartyAddress,
@@ -338,6 +339,7 @@ class Listener:
         OptionError: nobody can listen there, or everybody could connect and no secret is asked for.
     """
 
+    #: It cannot choose who connects: it goes on, and the other gives up.
     gives_up = False
 
     def __init__(
@@ -352,7 +354,7 @@ class Listener:
         self.address = replace(address, port=self._socket.getsockname()[1]) if is_port else address
 
     def open(self, wait_s: float | None = None) -> tuple[SocketTransport, Hello]:
-        """Return the next connection whose hello and proof are right (see ``Link``)."""
+        """Return the next connection whose hello and proof are right (see ``Connector``)."""
         wait_s = self._limits.wait_s if wait_s is None else wait_s
         timeout_s, peer = min(self._limits.timeout_s, HANDSHAKE_S), None
         try:
@@ -382,6 +384,10 @@ class Listener:
         self._socket.close()
         if self.address.path:
             Path(self.address.path).unlink(missing_ok=True)
+
+
+#: Opens connections to the other party, one after another.
+Link = Listener | Connector
 
 
 def _listening(address: PartyAddress) -> socket.socket:

@@ -34,7 +34,8 @@ from ..pair import PATIENCE, StuckError
 from ..runtime.irtsched import RuntimeState
 from .framing import PeerLostError, one_line
 from .handshake import Hello
-from .link import Link, NobodyError, SocketTransport
+from .link import NobodyError, SocketTransport
+from .listener import Link
 from .party import Party, StructCodec
 
 #: Connections in a row that come to nothing before a party that connects gives up.

@@ -7,7 +7,7 @@ from ...cluster.checks import plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import Partition, PartitionState
 from ...cluster.value_types import Choice
-from ...formats.hostlist import expand
+from ...formats.hostlist import names_in
 from ...formats.notes import Notes
 from .answer_record import AnswerEntry, Record, answer_entries
 from .answer_text import Paragraph
@@ -232,7 +232,7 @@ def _partition(entry: AnswerEntry) -> Partition:
         state = PartitionState.INACTIVE
     return Partition(
         name=name,
-        nodes=expand(nodes, f"{path} nodes") if nodes else (),
+        nodes=names_in(nodes, f"{path} nodes"),
         max_nodes=max_nodes or None,
         max_time_limit_s=max_time_s or None,
         state=state,

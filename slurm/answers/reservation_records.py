@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ...cluster.checks import all_plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import Reservation
-from ...formats.hostlist import expand
+from ...formats.hostlist import names_in
 from ...formats.notes import Notes
 from .answer_record import AnswerEntry, Record, answer_entries
 from .consumables import counted_license, license_items
@@ -212,10 +212,9 @@ def _keys(record: Record) -> Mapping[str, str]:
 
 
 def _figures(entry: AnswerEntry) -> ReservationFigures:
-    nodes = entry.text("Nodes")
     return ReservationFigures(
         name=entry.verbatim("ReservationName"),
-        nodes=expand(nodes, entry.place("Nodes")) if nodes else (),
+        nodes=names_in(entry.text("Nodes"), entry.place("Nodes")),
         start=entry.moment("StartTime"),
         end=entry.moment("EndTime"),
         users=_names(entry.text("Users")),

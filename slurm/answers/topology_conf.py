@@ -16,7 +16,7 @@ from typing import Any
 from ...cluster.errors import InputError
 from ...cluster.network import PlacementSize
 from ...cluster.snapshot import MAX_NODES
-from ...formats.hostlist import expand
+from ...formats.hostlist import names_in
 from ...formats.notes import Notes
 from ...formats.reading import numbered_lines
 from ...formats.settings_text import yaml_value
@@ -102,9 +102,9 @@ def _of_lines(text: str, notes: Notes) -> TopologyFile:
 def _tree(lines: Sequence[_Line], _: Notes) -> TopologyFile:
     entries = []
     for line in lines:
-        switches = names(line.pairs.get("switches", ""), line.path)
+        switches = names_in(line.pairs.get("switches", ""), line.path)
         # scontrol lists the nodes below every switch; only a leaf has them itself.
-        nodes = () if switches else names(line.pairs.get("nodes", ""), line.path)
+        nodes = () if switches else names_in(line.pairs.get("nodes", ""), line.path)
         entry = TopologyEntry(name=line.pairs["switchname"], path=line.path, switches=switches, nodes=nodes)
         entries.append(entry)
     return TopologyFile(kind="tree", entries=entries)
@@ -112,7 +112,7 @@ def _tree(lines: Sequence[_Line], _: Notes) -> TopologyFile:
 
 def _unit(line: _Line, name: str) -> TopologyEntry:
     return TopologyEntry(
-        name=line.pairs[name], path=line.path, nodes=names(line.pairs.get("nodes", ""), line.path)
+        name=line.pairs[name], path=line.path, nodes=names_in(line.pairs.get("nodes", ""), line.path)
     )
 
 
@@ -291,7 +291,7 @@ class _Members:
         return value or ""
 
     def hosts(self, member: str) -> tuple[str, ...]:
-        return names(self.text(member), f"{self.path}.{member}")
+        return names_in(self.text(member), f"{self.path}.{member}")
 
     def box(self, member: str, least: int = 1) -> tuple[int, ...]:
         """Return three numbers; none where the member is not there."""
@@ -368,8 +368,3 @@ def _of_regions(regions: Sequence[_Members], dims: tuple[int, ...], path: str) -
 def _places(dims: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """Yield the places of a box, x fastest."""
     return (spot[::-1] for spot in product(*map(range, reversed(dims))))
-
-
-def names(text: str, path: str) -> tuple[str, ...]:
-    """Return the names of a hostlist that may be empty."""
-    return expand(text, path) if text else ()

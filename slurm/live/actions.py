@@ -18,11 +18,12 @@ from enum import StrEnum
 from ...cluster.errors import AucschedError, InputError
 from ...cluster.schedule import Award
 from ...cluster.snapshot import Snapshot
+from ...formats.hostlist import names_in
 from ..answers.consumables import with_gate, without_gate
 from ..answers.node_records import THREADS_NOTE
 from ..answers.states import JobPhase
 from ..place import CannotPlaceError, JobCommands, check_id, reservation_words
-from .live_queue import LiveJob, Mark, names_of, write_mark
+from .live_queue import LiveJob, Mark, write_mark
 
 #: Reservations of this kind of name are the loop's own.
 OWN = "aucsched-"
@@ -157,7 +158,7 @@ def unpin(job: LiveJob, mark: Mark, licence: str, why: str, *, behind: bool = Tr
 def _given_back(job: LiveJob, mark: Mark) -> list[str]:
     """Return the words that restore what the pin changed; what somebody has changed since stays theirs."""
     count, (low, high) = len(mark.cores), mark.span
-    words = [f"ReqNodeList={mark.nodes}"] if len(names_of(job.required)) == count else []
+    words = [f"ReqNodeList={mark.nodes}"] if len(names_in(job.required)) == count else []
     if high and high != low and job.most_nodes == count:
         words.append(f"NumNodes={low}-{high}")
     if count and mark.cpus and job.min_cpus == mark.cores[0] and job.cpus == sum(mark.cores):

@@ -17,7 +17,6 @@ from itertools import groupby
 from urllib.parse import parse_qsl, quote, urlencode
 
 from ...cluster.errors import errors_in
-from ...formats.hostlist import expand
 from ..answers.answer_record import Known, Record
 from ..answers.consumables import asks_for
 from ..answers.pending_jobs import array_tasks, job_id
@@ -266,8 +265,3 @@ def _tasks(record: Record, job: LiveJob) -> Iterator[LiveJob]:
     array = record.number("array_job_id") or record.count("job_id")
     for task in array_tasks(job.tasks, record.place("array_task_string")):
         yield replace(job, id=f"{array}_{task}")
-
-
-def names_of(hostlist: str) -> tuple[str, ...]:
-    """Return a hostlist's names in order; none of an empty one."""
-    return expand(hostlist) if hostlist else ()

@@ -13,6 +13,7 @@ from ...auction.options import StepOptions
 from ...cluster.errors import AucschedError, InputError
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import one_line
+from ...formats.hostlist import names_in
 from ...formats.reading import text_of
 from ..answers.answer_record import Known
 from ..answers.live import Ask
@@ -22,7 +23,7 @@ from ..answers.slurm_files import SlurmFiles
 from ..answers.states import JobPhase
 from .actions import Action, ActionKind, CommandRunner, line
 from .license_gate import create_words, drop_words, extend_words, gate_name, gates, licence_count
-from .live_queue import Carrier, LiveJob, names_of, read_queue
+from .live_queue import Carrier, LiveJob, read_queue
 from .loop_metrics import Metrics
 from .loop_options import Settings
 from .loop_snapshot import LivePromises, changed_marks, is_pinned, with_claims, with_promises
@@ -340,8 +341,8 @@ class Loop:
         for name, job in running.items():
             if job.mark is None or not job.mark.since or name in self._seen:
                 continue
-            nodes = names_of(job.nodes)
-            is_right = set(nodes) == set(names_of(job.required))
+            nodes = names_in(job.nodes)
+            is_right = set(nodes) == set(names_in(job.required))
             lines.append(
                 {"event": "runs" if is_right else "misplaced", "job": name, "nodes": job.nodes}
                 | ({} if is_right else {"required": job.required})

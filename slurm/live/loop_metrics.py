@@ -4,7 +4,6 @@ A dashboard shows them, as Grafana imports it. With Slurm's short answers they s
 the gate and the loops stand.
 """
 
-import ipaddress
 import re
 import socket
 import threading
@@ -19,6 +18,7 @@ from importlib.resources import files
 from typing import ClassVar
 
 from ...cluster.errors import InputError, OptionError, system_errors
+from ...negotiation.transport.link import is_loopback
 from ..answers.live import Ask
 from ..answers.reservation_records import ReservationFigures
 from .license_gate import gates
@@ -154,14 +154,6 @@ def loopback(address: str) -> tuple[str, int]:
     if not is_loopback(host):
         raise OptionError(f"--metrics: {host} is not a loopback address: put a proxy in front of 127.0.0.1")
     return host, int(match["port"])
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host's name or address is this host's own."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @contextmanager

@@ -11,17 +11,18 @@ from itertools import count
 from math import ceil, floor, inf
 
 from ...auction.state import SnapshotState, StepState, state_of
-from ...cluster.jobs import Job, RunningJob
+from ...cluster.jobs import Job, RunningJob, running_job
 from ...cluster.network import alone_on
 from ...cluster.nodes import Node, NodeState, Resources
 from ...cluster.promises import NONE
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.snapshot import Snapshot, free_resources
+from ...formats.hostlist import names_in
 from ...simulation.nodes.node_promises import Promises
 from ..answers.reservation_records import ReservationFigures
 from .actions import OWN, Action
 from .actions import promise as promise_action
-from .live_queue import Carrier, LiveJob, names_of
+from .live_queue import Carrier, LiveJob
 
 #: Why a job that is not behind the gate does not take part.
 OUTSIDE = "not behind the gate: Slurm starts it"
@@ -53,7 +54,7 @@ def with_claims(
         live = queue.get(job.id)
         if live is not None and is_pinned(live, licence):
             claims.extend(_claims(job, live, free, snapshot.time))
-            own = names_of(live.required)
+            own = names_in(live.required)
             blocked |= alone_on(snapshot.network, job.request, own) - {*own}
         elif live is not None and live.needs(licence):
             jobs.append(job)
@@ -90,22 +91,13 @@ def _seconds_left(node: Node, free: Resources, *, is_ours: bool) -> Node:
 
 def _claims(job: Job, live: LiveJob, free: dict[str, Resources], now: float | None) -> Iterator[RunningJob]:
     held: dict[str, Resources] = {}
-    for name, cores in zip(names_of(live.required), live.mark.cores if live.mark else (), strict=False):
+    for name, cores in zip(names_in(live.required), live.mark.cores if live.mark else (), strict=False):
         if name in free:
             held[name] = use = _use(job, live, cores, free[name])
             free[name] = free_resources(free[name], use)
     if held:
         end = None if now is None or job.time_limit_s is None else now + job.time_limit_s
-        yield RunningJob(
-            id=job.id,
-            nodes=held,
-            end_time=end,
-            user=job.user,
-            group=job.group,
-            account=job.account,
-            qos=job.qos,
-            partition=job.partition,
-        )
+        yield running_job(job, held, end)
 
 
 def _use(job: Job, live: LiveJob, cores: int, free: Resources) -> Resources:

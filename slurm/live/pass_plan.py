@@ -12,7 +12,7 @@ from ...cluster.errors import InputError
 from ...cluster.nodes import NodeState
 from ...cluster.schedule import Award, Reason
 from ...cluster.snapshot import Snapshot
-from ...formats.hostlist import expand
+from ...formats.hostlist import names_in
 from ...formats.reading import text_of
 from ..answers.consumables import asks_for
 from ..answers.live import Ask, Command
@@ -22,7 +22,7 @@ from ..answers.reservation_records import ReservationFigures
 from ..answers.versions import SEGMENTS_NAMED, parse_release
 from ..place import CannotPlaceError
 from .actions import OWN, Action, ActionKind, clear, hand_over, own_reservations, pin, unpin
-from .live_queue import LiveJob, names_of
+from .live_queue import LiveJob
 from .loop_options import Settings
 from .loop_snapshot import is_pinned
 from .passes import LivePass, Look
@@ -49,14 +49,6 @@ class Now:
     nodes: str
     required: str
     licenses: str
-
-    def is_on(self, nodes: tuple[str, ...]) -> bool:
-        """Whether it holds exactly these nodes."""
-        return bool(self.nodes) and set(expand(self.nodes)) == set(nodes)
-
-    def must_have(self, nodes: tuple[str, ...]) -> bool:
-        """Whether it waits for exactly these nodes."""
-        return bool(self.required) and set(expand(self.required)) == set(nodes)
 
 
 def jobs_now(ask: Ask) -> Mapping[str, Now]:
@@ -116,7 +108,7 @@ def overdue(snapshot: Snapshot, queue: Mapping[str, LiveJob], settings: Settings
 
 
 def _why_back(job: LiveJob, usable: set[str], settings: Settings, now: float) -> str:
-    gone = [name for name in names_of(job.required) if name not in usable]
+    gone = [name for name in names_in(job.required) if name not in usable]
     if gone:
         return f"node {gone[0]} takes no jobs"
     if job.is_expedited:
@@ -239,7 +231,7 @@ def _changed(action: Action, queue: Mapping[str, LiveJob], jobs: Mapping[str, No
         return f"it is {now.state.lower() if now else 'gone'}"
     if now.licenses != was.licenses:
         return "its licences were changed"
-    if set(names_of(now.required)) != set(names_of(was.required)):
+    if set(names_in(now.required)) != set(names_in(was.required)):
         return "its nodes were changed"
     return ""
 
@@ -260,10 +252,11 @@ def _taken(action: Action, left: dict[str, int]) -> str:
 def came_true(action: Action, now: Now | None, licence: str) -> bool:
     """Whether Slurm shows what an action was to bring about, or the job has gone on since."""
     if action.kind is ActionKind.CLEAR or now is None or now.state != "PENDING":
-        return now is None or action.kind is not ActionKind.PIN or not now.nodes or now.is_on(action.nodes)
+        held = names_in(now.nodes) if now is not None else ()
+        return action.kind is not ActionKind.PIN or not held or set(held) == set(action.nodes)
     behind = asks_for(now.licenses, licence)
     if action.kind is ActionKind.PIN:
-        return not behind and now.must_have(action.nodes)
+        return not behind and set(names_in(now.required)) == set(action.nodes)
     return behind == (action.kind in {ActionKind.UNPIN, ActionKind.PROMISE})
 
 

@@ -6,7 +6,7 @@ would fit with nodes that are powered down, is Slurm's from then on. Whom Slurm 
 (requeued, cancelled, suspended), it decides itself; what it requeues comes back behind the gate.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ...cluster.errors import InputError
@@ -114,12 +114,13 @@ def by_stopping(
         asleep: cores of nodes that Slurm would wake, by name.
     """
     jobs = {job.id: job for job in snapshot.jobs}
+    gated = {name for name, job in queue.items() if job.is_waiting and job.needs(licence)}
     waiting = [
         jobs[one.job]
         for one in schedule.pending
-        if one.reason in _FOR_ROOM and one.job in jobs and _is_gated(queue.get(one.job), licence)
+        if one.reason in _FOR_ROOM and one.job in jobs and one.job in gated
     ]
-    running = [job for job in snapshot.running if _runs(queue.get(job.id))]
+    running = [job for job in snapshot.running if job.id in queue and queue[job.id].phase is JobPhase.HOLDING]
     room = _Room(snapshot, schedule, running, asleep)
     # The snapshot's priorities may be lifted by tiers.
     ids = [*(job.id for job in waiting), *(job.id for job in running)]
@@ -131,14 +132,6 @@ def by_stopping(
 
     found = (job for job in sorted(waiting, key=lambda job: -job.priority) if room.takes(job, stops))
     return [queue[job.id] for job in found]
-
-
-def _is_gated(job: LiveJob | None, licence: str) -> bool:
-    return job is not None and job.is_waiting and job.needs(licence)
-
-
-def _runs(job: LiveJob | None) -> bool:
-    return job is not None and job.phase is JobPhase.HOLDING
 
 
 class _Room:
@@ -198,7 +191,7 @@ class _Room:
             left -= cores[name]
         for name in used & self._asleep.keys():
             self._free[name] += self._asleep.pop(name)
-        for other in _on(used, stopped):
+        for other in (job for job in stopped if used & job.nodes.keys()):
             for name, use in self._running.pop(other.id).nodes.items():
                 if name in self._free:
                     self._free[name] += use.cores
@@ -207,7 +200,3 @@ class _Room:
             share = min(self._free[name], max(1, left))
             self._free[name] -= share
             left -= share
-
-
-def _on(names: set[str], jobs: Iterable[RunningJob]) -> Iterator[RunningJob]:
-    return (job for job in jobs if names & job.nodes.keys())

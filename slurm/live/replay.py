@@ -113,7 +113,8 @@ def _asked(one: ShadowJob) -> Job:
     """Return a job that started as it waited; one that nobody saw wait asks for what it got."""
     start, form = one.begun, file_form(Job)
     if start is None or one.request is not None:
-        return form.build(msgspec.convert(one.request, form.struct))
+        asked: Job = form.build(msgspec.convert(one.request, form.struct))
+        return asked
     job = _job(start, (), priority=max(start.priority, 1), limit_s=start.limit_s)
     return replace(job, partition=start.partition)
 

@@ -16,7 +16,7 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.text import hidden_in, one_line
 from ...cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
-from ...formats.hostlist import expand, one_file
+from ...formats.hostlist import names_in, one_file
 from ...formats.native.topology_wire import Laid
 from ...formats.notes import Notes
 from ...formats.reading import numbered_lines, read_document, text_of
@@ -380,8 +380,7 @@ class _Submission:
         }
 
     def _names(self, option: str) -> tuple[str, ...]:
-        text = self.options.get(option)
-        return expand(text, f"{self.path} --{option}") if text else ()
+        return names_in(self.options.get(option, ""), f"{self.path} --{option}")
 
     def _memory(self, defaults: Defaults, members: Mapping[str, Any]) -> dict[str, Any]:
         """Return the memory members, by default the partition's; none where jobs use no memory up."""

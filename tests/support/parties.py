@@ -14,8 +14,8 @@ from aucsched.negotiation.runtime import irtsched
 from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.negotiation.transport.handshake import Identity, PartyName
-from aucsched.negotiation.transport.link import Link, LinkLimits, address_of
-from aucsched.negotiation.transport.listener import Listener
+from aucsched.negotiation.transport.link import LinkLimits, address_of
+from aucsched.negotiation.transport.listener import Link, Listener
 from aucsched.negotiation.transport.party import Party
 from support.negotiation import check_jobs, machine, malleable, rigid
 
