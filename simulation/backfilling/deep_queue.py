@@ -41,19 +41,10 @@ class DeepQueue(NamedTuple):
     group: Floats
 
 
-def no_deep_queue(*, is_compiled: bool) -> DeepQueue:
-    """Return a queue that cannot hold anything."""
-    whole = [np.zeros(count, np.int64) for count in (2, 0, 0)]
-    real = [np.zeros(0) for _ in range(3)]
-    return _as_columns(
-        DeepQueue(whole[0], real[0], whole[1], whole[2], real[1], real[2]), is_compiled=is_compiled
-    )
-
-
 def deep_queue_of(size: Column, *, is_compiled: bool) -> DeepQueue:
-    """Return an empty queue for jobs of these sizes, by number."""
+    """Return an empty queue for jobs of these sizes, by number; of none it cannot hold anything."""
     distinct = np.unique(np.asarray(size, np.int64))
-    lowest = np.ascontiguousarray(distinct[:: -(-len(distinct) // CLASSES)])
+    lowest = np.ascontiguousarray(distinct[:: max(-(-len(distinct) // CLASSES), 1)])
     blocks = -(-len(size) // BLOCK)
     # Places beyond the last job belong to no class.
     size_class = np.full(blocks * BLOCK, len(lowest))
@@ -67,10 +58,6 @@ def deep_queue_of(size: Column, *, is_compiled: bool) -> DeepQueue:
         block=np.full(groups * BLOCK * len(lowest), inf),
         group=np.full(groups * len(lowest), inf),
     )
-    return _as_columns(queue, is_compiled=is_compiled)
-
-
-def _as_columns(queue: DeepQueue, *, is_compiled: bool) -> DeepQueue:
     columns: Sequence[Column] = queue if is_compiled else [column.tolist() for column in queue]
     return DeepQueue(*columns)
 

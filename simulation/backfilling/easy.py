@@ -37,7 +37,6 @@ from .deep_queue import (
     class_below,
     deep_queue_of,
     next_fit,
-    no_deep_queue,
     remove_deep,
 )
 
@@ -351,7 +350,7 @@ def easy_columns(processors: int, size: Column, estimate: Column, *, is_compiled
     jobs = len(size)
     counts: Column = [0] * COUNTED
     counts[FREE] = processors
-    deep = no_deep_queue(is_compiled=is_compiled)
+    deep = deep_queue_of((), is_compiled=is_compiled)
     if not is_compiled:
         columns: list[Column] = [size, estimate, counts, [0.0] * jobs, [], [], [], [0.0], [0] * jobs]
         columns += [[DEEPER_PLAIN, SHALLOW], deep]

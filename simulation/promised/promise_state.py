@@ -233,7 +233,7 @@ def empty_state(
     sizes, estimates = column(size, int), column(estimate, float)
     easy = easy_columns(processors, sizes, estimates, is_compiled=is_compiled)
     is_deep = is_compiled and jobs > DEEPER
-    queue = deep_queue_of(sizes, is_compiled=is_compiled) if jobs else easy.deep
+    queue = deep_queue_of(sizes, is_compiled=is_compiled)
     return PromisedState(
         jobs=PromisedJobs(
             submit=column(submit, float),
