@@ -1,6 +1,6 @@
 """Nodes as pools of cores, and requests as cores of pools: what a future counts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from ...cluster.jobs import JobType
 from ...cluster.nodes import Node
+from ...cluster.resources.allocation import Allocation
 from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand, Variant
@@ -58,31 +59,21 @@ class NodePools:
                 cores = self._cores_on(demand, variant, int(np.flatnonzero(fitting)[0]))
         return cores or demand.job.request.fewest_cores, bits
 
-    def held(self, nodes: Sequence[int], amounts: Sequence[Mapping[str, float]]) -> list[int]:
-        """Return the cores by pool that a running job counts for.
+    def held(self, allocation: Allocation) -> list[int]:
+        """Return the cores by pool that a running job counts for."""
+        nodes = allocation.nodes
+        cores = np.where(self._works[nodes], self._in_cores(nodes, allocation.held), 0)
+        return [int(count) for count in np.bincount(self.pool[nodes], cores, len(self.cores))]
 
-        Args:
-            nodes: where it runs.
-            amounts: by node, what it holds of ``cores``, ``memory`` and each gres.
-        """
-        found = [0] * len(self.cores)
-        for node, held in zip(nodes, amounts, strict=True):
-            if self._works[node]:
-                found[int(self.pool[node])] += self._in_cores(node, held)
+    def _in_cores(self, nodes: IntArray, held: Capacity) -> IntArray:
+        """Return what is held on nodes as cores: the largest share of any of their resources."""
+        total = self._total.at(nodes)
+        parts = [(held.cores, total.cores), (held.memory, total.memory * (total.memory < UNLIMITED_MIB))]
+        parts += [(held.gres[kind], counts) for kind, counts in total.gres.items() if kind in held.gres]
+        shares = [np.where(there > 0, amount / np.maximum(there, 1), 0.0) for amount, there in parts]
+        cores = np.ceil(np.max(shares, axis=0) * total.cores - 1e-9)
+        found: IntArray = np.minimum(cores, total.cores).astype(np.int64)
         return found
-
-    def _in_cores(self, node: int, held: Mapping[str, float]) -> int:
-        """Return what is held on a node as cores: the largest share of any of its resources."""
-        total = self._total
-        cores = int(total.cores[node])
-        share = held["cores"] / cores if cores else 0.0
-        memory = int(total.memory[node])
-        if 0 < memory < UNLIMITED_MIB:
-            share = max(share, held.get("memory", 0.0) / memory)
-        for kind, counts in total.gres.items():
-            if counts[node] and kind in held:
-                share = max(share, held[kind] / int(counts[node]))
-        return min(ceil(share * cores - 1e-9), cores)
 
     def _fitting(self, demand: Demand, variant: Variant) -> BoolArray:
         """Return the nodes that a job may use and that have what it needs on each."""
@@ -112,13 +103,14 @@ class NodePools:
         if demand.exclusive:
             return nodes * whole
         each = ceil(request.fewest_cores / nodes)
-        held: dict[str, float] = {
-            "cores": each,
-            "memory": demand.memory_per_node + demand.memory_per_core * each,
-            **{kind: float(span.minimum) for kind, _, span in variant.gres},
-            **{kind: span.minimum / nodes for kind, _, span in variant.gres_total},
-        }
-        return max(nodes * self._in_cores(node, held), request.fewest_cores)
+        gres = {kind: span.minimum / 1 for kind, _, span in variant.gres}
+        gres |= {kind: span.minimum / nodes for kind, _, span in variant.gres_total}
+        held = Capacity(
+            cores=np.array([each]),
+            memory=np.array([demand.memory_per_node + demand.memory_per_core * each]),
+            gres={kind: np.array([count]) for kind, count in gres.items()},
+        )
+        return max(nodes * int(self._in_cores(np.array([node]), held)[0]), request.fewest_cores)
 
 
 def _key(node: Node) -> object:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from ...auction.queue import in_order
 from ...bidgen.families.registry import columns_of
 from ...cluster.jobs import Job, RunningJob, hold_words, is_held, may_start
-from ...cluster.nodes import Resources
+from ...cluster.resources.allocation import allocation_of_resources
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import plural
@@ -57,11 +57,9 @@ class SnapshotForecaster:
         seed: int = 0,
         calibrator: Calibrator | None = None,
     ) -> None:
-        columns = columns_of(snapshot)
         self._snapshot = snapshot
-        self._pools = NodePools(snapshot.nodes, columns)
+        self._pools = NodePools(snapshot.nodes, columns_of(snapshot))
         self._reader = DemandReader(snapshot, self._pools.columns)
-        self._index = columns.index
         self.now = snapshot.time or 0.0
         self._policy = RESPONSE if by_worth else EASY
         self._futures, self._seed = futures, seed
@@ -126,8 +124,7 @@ class SnapshotForecaster:
 
         A job that the history does not know is taken to have run for as long as it may still run.
         """
-        nodes = [self._index[name] for name in job.nodes]
-        held = self._pools.held(nodes, [_amounts(one) for one in job.nodes.values()])
+        held = self._pools.held(allocation_of_resources(job.nodes, self._pools.columns))
         left = None if job.end_time is None else max(job.end_time - self.now, 1.0)
         if known is not None and known.start_s is not None:
             start = min(known.start_s, self.now)
@@ -186,8 +183,3 @@ def _past(job: LoggedJob) -> QueuedRequest:
         partition=job.partition or None,
         rank=float("inf"),
     )
-
-
-def _amounts(held: Resources) -> dict[str, float]:
-    gres = {kind: float(count) for kind, count in held.gres.items()}
-    return {"cores": float(held.cores), "memory": float(held.memory_mib or 0), **gres}

@@ -41,7 +41,7 @@ def node_forecasts_of(
     )
     requested: dict[int, tuple[int, int]] = {}
     jobs = [_request(number, one, result, requested, pools) for number, one in enumerate(result.played)]
-    held = [_held(one, pools) for one in result.played]
+    held = [pools.held(one.allocation) for one in result.played]
     return follow(result, forecaster, jobs, asked_at=asked_at, held=held, every=every, progress=progress)
 
 
@@ -69,16 +69,3 @@ def _request(
         pools=bits or -1,
         rank=-float(job.priority),
     )
-
-
-def _held(one: PlayedJob, pools: NodePools) -> list[int]:
-    held = one.allocation.held
-    amounts = [
-        {
-            "cores": float(held.cores[place]),
-            "memory": float(held.memory[place]),
-            **{kind: float(counts[place]) for kind, counts in held.gres.items()},
-        }
-        for place in range(len(one.allocation.nodes))
-    ]
-    return pools.held(one.allocation.nodes.tolist(), amounts)

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from support.build import snapshot
 
-from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request
+from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Resources
 from aucsched.bidgen.families.registry import columns_of
+from aucsched.cluster.resources.allocation import allocation_of_resources
 from aucsched.cluster.resources.demand import Demand, DemandReader
 from aucsched.formats.native.cluster_file import load_workload
 from aucsched.simulation.forecast.forecaster import Forecaster, QueuedRequest, StartForecast
@@ -423,4 +424,5 @@ def test_nodes_that_the_same_jobs_can_use_are_one_pool() -> None:
     assert all(isinstance(one, Demand) for one in demands)
     # Two GPUs of two take all cores of a node.
     assert [pools.requested(one) for one in demands if isinstance(one, Demand)] == [(4, 0b11), (16, 0b01)]
-    assert pools.held([0, 3], [{"cores": 2, "gpu": 1}, {"cores": 3}]) == [4, 3]
+    uses = {"n0": Resources(cores=2, gres={"gpu": 1}), "n3": Resources(cores=3)}
+    assert pools.held(allocation_of_resources(uses, pools.columns)) == [4, 3]
