@@ -16,8 +16,6 @@ from ..log_columns import Requests
 from ..stepping import Resort
 
 MULTIFACTOR, FLEXIBLE = "multifactor", "flexible"
-#: Queues of so many jobs are sorted by array operations.
-VECTORISED_FROM = 48
 #: What UNICEP takes for the logarithm of one processor.
 _NO_LOGARITHM = 1e-15
 
@@ -260,24 +258,18 @@ class Multifactor:
     and every user has the same share. Before anybody has used anything the factor is 1.
     """
 
-    def __init__(
-        self, requests: Requests, weights: MultifactorWeights, *, vectorised_from: int = VECTORISED_FROM
-    ) -> None:
+    def __init__(self, requests: Requests, weights: MultifactorWeights) -> None:
         self._weights = weights
         users = {user: place for place, user in enumerate(sorted(set(requests.user)))}
         self._user = [users[user] for user in requests.user]
         self._users = len(users)
         self._processors = requests.size
-        self._submit = requests.submit
-        self._size_term = [weights.size * (size / requests.processors) for size in requests.size]
+        size_term = [weights.size * (size / requests.processors) for size in requests.size]
         # By user, the last entry everybody: processors held, and usage as of a time.
         self._held = [0] * (self._users + 1)
         self._usage = [0.0] * (self._users + 1)
         self._as_of: list[float] = [0] * (self._users + 1)
-        self._vectorised_from = vectorised_from
-        self._columns = tuple(
-            np.asarray(column, dtype=np.float64) for column in (self._submit, self._size_term)
-        )
+        self._columns = tuple(np.array(column, dtype=np.float64) for column in (requests.submit, size_term))
 
     def changed(self, now: float, jobs: Sequence[int], sign: int) -> None:
         """Charge usage up to now, then add (+1) or remove (−1) what the jobs hold."""
@@ -305,10 +297,12 @@ class Multifactor:
         if len(queue) < 2:  # noqa: PLR2004 - nothing to sort
             return
         shares = self._shares(now, {self._user[job] for job in queue})
-        if len(queue) >= self._vectorised_from:
-            self._sort_columns(now, queue, shares)
-            return
-        queue.sort(key=lambda job: (-self._priority(now, job, shares), job))
+        jobs = np.array(queue)
+        submit, size_term = (column[jobs] for column in self._columns)
+        share = np.array([shares[self._user[job]] for job in queue])
+        age = np.minimum((now - submit) / self._weights.age_max_s, 1)
+        priority = self._weights.age * age + size_term + share
+        queue[:] = jobs[np.lexsort((jobs, -priority))].tolist()
 
     def _shares(self, now: float, users: Iterable[int]) -> dict[int, float]:
         """Return the weighted fair-share terms of users."""
@@ -317,16 +311,3 @@ class Multifactor:
             return dict.fromkeys(users, weight)
         # The exponent is a share times the number of users: never an overflow.
         return {user: weight * 2.0 ** (-self._users * self.usage(now, user) / total) for user in users}
-
-    def _priority(self, now: float, job: int, shares: Mapping[int, float]) -> float:
-        age = min((now - self._submit[job]) / self._weights.age_max_s, 1)
-        return self._weights.age * age + self._size_term[job] + shares[self._user[job]]
-
-    def _sort_columns(self, now: float, queue: list[int], shares: Mapping[int, float]) -> None:
-        """Sort a long queue by the same sums in the same order: the same priorities to the last bit."""
-        jobs = np.array(queue)
-        submit, size_term = (column[jobs] for column in self._columns)
-        share = np.array([shares[self._user[job]] for job in queue])
-        age = np.minimum((now - submit) / self._weights.age_max_s, 1)
-        priority = self._weights.age * age + size_term + share
-        queue[:] = jobs[np.lexsort((jobs, -priority))].tolist()

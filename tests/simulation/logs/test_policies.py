@@ -186,16 +186,22 @@ def test_multifactor_usage_halves_in_a_half_life() -> None:
 
 
 @given(workloads(), st.integers(0, 200))
-def test_long_queues_are_sorted_as_short_ones(case: tuple[list[J], int], now: int) -> None:
-    requests = workload_of(*case).requests
-    queues = []
-    for vectorised_from in (2, 10**9):
-        priorities = Multifactor(requests, MultifactorWeights(), vectorised_from=vectorised_from)
-        priorities.changed(0, range(0, len(requests), 3), +1)
-        queue = list(range(len(requests)))
-        priorities.sort(requests.submit[-1] + now, queue)
-        queues.append(queue)
-    assert queues[0] == queues[1]
+def test_a_queue_is_sorted_by_the_sum_of_age_size_and_fair_share(case: tuple[list[J], int], now: int) -> None:
+    requests, weights = workload_of(*case).requests, MultifactorWeights()
+    priorities = Multifactor(requests, weights)
+    priorities.changed(0, range(0, len(requests), 3), +1)
+    queue, time = list(range(len(requests))), requests.submit[-1] + now
+    priorities.sort(time, queue)
+    users = sorted(set(requests.user))
+    total = priorities.usage(time, len(users))
+
+    def priority(job: int) -> float:
+        age = min((time - requests.submit[job]) / weights.age_max_s, 1)
+        used = priorities.usage(time, users.index(requests.user[job])) if total else 0.0
+        share: float = weights.fairshare * 2.0 ** (-len(users) * used / (total or 1.0))
+        return weights.age * age + weights.size * (requests.size[job] / requests.processors) + share
+
+    assert queue == sorted(queue, key=lambda job: (-priority(job), job))
 
 
 @pytest.mark.parametrize(
