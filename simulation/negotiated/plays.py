@@ -60,7 +60,6 @@ def entry_of(  # noqa: PLR0913 - a job's figures
     speedup: str = LINEAR,
     true_run_time_s: float | None = None,
     partition: str = "",
-    can_suspend: bool = True,
     name: str = "",
 ) -> MapEntry:
     """Return a job whose run time is known at its nominal size; the model converts it to the minimum."""
@@ -78,7 +77,6 @@ def entry_of(  # noqa: PLR0913 - a job's figures
         true_time_at_min_s=None if true_run_time_s is None else true_run_time_s * slower,
         speedup=speedup,
         partition=partition,
-        can_suspend=can_suspend,
         name=name,
     )
 

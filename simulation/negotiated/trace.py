@@ -49,6 +49,10 @@ _LONGER_S = 86_400.0
 _SHOWN = 8
 
 
+#: What the header has of the play.
+_OF_PLAY = ("name", "nodes", "partitions", "arrivals", "runtimes")
+
+
 class _Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The first line of a JSON trace: all that the messages after it follow from."""
 
@@ -65,16 +69,8 @@ class _Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 def trace_json(result: Negotiated) -> str:
     """Return the trace that ``replayed`` reads: a header, then one message a line."""
     play = result.play
-    header = _Header(
-        format=FORMAT,
-        name=play.name,
-        nodes=play.nodes,
-        partitions=dict(play.partitions),
-        batch=result.batch,
-        runtime=result.runtime,
-        arrivals=play.arrivals,
-        runtimes=play.runtimes,
-    )
+    of_play = {name: getattr(play, name) for name in _OF_PLAY}
+    header = _Header(format=FORMAT, batch=result.batch, runtime=result.runtime, **of_play)
     lines = [msgspec.json.encode(header).decode()]
     for sent in result.sent:
         sender = "ibsched" if sent.from_batch else "irtsched"
@@ -96,13 +92,7 @@ def replayed(text: bytes) -> Negotiated:
     header = decode(lines[0], _Header)
     if header.format != FORMAT:
         raise InputError(f"{header.format!r} is not {FORMAT!r}", path="format")
-    play = Play(
-        name=header.name,
-        nodes=header.nodes,
-        partitions=header.partitions,
-        arrivals=header.arrivals,
-        runtimes=header.runtimes,
-    )
+    play = Play(**{name: getattr(header, name) for name in _OF_PLAY})
     for place, arrival in enumerate(header.arrivals):
         with errors_below(f"arrivals[{place}].job"):
             check(arrival.job)

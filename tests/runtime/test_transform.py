@@ -278,7 +278,7 @@ def test_room_for_urgent_jobs_by_shrinking_then_by_the_lowest_priorities() -> No
     assert [loss.job for loss in losses] == ["low", "mid", "m", "high"]
     assert start_urgent(state, rigid("z", 9, 10), "shrink")[1].code is Code.REJECT
     assert start_urgent(state, rigid("z", 17, 10), "kill")[0] is state
-    fixed = rigid("low", 4, 100, priority=1, can_suspend=False)
+    fixed = msgspec.structs.replace(rigid("low", 4, 100, priority=1), can_suspend=False)
     state = running(machine(6), (fixed, 4))
     assert start_urgent(state, rigid("z", 3, 10), "suspend")[1].code is Code.REJECT
     # Nobody takes nodes from an urgent job.
