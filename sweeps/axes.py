@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import inf, isinf
+from math import inf
 from typing import Any
 
 from ..cluster.errors import OptionError
@@ -77,29 +77,19 @@ def _switch(text: str) -> str:
     return text
 
 
-def _integer(least: float | None) -> tuple[Callable[[str], Value], str]:
-    """Return what reads an integer, and what it should be."""
+def _number(kind: type, low: float | None, high: float = inf) -> tuple[Callable[[str], Value], str]:
+    """Return what reads a number in a range, and what it should be."""
 
-    def read(text: str) -> int:
-        number = int(text)
-        if least is not None and number < least:
+    def read(text: str) -> Value:
+        number: int | float = kind(text)
+        if number == inf or not (low is None or low <= number <= high):
             raise ValueError
         return number
 
-    return read, "an integer" if least is None else f"an integer of at least {least:g}"
-
-
-def _number(option: Option[Any]) -> tuple[Callable[[str], Value], str]:
-    """Return what reads a number in an option's range, and what it should be."""
-    low, high = option.low or 0.0, inf if option.high is None else option.high
-
-    def read(text: str) -> float:
-        number = float(text)
-        if not low <= number <= high or isinf(number):
-            raise ValueError
-        return number
-
-    return read, f"a number of at least {low:g}" if high == inf else f"a number from {low:g} to {high:g}"
+    what = "an integer" if kind is int else "a number"
+    if low is None:
+        return read, what
+    return read, f"{what} of at least {low:g}" if high == inf else f"{what} from {low:g} to {high:g}"
 
 
 def _network(text: str) -> str:
@@ -114,17 +104,20 @@ def axis_of(option: Option[Any]) -> Axis:
     """Return an option as an axis; the range of a step's option the step checks."""
     is_of_a_step = SWEEP in option.readers
     text = option.sweep_help or option.help
+    metavar, what = "NAME,…", "a name"
+    read: Callable[[str], Value] = _name
     if option.is_switch:
-        return Axis(name=option.name, metavar="on,off", read=_switch, what="on or off", help=text)
-    if option.is_whole:
-        read, what = _integer(None if is_of_a_step else option.low)
-        return Axis(name=option.name, metavar="N,…", read=read, what=what, help=text, is_whole=True)
-    if option.is_number:
-        read, what = _number(option)
+        metavar, read, what = "on,off", _switch, "on or off"
+    elif option.is_whole:
+        metavar = "N,…"
+        read, what = _number(int, None if is_of_a_step else option.low)
+    elif option.is_number:
+        metavar = f"{option.unit or 'X'},…"
+        read, what = _number(float, option.low or 0.0, inf if option.high is None else option.high)
         text += " Rows then depend on the machine's speed." if is_of_a_step else ""
-        return Axis(name=option.name, metavar=f"{option.unit or 'X'},…", read=read, what=what, help=text)
-    text += f" One of {', '.join(option.choices)}." if option.choices and not option.sweep_help else ""
-    return Axis(name=option.name, metavar="NAME,…", read=_name, what="a name", help=text)
+    elif option.choices and not option.sweep_help:
+        text += f" One of {', '.join(option.choices)}."
+    return Axis(name=option.name, metavar=metavar, read=read, what=what, help=text, is_whole=option.is_whole)
 
 
 def _swept(record: type, section: str) -> tuple[Axis, ...]:
@@ -156,8 +149,8 @@ _AXES = (
     Axis(
         name="processors",
         metavar="N,…",
-        read=_integer(1)[0],
-        what=_integer(1)[1],
+        read=_number(int, 1)[0],
+        what=_number(int, 1)[1],
         help="Size of the machine (SWF logs only); default: from the log's header.",
         is_whole=True,
     ),
