@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import inf
 
-from ..backfilling.easy import FREE, STARTED, start
+from ..backfilling.easy import EXTRA, FREE, IS_KNOWN, STARTED, may_start, start
 from ..log_columns import Requests
 from ..simulate_options import PolicyOptions
 from ..stepping import Changes, Resort
@@ -47,9 +47,13 @@ class Speculative(FrontFirst):
 
     def backfill(self, now: float) -> None:
         """Start what EASY would, then bet."""
-        shadow, extra = self._shadow(self._size[self._queue[0]])
-        self._as_easy(now, shadow, extra)
-        self._bet(now, shadow)
+        state, counts, need = self._state, self._counts, self._size[self._queue[0]]
+        state.shadow[0], counts[EXTRA] = self._shadow(need)
+        counts[IS_KNOWN] = 1
+        for job in self._queue[1:]:
+            if self._size[job] <= self._unused() and may_start(state, now, job, need):
+                start(state, now, job)
+        self._bet(now, state.shadow[0])
 
     def _release(self, now: float, ended: Iterable[int]) -> None:
         for job in ended:
@@ -106,18 +110,6 @@ class Speculative(FrontFirst):
         self._bets.clear()
         self._in_bets = 0
         self._against.clear()
-
-    def _as_easy(self, now: float, shadow: float, extra: int) -> None:
-        """Start what EASY would."""
-        for job in self._queue[1:]:
-            size = self._size[job]
-            if size > self._unused():
-                continue
-            if now + self._estimate[job] > shadow:
-                if size > extra:
-                    continue
-                extra -= size
-            start(self._state, now, job)
 
     def _bet(self, now: float, shadow: float) -> None:
         """Start what has enough of its estimate left until the shadow time."""
