@@ -8,6 +8,7 @@ that ask for more than cores, cores that are free say little about who could sta
 
 from collections.abc import Collection, Iterable
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ...cluster.resources.capacity import IntArray
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
 from ..backfilling.easy import FREE, RUNNING, STARTED, easy_columns
+from ..log_columns import LogColumns
 from ..promised.awards import REFUSE
 from ..promised.promise_plan import PROMISE_DUE
 from ..promised.promise_state import PROMISED, WAITING, PromiseRules, empty_state
@@ -32,20 +34,14 @@ class CoreLevelPlan:
 
     def __init__(self, machine: Machine, rules: PromiseRules) -> None:
         jobs = len(machine.arrivals)
-        nothing = [0] * jobs
         entries = (PROMISE_DUE, REFUSE)
         found = [entry.for_jobs(jobs) for entry in entries]
         self._is_compiled = all(is_compiled for _, is_compiled in found)
         loops = [loop for loop, _ in found] if self._is_compiled else [entry.plain for entry in entries]
         self._promise_due, self._refuse = loops
-        state = empty_state(
-            processors=rules.processors,
-            submit=nothing,
-            size=nothing,
-            estimate=nothing,
-            user=nothing,
-            is_compiled=True,
-        )
+        nothing: Any = [0] * jobs
+        columns = LogColumns(nothing, nothing, nothing, nothing, nothing, is_whole=True, is_exact=True)
+        state = empty_state(rules.processors, columns, nothing, is_compiled=True)
         asked = state.jobs
         running = easy_columns(rules.processors, asked.size, asked.estimate, is_compiled=self._is_compiled)
         self._state = state._replace(machine=state.machine._replace(easy=running))

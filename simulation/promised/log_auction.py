@@ -100,14 +100,7 @@ class LogAuction(CountPolicy):
         return self._play(log, log.user, is_compiled=True)
 
     def _play(self, asked: LogColumns | Requests, user: Column, *, is_compiled: bool) -> PromisedPlay:
-        state = empty_state(
-            processors=self._requests.processors,
-            submit=asked.submit,
-            size=asked.size,
-            estimate=asked.estimate,
-            user=user,
-            is_compiled=is_compiled,
-        )
+        state = empty_state(self._requests.processors, asked, user, is_compiled=is_compiled)
         return PromisedPlay(state, self._rules)
 
     @cached_property

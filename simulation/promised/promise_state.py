@@ -13,6 +13,7 @@ from ...cluster.kernels.harness import Column, Floats, Ints
 from ...cluster.promises import AUTO, BACKFILL, NONE, promised_duration_s
 from ..backfilling.deep_queue import DeepQueue, deep_queue_of
 from ..backfilling.easy import DEEPER, EasyState, easy_columns
+from ..log_columns import LogColumns, Requests
 from ..run_times import REMEMBERED, LastShares
 
 #: Places of ``counts``: waiting jobs, and how many of them have been promised a start.
@@ -199,25 +200,17 @@ class PromisedPlay(NamedTuple):
 
 
 def empty_state(
-    *,
-    processors: int,
-    submit: Column,
-    size: Column,
-    estimate: Column,
-    user: Column,
-    is_compiled: bool,
+    processors: int, asked: LogColumns | Requests, user: Column, *, is_compiled: bool
 ) -> PromisedState:
     """Return the state of an empty machine, as arrays or as lists.
 
     Args:
         processors: of the machine.
-        submit: by job number, in seconds; the other columns as in ``PromisedJobs``.
-        size: processors.
-        estimate: in seconds.
-        user: whose, counted from 0; -1: nobody's.
+        asked: the jobs.
+        user: whose each is, counted from 0; -1: nobody's.
         is_compiled: whether compiled code reads it, which wants arrays.
     """
-    jobs = len(submit)
+    jobs = len(asked.size)
     running = min(jobs, processors) + 1
 
     def ints(count: int) -> Column:
@@ -230,13 +223,13 @@ def empty_state(
         return np.asarray(values, np.float64 if kind is float else np.int64) if is_compiled else list(values)
 
     users = int(np.max(user, initial=-1)) + 1
-    sizes, estimates = column(size, int), column(estimate, float)
+    sizes, estimates = column(asked.size, int), column(asked.estimate, float)
     easy = easy_columns(processors, sizes, estimates, is_compiled=is_compiled)
     is_deep = is_compiled and jobs > DEEPER
     queue = deep_queue_of(sizes, is_compiled=is_compiled)
     return PromisedState(
         jobs=PromisedJobs(
-            submit=column(submit, float),
+            submit=column(asked.submit, float),
             size=sizes,
             estimate=estimates,
             start=floats(jobs, -inf),
