@@ -17,10 +17,6 @@ Curve = Callable[[int], float]
 LINEAR = "linear"
 
 
-def _linear(_: list[float]) -> Curve:
-    return float
-
-
 def _amdahl(parameters: list[float]) -> Curve:
     """1 / (f + (1 − f)/n) with the serial part f (Amdahl 1967)."""
     (serial,) = parameters
@@ -52,7 +48,7 @@ def _downey(parameters: list[float]) -> Curve:
 
 #: Name -> what makes a curve of the model's parameters, and how many it has.
 MODELS: dict[str, tuple[Callable[[list[float]], Curve], int]] = {
-    LINEAR: (_linear, 0),
+    LINEAR: (lambda _: float, 0),
     "amdahl": (_amdahl, 1),
     "downey": (_downey, 2),
 }

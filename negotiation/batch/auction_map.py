@@ -34,6 +34,7 @@ from ...cluster.resources.demand import Demand, DemandReader, Variant
 from ...cluster.snapshot import Snapshot
 from ...topology.tree import topology_of
 from ..job_records import MapEntry, NodeCount, run_time_s
+from ..runtime.placement_constraints import has_constraints
 from ..runtime.runtime_machine import lowest, places
 from .mapping import Dispatched, MapRequest, Place, Slot
 
@@ -292,14 +293,14 @@ def _keep_promises(placed: dict[str, int], slots: Mapping[str, Slot], request: M
     """Let winners have the nodes that the offer promises them, where their holders can use others as well."""
     for job, promised in request.promised.items():
         mine, entry = placed.get(job, 0), slots[job].entry
-        if mine.bit_count() != promised.bit_count() or mine == promised or _is_bound(entry):
+        if mine.bit_count() != promised.bit_count() or mine == promised or has_constraints(entry):
             continue
         if promised & ~request.place.partitions[entry.partition]:
             continue  # An offer may name nodes that are not the job's to have.
         wanted, spare = promised & ~mine, mine & ~promised
         holders = [other for other, nodes in placed.items() if nodes & wanted and other != job]
         theirs = [slots[other].entry for other in holders]
-        if any(_is_bound(other) or other.partition != entry.partition for other in theirs):
+        if any(has_constraints(other) or other.partition != entry.partition for other in theirs):
             continue
         for other in holders:
             taken = placed[other] & wanted
@@ -307,8 +308,3 @@ def _keep_promises(placed: dict[str, int], slots: Mapping[str, Slot], request: M
             spare &= ~given
             placed[other] = placed[other] & ~taken | given
         placed[job] = promised
-
-
-def _is_bound(entry: MapEntry) -> bool:
-    """Return whether a job cannot take any node of its partition instead of another."""
-    return bool(entry.eligible or entry.contiguous or entry.max_switches)

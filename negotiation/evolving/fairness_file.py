@@ -6,7 +6,6 @@ The file of the delays counted so far survives a restart: it is written whole, a
 import os
 import re
 import zlib
-from collections.abc import Iterator
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from ...formats.jsontext import decode
 from ...formats.reading import read_document, text_of
 from ...formats.settings_text import toml_tables
 from ...formats.writing import write_bytes
+from ...slurm.answers.answer_text import joined_lines
 from .fairness import INTERVAL_S, KINDS, Accounts, DelayLimits, DelayPolicy, Fairness
 
 #: Maui's and the paper's names of the policies: its text and its figure disagree on the last one's.
@@ -31,6 +31,7 @@ _MAUI_POLICIES = {
 }
 _CREDENTIAL = re.compile(r"(USER|GROUP|ACCOUNT|CLASS|QOS)CFG\[([^\[\]]*)\]", re.IGNORECASE)
 _CLOCK = re.compile(r"(?:(?:(\d{1,9}):)?(\d{1,9}):)?(\d{1,2}):(\d{1,2})", re.ASCII)
+_COMMENT = re.compile(r"#.*")
 _PERMISSIONS = {"0": False, "1": True}
 
 
@@ -147,7 +148,8 @@ def fairness_of_maui(text: str) -> tuple[Fairness, tuple[str, ...]]:
     policy, interval_s, decay = DelayPolicy.NONE, INTERVAL_S, 0.0
     limits: dict[tuple[str, str], DelayLimits] = {}
     others: list[str] = []
-    for path, words in _maui_lines(text):
+    for number, line in joined_lines(text, _COMMENT):
+        path, words = f"line {number}", line.split()
         name = words[0].upper()
         credential = _CREDENTIAL.fullmatch(words[0])
         if credential is not None:
@@ -173,20 +175,6 @@ def fairness_of_maui(text: str) -> tuple[Fairness, tuple[str, ...]]:
             others.append(words[0])
     fairness = Fairness(policy=policy, interval_s=interval_s, decay=decay, limits=limits)
     return fairness, tuple(dict.fromkeys(others))
-
-
-def _maui_lines(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the words of each line, joined where a backslash ends one, without comments and blank lines."""
-    words: list[str] = []
-    begun_at = 0
-    for number, line in enumerate([*text.splitlines(), ""], start=1):
-        if not words:
-            begun_at = number
-        content = line.partition("#")[0].rstrip()
-        words += content.removesuffix("\\").split()
-        if not content.endswith("\\") and words:
-            yield f"line {begun_at}", words
-            words = []
 
 
 def _only_word(words: list[str], path: str) -> str:

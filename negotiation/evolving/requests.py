@@ -174,14 +174,8 @@ def load_requests(path: str | Path, snapshot: Snapshot) -> RequestBatch:
     """
 
     def parsed(content: bytes) -> RequestBatch:
-        found = parse_requests(content)
+        found: RequestBatch = _FILE.build(decode(content, _FILE.struct, FORMAT))
         found.check(snapshot)
         return found
 
     return read_document(path, parsed)
-
-
-def parse_requests(content: bytes) -> RequestBatch:
-    """Return the requests in a file's text."""
-    document = decode(content, _FILE.struct, FORMAT)
-    return _FILE.build(document)

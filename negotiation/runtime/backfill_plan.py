@@ -5,7 +5,7 @@ none delays one before it (conservative backfilling; the free nodes over time ar
 Running jobs that end when a reserved one would start are those that it depends on (lines 5 and 15).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Literal
@@ -31,15 +31,21 @@ class Planned:
 def profiles_of(draft: TentativeState) -> dict[str, CountProfile]:
     """Return the free nodes of every partition over the time to come, as running jobs leave them."""
     ends: dict[str, list[tuple[float, int]]] = {name: [] for name in draft.machine.partitions}
-    for name, job in draft.machine.running.items():
-        ends[draft.partition(name)].append((draft.end_s(job), draft.count[name]))
-    for entry, nodes in draft.starts.values():
-        count = nodes.bit_count()
-        ends[entry.partition].append((round(draft.now_s + run_time_s(entry, count), DIGITS), count))
+    for partition, end, nodes in _releases(draft):
+        ends[partition].append((end, nodes.bit_count()))
     return {
         name: CountProfile.of_running(draft.now_s, draft.idle_in(name).bit_count(), sorted(ends[name]))
         for name in draft.machine.partitions
     }
+
+
+def _releases(draft: TentativeState) -> Iterator[tuple[str, float, int]]:
+    """Yield when which nodes of a partition are expected to be free: of jobs that run or would start."""
+    for name, job in draft.machine.running.items():
+        yield draft.partition(name), draft.end_s(job), draft.nodes[name]
+    for entry, nodes in draft.starts.values():
+        end = draft.now_s + run_time_s(entry, nodes.bit_count())
+        yield entry.partition, round(end, DIGITS), nodes
 
 
 def plan(draft: TentativeState, entries: Sequence[MapEntry], wanted: dict[str, int]) -> list[Planned]:
@@ -121,14 +127,12 @@ def _reserve_where_it_may(
     Which nodes are below few switches only its Map can say: any that it may use are kept then.
     """
     anywhere = msgspec.structs.replace(entry, max_switches=None)
-    ends = [(draft.end_s(job), draft.nodes[name]) for name, job in draft.machine.running.items()]
-    for started, nodes in draft.starts.values():
-        ends.append((round(draft.now_s + run_time_s(started, nodes.bit_count()), DIGITS), nodes))
+    ends = sorted((end, nodes) for _, end, nodes in _releases(draft))
     taken = union_of(nodes for _, nodes in kept)
     # That many as negotiated may never stand together: the range opens for jobs that have a reservation.
     for count in range(entry.node_count.min, entry.min_nodes - 1, -1):
         free = draft.idle
-        for end, nodes in [(draft.now_s, 0), *sorted(ends)]:
+        for end, nodes in [(draft.now_s, 0), *ends]:
             free |= nodes
             found = start_nodes(anywhere, draft.machine, free & ~taken, count)
             if found:

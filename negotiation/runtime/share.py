@@ -1,5 +1,6 @@
 """Who gives nodes and who gets them: algorithm 5's shrinking, equipartition, transformations (5.2.2)."""
 
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import msgspec
@@ -196,16 +197,27 @@ def _expand_first(draft: TentativeState, holder: RunRecord, others: list[RunReco
     """Expand a holder to its maximum; jobs without dependencies shrink for it, at worst to their minimum."""
     name, most = holder.entry.job, holder.entry.max_nodes
     idle = draft.idle_in(draft.partition(name)).bit_count()
-    missing = most - draft.count[name] - idle
-    for job in waiting_first(others):
-        give = min(missing, draft.count[job.entry.job] - job.least_count(draft.now_s))
-        if give > 0:
-            draft.resize(job.entry.job, draft.count[job.entry.job] - give)
-            missing -= give
+    least = {job.entry.job: job.least_count(draft.now_s) for job in others}
+    shrink(draft, others, least, most - draft.count[name] - idle)
     idle = draft.idle_in(draft.partition(name)).bit_count()
     if draft.count[name] < most and idle:
         draft.resize(name, min(most, draft.count[name] + idle))
         draft.grown_for[name] = draft.holds_for[name]
+
+
+def shrink(
+    draft: TentativeState, jobs: Iterable[RunRecord], least: Mapping[str, int], missing: int
+) -> list[str]:
+    """Let jobs give the nodes that are missing, lowest priority first, and return those that did."""
+    shrunk = []
+    for job in waiting_first(jobs):
+        name = job.entry.job
+        give = min(missing, draft.count[name] - least[name])
+        if give > 0:
+            draft.resize(name, draft.count[name] - give)
+            missing -= give
+            shrunk.append(name)
+    return shrunk
 
 
 def _by_speedup(

@@ -12,7 +12,6 @@ import msgspec
 from ..job_records import JobReport, JobState, MapEntry, OfferReservation, run_time_s
 from ..messages import Code, UrgentJobResponse
 from .backfill_plan import (
-    Dependencies,
     Planned,
     holders_of,
     plan,
@@ -23,7 +22,7 @@ from .backfill_plan import (
 from .placement_constraints import has_constraints, in_parts, start_nodes, touched, usable
 from .runtime_machine import MachineState, RunRecord, bits_of, report, started
 from .settings import RuntimeSettings, Urgency
-from .share import Shrinking, equipartition
+from .share import Shrinking, equipartition, shrink
 from .tentative import TentativeState, waiting_first
 
 
@@ -70,7 +69,14 @@ def transform(
     draft = TentativeState(machine)
     reserved = _serve(draft, fresh, settings, attempt)
     if atomic and not _starts_whole(draft, fresh):
-        return _nothing(machine, fresh, settings.dependencies)
+        return Transformation(
+            machine=machine,
+            started=(),
+            idle=machine.idle,
+            reservations=(),
+            is_accepted=False,
+            why="the Map is atomic and not all of it can start",
+        )
     is_accepted, why = accepts(
         draft, reserved, settings, forwarded=len(fresh), attempt=attempt, rejected_with=rejected_with
     )
@@ -160,21 +166,6 @@ def _starts_whole(draft: TentativeState, entries: Sequence[MapEntry]) -> bool:
         entry.job in draft.starts and draft.starts[entry.job][1].bit_count() == entry.node_cnt
         for entry in entries
         if entry.node_cnt
-    )
-
-
-def _nothing(machine: MachineState, entries: Sequence[MapEntry], mode: Dependencies) -> Transformation:
-    """Return the transformation that starts nothing of an atomic Map."""
-    draft = TentativeState(machine)
-    unmapped = [entry for entry in entries if not entry.node_cnt]
-    update_dependencies(draft, [], mode)
-    return Transformation(
-        machine=machine,
-        started=(),
-        idle=machine.idle,
-        reservations=_reservations(draft, unmapped, []),
-        is_accepted=False,
-        why="the Map is atomic and not all of it can start",
     )
 
 
@@ -290,7 +281,9 @@ def start_urgent(
         return machine, _refusal(machine, entry, why), ()
     named = set(entry.nodes)
     wanted = sum(bits for name, bits in bits_of(machine.names).items() if name in named)
-    shrunk = _shrink(draft, entry.partition, count)
+    elastic = draft.elastic(entry.partition)
+    least = {job.entry.job: job.entry.min_nodes for job in elastic}
+    shrunk = shrink(draft, elastic, least, count - draft.idle_in(entry.partition).bit_count())
     after = draft.committed()
     victims = _victims(after, entry, count, urgency)
     idle = after.idle & after.partitions[entry.partition]
@@ -327,17 +320,6 @@ def _refusal(machine: MachineState, entry: MapEntry, why: str) -> UrgentJobRespo
         nodes=() if running is None else machine.names_of(running.nodes),
         text=why,
     )
-
-
-def _shrink(draft: TentativeState, partition: str, count: int) -> list[str]:
-    shrunk = []
-    for job in waiting_first(draft.elastic(partition)):
-        missing = count - draft.idle_in(partition).bit_count()
-        give = min(missing, draft.count[job.entry.job] - job.entry.min_nodes)
-        if give > 0:
-            draft.resize(job.entry.job, draft.count[job.entry.job] - give)
-            shrunk.append(job.entry.job)
-    return shrunk
 
 
 def _victims(machine: MachineState, entry: MapEntry, count: int, urgency: Urgency) -> list[RunRecord]:

@@ -6,7 +6,7 @@ A saved queue may be joined with priorities from sprio's output, or squeue's.
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -110,24 +110,7 @@ _TASKS = re.compile(r"(\d{1,12})(?:-(\d{1,12})(?::(\d{1,12}))?)?")
 _CUT = "..."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingReader:
-    """How pending jobs are read.
-
-    Attributes:
-        site: what they are read against.
-        now: the snapshot's time, seconds since the epoch, None when not known.
-        schedule_held: jobs held by hand are to be scheduled.
-        against: ``Site.against``; jobs of a known text and an equal one are not read anew.
-    """
-
-    site: Site
-    now: float | None
-    schedule_held: bool
-    against: object = None
-
-
-def read_jobs(records: Sequence[Record], queue: PendingReader, notes: Notes) -> tuple[Job, ...]:
+def read_jobs(records: Sequence[Record], site: Site, notes: Notes) -> tuple[Job, ...]:
     """Return the pending jobs in file order.
 
     Raises:
@@ -136,14 +119,14 @@ def read_jobs(records: Sequence[Record], queue: PendingReader, notes: Notes) -> 
     pending = [record for record in records if phase_of(record) is JobPhase.PENDING]
     _check_count(pending)
     running = _running_tasks(records)
-    jobs = [job for record in pending for job in _jobs(record, queue, running, notes)]
-    if queue.site.priorities is not None:
-        jobs = _with_priorities(jobs, queue, notes)
-    if queue.schedule_held:
+    jobs = [job for record in pending for job in _jobs(record, site, running, notes)]
+    if site.priorities is not None:
+        jobs = _with_priorities(jobs, site, notes)
+    if site.schedule_held:
         jobs = _lifted(jobs, notes)
     elif held := sum(job.hold in BY_HAND for job in jobs):
         notes.add("held", f"held by hand, so not started: {held} (--held schedule starts them)")
-    return by_tier([queue.site.admitted(job, notes) for job in jobs], queue.site.partitions, notes)
+    return by_tier([site.admitted(job, notes) for job in jobs], site.partitions, notes)
 
 
 def job_id(record: Record) -> str:
@@ -156,13 +139,13 @@ def job_id(record: Record) -> str:
     return f"{array}_{task}" if array and task is not None else str(number)
 
 
-def _jobs(record: Record, queue: PendingReader, running: Mapping[int, int], notes: Notes) -> Iterator[Job]:
+def _jobs(record: Record, site: Site, running: Mapping[int, int], notes: Notes) -> Iterator[Job]:
     """Yield one job, or one for each waiting task of an array."""
-    is_due = queue.now is None or (record.moment("eligible_time") or 0) <= queue.now
-    details = queue.site.details or {}
+    is_due = site.now is None or (record.moment("eligible_time") or 0) <= site.now
+    details = site.details or {}
     detail = details.get(record.count("job_id"))
-    key = queue.against, queue.site.tells_shared, bool(details), detail, is_due
-    job = record.noted("job", lambda own: _job(record, queue, own), notes, key)
+    key = site.key, site.tells_shared, bool(details), detail, is_due
+    job = record.noted("job", lambda own: _job(record, site, own), notes, key)
     text = record.text("array_task_string")
     if not text:
         yield job
@@ -176,18 +159,18 @@ def _jobs(record: Record, queue: PendingReader, running: Mapping[int, int], note
     for index, task in enumerate(tasks):
         over = limit and index >= limit - running.get(array, 0)
         # A hold by hand may be lifted further on; the array's limit must then still stand.
-        free = job.hold is None or (queue.schedule_held and job.hold in BY_HAND)
+        free = job.hold is None or (site.schedule_held and job.hold in BY_HAND)
         hold = "JobArrayTaskLimit" if over and free else job.hold
         # Slurm's plan is for the task that is next.
         planned = None if index else job.expected_start_time
         yield replace(job, id=f"{array}_{task}", hold=hold, expected_start_time=planned)
 
 
-def _job(record: Record, queue: PendingReader, notes: Notes) -> Job:
+def _job(record: Record, site: Site, notes: Notes) -> Job:
     record.require("priority", "state_reason", "time_limit", "partition", "user_name")
     label = f"job {record.count('job_id')}"
     priority = record.count("priority")
-    request, unsupported = read_request(record, _detail(record, queue, notes), queue.site, notes, label)
+    request, unsupported = read_request(record, _detail(record, site, notes), site, notes, label)
     for text in unsupported:
         notes.add("not expressible", f"{label}: not expressible: {text}")
     note_preferences(record, notes, label)
@@ -205,25 +188,25 @@ def _job(record: Record, queue: PendingReader, notes: Notes) -> Job:
         qos=record.text("qos"),
         partition=record.text("partition"),
         time_limit_s=(record.number("time_limit") or 0) * 60 or None,
-        hold=_hold(record, priority, queue),
+        hold=_hold(record, priority, site),
         unsupported=unsupported,
     )
 
 
-def _hold(record: Record, priority: int, queue: PendingReader) -> str | None:
+def _hold(record: Record, priority: int, site: Site) -> str | None:
     """Return why a job must not start; what a limit says that is read is for that limit to say."""
-    hold = hold_of(record, priority, queue.now)
-    gate = queue.site.gate
+    hold = hold_of(record, priority, site.now)
+    gate = site.gate
     if hold == "Licenses" and gate and asks_for(record.text("licenses"), gate):
         # Its other licences, if it needs any, are counted as any job's are.
         return None
-    is_read = hold is not None and queue.site.limits.limits and READ_REASONS.fullmatch(hold)
+    is_read = hold is not None and site.limits.limits and READ_REASONS.fullmatch(hold)
     return None if is_read else hold
 
 
-def _detail(record: Record, queue: PendingReader, notes: Notes) -> JobDetail | None:
+def _detail(record: Record, site: Site, notes: Notes) -> JobDetail | None:
     """Return scontrol's detail of the same job; one of another job with its number is not used."""
-    details = queue.site.details or {}
+    details = site.details or {}
     detail = details.get(record.count("job_id"))
     if detail is None:
         if details and not record.has("required_switches"):
@@ -285,15 +268,15 @@ def _running_tasks(records: Sequence[Record]) -> Counter[int]:
     )
 
 
-def _with_priorities(jobs: Sequence[Job], queue: PendingReader, notes: Notes) -> list[Job]:
+def _with_priorities(jobs: Sequence[Job], site: Site, notes: Notes) -> list[Job]:
     """Give jobs the priorities that were saved, those held by hand only where they are to be scheduled."""
     found: list[Job] = []
-    unknown, known = 0, queue.site.priorities or {}
+    unknown, known = 0, site.priorities or {}
     for job in jobs:
         # sprio shows an array's task under the array's id.
         priority = known.get(job.id, known.get(job.id.partition("_")[0]))
         by_hand = job.hold in BY_HAND
-        if priority is None or (by_hand and not queue.schedule_held):
+        if priority is None or (by_hand and not site.schedule_held):
             unknown += not by_hand and job.priority > 0
             found.append(job)
         else:

@@ -127,6 +127,9 @@ class Site:
         gate: a licence that keeps jobs waiting and is no part of what they ask for; empty for none.
         priorities: by job id, in the place of the queue's own; None: the queue's own.
         tells_shared: the jobs' JSON tells which of them ask for whole nodes.
+        now: the snapshot's time, seconds since the epoch, None when not known.
+        schedule_held: jobs held by hand are to be scheduled.
+        key: ``against``; jobs of a known text and an equal one are not read anew.
     """
 
     nodes: Mapping[str, NodeFigures]
@@ -140,6 +143,9 @@ class Site:
     priorities: Mapping[str, int | Fraction] | None
     gate: str
     tells_shared: bool = True
+    now: float | None = None
+    schedule_held: bool = False
+    key: object = None
 
     @cached_property
     def threads(self) -> bool:

@@ -42,14 +42,12 @@ class _NodeUse:
     memory_mib: int | None
 
 
-def read_running(
-    records: Sequence[Record], site: Site, notes: Notes, against: object = None
-) -> tuple[RunningJob, ...]:
+def read_running(records: Sequence[Record], site: Site, notes: Notes) -> tuple[RunningJob, ...]:
     """Return the jobs that hold resources; together they never hold more than a node has.
 
     Slurm's own answers disagree with each other at times: unknown nodes are dropped and an excess is
     cut, each with a note. So is a job whose use is told nowhere: the nodes' own figures still count it.
-    What a job of a known text holds is not read anew where it is read ``against`` what it was.
+    What a job of a known text holds is not read anew where it is read against what it was (``Site.key``).
 
     Raises:
         InputError: a member is missing or of an unknown shape.
@@ -59,7 +57,7 @@ def read_running(
     for record in records:
         phase = phase_of(record)
         if phase in (JobPhase.HOLDING, JobPhase.SUSPENDED):
-            use = record.once("use", partial(_allocation, record, site.nodes), against)
+            use = record.once("use", partial(_allocation, record, site.nodes), site.key)
             detail = (site.details or {}).get(record.count("job_id"))
             use = use or (dict(detail.use) if detail else {})
             if phase is JobPhase.SUSPENDED:

@@ -20,7 +20,7 @@ from .consumables import read_licenses
 from .detail import JobDetail, parse_job_detail
 from .node_records import NodeFigures, read_nodes
 from .partitions import PartitionFigures, read_partitions
-from .pending_jobs import PendingReader, job_id, read_jobs, read_priorities
+from .pending_jobs import job_id, read_jobs, read_priorities
 from .policy import ClusterConfig, Site, read_config
 from .reservation_records import ReservationFigures, fitted_reservation, gate_licence, read_reservations
 from .running_jobs import read_running
@@ -132,14 +132,14 @@ def _snapshot(
     """Read the jobs and join everything."""
     document = _document(text, "jobs", known)
     records = _records(document)
-    against = None if known is None else known.site(site.against())
     _note_release(document, records, notes)
     _note_segments(document, records, site, notes)
     now = _time(document, records, notes) if time is None else time
     _note_detail(records, site.details, notes)
-    running = read_running(records, site, notes, against)
-    read = replace(site, tells_shared=tells_shared(document))
-    jobs = read_jobs(records, PendingReader(site=read, now=now, schedule_held=held, against=against), notes)
+    key = None if known is None else known.site(site.against())
+    site = replace(site, tells_shared=tells_shared(document), now=now, schedule_held=held, key=key)
+    running = read_running(records, site, notes)
+    jobs = read_jobs(records, site, notes)
     running = tuple(site.with_counts(job) for job in running)
     closed = _closed(records, site, running)
     cores = {name: node.total.cores // node.threads for name, node in site.nodes.items()}

@@ -11,7 +11,7 @@ One process fed on standard input carries the commands out, or nobody where they
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -21,7 +21,6 @@ from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import names_in
 from ..answers.consumables import with_gate, without_gate
 from ..answers.node_records import THREADS_NOTE
-from ..answers.states import JobPhase
 from ..place import CannotPlaceError, JobCommands, check_id, reservation_words
 from .live_queue import LiveJob, Mark, write_mark
 
@@ -198,12 +197,6 @@ def clear(reservation: str) -> Action:
 def _comment(text: str) -> str:
     """Return a site's comment as it was; one that scontrol cannot read back stays in a mark of no pin."""
     return text if not text or _WORD.fullmatch(text) else write_mark(Mark(comment=text))
-
-
-def own_reservations(jobs: Mapping[str, LiveJob]) -> set[str]:
-    """Return the loop's reservations that a job asks for which has not ended."""
-    alive = (job for job in jobs.values() if job.phase is not JobPhase.ENDED)
-    return {job.reservation for job in alive if job.reservation.startswith(OWN)}
 
 
 #: scontrol reads a line of standard input into 4096 characters; a longer command is a process of its own.

@@ -193,7 +193,10 @@ class LivePromises:
         starts = {one.demand.job.id: rule.made[one.demand.index] for one in kept}
         # A mark has whole seconds: a promise is never put off by that.
         finite = {name: start for name, start in starts.items() if start < inf}
-        return known | {name: _whole(start, known.get(name)) for name, start in finite.items()}
+        return known | {
+            name: min(known[name], floor(start)) if name in known else ceil(start)
+            for name, start in finite.items()
+        }
 
     def _watched(self, snapshot: Snapshot) -> tuple[_Cluster, Promises]:
         if self._cluster is None or self._rule is None:
@@ -201,10 +204,6 @@ class LivePromises:
             self._rule = Promises(self._cluster, self._promise, most=MOST)
         self._cluster.look(snapshot)
         return self._cluster, self._rule
-
-
-def _whole(start: float, before: int | None) -> int:
-    return ceil(start) if before is None else min(before, floor(start))
 
 
 def _promised(job: LiveJob) -> int:

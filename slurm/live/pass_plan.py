@@ -19,9 +19,10 @@ from ..answers.live import Ask, Command
 from ..answers.pending_jobs import array_tasks
 from ..answers.policy import config_of
 from ..answers.reservation_records import ReservationFigures
+from ..answers.states import JobPhase
 from ..answers.versions import SEGMENTS_NAMED, parse_release
 from ..place import CannotPlaceError
-from .actions import OWN, Action, ActionKind, clear, hand_over, own_reservations, pin, unpin
+from .actions import OWN, Action, ActionKind, clear, hand_over, pin, unpin
 from .live_queue import LiveJob
 from .loop_options import Settings
 from .loop_snapshot import is_pinned
@@ -134,7 +135,7 @@ def _put_back(job: LiveJob, settings: Settings, why: str) -> Iterator[Action]:
 
 def unused(reserved: Iterable[ReservationFigures], queue: Mapping[str, LiveJob]) -> list[Action]:
     """Return what removes the loop's reservations that no job asks for: a loop died between two commands."""
-    used = own_reservations(queue)
+    used = {job.reservation for job in queue.values() if job.phase is not JobPhase.ENDED}
     names = [entry.name for entry in reserved if entry.name.startswith(OWN)]
     return [clear(name) for name in names if name not in used]
 

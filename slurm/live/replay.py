@@ -13,7 +13,7 @@ import msgspec
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request
-from ...cluster.nodes import Node, NodeState
+from ...cluster.nodes import NodeState
 from ...cluster.snapshot import Snapshot
 from ...cluster.workload import SHORTEST_RUN_S, ArrivingJob, ClusterWorkload
 from ...formats.hostlist import expand
@@ -29,7 +29,10 @@ def cluster_document(snapshot: Snapshot) -> dict[str, Any]:
     """Return the cluster without its jobs as a workload's document, everything free."""
     made = ClusterWorkload(
         name="shadow",
-        nodes=[_emptied(node) for node in snapshot.nodes],
+        nodes=[
+            replace(node, free=node.total, state=NodeState.IDLE if node.state.is_working else node.state)
+            for node in snapshot.nodes
+        ],
         switches=snapshot.switches,
         partitions=snapshot.partitions,
         licenses={name: replace(entry, free=entry.total) for name, entry in snapshot.licenses.items()},
@@ -52,11 +55,6 @@ def request_document(job: Job) -> dict[str, Any]:
     )
     document: dict[str, Any] = msgspec.to_builtins(file_form(Job).document(plain))
     return document
-
-
-def _emptied(node: Node) -> Node:
-    state = NodeState.IDLE if node.state.is_working else node.state
-    return replace(node, free=node.total, state=state)
 
 
 def workload_of(entries: Sequence[ShadowPass]) -> tuple[ClusterWorkload, Notes]:

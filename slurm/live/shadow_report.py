@@ -169,7 +169,7 @@ class ShadowReport(Tabular):
             (
                 "jobs started / offered",
                 sum(job.start is not None for job in self.jobs),
-                self._offered(),
+                sum(job.offered is not None for job in self.jobs),
                 None,
             ),
             *((f"{name} wait (s)", of(waits[0]), of(waits[1]), len(both)) for name, of in STATISTICS.items()),
@@ -189,9 +189,6 @@ class ShadowReport(Tabular):
             (f"jobs that waited {self.starved_s / 3600:g} h or more", *self._starved(), None),
         ]
         return [dict(zip(("figure", "slurm", "auction", "jobs"), row, strict=True)) for row in rows]
-
-    def _offered(self) -> int:
-        return sum(job.offered is not None for job in self.jobs)
 
     def _use(self) -> tuple[float | None, float | None]:
         """Return the mean shares of cores in use, weighted by time, without and with the pass's offers."""

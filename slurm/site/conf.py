@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ...cluster.checks import all_plain, plain
 from ...cluster.errors import InputError
@@ -61,7 +62,7 @@ class Defaults:
     time_s: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SlurmConf:
     """A site as its configuration describes it.
 
@@ -80,6 +81,11 @@ class SlurmConf:
     default_partition: str | None
     defaults: Mapping[str, Defaults]
     counts_memory: bool
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of the nodes."""
+        return frozenset(node.name for node in self.nodes)
 
 
 @dataclass(frozen=True, slots=True)

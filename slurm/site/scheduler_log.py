@@ -5,7 +5,7 @@ was submitted, how long it ran, and what sbatch was told.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,11 +92,13 @@ def _topology(conf: Path, site: SlurmConf, notes: Notes) -> Laid:
 def _jobs(text: str, site: SlurmConf, notes: Notes) -> tuple[ArrivingJob, ...]:
     """Read every submission, in order of arrival."""
     events = sorted(_events(text, notes), key=lambda event: event.at_s)
-    reader = SubmissionReader(conf=site)
+    remarks: defaultdict[str, list[str]] = defaultdict(list)
     ids = _ids(events, notes)
     jobs = tuple(
         ArrivingJob(
-            job=reader.read(event.options, name, basic_priority(rank), event.path),
+            job=Submission(
+                conf=site, options=event.options, job_id=name, path=event.path, remarks=remarks
+            ).job(basic_priority(rank)),
             arrival_s=event.at_s,
             run_time_s=max(event.run_s, _SHORTEST_S),
         )
@@ -105,11 +107,12 @@ def _jobs(text: str, site: SlurmConf, notes: Notes) -> tuple[ArrivingJob, ...]:
     for event, arriving in zip(events, jobs, strict=True):
         limit_s = arriving.job.time_limit_s
         if event.run_s < _SHORTEST_S:
-            reader.remark(f"ran less than {_SHORTEST_S:g} s: taken as {_SHORTEST_S:g} s", arriving.job.id)
+            text = f"ran less than {_SHORTEST_S:g} s: taken as {_SHORTEST_S:g} s"
+            remarks[text].append(arriving.job.id)
         if limit_s is not None and event.run_s > limit_s:
-            reader.remark("ran longer than its limit, at which a simulation ends it", arriving.job.id)
-    for remark, count in reader.remarks.items():
-        notes.add("jobs", f"{count} jobs, the first {reader.first[remark]}: {remark}")
+            remarks["ran longer than its limit, at which a simulation ends it"].append(arriving.job.id)
+    for remark, names in remarks.items():
+        notes.add("jobs", f"{len(names)} jobs, the first {names[0]}: {remark}")
     _note_unsupported([arriving.job for arriving in jobs], notes)
     return jobs
 
@@ -167,14 +170,12 @@ def _seconds(text: str, path: str) -> float:
 
 
 def _note_unsupported(jobs: list[Job], notes: Notes) -> None:
-    first: dict[str, str] = {}
-    counts: Counter[str] = Counter()
+    lacking: defaultdict[str, list[str]] = defaultdict(list)
     for job in jobs:
         for part in job.unsupported:
-            first.setdefault(part, job.id)
-            counts[part] += 1
-    for part, count in counts.items():
-        notes.add("not expressible", f"{count} jobs, the first {first[part]}, never start: {part}")
+            lacking[part].append(job.id)
+    for part, names in lacking.items():
+        notes.add("not expressible", f"{len(names)} jobs, the first {names[0]}, never start: {part}")
 
 
 _NODES = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
@@ -183,43 +184,29 @@ _NO_LIMIT = {"0", "UNLIMITED", "INFINITE", "-1"}
 
 
 @dataclass(slots=True, kw_only=True)
-class SubmissionReader:
-    """Reads submissions against a site; ``remarks`` counts what was taken otherwise than asked, by text."""
+class Submission:
+    """A job while it is read; what has no native member goes to its ``unsupported``.
+
+    Attributes:
+        conf: the site.
+        options: sbatch's, by their long names.
+        remarks: the jobs by what was taken otherwise than asked, in words.
+    """
 
     conf: SlurmConf
-    remarks: Counter[str] = field(default_factory=Counter)
-    first: dict[str, str] = field(default_factory=dict)
-    names: frozenset[str] = frozenset()
+    options: Mapping[str, str]
+    job_id: str
+    path: str
+    remarks: defaultdict[str, list[str]]
+    unsupported: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.names = frozenset(node.name for node in self.conf.nodes)
-
-    def read(self, options: Mapping[str, str], job_id: str, priority: int, path: str) -> Job:
-        """Return the job; what has no native member goes to its ``unsupported``.
+    def job(self, priority: int) -> Job:
+        """Return the job.
 
         Raises:
             InputError: a value is not as sbatch reads it.
         """
-        return _Submission(reader=self, options=options, job_id=job_id, path=path).job(priority)
-
-    def remark(self, text: str, job_id: str) -> None:
-        """Count a remark about a job."""
-        self.remarks[text] += 1
-        self.first.setdefault(text, job_id)
-
-
-@dataclass(slots=True, kw_only=True)
-class _Submission:
-    """One job while it is read."""
-
-    reader: SubmissionReader
-    options: Mapping[str, str]
-    job_id: str
-    path: str
-    unsupported: list[str] = field(default_factory=list)
-
-    def job(self, priority: int) -> Job:
-        partition = self.options.get("partition") or self.reader.conf.default_partition or ""
+        partition = self.options.get("partition") or self.conf.default_partition or ""
         for name in sorted(self.options.keys() - READ - HARMLESS):
             self._leave_out(name)
         request = self._request(partition)
@@ -248,11 +235,11 @@ class _Submission:
             self.unsupported.append(text)
 
     def _remark(self, text: str) -> None:
-        self.reader.remark(text, self.job_id)
+        self.remarks[text].append(self.job_id)
 
     def _defaults(self, partition: str) -> Defaults:
         # A job may name several partitions; the first one's defaults count.
-        defaults = self.reader.conf.defaults
+        defaults = self.conf.defaults
         return defaults.get(partition.partition(",")[0], defaults[""])
 
     def _request(self, partition: str) -> Request:
@@ -268,7 +255,7 @@ class _Submission:
             "max_switches": self._switches(),
             "features": wanted_features(self.options.get("constraint", ""), self.unsupported),
             **self._node_lists(),
-            "licenses": wanted_licenses(licenses, self.reader.conf.licenses, self.unsupported),
+            "licenses": wanted_licenses(licenses, self.conf.licenses, self.unsupported),
         }
         self._join(members)
         members |= self._memory(self._defaults(partition), members)
@@ -348,7 +335,7 @@ class _Submission:
 
     def _sharing(self, partition: str) -> dict[str, bool]:
         """Return whether the job has its nodes, and their blocks, for itself."""
-        named = [one for one in self.reader.conf.partitions if one.partition.name in partition.split(",")]
+        named = [one for one in self.conf.partitions if one.partition.name in partition.split(",")]
         within, is_whole = self.options.get("exclusive"), any(one.exclusive for one in named)
         whole = is_whole or within not in (None, "topo")
         if within and within != "topo" and not is_whole:
@@ -371,7 +358,7 @@ class _Submission:
         return int(count)
 
     def _node_lists(self) -> dict[str, Any]:
-        names, excluded = self.reader.names, self._names("exclude")
+        names, excluded = self.conf.names, self._names("exclude")
         if any(name not in names for name in excluded):
             self._remark("excluded nodes that the cluster does not have are dropped")
         return {
@@ -384,7 +371,7 @@ class _Submission:
 
     def _memory(self, defaults: Defaults, members: Mapping[str, Any]) -> dict[str, Any]:
         """Return the memory members, by default the partition's; none where jobs use no memory up."""
-        if not self.reader.conf.counts_memory:
+        if not self.conf.counts_memory:
             if self.options.keys() & {"mem", "mem-per-cpu"}:
                 self._remark("memory is not looked at: jobs use none up (SelectTypeParameters)")
             return {}
@@ -414,7 +401,7 @@ class _Submission:
             if text is None:
                 return self._defaults(partition).time_s
             first = partition.partition(",")[0]
-            parts = (one.partition for one in self.reader.conf.partitions)
+            parts = (one.partition for one in self.conf.partitions)
             named = (one for one in parts if one.name == first)
             return next((one.max_time_limit_s for one in named), None)
         seconds = duration_s(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from aucsched.formats.notes import Notes
 from aucsched.simulation.workloads.named_clusters import EvenCluster
 from aucsched.slurm.site.conf import parse_slurm_conf
 from aucsched.slurm.site.sbatch import parse_sbatch
-from aucsched.slurm.site.scheduler_log import SubmissionReader
+from aucsched.slurm.site.scheduler_log import Submission
 
 LOG = (
     "JobId=3 UserId=root(0) GroupId=root(0) Name=2 JobState=COMPLETED Partition=p TimeLimit=7 "
@@ -28,14 +29,17 @@ def test_sbatch_is_told_what_the_jobs_ask_for(tmp_path: Path) -> None:
     options = argparse.Namespace(jobs=60, contiguous=0.5, largest=4, seed=3, log=tmp_path)
     workload = made(EvenCluster(nodes=32), options)
     conf = parse_slurm_conf("NodeName=n[01-32] CPUs=12 Gres=gpu:3\n", Notes())
-    reader = SubmissionReader(conf=conf)
+    remarks: defaultdict[str, list[str]] = defaultdict(list)
     for arriving in workload.jobs:
-        told = reader.read(parse_sbatch(asked(arriving), "sbatch"), arriving.job.id, 1, "sbatch")
+        options_of = parse_sbatch(asked(arriving), "sbatch")
+        told = Submission(
+            conf=conf, options=options_of, job_id=arriving.job.id, path="sbatch", remarks=remarks
+        ).job(1)
         assert told.request == arriving.job.request
         assert told.time_limit_s == arriving.job.time_limit_s
         assert told.time_limit_s is not None
         assert 60 <= told.time_limit_s - arriving.run_time_s < 120
-    assert not reader.remarks
+    assert not remarks
     kinds = {(job.job.request.nodes is None, bool(job.job.request.gres_per_node)) for job in workload.jobs}
     assert len(kinds) == 3
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from aucsched.formats.notes import Notes
 from aucsched.slurm.answers.answer_text import duration_s
 from aucsched.slurm.site.conf import fit_gres, parse_slurm_conf
 from aucsched.slurm.site.sbatch import parse_sbatch, words_of
-from aucsched.slurm.site.scheduler_log import SubmissionReader, import_events
+from aucsched.slurm.site.scheduler_log import Submission, import_events
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "ub"
 
@@ -467,10 +468,12 @@ def test_spoilt_files_are_read_or_refused_and_nothing_else(text: str, data: st.D
     site_text = spoilt if text == CONF else CONF
     with contextlib.suppress(InputError):
         conf = fit_gres(parse_slurm_conf(site_text, notes), spoilt if text == GRES else GRES, notes)
-        reader = SubmissionReader(conf=conf)
         for line in (spoilt if text == LINE else LINE).splitlines():
             words = words_of(line.partition("-sim-walltime 84.5")[2], "line 1")
-            reader.read(parse_sbatch(words, "line 1"), "a", 1, "line 1")
+            options = parse_sbatch(words, "line 1")
+            Submission(conf=conf, options=options, job_id="a", path="line 1", remarks=defaultdict(list)).job(
+                1
+            )
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="the real week is not part of the project")
