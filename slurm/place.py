@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..cluster.jobs import Job, Request
+from ..cluster.jobs import Job
 from ..cluster.network import alone_on
 from ..cluster.nodes import Node, Resources
 from ..cluster.schedule import Award, Schedule
@@ -112,14 +112,10 @@ class JobCommands:
         return join(self.award.nodes)
 
     @property
-    def request(self) -> Request:
-        """What the job asks for."""
-        return self.job.request
-
-    @property
     def is_whole(self) -> bool:
         """Whether it holds whole nodes, as one alone on its blocks does too: no counts are needed."""
-        return self.request.exclusive or bool(alone_on(self.snapshot.network, self.request, self.award.nodes))
+        request = self.job.request
+        return request.exclusive or bool(alone_on(self.snapshot.network, request, self.award.nodes))
 
 
 def _commands(place: JobCommands) -> Iterator[str]:
@@ -226,7 +222,7 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 def _gres_open(place: JobCommands) -> bool:
     """Whether the request leaves Slurm a choice: a range, a total over nodes, one of several types."""
-    request = place.request
+    request = place.job.request
     if any(not span.is_exact for span in (*request.gres_per_node.values(), *request.gres_total.values())):
         return True
     if request.gres_total and len(place.award.nodes) > 1:

@@ -9,6 +9,7 @@ are the board's business. Boards are values here: who grants or starts gets anot
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from math import inf, nextafter
 from typing import Generic, Protocol, TypeVar
@@ -307,7 +308,7 @@ class CountBoard:
     """
 
     def __init__(self, cores: int, now_s: float, running: Iterable[CountRunning]) -> None:
-        self._now_s, self._cores = now_s, cores
+        self.now_s, self._cores = now_s, cores
         self._running = {job.id: job for job in running}
         free = cores - sum(job.cores for job in self._running.values())
         if free < 0:
@@ -319,28 +320,22 @@ class CountBoard:
         self._profile = CountProfile.of_running(now_s, free, sorted(end for end in ends if end[0] < inf))
 
     @property
-    def now_s(self) -> float:
-        """The clock."""
-        return self._now_s
-
-    @property
     def free(self) -> int:
         """Cores that nobody holds now, and nothing is planned on."""
         return int(self._profile.free[0])
 
     def copy(self) -> CountBoard:
         """Return another one, on which plans can be made."""
-        other = CountBoard.__new__(CountBoard)
-        other._now_s, other._cores, other._running = self._now_s, self._cores, self._running  # noqa: SLF001
+        other = copy(self)
         other._profile = self._profile.copy()  # noqa: SLF001
         return other
 
     def place(self, job: CountJob, since_s: float, *, only_now: bool = False) -> float:
         """Plan a job at its earliest start (see ``Board``)."""
-        since_s = max(since_s, self._now_s)
-        latest = nextafter(self._now_s, inf) if only_now else inf
+        since_s = max(since_s, self.now_s)
+        latest = nextafter(self.now_s, inf) if only_now else inf
         start = self._profile.earliest(job.cores, job.walltime_s, after=since_s, latest=latest)
-        if only_now and start > self._now_s:
+        if only_now and start > self.now_s:
             return inf
         if start < inf:
             self._profile.add(start, start + job.walltime_s, -job.cores)
@@ -384,7 +379,7 @@ class CountBoard:
             for job in self._running.values()
             if job.id not in grant.preempted
         ]
-        return CountBoard(self._cores, self._now_s, running)
+        return CountBoard(self._cores, self.now_s, running)
 
     def earliest(self, request: CountRequest) -> float:
         """Return when idle cores could be there, until the job's end; inf: not before it."""

@@ -42,7 +42,7 @@ def profiles_of(draft: TentativeState) -> dict[str, CountProfile]:
 def _releases(draft: TentativeState) -> Iterator[tuple[str, float, int]]:
     """Yield when which nodes of a partition are expected to be free: of jobs that run or would start."""
     for name, job in draft.machine.running.items():
-        yield draft.partition(name), draft.end_s(job), draft.nodes[name]
+        yield draft.partition_of[name], draft.end_s(job), draft.nodes[name]
     for entry, nodes in draft.starts.values():
         end = draft.now_s + run_time_s(entry, nodes.bit_count())
         yield entry.partition, round(end, DIGITS), nodes

@@ -189,17 +189,17 @@ def _rescue(draft: TentativeState, jobs: list[RunRecord]) -> None:
     late = [job for job in jobs if job.rescue_count(draft.now_s) > job.count]
     for job in sorted(late, key=lambda job: job.entry.deadline_s or 0.0):
         name, wanted = job.entry.job, job.rescue_count(draft.now_s)
-        if wanted - job.count <= draft.idle_in(draft.partition(name)).bit_count():
+        if wanted - job.count <= draft.idle_in(draft.partition_of[name]).bit_count():
             draft.resize(name, wanted)
 
 
 def _expand_first(draft: TentativeState, holder: RunRecord, others: list[RunRecord]) -> None:
     """Expand a holder to its maximum; jobs without dependencies shrink for it, at worst to their minimum."""
     name, most = holder.entry.job, holder.entry.max_nodes
-    idle = draft.idle_in(draft.partition(name)).bit_count()
+    idle = draft.idle_in(draft.partition_of[name]).bit_count()
     least = {job.entry.job: job.least_count(draft.now_s) for job in others}
     shrink(draft, others, least, most - draft.count[name] - idle)
-    idle = draft.idle_in(draft.partition(name)).bit_count()
+    idle = draft.idle_in(draft.partition_of[name]).bit_count()
     if draft.count[name] < most and idle:
         draft.resize(name, min(most, draft.count[name] + idle))
         draft.grown_for[name] = draft.holds_for[name]

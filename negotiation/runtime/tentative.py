@@ -20,6 +20,7 @@ class TentativeState:
         machine: the state that it started from.
         idle: nodes that nobody would hold.
         nodes, count: of each running job, by job.
+        partition_of: where each running job stands, by job.
         starts: entries that would start, with their nodes, in order.
         holds_for, grown_for: the dependencies of running jobs that have any, by job.
     """
@@ -34,7 +35,7 @@ class TentativeState:
         self.holds_for = {name: job.holds_for for name, job in machine.running.items() if job.holds_for}
         self.grown_for = {name: job.grown_for for name, job in machine.running.items() if job.grown_for}
         only = next(iter(machine.partitions)) if len(machine.partitions) == 1 else None
-        self._part = {
+        self.partition_of = {
             name: job.entry.partition if only is None else only for name, job in machine.running.items()
         }
         self._growable = [
@@ -47,14 +48,10 @@ class TentativeState:
         """Return the idle nodes of a partition."""
         return self.idle & self.machine.partitions.get(partition, 0)
 
-    def partition(self, job: str) -> str:
-        """Return the partition that a running job stands in."""
-        return self._part[job]
-
     def elastic(self, partition: str) -> list[RunRecord]:
         """Return the running jobs of a partition whose size may change, in order of their starts."""
         running = self.machine.running
-        return [running[name] for name in self._growable if self._part[name] == partition]
+        return [running[name] for name in self._growable if self.partition_of[name] == partition]
 
     def end_s(self, job: RunRecord) -> float:
         """Return when a running job is expected to end, at the size that it would have."""

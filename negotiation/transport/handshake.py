@@ -185,6 +185,7 @@ class Handshake:
         first: whether this end speaks first, as who connects does.
 
     Attributes:
+        mine: this party's hello: who speaks first sends it before anything comes.
         hello: the other's, None until it has come.
         is_done: whether the other has proved the secret.
     """
@@ -193,11 +194,7 @@ class Handshake:
         self.hello: Hello | None = None
         self.is_done = False
         self._identity, self._first = identity, first
-        self._mine, self._theirs = identity.hello(), b""
-
-    def begin(self) -> bytes | None:
-        """Return what to send before anything comes."""
-        return self._mine if self._first else None
+        self.mine, self._theirs = identity.hello(), b""
 
     def heard(self, payload: bytes) -> bytes | None:
         """Take a payload, and return what to send.
@@ -211,13 +208,13 @@ class Handshake:
             raise RefusedByOtherError(f"the other party refuses: {why}")
         if self.hello is None:
             self.hello, self._theirs = self._identity.met(payload), payload
-            return self._proof() if self._first else self._mine
-        self._identity.check_proof(payload, self.hello, self._mine, self._theirs)
+            return self._proof() if self._first else self.mine
+        self._identity.check_proof(payload, self.hello, self.mine, self._theirs)
         self.is_done = True
         return None if self._first else self._proof()
 
     def _proof(self) -> bytes:
-        return self._identity.proof(self._mine, self._theirs)
+        return self._identity.proof(self.mine, self._theirs)
 
 
 def refusal_in(text: bytes) -> str | None:

@@ -125,7 +125,7 @@ class SocketTransport:
             PeerLostError: the other end is gone or silent.
         """
         handshake = Handshake(identity, first=True)
-        said = handshake.begin()
+        said: bytes | None = handshake.mine
         try:
             while not handshake.is_done or handshake.hello is None:
                 if said is not None:
@@ -229,11 +229,6 @@ class PartyAddress:
         if self.path:
             return f"{_UNIX}{self.path}"
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-    @property
-    def is_local(self) -> bool:
-        """Whether only this machine can reach it."""
-        return bool(self.path) or is_loopback(self.host)
 
 
 def address_of(text: str) -> PartyAddress:

@@ -32,6 +32,7 @@ from .link import (
     PartyAddress,
     SocketTransport,
     connection_to,
+    is_loopback,
     reason,
     refusal_frame,
     without_delay,
@@ -345,7 +346,7 @@ class Listener:
     def __init__(
         self, address: PartyAddress, identity: Identity, limits: LinkLimits, tell: Callable[[str], None]
     ) -> None:
-        if identity.secret is None and not address.is_local:
+        if identity.secret is None and not (address.path or is_loopback(address.host)):
             raise OptionError(f"other machines can reach {address}: a shared secret is needed")
         self._identity, self._limits, self._tell = identity, limits, tell
         self._remarks = RateLimitedLog(tell)

@@ -160,7 +160,7 @@ class LiveJob:
         nodes: where it runs, as a hostlist; empty while it waits.
         cpus, min_cpus: its CPUs, and the fewest on a node.
         least_nodes, most_nodes: its range; most is 0 where it has none.
-        priority: as Slurm has it; None: not told.
+        priority: as Slurm has it, 0 where it is held; None: not told.
         is_expedited: Slurm keeps nodes for it, and starts it before all others.
         reason: why it waits in Slurm's words, with what 26.05 adds.
         tasks: of an array's record, the waiting tasks as Slurm lists them.
@@ -190,11 +190,6 @@ class LiveJob:
     def whole(self) -> str:
         """What scontrol calls the job by, all waiting tasks of an array together."""
         return f"{self.id.partition('_')[0]}_[{self.tasks}]" if self.tasks else self.id
-
-    @property
-    def is_held(self) -> bool:
-        """Whether its priority is 0."""
-        return self.priority == 0
 
     @property
     def breaks_rules(self) -> bool:

@@ -197,7 +197,7 @@ class Loop:
         taken = take_pass(seen, self._options, self._clock, last=self._last)
         self._last = taken
         report.decide_s, report.gap = self._clock() - deciding, taken.schedule.objective.gap
-        started = {award.job for award in taken.started}
+        started = {award.job for award in taken.schedule.started}
         actions = [
             *overdue(look.snapshot, queue, settings, look.at),
             *unused(reserved, queue),

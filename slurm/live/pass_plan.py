@@ -114,7 +114,7 @@ def _why_back(job: LiveJob, usable: set[str], settings: Settings, now: float) ->
         return f"node {gone[0]} takes no jobs"
     if job.is_expedited:
         return "Slurm starts it before all others"
-    if job.breaks_rules or job.is_held:
+    if job.breaks_rules or job.priority == 0:
         return f"Slurm holds it ({job.reason})" if job.breaks_rules else "it is held"
     waited = now - (job.mark.since if job.mark else 0)
     # A clock that was set back makes a pin of the future: its age is not known.
@@ -156,7 +156,7 @@ def decided(
         job = queue.get(refusal.job)
         if refusal.reason in _NEVER and job is not None and job.needs(settings.licence):
             found += _handed(job, settings, refusal.detail)
-    for award in taken.started:
+    for award in taken.schedule.started:
         job = queue[award.job]
         if (count := refused.get(award.job, 0)) >= settings.tries:
             found += _handed(job, settings, f"Slurm refused its pin {count} times")

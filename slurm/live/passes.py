@@ -18,7 +18,7 @@ from ...auction.step import run_step, take_step
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, may_start
 from ...cluster.nodes import Node, Resources
-from ...cluster.schedule import Award, Refusal, Schedule
+from ...cluster.schedule import Refusal, Schedule
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import expand, join
 from ...models.search.compiled_search import compiled_loop
@@ -74,11 +74,6 @@ class LivePass:
     refused: tuple[Refusal, ...]
     decide_s: float
     state: SnapshotState
-
-    @property
-    def started(self) -> tuple[Award, ...]:
-        """What we would start."""
-        return self.schedule.started
 
 
 def take_look(
@@ -267,7 +262,7 @@ def observe(
                 cores=sum(use.cores for use in award.nodes.values()),
                 level=award.bid.level,
             )
-            for award in taken.started
+            for award in taken.schedule.started
         ],
         started=[levels.added(job) for job, _ in history if seen.started.get(job.job) != job.start],
         ended=_ended(history, seen, taken.look.at),

@@ -167,10 +167,9 @@ def _lines(text: str, notes: Notes) -> _Read:
         elif first in defaults:
             target = read.nodes if first == "nodename" else read.partitions
             target.append(_Line({**defaults[first], **line.pairs}, path))
-        elif first in ("downnodes", "nodeset", "frontendname", "slurmctldhost", "nodename"):
-            if first in ("downnodes", "nodeset"):
-                notes.add("slurm.conf", f"{path}: {content[:60]!r} is not read")
-        else:
+        elif first in ("downnodes", "nodeset"):
+            notes.add("slurm.conf", f"{path}: {content[:60]!r} is not read")
+        elif first not in ("frontendname", "slurmctldhost"):
             read.settings |= line.pairs
     return read
 

@@ -150,7 +150,7 @@ def test_what_takes_long_to_decode_is_looked_at_last() -> None:
         listener = stack.enter_context(contextlib.closing(Listener(ANYWHERE, listens, PATIENT, told.append)))
         for _ in range(200):
             stack.enter_context(stranger(listener, worst))
-        connection = stack.enter_context(stranger(listener, framed(true.begin() or b"", 10_000)))
+        connection = stack.enter_context(stranger(listener, framed(true.mine, 10_000)))
 
         def prove() -> None:
             connection.sendall(framed(true.heard(connection.recv(10_000)[4:]) or b"", 10_000))
