@@ -138,7 +138,8 @@ def _iterated(state: DynamicState) -> DynamicState:
             left.append(one)
         answers[one.message.job] = _response(
             state,
-            one.message,
+            one.message.job,
+            one.message.serial,
             DynState.PENDING if grant is None else DynState.GRANTED,
             answer.why,
             nodes={} if grant is None else {name: use.cores for name, use in grant.nodes.items()},
@@ -158,7 +159,8 @@ def _without_late(state: DynamicState) -> DynamicState:
         before = answers.get(job)
         text, earliest_s = ("", None) if before is None else (before.text, before.earliest_s)
         text = text if runs else "the job has ended"
-        answers[job] = _response(state, one.message, DynState.REFUSED, text, earliest_s=earliest_s)
+        serial = one.message.serial
+        answers[job] = _response(state, job, serial, DynState.REFUSED, text, earliest_s=earliest_s)
     return replace(state, pending=tuple(left), answers=answers)
 
 
@@ -200,14 +202,10 @@ def _released(state: DynamicState, message: DynRelease) -> tuple[DynamicState, D
 def _status(state: DynamicState, message: DynStatus) -> DynResponse:
     last = state.answers.get(message.job)
     is_known = last is not None or state.running(message.job) is not None
-    return DynResponse(
-        time_s=state.now_s,
-        job=message.job,
-        serial=0 if last is None else last.serial,
-        state=DynState.KNOWN if is_known else DynState.REFUSED,
-        held=state.held(message.job),
-        text="" if is_known else "no such job runs",
-    )
+    serial = 0 if last is None else last.serial
+    if is_known:
+        return _response(state, message.job, serial, DynState.KNOWN, "")
+    return _response(state, message.job, serial, DynState.REFUSED, "no such job runs")
 
 
 def _said_before(state: DynamicState, message: DynRequest | DynRelease) -> DynResponse | None:
@@ -226,7 +224,8 @@ def _said_before(state: DynamicState, message: DynRequest | DynRelease) -> DynRe
 
 def _response(
     state: DynamicState,
-    message: DynRequest | DynRelease,
+    job: str,
+    serial: int,
     how: DynState,
     text: str,
     *,
@@ -236,11 +235,11 @@ def _response(
     """Return what is said of a message now, with all that its job holds."""
     return DynResponse(
         time_s=state.now_s,
-        job=message.job,
-        serial=message.serial,
+        job=job,
+        serial=serial,
         state=how,
         nodes=nodes or {},
-        held=state.held(message.job),
+        held=state.held(job),
         earliest_s=earliest_s,
         text=text,
     )
@@ -250,7 +249,7 @@ def _answered(
     state: DynamicState, message: DynRequest | DynRelease, how: DynState, text: str
 ) -> tuple[DynamicState, DynResponse]:
     """Answer a message and keep the answer, unless a request of the job still waits for its own."""
-    answer = _response(state, message, how, text)
+    answer = _response(state, message.job, message.serial, how, text)
     if state.asks(message.job) and how is DynState.REFUSED:
         return state, answer
     return replace(state, answers={**state.answers, message.job: answer}), answer

@@ -190,6 +190,4 @@ def whole_nodes(machine: MachineState, parts: int) -> int:
 
 def touched(machine: MachineState, parts: int) -> int:
     """Return all parts of the nodes of some parts."""
-    if machine.parts == 1:
-        return parts
     return sum(node for node in _nodes(machine.parts, len(machine.names)) if node & parts)

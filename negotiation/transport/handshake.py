@@ -208,13 +208,10 @@ class Handshake:
             raise RefusedByOtherError(f"the other party refuses: {why}")
         if self.hello is None:
             self.hello, self._theirs = self._identity.met(payload), payload
-            return self._proof() if self._first else self.mine
+            return self._identity.proof(self.mine, payload) if self._first else self.mine
         self._identity.check_proof(payload, self.hello, self.mine, self._theirs)
         self.is_done = True
-        return None if self._first else self._proof()
-
-    def _proof(self) -> bytes:
-        return self._identity.proof(self.mine, self._theirs)
+        return None if self._first else self._identity.proof(self.mine, self._theirs)
 
 
 def refusal_in(text: bytes) -> str | None:

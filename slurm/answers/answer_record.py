@@ -25,6 +25,7 @@ from ...formats.notes import Notes
 from .answer_text import Paragraph, paragraphs
 
 T = TypeVar("T")
+Text = TypeVar("Text", str, msgspec.Raw)
 
 #: What a number member says when Slurm's value is INFINITE; 22.05 writes null for it.
 INFINITE = math.inf
@@ -331,8 +332,7 @@ class Known:
     """Entries of the answers of one look, for the next look."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, dict[bytes, DecodedObject]] = {}
-        self._texts: dict[str, Any] = {}
+        self._entries: dict[str, dict[str | bytes, Any]] = {}
         self._documents: dict[str, tuple[bytes, Record]] = {}
         self._site: Any = None
 
@@ -353,37 +353,33 @@ class Known:
             parts = _TOP.decode(text)
             members = {name: _ANY.decode(part) for name, part in parts.items() if name != member}
             if member in parts:
-                members[member] = self._listed(member, _LIST.decode(parts[member]))
+                members[member] = self._kept(
+                    member,
+                    _LIST.decode(parts[member]),
+                    lambda raw: _LOOKED.sub(b"", bytes(raw), count=1),
+                    lambda raw: DecodedObject(_ENTRY.decode(raw)),
+                )
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             # Its words for what is wrong, with the whole path.
             return read_document(text)
         return check_errors(Record(members, ""))
 
-    def _listed(self, member: str, raws: list[msgspec.Raw]) -> list[DecodedObject]:
-        before, now = self._entries.get(member, {}), dict[bytes, DecodedObject]()
-        listed: list[DecodedObject] = []
-        for raw in raws:
-            text = _LOOKED.sub(b"", bytes(raw), count=1)
-            entry = before.get(text)
-            if entry is None:
-                entry = DecodedObject(_ENTRY.decode(raw))
-            now[text] = entry
-            listed.append(entry)
-        self._entries[member] = now
-        return listed
-
     def details(self, records: list[str], read: Callable[[str], T]) -> list[T]:
         """Return what ``read`` makes of scontrol's records of jobs, that of a known text as it was."""
-        now: dict[str, T] = {}
+        return self._kept("details", records, lambda record: _TIMES.sub("", record), read)
+
+    def _kept(
+        self, kind: str, texts: list[Text], key_of: Callable[[Text], str | bytes], make: Callable[[Text], T]
+    ) -> list[T]:
+        """Return what is made of each text, what was made of it before where its key is known."""
+        before, now = self._entries.get(kind, {}), dict[str | bytes, T]()
         made: list[T] = []
-        for record in records:
-            text = _TIMES.sub("", record)
-            one = self._texts.get(text)
-            if one is None:
-                one = read(record)
-            now[text] = one
-            made.append(one)
-        self._texts = now
+        for text in texts:
+            key = key_of(text)
+            one = before.get(key)
+            made.append(make(text) if one is None else one)
+            now[key] = made[-1]
+        self._entries[kind] = now
         return made
 
     def site(self, figures: T) -> T:

@@ -146,9 +146,6 @@ class _Reading:
     def note(self, kind: str, text: str) -> None:
         self.notes.add(kind, f"{self.label}: {text}")
 
-    def place(self, name: str) -> str:
-        return self.record.place(name)
-
 
 def read_request(
     record: Record, detail: JobDetail | None, site: Site, notes: Notes, label: str
@@ -233,7 +230,7 @@ def _gres(job: _Reading, size: SlurmSize) -> tuple[SlurmSize, dict[str, int], di
     for name in per_node.keys() & total.keys():
         size = _joined(job, size, name, per_node[name], total)
     if text := job.record.text("cpus_per_tres"):
-        counted = with_cpus_per_gres(size, text, per_node, job.place("cpus_per_tres"))
+        counted = with_cpus_per_gres(size, text, per_node, job.record.place("cpus_per_tres"))
         if counted is None:
             job.unsupported.append(f"--cpus-per-gpu ({text}) where the GPUs of a node are not fixed")
         else:
@@ -244,7 +241,7 @@ def _gres(job: _Reading, size: SlurmSize) -> tuple[SlurmSize, dict[str, int], di
 
 
 def _counts(job: _Reading, member: str) -> dict[str, int]:
-    counts, others = parse_request(job.record.text(member), job.place(member))
+    counts, others = parse_request(job.record.text(member), job.record.place(member))
     job.unsupported.extend(f"{member} {other}" for other in others)
     return {name: count for name, count in counts.items() if count}
 
@@ -279,7 +276,7 @@ def _memory(job: _Reading, per_node: Mapping[str, int], *, exclusive: bool) -> d
         if amount := job.record.number(member):
             return {f"memory_mib_per_{'node' if member.endswith('node') else 'core'}": amount}
     text = job.record.text("memory_per_tres")
-    amounts, others = parse_request(text, job.place("memory_per_tres"))
+    amounts, others = parse_request(text, job.record.place("memory_per_tres"))
     kinds = {name.partition(":")[0]: amount for name, amount in amounts.items()}
     total = sum(count * kinds.get(name.partition(":")[0], 0) for name, count in per_node.items())
     if text and (others or not total):
@@ -396,4 +393,4 @@ def _excluded_nodes(job: _Reading) -> frozenset[str]:
 
 def _names(job: _Reading, member: str) -> tuple[str, ...]:
     """Return a hostlist's names; newer versions write a list of them."""
-    return tuple(name for text in job.record.texts(member) for name in expand(text, job.place(member)))
+    return tuple(name for text in job.record.texts(member) for name in expand(text, job.record.place(member)))

@@ -151,20 +151,19 @@ def _uses(record: Record) -> Iterator[_NodeUse]:
     if isinstance(allocated, list):
         yield from _listed(resources)
     elif isinstance(allocated, dict):
-        yield from _by_place(resources)
+        yield from _by_place(resources, Record(allocated, resources.place("allocated_nodes")))
     elif isinstance(resources.members.get("nodes"), dict) and "allocation" in resources.members["nodes"]:
         yield from _structured(resources)
     else:
         raise record.unknown("job_resources", "a job's resources as Slurm 21.08 to 26.05 write them")
 
 
-def _by_place(resources: Record) -> Iterator[_NodeUse]:
+def _by_place(resources: Record, allocated: Record) -> Iterator[_NodeUse]:
     names = expand(resources.text("nodes"), resources.place("nodes"))
-    allocated = resources.child("allocated_nodes")
-    for place in allocated.members if allocated else ():
-        entry = allocated.child(place) if allocated else None
+    for place in allocated.members:
+        entry = allocated.child(place)
         if entry is None or not _PLACE.fullmatch(place) or int(place) >= len(names):
-            raise InputError(f"{place!r} is no place in nodes", path=resources.place("allocated_nodes"))
+            raise InputError(f"{place!r} is no place in nodes", path=allocated.path)
         yield _NodeUse(
             name=names[int(place)], cores=0, cpus=entry.count("cpus"), memory_mib=entry.number("memory")
         )

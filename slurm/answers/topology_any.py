@@ -1,7 +1,7 @@
 """A topology in any form: Slurm's, a member of a snapshot, GraphML or JSON of a graph, or sizes on a line."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, TypeVar
@@ -143,8 +143,10 @@ def _of_json(content: bytes, nodes: Sequence[str] | None) -> Named:
     kind = kind_of(content)
     if kind is not None and kind.name in {SNAPSHOT, WORKLOAD}:
         made = parse_snapshot(content) if kind.name == SNAPSHOT else parse_workload(content)
-        if nodes is not None:
-            _check_same(nodes, {node.name for node in made.nodes})
+        there = {node.name for node in made.nodes}
+        missing = next((name for name in nodes or () if name not in there), None)
+        if missing is not None:
+            raise InputError(f"node {missing!r} is not there", path="nodes")
         return _named(Laid(switches=made.switches, network=made.network), [node.name for node in made.nodes])
     if "kind" not in decode(content, dict[str, Any]):
         network = graph_network(parse_node_link(content), nodes)
@@ -156,12 +158,6 @@ def _of_json(content: bytes, nodes: Sequence[str] | None) -> Named:
         names = tuple(dict.fromkeys(name for switch in members for name in switch.nodes))
     laid = build_topology(entry, names)
     return _named(laid, names)
-
-
-def _check_same(nodes: Sequence[str], others: Collection[str]) -> None:
-    for name in nodes:
-        if name not in others:
-            raise InputError(f"node {name!r} is not there", path="nodes")
 
 
 def _named(laid: Laid, names: Sequence[str]) -> Named:
