@@ -8,7 +8,6 @@ says which sweep it is.
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, nullcontext
@@ -103,9 +102,7 @@ def _journal(plan: RunPlan, outputs: Sequence[Path]) -> Journal:
         if not path.exists() and output.exists() and output.stat().st_size:
             message = f"there is no {path.name} to go on from: remove the file, or give another -o"
             raise InputError(message, file=str(output))
-    options = [run.options for run in plan.runs]
-    grow(path, plan.identity(), options)
-    return Journal(path, plan.identity(), options, versions())
+    return Journal(path, plan.identity(), [run.options for run in plan.runs], versions())
 
 
 class _Tables:
@@ -158,6 +155,14 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     row: dict[str, int | float | str | None]
 
 
+#: What two sweeps must share, in words of Plan.identity.
+_SAME = ("input", "--seed")
+
+
+def _text(entry: Mapping[str, Any]) -> bytes:
+    return json.dumps(entry, separators=(",", ":")).encode()
+
+
 class Journal:
     """An open journal; ``rows`` are those it held when it was opened, by number.
 
@@ -196,25 +201,43 @@ class Journal:
 
     def add(self, row: Row) -> None:
         """Append a row; when this returns it is on the disk."""
-        self._append({"row": row})
+        self._lines.append(_text({"row": row}))
 
     def _begin(self, identity: Mapping[str, str], versions: Mapping[str, Any]) -> Mapping[str, Any]:
-        self._append({"format": FORMAT, "sweep": dict(identity), "versions": dict(versions)})
+        head = {"format": FORMAT, "sweep": dict(identity), "versions": dict(versions)}
+        self._lines.append(_text(head))
         return versions
-
-    def _append(self, entry: Mapping[str, Any]) -> None:
-        self._lines.append(json.dumps(entry, separators=(",", ":")).encode())
 
     def _read(self, identity: Mapping[str, str]) -> Mapping[str, Any] | None:
         """Read what is done; None when it has yet to begin."""
         if not self._lines.held:
             return None
-        (head,) = self._lines.decoded(_Head, first=1, most=1)
+        (first,) = self._lines.decoded(_Head, first=1, most=1)
+        head = self._grown(first, identity)
         self._check_head(head, identity)
         for number, line in enumerate(self._lines.decoded(_Line, first=2), start=2):
             self._check_row(line.row, number)
             self.rows[int(str(line.row["run"]))] = line.row
         return head.versions
+
+    def _grown(self, head: _Head, identity: Mapping[str, str]) -> _Head:
+        """Let the journal be that of a larger sweep, where all its runs are among the larger one's.
+
+        The file is replaced whole: a kill leaves the old journal or the new one. What is no such
+        journal is left alone, to be refused.
+        """
+        if head.sweep == dict(identity) or any(head.sweep.get(name) != identity.get(name) for name in _SAME):
+            return head
+        try:
+            before = [line.row for line in self._lines.decoded(_Line, first=2)]
+        except InputError:
+            return head
+        rows, grown = _renumbered(before, self._runs), msgspec.structs.replace(head, sweep=dict(identity))
+        texts = [_text(msgspec.structs.asdict(grown)), *(_text({"row": row}) for row in rows)]
+        if not rows or not self._lines.begin_again(texts):
+            return head
+        self._lines.held = texts
+        return grown
 
     def _check_row(self, row: Row, number: int) -> None:
         """Refuse a row that is none of this sweep's runs, with that run's options."""
@@ -255,44 +278,6 @@ def _setting(name: str, value: str | None) -> str:
     return f"{name} {value}"
 
 
-#: What two sweeps must share, in words of Plan.identity.
-_SAME = ("input", "--seed")
-
-
-def grow(path: Path, identity: Mapping[str, str], runs: Sequence[Row]) -> int:
-    """Let a journal be that of a larger sweep, where all its runs are among the larger one's.
-
-    The file is replaced whole: a kill leaves the old journal or the new one. What is no such
-    journal is left alone, for its reader to refuse.
-
-    Args:
-        path: of the journal.
-        identity: of the larger sweep.
-        runs: the options of each of its runs, by number.
-
-    Returns:
-        How many rows were taken over; 0 where nothing was done.
-
-    Raises:
-        InputError: the file is damaged, in use, or cannot be written.
-    """
-    if not path.exists():
-        return 0
-    with CheckedLines(path, kind="journal of a sweep", owner="sweep") as lines:
-        try:
-            (head,) = lines.decoded(_Head, first=1, most=1)
-            before = [line.row for line in lines.decoded(_Line, first=2)]
-        except (InputError, ValueError):
-            return 0
-        if head.sweep == dict(identity) or any(head.sweep.get(name) != identity.get(name) for name in _SAME):
-            return 0
-        rows = _renumbered(before, runs)
-        if not rows:
-            return 0
-        _replace(path, {**msgspec.structs.asdict(head), "sweep": dict(identity)}, rows)
-        return len(rows)
-
-
 def _renumbered(rows: Sequence[Row], runs: Sequence[Row]) -> list[Row]:
     """Return the rows with the numbers of the runs of the same options; none where one has no such run."""
     numbers: dict[tuple[str, ...], dict[str, int]] = {}
@@ -311,13 +296,3 @@ def _renumbered(rows: Sequence[Row], runs: Sequence[Row]) -> list[Row]:
 
 def _key(row: Row, names: Sequence[str]) -> str:
     return json.dumps([row.get(name) for name in names])
-
-
-def _replace(path: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
-    beside = path.with_name(f"{path.name}.grown")
-    beside.unlink(missing_ok=True)
-    with CheckedLines(beside, kind="journal of a sweep", owner="sweep") as lines:
-        for entry in (head, *({"row": row} for row in rows)):
-            lines.hold(json.dumps(entry, separators=(",", ":")).encode())
-        lines.flush()
-        os.replace(beside, path)  # noqa: PTH105 - beside the other calls of os
