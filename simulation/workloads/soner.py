@@ -165,7 +165,13 @@ ONLY_B: Mapping[str, int] = {"B": 1}
 ALL_KINDS: Mapping[str, int] = {"A": 1, "B": 1, "C": 1, "D": 1, "E": 1}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+#: Kinds B to E take x/4 or x/8 nodes (8.4, 8.6), with which A.5's 97 % can be reached, and x/8 or
+#: x/16 (8.5): x/4 or x/8 would saturate the GPUs there at 83 %, where A.4 reports 89.
+_OF_12_CORES = (4, 8)
+_OF_16_CORES = (8, 16)
+
+
+@dataclass(frozen=True, slots=True)
 class WorkloadMix:
     """What jobs are drawn from.
 
@@ -182,9 +188,9 @@ class WorkloadMix:
 
     kinds: Mapping[str, int]
     jobs: int
-    contiguous: float
-    divisors: tuple[int, ...]
-    ranges: bool
+    contiguous: float = 0.0
+    divisors: tuple[int, ...] = _OF_12_CORES
+    ranges: bool = False
     cores_per_gpu: tuple[int, ...] = ()
     most_whole_nodes: int = MOST_WHOLE_NODES
 
@@ -238,10 +244,6 @@ def _request_of_kind(kind: str, cores: int, divisor: int, gpus: Span | None, *, 
     )
 
 
-#: Kinds B to E take x/4 or x/8 nodes (8.4, 8.6), with which A.5's 97 % can be reached, and x/8 or
-#: x/16 (8.5): x/4 or x/8 would saturate the GPUs there at 83 %, where A.4 reports 89.
-_OF_12_CORES = (4, 8)
-_OF_16_CORES = (8, 16)
 #: Kind E asks for so many GPUs on each node.
 _MOST_GPUS = 3
 #: 22 nodes for 330 s is what a job of these tables takes on average.
@@ -257,38 +259,28 @@ class WorkloadTable:
     has_contiguity: bool
 
 
-def _row(
-    kinds: Mapping[str, int],
-    jobs: int,
-    contiguous: float = 0.0,
-    divisors: tuple[int, ...] = _OF_12_CORES,
-    *,
-    ranges: bool = False,
-) -> WorkloadMix:
-    return WorkloadMix(kinds=kinds, jobs=jobs, contiguous=contiguous, divisors=divisors, ranges=ranges)
-
-
 _HOURS_8_4 = (6.28, 6.27, 6.26, 12.53, 12.54, 12.48, 5.43, 5.42, 5.50, 10.90, 10.63, 10.89)
 _RATIOS = (0.0, 0.5, 1.0)
 
 #: As many jobs as make the theoretical run time (table 8.4 gives no counts); half of the rows are kind A.
+_OF_A_8_4 = len(_HOURS_8_4) // 2
 _JOBS_8_4 = [round(hours * 3600 * TSUBAME.nodes / _MEAN_JOB_NODE_S) for hours in _HOURS_8_4]
 _TABLE_8_4 = {
-    str(place + 1): _row(ONLY_A if 2 * place < len(_JOBS_8_4) else ALL_KINDS, jobs, _RATIOS[place % 3])
+    str(place + 1): WorkloadMix(ONLY_A if place < _OF_A_8_4 else ALL_KINDS, jobs, _RATIOS[place % 3])
     for place, jobs in enumerate(_JOBS_8_4)
 }
 _TABLE_8_5 = {
-    "1": _row(ONLY_A, 350, divisors=_OF_16_CORES),
-    "2": _row(ONLY_A, 2095, divisors=_OF_16_CORES),
-    "3": _row(ONLY_B, 350, divisors=_OF_16_CORES),
-    "4": _row(ONLY_B, 2095, divisors=_OF_16_CORES),
-    "5": _row(ALL_KINDS, 350, divisors=_OF_16_CORES),
-    "6": _row(ALL_KINDS, 2095, divisors=_OF_16_CORES),
-    "5'": _row(ALL_KINDS, 350, divisors=_OF_16_CORES, ranges=True),
-    "6'": _row(ALL_KINDS, 2095, divisors=_OF_16_CORES, ranges=True),
+    "1": WorkloadMix(ONLY_A, 350, divisors=_OF_16_CORES),
+    "2": WorkloadMix(ONLY_A, 2095, divisors=_OF_16_CORES),
+    "3": WorkloadMix(ONLY_B, 350, divisors=_OF_16_CORES),
+    "4": WorkloadMix(ONLY_B, 2095, divisors=_OF_16_CORES),
+    "5": WorkloadMix(ALL_KINDS, 350, divisors=_OF_16_CORES),
+    "6": WorkloadMix(ALL_KINDS, 2095, divisors=_OF_16_CORES),
+    "5'": WorkloadMix(ALL_KINDS, 350, divisors=_OF_16_CORES, ranges=True),
+    "6'": WorkloadMix(ALL_KINDS, 2095, divisors=_OF_16_CORES, ranges=True),
 }
 _TABLE_8_6 = {
-    str(3 * block + place + 1): _row(kinds, jobs, ratio)
+    str(3 * block + place + 1): WorkloadMix(kinds, jobs, ratio)
     for block, ratio in enumerate(_RATIOS)
     for place, (kinds, jobs) in enumerate(((ONLY_A, 3491), (ONLY_B, 2095), (ALL_KINDS, 3491)))
 }
