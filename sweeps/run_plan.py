@@ -10,13 +10,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from .. import __version__
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.text import one_line
 from ..formats import file_kinds
-from ..formats.native.cluster_file import FORMATS
 from ..formats.reading import read_bytes, unpacked
 from .axes import AXES, Row, Value, shown
 from .run_kinds import SNAPSHOT, TRACE, WORKLOAD, RunKind
@@ -100,21 +97,13 @@ def read_subject(path: str) -> Subject:
     return Subject(name=one_line(Path(path).name), kind=kind, content=content)
 
 
-class _Head(msgspec.Struct):
-    """What tells the JSON formats apart."""
-
-    format: str = ""
-
-
 def _kind_of(content: bytes) -> str:
     """Return the kind: JSON begins with a brace, everything else is taken for an SWF log."""
     if content.lstrip()[:1] != b"{":
         return TRACE.name
-    try:
-        head = msgspec.json.decode(content, type=_Head)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return SNAPSHOT.name  # whose reader says what is wrong
-    return WORKLOAD.name if head.format == FORMATS[file_kinds.WORKLOAD] else SNAPSHOT.name
+    found = file_kinds.kind_of(content)
+    # A file of no kind is taken for a snapshot, whose reader says what is wrong.
+    return WORKLOAD.name if found is not None and found.name == file_kinds.WORKLOAD else SNAPSHOT.name
 
 
 def make_plan(
