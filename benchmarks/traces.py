@@ -22,7 +22,6 @@ from aucsched.simulation.logs.counts import (
     LOOPS,
     CheckedPolicy,
     play_compiled,
-    simulate_checked,
     simulate_counts,
     simulate_plain,
 )
@@ -68,7 +67,8 @@ def assert_correct(workload: Workload) -> None:
         plain = simulate_plain(workload, make_policy(name, workload.requests))
         if play_compiled(workload, make_policy(name, workload.requests)) != plain:
             sys.exit(f"the compiled {name} disagrees")
-    if starts != simulate_checked(workload, make_policy("easy", workload.requests)):
+    checked = CheckedPolicy(make_policy("easy", workload.requests), workload.requests)
+    if starts != simulate_counts(workload, checked):
         sys.exit("the two kernels disagree")
     wait = (sum(starts) - sum(workload.requests.submit)) / len(starts)
     if len(starts) == KTH_JOBS and round(wait, 4) != KTH_EASY_WAIT_S:
@@ -89,7 +89,7 @@ def light(workload: Workload, repeats: int) -> None:
             in_python(workload, CheckedPolicy(make_policy(name, requests), requests))
 
         def general(name: str = name) -> None:
-            simulate_checked(workload, make_policy(name, requests))
+            simulate_counts(workload, CheckedPolicy(make_policy(name, requests), requests))
 
         rates = [len(workload) / best_of(run, repeats) for run in (fast, checked, general)]
         print(f"{name:<16}" + "".join(f"{rate:>14,.0f}" for rate in rates))

@@ -38,26 +38,12 @@ def simulate_counts(
 
     Args:
         workload: the jobs; the machine is as large as its requests say.
-        policy: a fresh one; it is trusted.
+        policy: a fresh one; it is trusted, but for a ``CheckedPolicy``.
         progress: called now and then with the number of jobs that have arrived.
         stopped: takes the runs that the policy stopped, in the order in which it did.
     """
     starts = play_compiled(workload, policy, progress)
     return simulate_plain(workload, policy, progress, stopped) if starts is None else starts
-
-
-def simulate_checked(
-    workload: Workload,
-    policy: CountPolicy,
-    progress: Callable[[int], None] | None = None,
-    stopped: list[StoppedRun] | None = None,
-) -> list[float]:
-    """Run a policy over a workload as ``simulate_counts`` does, every rule checked.
-
-    Raises:
-        AwardError: the policy broke a rule.
-    """
-    return simulate_plain(workload, CheckedPolicy(policy, workload.requests), progress, stopped)
 
 
 def simulate_plain(  # noqa: C901 - one loop: a call an event costs as much as the rest

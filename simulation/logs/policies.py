@@ -17,7 +17,7 @@ from ..result import Result
 from ..simulate_options import PROMISED, RENAMED, PolicyOptions
 from ..stepping import Changes, CountPolicy, PolicyWrapper, Renumbered, Resort, StoppedRun
 from .adaptive import Adaptive, Factory
-from .counts import simulate_checked, simulate_counts
+from .counts import CheckedPolicy, simulate_counts
 from .lookahead import Lookahead
 from .orderings import (
     CHANGING_ORDERS,
@@ -291,11 +291,11 @@ def play_log(
     """
     policy = RENAMED.get(policy, policy)
     is_checked = checked or (policy not in POLICIES and is_own(policy))
-    kernel = simulate_checked if is_checked else simulate_counts
     stopped: list[StoppedRun] = []
     began = time.perf_counter()
     made = make_policy(policy, jobs.requests, order=order, options=options)
-    starts = kernel(jobs, made, progress, stopped)
+    made = CheckedPolicy(made, jobs.requests) if is_checked else made
+    starts = simulate_counts(jobs, made, progress, stopped)
     return Result(
         workload=jobs,
         policy=policy,

@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 
 import pytest
+from support.plain import simulate_checked
 
 from aucsched.cluster.errors import AwardError
 from aucsched.simulation.events import Event, EventKind, EventQueue, run_events
 from aucsched.simulation.log_columns import Requests, Workload
-from aucsched.simulation.logs.counts import CheckedPolicy, simulate_checked, simulate_counts
+from aucsched.simulation.logs.counts import CheckedPolicy, simulate_counts
 from aucsched.simulation.logs.policies import make_policy
 from aucsched.simulation.placement import place_lowest_first
 from aucsched.simulation.stepping import NEVER, Changes, CountPolicy, StoppedRun

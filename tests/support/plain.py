@@ -10,8 +10,9 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from aucsched.simulation.log_columns import Requests, Workload
-from aucsched.simulation.logs.counts import simulate_checked, simulate_counts
+from aucsched.simulation.logs.counts import CheckedPolicy, simulate_counts
 from aucsched.simulation.logs.policies import make_policy
+from aucsched.simulation.stepping import CountPolicy, StoppedRun
 
 
 @dataclass(frozen=True)
@@ -192,6 +193,16 @@ def workloads(draw: st.DrawFn, most: int = 24) -> tuple[list[J], int]:
         estimate = run + draw(st.sampled_from([0, 0, 1, 2, 5, 20]))
         jobs.append(J(submit, run, draw(st.integers(1, processors)), estimate))
     return jobs, processors
+
+
+def simulate_checked(
+    workload: Workload,
+    policy: CountPolicy,
+    progress: Callable[[int], None] | None = None,
+    stopped: list[StoppedRun] | None = None,
+) -> list[float]:
+    """Start times under a policy whose every answer is checked."""
+    return simulate_counts(workload, CheckedPolicy(policy, workload.requests), progress, stopped)
 
 
 def starts_of(jobs: Sequence[J], processors: int, policy: str, **choice: object) -> list[float]:

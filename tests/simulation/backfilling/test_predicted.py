@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from support.plain import J, starts_of, workload_of, workloads
+from support.plain import J, simulate_checked, starts_of, workload_of, workloads
 
 from aucsched.simulation.backfilling.predicted import PREDICTORS, LastTwo
-from aucsched.simulation.logs.counts import simulate_checked
 from aucsched.simulation.logs.policies import make_policy
 from aucsched.simulation.simulate_options import PolicyOptions
 

@@ -17,6 +17,7 @@ from support.plain import (
     plain,
     plain_easy,
     plain_fcfs,
+    simulate_checked,
     starts_of,
     workload_of,
     workloads,
@@ -25,7 +26,6 @@ from support.plain import (
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
 from aucsched.simulation.logs.adaptive import Adaptive
-from aucsched.simulation.logs.counts import simulate_checked
 from aucsched.simulation.logs.policies import POLICIES, make_policy
 from aucsched.simulation.simulate_options import PolicyOptions
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.plain import J, plain_easy, starts_of, workload_of, workloads
+from support.plain import J, plain_easy, simulate_checked, starts_of, workload_of, workloads
 
 import aucsched
 from aucsched.cluster.errors import OptionError
@@ -23,7 +23,7 @@ from aucsched.formats.swf import load_swf
 from aucsched.simulation.backfilling.deep_queue import DEEP
 from aucsched.simulation.backfilling.easy import FREE
 from aucsched.simulation.log_columns import workload_from_swf
-from aucsched.simulation.logs.counts import simulate_checked, simulate_counts
+from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import ORDERS, make_policy
 from aucsched.simulation.promised import awards, log_auction
 from aucsched.simulation.promised.log_auction import STEP, LogAuction, catch_up, longest_wait

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.plain import J, starts_of, workload_of, workloads
+from support.plain import J, simulate_checked, starts_of, workload_of, workloads
 
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
-from aucsched.simulation.logs.counts import simulate_checked
 from aucsched.simulation.logs.hours import DAY_S, WEEK_S, Hours, moment_of_week
 from aucsched.simulation.logs.plan_constraints import Advance, StartRule
 from aucsched.simulation.logs.policies import make_policy

@@ -18,6 +18,7 @@ from support.plain import (
     plain_easy,
     plain_fcfs,
     plain_reservations,
+    simulate_checked,
     starts_of,
     workload_of,
     workloads,
@@ -27,7 +28,7 @@ from aucsched.cluster.errors import OptionError
 from aucsched.formats.swf import load_swf
 from aucsched.simulation.backfilling.easy import Easy
 from aucsched.simulation.log_columns import workload_from_swf
-from aucsched.simulation.logs.counts import simulate_checked, simulate_counts
+from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.orderings import Multifactor, MultifactorWeights
 from aucsched.simulation.logs.policies import ORDERS, POLICIES, make_policy, weights_by_queue
 from aucsched.simulation.simulate_options import PolicyOptions

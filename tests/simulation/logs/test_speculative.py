@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.plain import J, earliest, plain_easy, starts_of, workload_of, workloads
+from support.plain import J, earliest, plain_easy, simulate_checked, starts_of, workload_of, workloads
 
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
-from aucsched.simulation.logs.counts import simulate_checked, simulate_counts
+from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import ORDERS, make_policy
 from aucsched.simulation.result import Result, metrics
 from aucsched.simulation.simulate_options import PolicyOptions
