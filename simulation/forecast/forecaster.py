@@ -6,14 +6,17 @@ forecast can read ahead.
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 from zlib import crc32
 
 import numpy as np
 
+from ...cluster.jobs import Job, RunningJob
 from ...cluster.kernels.harness import Floats, Ints
 from ..run_times import FADING, RunTimes
+from ..workloads.imported import LoggedJob
 from .calibration import LEVELS, LOWER, MIDDLE, SHORTEST_S, UPPER, Calibrator, Features
 from .futures import Moment, Past, starts_of
 from .futures_kernel import EASY, FutureJobs, FutureRules
@@ -60,6 +63,14 @@ class QueuedRequest:
     queue: Hashable = None
     pools: int = -1
     rank: float = 0.0
+
+    @classmethod
+    def of(cls, job: Job | RunningJob | LoggedJob, **members: Any) -> Self:
+        """Return a job of a cluster: its run time may follow whose it is, and its partition."""
+        owner: dict[str, Any] = {
+            name: getattr(job, name) or None for name in ("user", "account", "partition")
+        }
+        return cls(**owner, **members)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,16 +267,14 @@ class Forecaster:
 
     def _calibrated(self, now: float, job: Hashable, starts: Floats, plan_s: float) -> StartForecast:
         request = self._jobs.requests[self._number[job]]
+        made = partial(StartForecast, id=job, asked_s=now, cores=request.cores, plan_s=plan_s)
         if not np.isfinite(starts).any():
-            return StartForecast(
-                id=job, asked_s=now, cores=request.cores, plan_s=plan_s, never=self._why_never(request)
-            )
+            return made(never=self._why_never(request))
         starts = starts[np.isfinite(starts)]
         is_now = not starts.any()
         if is_now and self._is_exact:
             # It starts in this pass, in every future: nothing is uncertain.
-            zeros = (0.0,) * len(LEVELS)
-            return StartForecast(id=job, asked_s=now, cores=request.cores, quantiles=zeros, plan_s=plan_s)
+            return made(quantiles=(0.0,) * len(LEVELS))
         calibrator = self._at_once if is_now else self.calibrator
         quantiles, features = calibrator.calibrate(
             starts, plan_s=plan_s, cores=request.cores, queue=request.queue
@@ -274,14 +283,7 @@ class Forecaster:
             # Times this short are not told apart: they are now.
             quantiles = np.where(quantiles <= SHORTEST_S + 1, 0.0, quantiles)
         self._asked.setdefault(job, []).append(_Asked(now, features, quantiles, is_now))
-        return StartForecast(
-            id=job,
-            asked_s=now,
-            cores=request.cores,
-            quantiles=tuple(quantiles.tolist()),
-            plan_s=plan_s,
-            features=None if is_now else features,
-        )
+        return made(quantiles=tuple(quantiles.tolist()), features=None if is_now else features)
 
     def _why_never(self, request: QueuedRequest) -> str:
         usable = sum(int(cores) for pool, cores in enumerate(self._pools) if request.pools >> pool & 1)

@@ -132,17 +132,7 @@ class SnapshotForecaster:
             start = max(self.now - (left or 0.0), 0.0)
         key: Hashable = ("running", job.id)
         limit = None if left is None else self.now + left - start
-        forecaster.submit(
-            QueuedRequest(
-                id=key,
-                submit_s=start,
-                cores=sum(held),
-                limit_s=limit,
-                user=job.user or None,
-                account=job.account or None,
-                partition=job.partition or None,
-            )
-        )
+        forecaster.submit(QueuedRequest.of(job, id=key, submit_s=start, cores=sum(held), limit_s=limit))
         forecaster.start(key, start, held)
 
     def _request(self, job: Job, rank: int) -> tuple[QueuedRequest | None, str]:
@@ -158,14 +148,12 @@ class SnapshotForecaster:
         if not pools:
             return None, "no node that it may use has what it asks for on each node"
         submit = self.now if job.submit_time is None else min(job.submit_time, self.now)
-        return QueuedRequest(
+        return QueuedRequest.of(
+            job,
             id=job.id,
             submit_s=submit,
             cores=cores,
             limit_s=job.longest_s,
-            user=job.user or None,
-            account=job.account or None,
-            partition=job.partition or None,
             queue=job.partition or None,
             pools=pools,
             rank=float(rank),
@@ -173,13 +161,11 @@ class SnapshotForecaster:
 
 
 def _past(job: LoggedJob) -> QueuedRequest:
-    return QueuedRequest(
+    return QueuedRequest.of(
+        job,
         id=job.id,
         submit_s=job.submit_s,
         cores=job.cores or job.nodes or 1,
         limit_s=job.limit_s,
-        user=job.user or None,
-        account=job.account or None,
-        partition=job.partition or None,
         rank=float("inf"),
     )

@@ -269,7 +269,7 @@ class Multifactor:
         self._held = [0] * (self._users + 1)
         self._usage = [0.0] * (self._users + 1)
         self._as_of: list[float] = [0] * (self._users + 1)
-        self._columns = tuple(np.array(column, dtype=np.float64) for column in (requests.submit, size_term))
+        self._columns = np.array([requests.submit, size_term], np.float64)
 
     def changed(self, now: float, jobs: Sequence[int], sign: int) -> None:
         """Charge usage up to now, then add (+1) or remove (−1) what the jobs hold."""
@@ -298,7 +298,7 @@ class Multifactor:
             return
         shares = self._shares(now, {self._user[job] for job in queue})
         jobs = np.array(queue)
-        submit, size_term = (column[jobs] for column in self._columns)
+        submit, size_term = self._columns[:, jobs]
         share = np.array([shares[self._user[job]] for job in queue])
         age = np.minimum((now - submit) / self._weights.age_max_s, 1)
         priority = self._weights.age * age + size_term + share

@@ -40,7 +40,7 @@ class CoreLevelPlan:
         loops = [loop for loop, _ in found] if self._is_compiled else [entry.plain for entry in entries]
         self._promise_due, self._refuse = loops
         nothing: Any = [0] * jobs
-        columns = LogColumns(nothing, nothing, nothing, nothing, nothing, is_whole=True, is_exact=True)
+        columns = LogColumns(nothing, nothing, nothing, nothing, nothing, True, True)
         state = empty_state(rules.processors, columns, nothing, is_compiled=True)
         asked = state.jobs
         running = easy_columns(rules.processors, asked.size, asked.estimate, is_compiled=self._is_compiled)

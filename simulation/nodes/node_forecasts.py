@@ -57,14 +57,12 @@ def _request(
     if demand.kind not in requested:
         requested[demand.kind] = pools.requested(demand)
     cores, bits = requested[demand.kind]
-    return QueuedRequest(
+    return QueuedRequest.of(
+        job,
         id=number,
         submit_s=result.workload.requests.submit[number],
         cores=cores,
         limit_s=job.time_limit_s,
-        user=job.user or None,
-        account=job.account or None,
-        partition=job.partition or None,
         queue=job.partition or None,
         pools=bits or -1,
         rank=-float(job.priority),
