@@ -281,21 +281,11 @@ class Easy(CountPolicy):
     Args:
         requests: the jobs.
         resort: sorts the queue.
-        deeper: a queue deeper than this is indexed,
-        shallow: until it is this shallow again.
     """
 
-    def __init__(
-        self,
-        requests: Requests,
-        resort: Resort | None = None,
-        *,
-        deeper: int = DEEPER_PLAIN,
-        shallow: int = SHALLOW,
-    ) -> None:
+    def __init__(self, requests: Requests, resort: Resort | None = None) -> None:
         self._requests = requests
         self._resort = resort
-        self._depth = (deeper, shallow)
         # No order matters while nobody fits.
         self._waiting_sizes = WaitingSizes(requests.size)
 
@@ -312,9 +302,7 @@ class Easy(CountPolicy):
     def _state(self) -> EasyState:
         """The queue and what runs, made when it is asked for: a compiled loop has its own."""
         asked = self._requests
-        state = easy_columns(asked.processors, asked.size, asked.estimate, is_compiled=False)
-        state.depth[:] = self._depth
-        return state
+        return easy_columns(asked.processors, asked.size, asked.estimate, is_compiled=False)
 
     def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Make one step; see the module's text for the rule."""
@@ -322,7 +310,7 @@ class Easy(CountPolicy):
             return self._sorted_step(now, seen, self._resort)
         (ended, arrived), state = seen, self._state
         count = step(state, now, ended, len(ended), arrived, len(arrived))
-        if state.counts[QUEUED] > self._depth[0] and not state.deep.lowest:
+        if state.counts[QUEUED] > state.depth[0] and not state.deep.lowest:
             self._state = state._replace(deep=deep_queue_of(state.size, is_compiled=False))
         return state.started[:count]  # type: ignore[return-value]
 

@@ -170,6 +170,8 @@ QUADFLOW = (
     QuadflowCase(name="Cylinder", adaptations=5, threshold=15_000, hours=30.0, last=0.84),
 )
 _PROCESSES = 16
+#: Jobs of a load, and the share of them that are Quadflow runs.
+_JOBS, _RUNS = 60, 0.3
 _HOUR_S = 3600.0
 
 
@@ -201,9 +203,7 @@ def quadflow_phases(case: QuadflowCase, growth: float) -> tuple[QuadflowPhase, .
     return (*steps, last)
 
 
-def quadflow(
-    seed: int = 0, *, jobs: int = 60, share: float = 0.3, growth: float | None = None
-) -> EvolvingWorkload:
+def quadflow(seed: int = 0) -> EvolvingWorkload:
     """Return a load of Quadflow runs among rigid jobs, one about every two hours, on 15 nodes of 8 cores.
 
     A run takes 16 cores. How far its grid grows nobody knows beforehand: its last grid has 0.5 to 2
@@ -211,17 +211,13 @@ def quadflow(
 
     Args:
         seed: draws everything.
-        jobs: how many.
-        share: of them that are Quadflow runs.
-        growth: of every run instead of drawing it.
     """
     generator = random.Random(seed)  # noqa: S311 - a load, no secret
     made, time = [], 0.0
-    for number in range(jobs):
-        if generator.random() < share:
+    for number in range(_JOBS):
+        if generator.random() < _RUNS:
             case = generator.choice(QUADFLOW)
-            drawn = 0.5 * 4 ** generator.random()
-            made.append(_quadflow_job(case, number, time, drawn if growth is None else growth))
+            made.append(_quadflow_job(case, number, time, 0.5 * 4 ** generator.random()))
         else:
             cores = CORES_PER_NODE * generator.randint(1, 6)
             hours = generator.uniform(0.5, 8)

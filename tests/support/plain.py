@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
+from aucsched.simulation.backfilling.easy import Easy
 from aucsched.simulation.log_columns import Requests, Workload
 from aucsched.simulation.logs.counts import CheckedPolicy, simulate_counts
 from aucsched.simulation.logs.policies import make_policy
@@ -193,6 +194,14 @@ def workloads(draw: st.DrawFn, most: int = 24) -> tuple[list[J], int]:
         estimate = run + draw(st.sampled_from([0, 0, 1, 2, 5, 20]))
         jobs.append(J(submit, run, draw(st.integers(1, processors)), estimate))
     return jobs, processors
+
+
+class DeepEasy(Easy):
+    """EASY that looks up a queue deeper than a number in its index, until it is as shallow as another."""
+
+    def __init__(self, requests: Requests, deeper: int, shallow: int) -> None:
+        super().__init__(requests)
+        self._state.depth[:] = [deeper, shallow]
 
 
 def simulate_checked(

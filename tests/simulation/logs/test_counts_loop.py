@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.plain import J, workload_of, workloads
+from support.plain import DeepEasy, J, workload_of, workloads
 
 from aucsched.cluster.kernels.harness import Entry
 from aucsched.formats.swf import load_swf
@@ -90,7 +90,7 @@ def test_fractions_of_seconds_are_rounded_alike(case: Case, unit: float, name: s
 @given(workloads(most=60), st.integers(1, 6))
 def test_a_deep_queue_is_searched_by_its_index(case: Case, deeper: int) -> None:
     workload = workload_of(*case)
-    policy = Easy(workload.requests, deeper=deeper, shallow=deeper // 2)
+    policy = DeepEasy(workload.requests, deeper=deeper, shallow=deeper // 2)
     assert simulate_plain(workload, policy) == simulate_plain(workload, Easy(workload.requests))
 
 

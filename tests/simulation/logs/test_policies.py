@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.plain import (
+    DeepEasy,
     J,
     earliest,
     plain_conservative,
@@ -26,7 +27,6 @@ from support.plain import (
 
 from aucsched.cluster.errors import OptionError
 from aucsched.formats.swf import load_swf
-from aucsched.simulation.backfilling.easy import Easy
 from aucsched.simulation.log_columns import workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.orderings import Multifactor, MultifactorWeights
@@ -55,7 +55,7 @@ def test_easy_is_its_plain_rule(case: tuple[list[J], int]) -> None:
 def test_easy_over_a_deep_queue_is_its_plain_rule(case: tuple[list[J], int], deep: int) -> None:
     jobs, processors = case
     workload = workload_of(jobs, processors)
-    policy = Easy(workload.requests, deeper=deep, shallow=deep // 2)
+    policy = DeepEasy(workload.requests, deeper=deep, shallow=deep // 2)
     assert simulate_checked(workload, policy) == plain_easy(jobs, processors)
 
 
@@ -154,7 +154,7 @@ def test_fractions_of_seconds_keep_the_rules(case: tuple[list[J], int], unit: fl
     workload = replace(whole, requests=requests, run=tuple(time * unit for time in whole.run))
     starts = simulate_checked(workload, make_policy(policy, requests))
     assert min(starts) == 0
-    deep = Easy(requests, deeper=3, shallow=1)
+    deep = DeepEasy(requests, deeper=3, shallow=1)
     assert simulate_checked(workload, deep) == simulate_counts(workload, make_policy("easy", requests))
 
 
@@ -291,4 +291,4 @@ def test_easy_equals_its_plain_rule_on_public_logs(name: str) -> None:
     part = workload_of(jobs, requests.processors)
     expected = plain_easy(jobs, requests.processors)
     assert simulate_counts(part, make_policy("easy", part.requests)) == expected
-    assert simulate_counts(part, Easy(part.requests, deeper=8, shallow=2)) == expected
+    assert simulate_counts(part, DeepEasy(part.requests, deeper=8, shallow=2)) == expected
