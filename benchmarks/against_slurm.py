@@ -128,7 +128,7 @@ def _options() -> argparse.Namespace:
 
 def from_table(options: argparse.Namespace) -> ClusterWorkload:
     """Return a table's workload, whose jobs ask for cores and nodes; see ``made`` for its limits."""
-    drop = TableOptions(contiguity="drop" if TABLES[options.table].has_contiguity else "honour")
+    drop = TableOptions(contiguity="honour" if options.table == "8.5" else "drop")
     workload = table_workload(options.table, options.id, seed=options.seed, options=drop)
     return replace(workload, jobs=tuple(_in_minutes(arriving) for arriving in workload.jobs))
 

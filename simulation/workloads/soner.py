@@ -252,11 +252,10 @@ _MEAN_JOB_NODE_S = 22 * 330
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadTable:
-    """A table of workloads: its machine, its rows by workload id, and whether it has a contiguity ratio."""
+    """A table of workloads: its machine, and its rows by workload id."""
 
     cluster: EvenCluster
     rows: Mapping[str, WorkloadMix]
-    has_contiguity: bool
 
 
 _HOURS_8_4 = (6.28, 6.27, 6.26, 12.53, 12.54, 12.48, 5.43, 5.42, 5.50, 10.90, 10.63, 10.89)
@@ -286,9 +285,9 @@ _TABLE_8_6 = {
 }
 
 TABLES: Mapping[str, WorkloadTable] = {
-    "8.4": WorkloadTable(cluster=TSUBAME, rows=_TABLE_8_4, has_contiguity=True),
-    "8.5": WorkloadTable(cluster=HYPOTHETICAL, rows=_TABLE_8_5, has_contiguity=False),
-    "8.6": WorkloadTable(cluster=TSUBAME, rows=_TABLE_8_6, has_contiguity=True),
+    "8.4": WorkloadTable(cluster=TSUBAME, rows=_TABLE_8_4),
+    "8.5": WorkloadTable(cluster=HYPOTHETICAL, rows=_TABLE_8_5),
+    "8.6": WorkloadTable(cluster=TSUBAME, rows=_TABLE_8_6),
 }
 
 
