@@ -100,6 +100,10 @@ def _network(text: str) -> str:
     return text
 
 
+def _names(name: str, text: str) -> Axis:
+    return Axis(name=name, metavar="NAME,…", read=_name, what="a name", help=text)
+
+
 def axis_of(option: Option[Any]) -> Axis:
     """Return an option as an axis; the range of a step's option the step checks."""
     is_of_a_step = SWEEP in option.readers
@@ -130,21 +134,13 @@ LOGS, NODES = "Logs", "Workloads of nodes"
 
 #: In the order in which the grid is nested: the last varies fastest.
 _AXES = (
-    Axis(
-        name="policy",
-        metavar="NAME,…",
-        read=_name,
-        what="a name",
-        help="Policies of the simulation (WORKLOAD only); slack:factor=0.5 gives one a parameter.",
+    replace(
+        _names(
+            "policy", "Policies of the simulation (WORKLOAD only); slack:factor=0.5 gives one a parameter."
+        ),
         split=split_policies,
     ),
-    Axis(
-        name="order",
-        metavar="NAME,…",
-        read=_name,
-        what="a name",
-        help="Orders of the waiting queue (WORKLOAD only).",
-    ),
+    _names("order", "Orders of the waiting queue (WORKLOAD only)."),
     *_swept(PassOptions, NODES),
     Axis(
         name="processors",

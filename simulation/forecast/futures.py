@@ -108,11 +108,7 @@ def starts_of(table: ShareTable, moment: Moment, targets: Ints) -> tuple[Floats,
 def _with_places(jobs: FutureJobs, more: int, first: int, last: int) -> FutureJobs:
     """Return the jobs with places for those to come, in some of the futures; a thread changes its own."""
     columns = ("size", "limit", "submit", "start", "run", "length", "pools", "rank")
-    longer = {
-        name: np.concatenate([column, np.zeros(more, column.dtype)])
-        for name in columns
-        for column in (getattr(jobs, name),)
-    }
+    longer = {name: np.pad(getattr(jobs, name), (0, more)) for name in columns}
     chance = np.ascontiguousarray(jobs.chance[:, first:last])
     return jobs._replace(chance=chance, drawn=np.zeros(chance.shape), **longer)
 
