@@ -186,11 +186,9 @@ def journal_in(identity: Identity, settings: str, options: dict[str, Any]) -> It
         folder.mkdir(parents=True, exist_ok=True)
     begun_with = {"party": identity.party, **identity.terms, "settings": settings}
     path = folder / f"{identity.party}.journal"
-    journal = PartyJournal(path, begun_with, checkpoint_entries=taken_from(LinkOptions, options).checkpoint)
-    try:
+    entries = taken_from(LinkOptions, options).checkpoint
+    with PartyJournal(path, begun_with, checkpoint_entries=entries) as journal:
         yield journal
-    finally:
-        journal.close()
 
 
 @contextmanager

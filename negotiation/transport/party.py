@@ -85,7 +85,7 @@ class Party(Generic[State]):
         if journal is not None and journal.checkpoint is not None:
             self._restore(journal.checkpoint, journal)
         first = self.transitions + 1
-        for number, (happening, digest) in enumerate(journal.held if journal else (), start=first):
+        for number, (happening, digest) in enumerate(journal.happened if journal else (), start=first):
             self._replay(happening, digest, number)
 
     @property
@@ -150,7 +150,7 @@ class Party(Generic[State]):
             journal.postpone()
             return
         last = self._last
-        journal.begin_again(
+        journal.begin_with(
             Checkpoint(
                 version=__version__,
                 entries=self.transitions,

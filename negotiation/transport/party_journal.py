@@ -94,10 +94,10 @@ class _Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     checkpoint: Checkpoint | None = None
 
 
-class PartyJournal:
+class PartyJournal(CheckedLines):
     """An open journal.
 
-    ``checkpoint`` is what it begins with, None where it has all entries; ``held`` the entries
+    ``checkpoint`` is what it begins with, None where it has all entries; ``happened`` the entries
     behind it when it was opened, with the digests of what was sent; ``notes`` facts beside the
     state, by name: the last of each name counts.
 
@@ -116,32 +116,28 @@ class PartyJournal:
         self.notes: dict[str, str] = {}
         self.checkpoint: Checkpoint | None = None
         self._every, self._identity = checkpoint_entries, dict(identity)
-        self._lines = CheckedLines(path, kind="journal of a negotiation", owner="process")
+        super().__init__(path, kind="journal of a negotiation", owner="process")
         try:
-            self.held = self._read(identity)
+            self.happened = self._entries_of(identity)
         except BaseException:
-            self._lines.close()
+            self.close()
             raise
         self._begun_with = len(self.checkpoint.state) + len(self.checkpoint.memory) if self.checkpoint else 0
-        self._entries = len(self.held)
-
-    def close(self) -> None:
-        """Let the file go."""
-        self._lines.close()
+        self._entries = len(self.happened)
 
     @property
     def is_long(self) -> bool:
         """Whether it should begin again with a checkpoint."""
-        return 0 < self._every <= self._entries and self._lines.size >= 2 * self._begun_with
+        return 0 < self._every <= self._entries and self.size >= 2 * self._begun_with
 
-    def begin_again(self, checkpoint: Checkpoint) -> None:
+    def begin_with(self, checkpoint: Checkpoint) -> None:
         """Hold a checkpoint instead of what led to it; one that cannot replace the old file is dropped."""
         head = _Head(format=FORMAT, identity=self._identity)
         texts = [msgspec.json.encode(head), msgspec.json.encode(_Line(checkpoint=checkpoint))]
         if self.notes:
             texts.append(msgspec.json.encode(_Line(notes=self.notes)))
-        if self._lines.begin_again(texts):
-            self._begun_with = self._lines.size
+        if self.begin_again(texts):
+            self._begun_with = self.size
         self.postpone()
 
     def postpone(self) -> None:
@@ -155,31 +151,23 @@ class PartyJournal:
             line = _Line(event=happening, sent=digest)
         else:
             line = _Line(message=happening, sent=digest)
-        self._lines.hold(msgspec.json.encode(line))
+        self.hold(msgspec.json.encode(line))
         self._entries += 1
         if sends:
-            self._lines.flush()
+            self.flush()
 
     def note(self, notes: Mapping[str, str]) -> None:
         """Keep facts beside the state; those that it has already are not written again."""
         if {**self.notes, **notes} != self.notes:
             self.notes.update(notes)
-            self._lines.append(msgspec.json.encode(_Line(notes=dict(notes))))
+            self.append(msgspec.json.encode(_Line(notes=dict(notes))))
 
-    def flush(self) -> None:
-        """Bring to the disk what came without an answer."""
-        self._lines.flush()
-
-    def error(self, message: str) -> InputError:
-        """Return an error that names the file."""
-        return self._lines.error(message)
-
-    def _read(self, identity: Mapping[str, str]) -> tuple[tuple[Happening, str], ...]:
-        if not self._lines.held:
-            self._lines.append(msgspec.json.encode(_Head(format=FORMAT, identity=dict(identity))))
+    def _entries_of(self, identity: Mapping[str, str]) -> tuple[tuple[Happening, str], ...]:
+        if not self.held:
+            self.append(msgspec.json.encode(_Head(format=FORMAT, identity=dict(identity))))
             return ()
-        self._check_head(self._lines.held[0], identity)
-        lines = self._lines.decoded(_Line, first=2)
+        self._check_head(self.held[0], identity)
+        lines = self.decoded(_Line, first=2)
         for line in lines:
             self.notes.update(line.notes)
         self.checkpoint = lines[0].checkpoint if lines else None

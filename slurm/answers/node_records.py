@@ -82,7 +82,7 @@ class NodeFigures:
     """A node as its record says, before running jobs are taken into account.
 
     Attributes:
-        total, free: CPUs are the ``cores``: hardware threads where Slurm counts those.
+        node: CPUs are its ``cores``: hardware threads where Slurm counts those.
         threads: CPUs that an allocated core stands for.
         weight: Slurm's: nodes of lower weight are taken first there.
         inactive: features that Slurm could give it by a reboot.
@@ -90,12 +90,7 @@ class NodeFigures:
         topology: where Slurm has put it by itself (25.05), ``topology:block``; empty where a file does.
     """
 
-    name: str
-    total: Resources
-    free: Resources
-    state: NodeState
-    features: frozenset[str]
-    partitions: tuple[str, ...]
+    node: Node
     threads: int
     weight: int
     inactive: frozenset[str] = frozenset()
@@ -125,8 +120,8 @@ def read_nodes(document: Record, notes: Notes) -> tuple[NodeFigures, ...]:
 
 def asleep_cores(document: Record) -> dict[str, int]:
     """Return the cores of nodes that Slurm would wake for a job, by name."""
-    asleep = (one for one in read_nodes(document, Notes()) if one.is_asleep)
-    return {one.name: one.free.cores for one in asleep if one.state is NodeState.UNKNOWN}
+    nodes = (one.node for one in read_nodes(document, Notes()) if one.is_asleep)
+    return {node.name: node.free.cores for node in nodes if node.state is NodeState.UNKNOWN}
 
 
 def empty_nodes(content: bytes, notes: Notes) -> tuple[Node, ...]:
@@ -138,15 +133,15 @@ def empty_nodes(content: bytes, notes: Notes) -> tuple[Node, ...]:
         InputError: as ``read_nodes``, or the text holds no nodes.
     """
     document = read_document(content) if is_json(content) else Record(_listed(text_of(content)), "")
-    figures = read_nodes(document, notes)
-    if not figures:
+    nodes = [figures.node for figures in read_nodes(document, notes)]
+    if not nodes:
         raise InputError("there are no nodes")
-    away = sum(not entry.state.is_working for entry in figures)
+    away = sum(not node.state.is_working for node in nodes)
     if away:
         notes.add("node states", f"nodes that take no jobs now, taken as working: {away}")
     return tuple(
         Node(name=one.name, total=one.total, features=one.features, partitions=one.partitions)
-        for one in figures
+        for one in nodes
     )
 
 
@@ -178,12 +173,14 @@ def _node(record: Record, notes: Notes) -> NodeFigures:
     partitions = record.texts("partitions")
     all_plain(partitions, record.place("partitions"))
     return NodeFigures(
-        name=name,
-        total=total,
-        free=free,
-        state=_state(record, name, notes),
-        features=features,
-        partitions=partitions,
+        node=Node(
+            name=name,
+            total=total,
+            free=free,
+            state=_state(record, name, notes),
+            features=features,
+            partitions=partitions,
+        ),
         threads=_threads(record),
         weight=record.number("weight") or 0,
         inactive=_features(record, "features") - features,

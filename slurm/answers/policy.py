@@ -155,7 +155,7 @@ class Site:
     @cached_property
     def inactive(self) -> frozenset[str]:
         """Features that no node has now and that Slurm could give some."""
-        active = frozenset[str]().union(*(node.features for node in self.nodes.values()))
+        active = frozenset[str]().union(*(one.node.features for one in self.nodes.values()))
         return frozenset[str]().union(*(node.inactive for node in self.nodes.values())) - active
 
     @cached_property
@@ -173,7 +173,7 @@ class Site:
 
     def against(self) -> tuple[object, ...]:
         """Return all that a job is read against beside its own text."""
-        nodes = {name: (node.total, node.threads, node.partitions) for name, node in self.nodes.items()}
+        nodes = {name: (one.node.total, one.threads, one.node.partitions) for name, one in self.nodes.items()}
         rules = (self.partitions, self.config, self.limits, frozenset(self.licenses), self.gate)
         return (nodes, self.inactive, self.elsewhere, *rules)
 

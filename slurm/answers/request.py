@@ -303,9 +303,8 @@ def _memory_by_default(job: _Reading) -> dict[str, Any]:
             job.unsupported.append("all the memory of each node (--mem=0)")
         return {}
     partitions = set(filter(None, job.record.text("partition").split(",")))
-    amounts = {
-        node.total.memory_mib for node in job.site.nodes.values() if partitions.intersection(node.partitions)
-    }
+    nodes = (figures.node for figures in job.site.nodes.values())
+    amounts = {node.total.memory_mib for node in nodes if partitions.intersection(node.partitions)}
     if len(amounts) == 1 and (amount := amounts.pop()):
         return {"memory_mib_per_node": amount}
     job.note("memory", "gets all the memory of nodes that differ in it: it takes empty nodes")

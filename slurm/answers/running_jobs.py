@@ -52,7 +52,7 @@ def read_running(records: Sequence[Record], site: Site, notes: Notes) -> tuple[R
     Raises:
         InputError: a member is missing or of an unknown shape.
     """
-    left = {name: node.total for name, node in site.nodes.items()}
+    left = {name: figures.node.total for name, figures in site.nodes.items()}
     running: list[RunningJob] = []
     for record in records:
         phase = phase_of(record)

@@ -142,7 +142,7 @@ def _snapshot(
     jobs = read_jobs(records, site, notes)
     running = tuple(site.with_counts(job) for job in running)
     closed = _closed(records, site, running)
-    cores = {name: node.total.cores // node.threads for name, node in site.nodes.items()}
+    cores = {name: one.node.total.cores // one.threads for name, one in site.nodes.items()}
     inside = _cores_inside(records, site, running)
     reserved = (fitted_reservation(one, cores, inside, notes) for one in site.reservations)
     nodes = _nodes(site.nodes.values(), held_resources(running), closed, notes)
@@ -252,10 +252,11 @@ def _cores_inside(records: Iterable[Record], site: Site, running: Iterable[Runni
 
 def _by_name(figures: Iterable[NodeFigures], file: str) -> dict[str, NodeFigures]:
     by_name: dict[str, NodeFigures] = {}
-    for index, node in enumerate(figures):
-        if node.name in by_name:
-            raise InputError(f"node {node.name!r} stands twice", path=f"nodes[{index}].name", file=file)
-        by_name[node.name] = node
+    for index, one in enumerate(figures):
+        name = one.node.name
+        if name in by_name:
+            raise InputError(f"node {name!r} stands twice", path=f"nodes[{index}].name", file=file)
+        by_name[name] = one
     if not by_name:
         raise InputError("there are no nodes", path="nodes", file=file)
     return by_name
@@ -322,23 +323,14 @@ def _nodes(
 ) -> tuple[Node, ...]:
     """Return the nodes; free is the less of the node's own figure and what its jobs leave."""
     nodes: list[Node] = []
-    for node in figures:
+    for node in (one.node for one in figures):
         left = free_resources(node.total, held.get(node.name))
         _note_disagreement(node, left, notes)
         state = node.state
         if node.name in closed and state.takes_jobs:
             state = NodeState.UNKNOWN
             notes.add("node states", f"node {node.name}: a job has its block for itself: not available")
-        nodes.append(
-            Node(
-                name=node.name,
-                total=node.total,
-                free=_less(node.free, left),
-                state=state,
-                features=node.features,
-                partitions=node.partitions,
-            )
-        )
+        nodes.append(replace(node, free=_less(node.free, left), state=state))
     return tuple(nodes)
 
 
@@ -350,7 +342,7 @@ def _less(one: Resources, other: Resources) -> Resources:
     return Resources(cores=min(one.cores, other.cores), memory_mib=memory, gres=gres)
 
 
-def _note_disagreement(node: NodeFigures, left: Resources, notes: Notes) -> None:
+def _note_disagreement(node: Node, left: Resources, notes: Notes) -> None:
     def say(what: str, own: int, jobs: int) -> None:
         text = f"node {node.name}: by its record {own} {what} are free, by its jobs {jobs}: the less is taken"
         notes.add("node figures", text)

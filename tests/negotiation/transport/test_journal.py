@@ -95,7 +95,7 @@ def test_a_journal_cut_anywhere_holds_what_was_whole(tmp_path: Path) -> None:
     ):
         short.write_bytes(content[:cut])
         journal = PartyJournal(short, WHOSE)
-        assert len(journal.held) == max(0, content[:cut].count(b"\n") - 1)
+        assert len(journal.happened) == max(0, content[:cut].count(b"\n") - 1)
         fresh(journal)
         journal.note({"k": "v"})  # and it goes on behind the last whole line
         journal.close()
@@ -180,7 +180,7 @@ def test_a_refused_message_is_not_noted(tmp_path: Path) -> None:
     assert not party.has_history
     journal.close()
     journal = PartyJournal(tmp_path / "journal", WHOSE)
-    assert journal.held == ()
+    assert journal.happened == ()
     journal.close()
 
 
@@ -342,7 +342,7 @@ def test_a_party_goes_on_from_its_checkpoint(every: int, tmp_path: Path) -> None
     assert party.state == plain.state
     journal = PartyJournal(tmp_path / "journal", WHOSE)
     assert journal.checkpoint is not None
-    assert journal.checkpoint.entries + len(journal.held) == plain.transitions == party.transitions
+    assert journal.checkpoint.entries + len(journal.happened) == plain.transitions == party.transitions
     again = fresh(journal)
     assert again.state == plain.state
     assert (again.has_ended, again.last_words) == (plain.has_ended, plain.last_words)
@@ -364,7 +364,7 @@ def test_a_journal_stays_as_short_as_its_state_lets_it(tmp_path: Path) -> None:
     journal.close()
     assert longest < 4000
     journal = PartyJournal(path, WHOSE, checkpoint_entries=10)
-    assert len(journal.held) < 100
+    assert len(journal.happened) < 100
     assert fresh(journal).state == party.state
     journal.close()
 
@@ -390,7 +390,7 @@ def test_a_kill_between_writing_and_renaming_leaves_the_journal_that_was(
     left = tmp_path / ".journal.new"
     assert left.exists()
     journal = PartyJournal(path, WHOSE, checkpoint_entries=3)
-    assert (journal.checkpoint, len(journal.held)) == (None, 3)
+    assert (journal.checkpoint, len(journal.happened)) == (None, 3)
     party = fresh(journal)
     party.take(Wake(time_s=4.0))
     assert not left.exists()
@@ -425,7 +425,7 @@ def test_where_no_file_can_be_put_in_its_place_a_journal_goes_on(
     journal.close()
     assert [one.name for one in tmp_path.iterdir()] == ["journal"]
     journal = PartyJournal(path, WHOSE)
-    assert (journal.checkpoint, len(journal.held)) == (None, 9)
+    assert (journal.checkpoint, len(journal.happened)) == (None, 9)
     journal.close()
 
 
@@ -481,6 +481,6 @@ def test_a_batch_scheduler_s_state_is_read_back_with_its_tree(tmp_path: Path) ->
     journal.close()
     journal = PartyJournal(tmp_path / "journal", WHOSE)
     assert journal.checkpoint is not None
-    assert journal.held == ()
+    assert journal.happened == ()
     assert Party(state, ibsched.step, journal).state == party.state
     journal.close()

@@ -181,7 +181,7 @@ def test_a_checkpoint_that_cannot_be_read_back_replaces_nothing_and_is_told(
     assert "\n" not in told[0]
     assert [one.name for one in tmp_path.iterdir()] == ["journal"]
     journal = PartyJournal(path, WHOSE)
-    assert (journal.checkpoint, len(journal.held)) == (None, 5)
+    assert (journal.checkpoint, len(journal.happened)) == (None, 5)
     journal.close()
     assert read(path).state == party.state
 
