@@ -6,7 +6,7 @@ writes a mark only where its start changes, and only for jobs that a pass has le
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import count
 from math import ceil, floor, inf
 
@@ -115,44 +115,10 @@ def _use(job: Job, live: LiveJob, cores: int, free: Resources) -> Resources:
 MOST = 2
 
 
-@dataclass(slots=True, kw_only=True)
-class _Cluster:
-    """The live cluster, as promises watch it; jobs have the same numbers in all passes."""
-
-    snapshot: Snapshot
-    arrivals: dict[str, float] = field(default_factory=dict)
-    numbers: dict[str, int] = field(default_factory=dict)
-    unused: Iterator[int] = field(default_factory=count)
-    seen: SnapshotState | None = None
-    before: SnapshotState | None = None
-
-    @property
-    def running(self) -> Collection[int]:
-        """What runs, and what is pinned."""
-        return [self.number(job.id) for job in self.snapshot.running]
-
-    def state(self, now: float) -> StepState:  # noqa: ARG002 - a live cluster has one time
-        """Return the last look, pinned jobs as running ones."""
-        if self.seen is None:
-            self.seen = state_of(self.snapshot, self.before)
-        return self.seen
-
-    def look(self, snapshot: Snapshot) -> None:
-        """Take a new look; jobs that are gone are forgotten."""
-        self.snapshot, self.seen, self.before = snapshot, None, self.seen or self.before
-        known = {job.id for job in snapshot.jobs} | {job.id for job in snapshot.running}
-        self.numbers = {name: number for name, number in self.numbers.items() if name in known}
-        self.arrivals = {name: time for name, time in self.arrivals.items() if name in known}
-
-    def number(self, name: str) -> int:
-        """Return a job's number: those met first have the smallest."""
-        if name not in self.numbers:
-            self.numbers[name] = next(self.unused)
-        return self.numbers[name]
-
-
 class LivePromises:
-    """The promises of a loop.
+    """The promises of a loop, and the live cluster as they watch it.
+
+    Jobs have the same numbers in all passes.
 
     Args:
         promise: ``plan`` or a duration; ``none`` keeps the promises of the marks, and makes none.
@@ -160,10 +126,39 @@ class LivePromises:
 
     def __init__(self, promise: str) -> None:
         self._promise = promise
-        self._cluster: _Cluster | None = None
         self._rule: Promises | None = None
         #: Jobs that the pass before left waiting.
         self._left: frozenset[str] = frozenset()
+        self.arrivals: dict[str, float] = {}
+        self._numbers: dict[str, int] = {}
+        self._unused = count()
+        self._running: list[str] = []
+        self._seen: SnapshotState | None = None
+
+    @property
+    def running(self) -> Collection[int]:
+        """What runs, and what is pinned."""
+        return [self.number(name) for name in self._running]
+
+    def state(self, now: float) -> StepState:  # noqa: ARG002 - a live cluster has one time
+        """Return the last look, pinned jobs as running ones."""
+        assert self._seen is not None  # noqa: S101 - for the type: a look comes first
+        return self._seen
+
+    def number(self, name: str) -> int:
+        """Return a job's number: those met first have the smallest."""
+        if name not in self._numbers:
+            self._numbers[name] = next(self._unused)
+        return self._numbers[name]
+
+    def _look(self, snapshot: Snapshot) -> Promises:
+        """Take a new look; jobs that are gone are forgotten."""
+        self._seen, self._running = state_of(snapshot, self._seen), [job.id for job in snapshot.running]
+        known = {job.id for job in snapshot.jobs} | {*self._running}
+        self._numbers = {name: number for name, number in self._numbers.items() if name in known}
+        self.arrivals = {name: time for name, time in self.arrivals.items() if name in known}
+        self._rule = self._rule or Promises(self, self._promise, most=MOST)
+        return self._rule
 
     def made(self, snapshot: Snapshot, queue: Mapping[str, LiveJob]) -> dict[str, int]:
         """Return the promised starts of the jobs behind the gate, seconds since the epoch.
@@ -184,12 +179,12 @@ class LivePromises:
         asked = [job for job in waiting if job.id in known] + new[:MOST]
         if self._promise == NONE or not asked:
             return known
-        cluster, rule = self._watched(snapshot)
+        rule = self._look(snapshot)
         for job in sorted(asked, key=lambda job: job.submit_time or 0.0):
-            cluster.number(job.id)
-            cluster.arrivals[job.id] = snapshot.time if job.submit_time is None else job.submit_time
-        rule.made = {cluster.number(name): float(start) for name, start in known.items()}
-        kept = rule.kept(snapshot.time, _demands(asked, snapshot, cluster))
+            self.number(job.id)
+            self.arrivals[job.id] = snapshot.time if job.submit_time is None else job.submit_time
+        rule.made = {self.number(name): float(start) for name, start in known.items()}
+        kept = rule.kept(snapshot.time, _demands(asked, snapshot, self))
         starts = {one.demand.job.id: rule.made[one.demand.index] for one in kept}
         # A mark has whole seconds: a promise is never put off by that.
         finite = {name: start for name, start in starts.items() if start < inf}
@@ -197,13 +192,6 @@ class LivePromises:
             name: min(known[name], floor(start)) if name in known else ceil(start)
             for name, start in finite.items()
         }
-
-    def _watched(self, snapshot: Snapshot) -> tuple[_Cluster, Promises]:
-        if self._cluster is None or self._rule is None:
-            self._cluster = _Cluster(snapshot=snapshot)
-            self._rule = Promises(self._cluster, self._promise, most=MOST)
-        self._cluster.look(snapshot)
-        return self._cluster, self._rule
 
 
 def _promised(job: LiveJob) -> int:
@@ -223,7 +211,7 @@ def _takes_part(job: Job, queue: Mapping[str, LiveJob]) -> bool:
     return can_start and live is not None and not live.tasks
 
 
-def _demands(jobs: Iterable[Job], snapshot: Snapshot, cluster: _Cluster) -> list[Demand]:
+def _demands(jobs: Iterable[Job], snapshot: Snapshot, cluster: LivePromises) -> list[Demand]:
     """Return what jobs ask for; one that cannot be read is promised nothing: the step says why."""
     reader = DemandReader(snapshot, cluster.state(0.0).columns)
     found: list[Demand] = []
