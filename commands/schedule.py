@@ -38,10 +38,10 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
     from ..formats.writing import write_bytes
     from ..slurm.place import placement
 
-    placed = placement(snapshot, result)
+    text, problems = placement(snapshot, result)
     # In UTF-8 whatever the terminal's encoding is: an escape in its place would be another argument.
-    write_bytes(output, placed.text.encode())
-    for problem in placed.problems:
+    write_bytes(output, text.encode())
+    for problem in problems:
         note(problem)
 
 

@@ -41,21 +41,11 @@ class CannotPlaceError(Exception):
     """Why Slurm's commands cannot put a job where the schedule has it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlacementCommands:
-    """The commands for a schedule.
+def placement(snapshot: Snapshot, schedule: Schedule) -> tuple[str, tuple[str, ...]]:
+    """Return the commands that start the schedule's awards, exactly as awarded, on the snapshot's cluster.
 
-    Attributes:
-        text: shell lines; a job that cannot be placed stands as a comment.
-        problems: one line for each of those jobs.
+    They are lines of shell; a job that cannot be placed stands there as a comment, and in a line behind them.
     """
-
-    text: str
-    problems: tuple[str, ...]
-
-
-def placement(snapshot: Snapshot, schedule: Schedule) -> PlacementCommands:
-    """Return the commands that start the schedule's awards, exactly as awarded, on the snapshot's cluster."""
     jobs = {job.id: job for job in snapshot.jobs}
     nodes = {node.name: node for node in snapshot.nodes}
     threads = THREADS_NOTE in snapshot.notes
@@ -71,7 +61,7 @@ def placement(snapshot: Snapshot, schedule: Schedule) -> PlacementCommands:
         lines.append(line + "\n")
     total = len(schedule.started)
     head = _HEAD.format(count=total - len(problems), total=total)
-    return PlacementCommands(text=head + "".join(lines), problems=tuple(problems))
+    return head + "".join(lines), tuple(problems)
 
 
 @dataclass(frozen=True, slots=True)

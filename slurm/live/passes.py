@@ -22,7 +22,7 @@ from ...cluster.schedule import Refusal, Schedule
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import expand, join
 from ...models.search.compiled_search import compiled_loop
-from ...topology.tree import topology_of
+from ...topology.tree import Topology, topology_of
 from ..answers.answer_record import Known
 from ..answers.live import Ask, ask_slurm, collect
 from ..answers.running_jobs import End, SlurmStart, started_jobs
@@ -241,7 +241,8 @@ def observe(
     seen = Seen() if before is None else before
     waiting = {job.id: job for job in snapshot.jobs}
     planned = {job.id: job.expected_start_time for job in snapshot.jobs if job.expected_start_time}
-    levels = _Levels(snapshot)
+    tree = None if snapshot.switches is None else topology_of(snapshot)
+    index = {node.name: place for place, node in enumerate(snapshot.nodes)}
     listed = {job.job: job.start for job, _ in history}
     cores, used = cores_in_use(snapshot)
     entry = ShadowPass(
@@ -264,7 +265,9 @@ def observe(
             )
             for award in taken.schedule.started
         ],
-        started=[levels.added(job) for job, _ in history if seen.started.get(job.job) != job.start],
+        started=[
+            _with_level(job, tree, index) for job, _ in history if seen.started.get(job.job) != job.start
+        ],
         ended=_ended(history, seen, taken.look.at),
         planned=_changes(seen.planned, planned, waiting),
         gone=sorted(seen.waiting.keys() - waiting.keys() - listed.keys()),
@@ -321,21 +324,14 @@ def _changes(
     return moved | lost
 
 
-class _Levels:
-    """The level of the lowest common switch of jobs' nodes, as an award's; None in the linear topology."""
+def _with_level(job: SlurmStart, tree: Topology | None, index: Mapping[str, int]) -> SlurmStart:
+    """Return a start with the level of its nodes' lowest common switch, as an award's.
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._tree = None if snapshot.switches is None else topology_of(snapshot)
-        self._index = {node.name: place for place, node in enumerate(snapshot.nodes)}
-
-    def added(self, job: SlurmStart) -> SlurmStart:
-        """Return a start with its level."""
-        names = expand(job.nodes, f"job {job.job} nodes")
-        return msgspec.structs.replace(job, nodes=join(names), level=self._level(names))
-
-    def _level(self, names: Sequence[str]) -> int | None:
-        places = np.array([self._index[name] for name in names if name in self._index], np.int64)
-        if self._tree is None or not len(places):
-            return None
-        switch = self._tree.common_switch_of_sets(np.array([0, len(places)]), places)
-        return int(self._tree.level[switch[0]])
+    None without a tree, in the linear topology; ``index`` has the places of the nodes.
+    """
+    names, level = expand(job.nodes, f"job {job.job} nodes"), None
+    places = np.array([index[name] for name in names if name in index], np.int64)
+    if tree is not None and len(places):
+        switch = tree.common_switch_of_sets(np.array([0, len(places)]), places)
+        level = int(tree.level[switch[0]])
+    return msgspec.structs.replace(job, nodes=join(names), level=level)

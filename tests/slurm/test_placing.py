@@ -72,18 +72,18 @@ def use(cores: int, **gres: int) -> Resources:
 
 
 def line(job: Job, nodes: dict[str, Resources], **members: Any) -> str:
-    placed = placement(cluster(job, **members), awarding(job, nodes))
-    assert placed.problems == ()
-    assert placed.text.startswith("# 1 of 1 started jobs, ")
-    return placed.text.splitlines()[-1]
+    text, problems = placement(cluster(job, **members), awarding(job, nodes))
+    assert problems == ()
+    assert text.startswith("# 1 of 1 started jobs, ")
+    return text.splitlines()[-1]
 
 
 def problem(job: Job, nodes: dict[str, Resources], **members: Any) -> str:
-    placed = placement(cluster(job, **members), awarding(job, nodes))
-    assert placed.text.startswith("# 0 of 1 started jobs, ")
-    assert placed.text.splitlines()[-1] == f"# {placed.problems[0]}"
-    assert "\nscontrol" not in placed.text
-    return placed.problems[0]
+    text, problems = placement(cluster(job, **members), awarding(job, nodes))
+    assert text.startswith("# 0 of 1 started jobs, ")
+    assert text.splitlines()[-1] == f"# {problems[0]}"
+    assert "\nscontrol" not in text
+    return problems[0]
 
 
 def test_the_same_cores_on_every_node() -> None:
@@ -206,7 +206,7 @@ def test_the_shell_stops_a_line_at_the_first_failure(tmp_path: Path) -> None:
     scontrol.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/said\n[ "$1" != update ]\n')
     scontrol.chmod(0o755)
     job = asking()
-    text = placement(cluster(job), awarding(job, {"n1": use(4)})).text
+    text = placement(cluster(job), awarding(job, {"n1": use(4)}))[0]
     subprocess.run(["sh"], input=text, text=True, check=False, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
     assert (tmp_path / "said").read_text().split("\n")[:-1] == [
         "hold 17",
