@@ -5,7 +5,7 @@ bids on nodes near its job's own, above every queued job; it asks for a second o
 may delay reservations is for the limits of fairness to say (fairness.py), not for the reservations.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, cast
@@ -24,7 +24,7 @@ from ...cluster.schedule import amount_document
 from ...cluster.snapshot import Snapshot
 from .fairness import Accounts, Budgets, Fairness, delays_document
 from .iteration import Depths, RequestOutcome, Served, budgets_of, serve, started
-from .requests import Release, RequestBatch
+from .requests import RequestBatch
 from .snapshots import (
     DynamicRequest,
     NodeGrant,
@@ -154,14 +154,6 @@ class Evolution:
         }
 
 
-def released(snapshot: Snapshot, releases: Iterable[Release]) -> Snapshot:
-    """Return the snapshot after jobs gave cores back."""
-    for release in releases:
-        (job,) = [one for one in snapshot.running if one.id == release.job]
-        snapshot = held_less(snapshot, job.id, parts_of(job, release.cores))
-    return snapshot
-
-
 def evolve(
     snapshot: Snapshot,
     requests: RequestBatch,
@@ -187,7 +179,9 @@ def evolve(
         InputError: running jobs' ends have nothing to be compared with.
     """
     check_time(snapshot)
-    snapshot = released(snapshot, requests.releases)
+    for release in requests.releases:
+        (job,) = [one for one in snapshot.running if one.id == release.job]
+        snapshot = held_less(snapshot, job.id, parts_of(job, release.cores))
     running = {job.id: job for job in snapshot.running}
     asked = [DynamicRequest(ask=ask, job=running[ask.job]) for ask in requests.asks if ask.job in running]
     reader = DemandReader(snapshot, columns_of(snapshot))

@@ -374,9 +374,9 @@ def tell(figures: Metrics, report: PassReport) -> None:
         verify=report.verify_s + report.check_s,
     )
     if report.gate_end:
-        figures.until("aucsched_gate_left_seconds", report.gate_end)
+        figures.run("aucsched_gate_left_seconds", report.gate_end, down=True)
     if report.gate_end and report.outcome != "standby":
-        figures.since("aucsched_gate_age_seconds", report.at)
+        figures.run("aucsched_gate_age_seconds", report.at)
     if report.outcome != "done":
         return
     figures.set("aucsched_pass_timestamp_seconds", report.at)

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -91,15 +91,10 @@ class Metrics:
             else:
                 values[key] = float(value)
 
-    def since(self, name: str, moment: float) -> None:
-        """Let a gauge tell the seconds since a moment, whenever it is asked for."""
+    def run(self, name: str, moment: float, *, down: bool = False) -> None:
+        """Let a gauge tell the seconds since a moment, or ``down`` to it, whenever it is asked for."""
         with self._lock:
-            self._moments[name] = (1.0, moment)
-
-    def until(self, name: str, moment: float) -> None:
-        """Let a gauge tell the seconds until a moment, 0 after it, whenever it is asked for."""
-        with self._lock:
-            self._moments[name] = (-1.0, moment)
+            self._moments[name] = (-1.0 if down else 1.0, moment)
 
     def spend(self, **seconds: float) -> None:
         """Tell what the last pass spent by phase."""
@@ -239,7 +234,7 @@ _TIMEOUT_S = 5
 Samples = Mapping[tuple[str, ...], float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ClusterStatus:
     """The cluster at one moment.
 
@@ -252,12 +247,12 @@ class ClusterStatus:
         trouble: what could not be asked.
     """
 
-    has_answered: bool
-    cores: tuple[int, int, int, int] | None
-    states: Mapping[str, int]
-    gates: tuple[ReservationFigures, ...]
-    loops: Mapping[str, Mapping[str, Samples]]
-    trouble: tuple[str, ...]
+    has_answered: bool = False
+    cores: tuple[int, int, int, int] | None = None
+    states: Mapping[str, int] = field(default_factory=dict)
+    gates: tuple[ReservationFigures, ...] = ()
+    loops: dict[str, Mapping[str, Samples]] = field(default_factory=dict)
+    trouble: list[str] = field(default_factory=list)
 
 
 def cluster_status(ask: Ask, licence: str, addresses: tuple[str, ...]) -> ClusterStatus:
@@ -271,35 +266,25 @@ def cluster_status(ask: Ask, licence: str, addresses: tuple[str, ...]) -> Cluste
     Raises:
         OptionError: an address is not a loopback address.
     """
-    trouble: list[str] = []
-    cores: tuple[int, int, int, int] | None = None
-    states: Counter[str] = Counter()
-    found: tuple[ReservationFigures, ...] = ()
+    found, states = ClusterStatus(), Counter[str]()
     try:
         match = _FOUR.search(ask(_CORES).decode(errors="replace"))
         if match is not None:
-            cores = (int(match[1]), int(match[2]), int(match[3]), int(match[4]))
+            found.cores = (int(match[1]), int(match[2]), int(match[3]), int(match[4]))
         for line in ask(_JOBS).decode(errors="replace").splitlines():
             state, _, reason = line.partition("|")
             states[f"pending: {reason}" if state == "PENDING" else state.lower()] += 1
-        found = gates(ask, licence)
+        found.gates = gates(ask, licence)
+        found.has_answered = True
     except InputError as error:
-        trouble.append(str(error))
-    has_answered = not trouble
-    loops: dict[str, Mapping[str, Samples]] = {}
+        found.trouble.append(str(error))
+    found.states = dict(states.most_common())
     for address in addresses:
         try:
-            loops |= figures_of(_fetched(address))
+            found.loops |= figures_of(_fetched(address))
         except (OSError, HTTPException, InputError) as error:
-            trouble.append(f"{address}: {error}")
-    return ClusterStatus(
-        has_answered=has_answered,
-        cores=cores,
-        states=dict(states.most_common()),
-        gates=found,
-        loops=loops,
-        trouble=tuple(trouble),
-    )
+            found.trouble.append(f"{address}: {error}")
+    return found
 
 
 def _fetched(address: str) -> str:

@@ -146,28 +146,24 @@ class RotatedLog:
                 self._rotate()
                 size = 0
             try:
-                self._put(line)
+                while line:
+                    line = line[os.write(self._handle, line) :]
             except OSError:
                 os.ftruncate(self._handle, size)
                 raise
-
-    def _put(self, line: bytes) -> None:
-        while line:
-            line = line[os.write(self._handle, line) :]
 
     def _opened(self) -> int:
         with system_errors(self.path):
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             handle = os.open(self.path, flags, 0o640)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._end_torn_line(handle)
-        except BlockingIOError:
-            os.close(handle)
-            raise InputError("another process is writing it", file=str(self.path)) from None
-        except OSError as error:
-            os.close(handle)
-            raise InputError(error.strerror or str(error), file=str(self.path)) from error
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._end_torn_line(handle)
+            except OSError as error:
+                os.close(handle)
+                if isinstance(error, BlockingIOError):
+                    raise InputError("another process is writing it", file=str(self.path)) from None
+                raise
         return handle
 
     def _end_torn_line(self, handle: int) -> None:

@@ -145,7 +145,7 @@ def test_a_slurm_that_does_not_answer_is_not_a_gate_that_is_down() -> None:
         raise InputError("no answer", file=command[0])
 
     found = cluster_status(ask, "auction", ())
-    assert (found.has_answered, found.trouble) == (False, ("sinfo: no answer",))
+    assert (found.has_answered, found.trouble) == (False, ["sinfo: no answer"])
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:9123", "127.0.0.1.evil.example", "", "[::1"])
