@@ -13,7 +13,7 @@ from ...cluster.option_fields import Option, options_in
 from ...slurm.answers.slurm_files import SlurmFiles
 from ...slurm.live.loop_options import LoopOptions
 from ..built_options import SectionCommand, filled_options
-from ..outputs import auction_options, step_options
+from ..outputs import auction_options, say, step_options
 from ..snapshot import answer_options
 from .live_options import log_of, looping, say_unknown_release
 
@@ -63,6 +63,13 @@ def shadow(*, log: str, **options: Any) -> None:
     take = _taking(files, options)
     if files.jobs is None:
         say_unknown_release()
+
+    def failed(error: InputError) -> None:
+        """Say why a pass failed: the next one may not; where there is none, end the command."""
+        if own.once:
+            raise error
+        say(f"aucsched: {error}")
+
     given = {name: str(value) for name, value in options.items() if value is not None}
     with ExitStack() as stack:
         figures, ticker = stack.enter_context(looping("shadow", own.interval, own))
@@ -72,21 +79,9 @@ def shadow(*, log: str, **options: Any) -> None:
             ticker,
             figures,
             options=given,
-            failed=raising if own.once else telling,
+            failed=failed,
             forecasts=LiveForecasts() if own.forecasts else None,
         )
-
-
-def raising(error: InputError) -> None:
-    """End the command: its only pass failed."""
-    raise error
-
-
-def telling(error: InputError) -> None:
-    """Say why a pass failed; the next one may not."""
-    from ..outputs import say
-
-    say(f"aucsched: {error}")
 
 
 def _taking(files: Any, options: dict[str, Any]) -> Callable[[], LivePass]:

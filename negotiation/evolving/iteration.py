@@ -170,10 +170,12 @@ def serve(
     # Deeper reservations than those that are measured change nothing here: they come after them.
     full, starts = planned(board, jobs, depths.delay) if requests else (board, dict[str, float]())
     measured = [job for job in jobs if job.id in starts]
+    # However many of them start later on another board.
+    every = len(measured) + 1
     for request in requests:
         why, delays = "not enough resources are free", tuple[Delay, ...]()
         for grant, after in board.grants(request):
-            then_full, then = _again(after, measured)
+            then_full, then = planned(after, measured, every)
             delays = delays_of(measured, starts, then)
             found = charged(accounts, fairness, request.owner, delays)
             if isinstance(found, Accounts):
@@ -188,11 +190,6 @@ def serve(
                 )
             )
     return Served(board=board, accounts=accounts, answers=tuple(answers))
-
-
-def _again(board: Board[J, R, G], measured: Sequence[J]) -> tuple[Board[J, R, G], dict[str, float]]:
-    """Plan the same jobs on another board, however many of them start later there."""
-    return planned(board, measured, len(measured) + 1)
 
 
 def budgets_of(
@@ -210,9 +207,10 @@ def budgets_of(
         return found
     _, before = planned(board, queue, depth)
     measured = [job for job in queue if job.id in before]
+    every = len(measured) + 1
     for request in requests:
         for _, granted in board.grants(request):
-            after = _again(granted, measured)[1]
+            after = planned(granted, measured, every)[1]
             found.add(name_of(request), request.owner, delays_of(measured, before, after))
     return found
 

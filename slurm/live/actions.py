@@ -22,6 +22,7 @@ from ...formats.hostlist import names_in
 from ..answers.consumables import with_gate, without_gate
 from ..answers.node_records import THREADS_NOTE
 from ..place import CannotPlaceError, JobCommands, check_id, reservation_words
+from .license_gate import drop_words
 from .live_queue import LiveJob, Mark, write_mark
 
 #: Reservations of this kind of name are the loop's own.
@@ -149,7 +150,7 @@ def unpin(job: LiveJob, mark: Mark, licence: str, why: str, *, behind: bool = Tr
     # Without its pin it can be placed again: Slurm took its priority away.
     after: list[Words] = [("release", job.id)] if job.breaks_rules else []
     if job.reservation.startswith(OWN):
-        after.append(("delete", f"ReservationName={job.reservation}"))
+        after.append(drop_words(job.reservation))
     kind = ActionKind.UNPIN if behind else ActionKind.HAND_OVER
     return Action(kind=kind, job=job.id, commands=(tuple(words), *after), why=why)
 
@@ -190,8 +191,8 @@ def hand_over(job: LiveJob, licence: str, why: str) -> Action:
 
 def clear(reservation: str) -> Action:
     """Return what removes a reservation of ours that no job uses."""
-    name = f"ReservationName={reservation}"
-    return Action(kind=ActionKind.CLEAR, job=reservation, commands=(("delete", name),), why="no job uses it")
+    words = drop_words(reservation)
+    return Action(kind=ActionKind.CLEAR, job=reservation, commands=(words,), why="no job uses it")
 
 
 def _comment(text: str) -> str:

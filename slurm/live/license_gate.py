@@ -80,7 +80,7 @@ def extend_words(name: str, seconds: int) -> tuple[str, ...]:
 
 
 def drop_words(name: str) -> tuple[str, ...]:
-    """Return scontrol's words that put a gate down."""
+    """Return scontrol's words that put a gate down, or remove another reservation."""
     return ("delete", f"ReservationName={name}")
 
 
