@@ -10,7 +10,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-# Further options of make test.
+# Further options of make test and make quick.
 PYTEST ?=
 
 SITE_BRANCH ?= gh-pages
@@ -52,7 +52,7 @@ slow: $(VENV)/.dev
 test-all: test slow
 
 quick: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto -q -m "not costly"
+	$(BIN)/python -m pytest -n auto -q -m "not costly" $(PYTEST)
 
 soak: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto -q --hypothesis-profile=soak

@@ -1,11 +1,13 @@
 """Compile every kernel, so that no later run has to: ``python -m aucsched.cluster.kernels.warm_up``.
 
-Without numba there is nothing to do. The modules below are loaded by name: they stand in rooms above.
+Each core compiles one at a time. Without numba there is nothing to do. The modules below are loaded by
+name: they stand in rooms above.
 """
 
+from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 
-from .harness import entries
+from .harness import Entry, entries
 
 #: Modules whose entries a first run would wait for.
 MODULES = (
@@ -19,12 +21,22 @@ MODULES = (
 
 def main() -> int:
     """Compile what is not in numba's cache."""
+    with ProcessPoolExecutor() as processes:
+        for _ in processes.map(_compile, range(len(_loaded()))):
+            pass
+    return 0
+
+
+def _loaded() -> tuple[Entry, ...]:
     package = (__package__ or "").partition(".")[0]  # run as a program, it is named __main__
     for module in MODULES:
         import_module(f"{package}.{module}")
-    for entry in entries():
-        entry.compiled()
-    return 0
+    return entries()
+
+
+def _compile(place: int) -> None:
+    """Compile the entry at a place: every process loads them in the same order."""
+    _loaded()[place].compiled()
 
 
 if __name__ == "__main__":
