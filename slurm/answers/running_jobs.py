@@ -7,8 +7,9 @@ count of CPUs; 22.05 to 23.02 a list with the state of each core by socket; 24.0
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import TypeAlias
 
 import msgspec
 
@@ -30,16 +31,6 @@ _PLACE = re.compile(r"[0-9]{1,9}")
 #: A core's states, lower case: ``unassigned`` is allocated and in no step's use.
 _HELD = ("allocated", "unassigned", "in_use")
 _FREE = ("unallocated",)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _NodeUse:
-    """What one node gives to a job; ``cpus`` is None where cores are counted."""
-
-    name: str
-    cores: int
-    cpus: int | None
-    memory_mib: int | None
 
 
 def read_running(records: Sequence[Record], site: Site, notes: Notes) -> tuple[RunningJob, ...]:
@@ -130,68 +121,61 @@ def _allocation(record: Record, nodes: Mapping[str, NodeFigures]) -> dict[str, R
     """
     gres = record.texts("gres_detail")
     use: dict[str, Resources] = {}
-    for index, entry in enumerate(_uses(record)):
-        threads = nodes[entry.name].threads if entry.name in nodes else 1
+    for index, (name, cpus, memory_mib) in enumerate(_uses(record, nodes)):
         place = record.place(f"gres_detail[{index}]")
         held = parse_gres(gres[index], place) if index < len(gres) else {}
         all_plain(held, place)
-        use[entry.name] = Resources(
-            cores=entry.cores * threads if entry.cpus is None else entry.cpus,
-            memory_mib=entry.memory_mib or None,
-            gres=held,
-        )
+        use[name] = Resources(cores=cpus, memory_mib=memory_mib or None, gres=held)
     return use
 
 
-def _uses(record: Record) -> Iterator[_NodeUse]:
+#: A node, the CPUs that a job holds there, and the memory in MiB.
+_Use: TypeAlias = tuple[str, int, int | None]
+
+
+def _uses(record: Record, nodes: Mapping[str, NodeFigures]) -> Iterator[_Use]:
     resources = record.child("job_resources")
     if resources is None or not resources.members:
         return
     allocated = resources.members.get("allocated_nodes")
     if isinstance(allocated, list):
-        yield from _listed(resources)
+        yield from _listed(resources, nodes)
     elif isinstance(allocated, dict):
         yield from _by_place(resources, Record(allocated, resources.place("allocated_nodes")))
     elif isinstance(resources.members.get("nodes"), dict) and "allocation" in resources.members["nodes"]:
-        yield from _structured(resources)
+        yield from _structured(resources, nodes)
     else:
         raise record.unknown("job_resources", "a job's resources as Slurm 21.08 to 26.05 write them")
 
 
-def _by_place(resources: Record, allocated: Record) -> Iterator[_NodeUse]:
+def _by_place(resources: Record, allocated: Record) -> Iterator[_Use]:
     names = expand(resources.text("nodes"), resources.place("nodes"))
     for place in allocated.members:
         entry = allocated.child(place)
         if entry is None or not _PLACE.fullmatch(place) or int(place) >= len(names):
             raise InputError(f"{place!r} is no place in nodes", path=allocated.path)
-        yield _NodeUse(
-            name=names[int(place)], cores=0, cpus=entry.count("cpus"), memory_mib=entry.number("memory")
-        )
+        yield names[int(place)], entry.count("cpus"), entry.number("memory")
 
 
-def _listed(resources: Record) -> Iterator[_NodeUse]:
+def _listed(resources: Record, nodes: Mapping[str, NodeFigures]) -> Iterator[_Use]:
     for entry in resources.children("allocated_nodes"):
         entry.require("nodename", "sockets")
-        memory = entry.number("memory_allocated")
-        yield _NodeUse(name=entry.text("nodename"), cores=_cores(entry), cpus=None, memory_mib=memory)
+        memory, name = entry.number("memory_allocated"), entry.text("nodename")
+        yield name, _cpus(entry, nodes.get(name)), memory
 
 
-def _structured(resources: Record) -> Iterator[_NodeUse]:
-    nodes = resources.child("nodes")
-    for entry in nodes.children("allocation") if nodes else ():
+def _structured(resources: Record, nodes: Mapping[str, NodeFigures]) -> Iterator[_Use]:
+    held = resources.child("nodes")
+    for entry in held.children("allocation") if held else ():
         entry.require("name", "sockets")
-        memory = entry.child("memory")
-        yield _NodeUse(
-            name=entry.text("name"),
-            cores=_cores(entry),
-            cpus=None,
-            memory_mib=memory.number("allocated") if memory else None,
-        )
+        memory, name = entry.child("memory"), entry.text("name")
+        yield name, _cpus(entry, nodes.get(name)), memory.number("allocated") if memory else None
 
 
-def _cores(entry: Record) -> int:
-    """Count the cores that the job holds on a node's sockets."""
-    return sum(_is_held(words, path) for words, path in _core_states(entry))
+def _cpus(entry: Record, node: NodeFigures | None) -> int:
+    """Count the cores that the job holds on a node's sockets, each as many CPUs as it has threads."""
+    cores = sum(_is_held(words, path) for words, path in _core_states(entry))
+    return cores * (1 if node is None else node.threads)
 
 
 def _core_states(entry: Record) -> Iterator[tuple[tuple[str, ...], str]]:
