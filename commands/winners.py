@@ -77,26 +77,23 @@ def _note_slow_reading(began: float | None, options: dict[str, Any]) -> None:
 
 def _render(auction: AuctionFile, found: Winners, console: Console) -> None:
     from ..formats.auctions.auction_file import decimal_text
-    from ..reports.console_tables import Column, table_of
+    from ..reports.console_tables import Column, and_more, table_of
 
-    rows = [
-        (str(auction.numbers[place]), bidder or "", decimal_text(value), _items(items))
-        for place in found.chosen[:_MOST_ROWS]
-        for bidder, value, items in (auction.bids[place],)
-    ]
-    if len(found.chosen) > _MOST_ROWS:
-        rows.append(("…", "", "", f"{len(found.chosen) - _MOST_ROWS} more"))
     columns = [
-        Column(name=name, is_right=name in {"bid", "value"}, is_text=name == "items")
-        for name in ("bid", "bidder", "value", "items")
+        Column("bid", lambda place: auction.numbers[place], is_right=True),
+        Column("bidder", lambda place: auction.bids[place][0]),
+        Column("value", lambda place: decimal_text(auction.bids[place][1]), is_right=True),
+        Column("items", lambda place: _items(auction.bids[place][2]), is_text=True),
     ]
-    console.print(table_of(f"{len(found.chosen)} bids win", columns, rows, console))
+    chosen, more = found.chosen[:_MOST_ROWS], and_more("items", len(found.chosen) - _MOST_ROWS)
+    console.print(table_of(f"{len(found.chosen)} bids win", columns, chosen, console, more))
     costly = sorted((item for item in found.prices.items() if item[1] > 0), key=lambda item: -item[1])
-    prices = [(str(item), f"{price:.6g}") for item, price in costly[:_MOST_ROWS]]
-    if len(costly) > _MOST_ROWS:
-        prices.append(("…", f"{len(costly) - _MOST_ROWS} more"))
-    columns = [Column(name="item", is_text=True), Column(name="price", is_right=True)]
-    console.print(table_of(f"{len(costly)} items have a price", columns, prices, console))
+    columns = [
+        Column("item", lambda item: item[0], is_text=True),
+        Column("price", lambda item: f"{item[1]:.6g}", is_right=True),
+    ]
+    more = and_more("price", len(costly) - _MOST_ROWS)
+    console.print(table_of(f"{len(costly)} items have a price", columns, costly[:_MOST_ROWS], console, more))
     console.print(
         f"{found.status.value}: value {decimal_text(found.value)}, bound {decimal_text(found.bound)}, "
         f"gap {found.gap:.2%}; {len(auction.bids)} bids on {len(auction.capacities)} items; "

@@ -4,7 +4,7 @@ No text breaks within a name.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,25 +74,45 @@ def longest_piece(text: str) -> int:
     return max((len(piece.rstrip()) for piece in _PIECE.findall(text)), default=1) or 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Column:
     """A column of a table.
 
     Attributes:
         name: its head.
+        cell: what stands in it of an entry; nothing for None.
         is_right: its cells end at the right: numbers.
         is_text: its cells are wrapped.
         leaves: 0: it always stands; else the order in which it leaves where the table is too wide.
     """
 
     name: str
+    cell: Callable[[Any], object]
     is_right: bool = False
     is_text: bool = False
     leaves: int = 0
 
 
-def table_of(title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]], console: Console) -> Table:
-    """Return a table as wide as the console at most, if need be without the columns that may leave."""
+def and_more(name: str, count: int) -> dict[str, str]:
+    """Return how a table ends that does not list so many entries, said in one of its columns."""
+    return {name: f"{count} more"} if count > 0 else {}
+
+
+def table_of(
+    title: str,
+    columns: Sequence[Column],
+    entries: Iterable[Any],
+    console: Console,
+    more: Mapping[str, str] | None = None,
+) -> Table:
+    """Return a table as wide as the console at most, if need be without the columns that may leave.
+
+    ``more`` has the texts of a last row about entries that are not listed, by column.
+    """
+    cells_of = [[column.cell(one) for column in columns] for one in entries]
+    rows = [["" if cell is None else str(cell) for cell in row] for row in cells_of]
+    if more:
+        rows.append(["…", *(more.get(column.name, "") for column in columns[1:])])
     shown = list(range(len(columns)))
     leaving = sorted((place for place in shown if columns[place].leaves), key=lambda one: columns[one].leaves)
     widths = [_least(column, [row[place] for row in rows]) for place, column in enumerate(columns)]

@@ -15,12 +15,11 @@ from ..auction.explain.words import asked, dealt, figure, moment, number, percen
 from ..auction.forecast import ShadowStart
 from ..auction.options import MODELS_BY_NAME
 from ..bidgen.families.registry import title_of
-from ..cluster.jobs import Job
 from ..cluster.schedule import Reason
 from ..cluster.text import listed, plural
 from ..formats.hostlist import join
 from ..models.model import OBJECTIVES
-from .console_tables import Column, Wrapped, table_of
+from .console_tables import Column, Wrapped, and_more, table_of
 
 #: How many bids and how many changes are listed; the other bids are counted.
 _BIDS, _CHANGES = 12, 3
@@ -36,11 +35,7 @@ def render_explanation(found: Explanation, now: float | None, console: Console) 
     elif not MODELS_BY_NAME[found.model].has_bids:
         console.print(Text(f"\nThere are no bids: {found.model} places jobs node by node."))
     if found.groups:
-        rows = [
-            (group.what, str(len(group.nodes)), shortened(group.nodes), listed(group.held_by))
-            for group in found.groups
-        ]
-        table = table_of("The nodes, as the job sees them", _GROUP_COLUMNS, rows, console)
+        table = table_of("The nodes, as the job sees them", _GROUP_COLUMNS, found.groups, console)
         console.print(Text(), table, sep="\n")
 
 
@@ -138,48 +133,43 @@ def _start(start: ShadowStart | None, now: float | None) -> str:
     return f"{when} on {shortened(start.nodes)}"
 
 
-_BID_COLUMNS = (
-    Column(name="class"),
-    Column(name="nodes", is_right=True, leaves=2),
-    Column(name="cores", is_right=True, leaves=3),
-    Column(name="gres", leaves=4),
-    Column(name="level", is_right=True, leaves=5),
-    Column(name="preference", is_right=True, leaves=1),
-    Column(name="price", is_right=True),
-    Column(name="where", is_text=True),
-    Column(name="what it lacks (held by)", is_text=True),
-)
 _GROUP_COLUMNS = (
-    Column(name="what", is_text=True),
-    Column(name="nodes", is_right=True),
-    Column(name="which", is_text=True),
-    Column(name="held by", is_text=True),
+    Column("what", lambda group: group.what, is_text=True),
+    Column("nodes", lambda group: len(group.nodes), is_right=True),
+    Column("which", lambda group: shortened(group.nodes), is_text=True),
+    Column("held by", lambda group: listed(group.held_by), is_text=True),
 )
 
 
 def _bid_table(bids: Sequence[BidView], console: Console) -> Table:
     shown = [*bids[:_BIDS], *(bid for bid in bids[_BIDS:] if bid.won)]
     places = Counter((bid.bid_class, bid.nodes, bid.cores) for bid in shown)
-    rows: list[tuple[str, ...]] = [
-        (
-            bid.bid_class.value,
-            str(len(bid.nodes)),
-            # Bids on the same nodes differ in the cores that they take on each.
-            str(bid.cores)
-            if places[bid.bid_class, bid.nodes, bid.cores] == 1
-            else f"{bid.cores} as {dealt(bid.cores_by_node)}",
-            " ".join(f"{count} {name}" for name, count in sorted(bid.gres.items())),
-            "" if bid.level is None else str(bid.level),
-            "" if bid.preference is None else f"{bid.preference:.4g}",
-            figure(bid.price),
-            shortened(bid.nodes),
-            "it won" if bid.won else "; ".join(map(_lack, bid.lacks)) or _without_lack(bids),
-        )
-        for bid in shown
-    ]
-    if len(bids) > len(shown):
-        rows.append(("…", *[""] * 6, f"{len(bids) - len(shown)} more", ""))
-    return table_of(f"{plural(len(bids), 'bid')}, in the order they were made", _BID_COLUMNS, rows, console)
+
+    def cores(bid: BidView) -> str:
+        # Bids on the same nodes differ in the cores that they take on each.
+        is_only = places[bid.bid_class, bid.nodes, bid.cores] == 1
+        return str(bid.cores) if is_only else f"{bid.cores} as {dealt(bid.cores_by_node)}"
+
+    def lacks(bid: BidView) -> str:
+        return "it won" if bid.won else "; ".join(map(_lack, bid.lacks)) or _without_lack(bids)
+
+    columns = (
+        Column("class", lambda bid: bid.bid_class.value),
+        Column("nodes", lambda bid: len(bid.nodes), is_right=True, leaves=2),
+        Column("cores", cores, is_right=True, leaves=3),
+        Column("gres", lambda bid: " ".join(f"{n} {name}" for name, n in sorted(bid.gres.items())), leaves=4),
+        Column("level", lambda bid: bid.level, is_right=True, leaves=5),
+        Column("preference", lambda bid: _preference(bid.preference), is_right=True, leaves=1),
+        Column("price", lambda bid: figure(bid.price), is_right=True),
+        Column("where", lambda bid: shortened(bid.nodes), is_text=True),
+        Column("what it lacks (held by)", lacks, is_text=True),
+    )
+    title = f"{plural(len(bids), 'bid')}, in the order they were made"
+    return table_of(title, columns, shown, console, and_more("where", len(bids) - len(shown)))
+
+
+def _preference(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
 
 
 def _without_lack(bids: Sequence[BidView]) -> str:
@@ -210,11 +200,13 @@ def render_overview(found: Overview, console: Console) -> None:
             continue
         title = f"Added where job {job} has a reservation, for jobs that would run past its start"
         console.print(Text(), _titled(title), _price_table(groups, console), sep="\n")
-    waiting = [(one.job, one.quote) for one in found.jobs if not one.starts and one.quote is not None]
+    waiting = [one for one in found.jobs if not one.starts and one.quote is not None]
     if waiting:
         title = "Jobs that wait with a bid, and what the best of them would have cost"
-        console.print(Text(), _titled(title), _job_table(waiting, console), sep="\n")
-    if any(quote.gain >= 0 for _, quote in waiting):
+        more = and_more("nodes of that bid", len(waiting) - _ROWS)
+        table = table_of("", _JOB_COLUMNS, waiting[:_ROWS], console, more)
+        console.print(Text(), _titled(title), table, sep="\n")
+    if any(one.quote is not None and one.quote.gain >= 0 for one in waiting):
         console.print(Text(f"\n{_NOT_SHORT}"))
 
 
@@ -236,23 +228,25 @@ def price_facts(found: Overview) -> Iterator[tuple[str, str]]:
 
 
 def _price_table(groups: Sequence[PriceGroup], console: Console) -> Table:
-    kinds = list(groups[0].prices)
     names = {"cores": "a core", "memory_gib": "a GiB"}
-    heads = (*(names.get(kind, f"a {kind}") for kind in kinds), "all that is free", "nodes")
-    rows = [
-        (
-            *(figure(group.prices[kind]) for kind in kinds),
-            " to ".join(dict.fromkeys((figure(group.least), figure(group.most)))),
-            str(len(group.nodes)),
-            shortened(group.nodes),
-        )
-        for group in groups[:_ROWS]
+
+    def price(kind: str) -> Column:
+        return Column(names.get(kind, f"a {kind}"), lambda group: figure(group.prices[kind]), is_right=True)
+
+    def whole(group: PriceGroup) -> str:
+        return " to ".join(dict.fromkeys((figure(group.least), figure(group.most))))
+
+    columns = [
+        *map(price, groups[0].prices),
+        Column("all that is free", whole, is_right=True),
+        Column("nodes", lambda group: len(group.nodes), is_right=True),
+        Column("which", lambda group: shortened(group.nodes), is_text=True),
     ]
-    if len(groups) > _ROWS:
-        rest = sum(len(group.nodes) for group in groups[_ROWS:])
-        rows.append(("…", *[""] * len(kinds), str(rest), f"at {len(groups) - _ROWS} lower prices"))
-    columns = [*(Column(name=head, is_right=True) for head in heads), Column(name="which", is_text=True)]
-    return table_of("", columns, rows, console)
+    more = {}
+    if rest := groups[_ROWS:]:
+        count = sum(len(group.nodes) for group in rest)
+        more = {"nodes": str(count), "which": f"at {len(rest)} lower prices"}
+    return table_of("", columns, groups[:_ROWS], console, more)
 
 
 def _titled(title: str) -> Text:
@@ -261,22 +255,9 @@ def _titled(title: str) -> Text:
 
 
 _JOB_COLUMNS = (
-    *(Column(name=head, is_right=True) for head in ("job", "priority", "price", "short by")),
-    Column(name="nodes of that bid", is_text=True),
+    Column("job", lambda one: one.job.id, is_right=True),
+    Column("priority", lambda one: number(one.job.priority), is_right=True),
+    Column("price", lambda one: figure(one.quote.price), is_right=True),
+    Column("short by", lambda one: figure(-one.quote.gain) if one.quote.gain < 0 else None, is_right=True),
+    Column("nodes of that bid", lambda one: shortened(one.quote.nodes), is_text=True),
 )
-
-
-def _job_table(waiting: Sequence[tuple[Job, Quote]], console: Console) -> Table:
-    rows = [
-        (
-            job.id,
-            number(job.priority),
-            figure(quote.price),
-            figure(-quote.gain) if quote.gain < 0 else "",
-            shortened(quote.nodes),
-        )
-        for job, quote in waiting[:_ROWS]
-    ]
-    if len(waiting) > _ROWS:
-        rows.append(("…", "", "", "", f"{len(waiting) - _ROWS} more"))
-    return table_of("", _JOB_COLUMNS, rows, console)

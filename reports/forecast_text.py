@@ -1,7 +1,8 @@
 """Forecasts as text and as a page: when each job will start, and what of past forecasts came true."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from math import inf
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -31,21 +32,18 @@ def _parts(
 ) -> Iterator[RenderableType]:
     starting = [one for one in found.forecasts if not one.never]
     never = [one for one in found.forecasts if one.never]
-    columns = _columns("job", is_by=found.by_s is not None)
     if starting:
-        rows = [_row(str(one.id), one, found.by_s, time) for one in starting[:top]]
-        yield table_of("Starts in", columns, rows, console)
+        named = [(one.id, one) for one in starting[:top]]
+        yield table_of("Starts in", _columns("job", found.by_s, time), named, console)
         yield Text()
     if found.changes:
-        rows = [_row(one.change, one.forecast, found.by_s, time) for one in found.changes]
-        yield table_of(
-            "With another request", _columns("change", is_by=found.by_s is not None), rows, console
-        )
+        named = [(one.change, one.forecast) for one in found.changes]
+        yield table_of("With another request", _columns("change", found.by_s, time), named, console)
         yield Text()
     if never:
-        rows = [(str(one.id), one.never) for one in never[:top]]
         words = f"{plural(len(never), 'job')} cannot start as things are"
-        yield table_of(words, (Column(name="job"), Column(name="why", is_text=True)), rows, console)
+        columns = (Column("job", lambda one: one.id), Column("why", lambda one: one.never, is_text=True))
+        yield table_of(words, columns, never[:top], console)
         yield Text()
     left = len(found.forecasts) - len(starting[:top]) - len(never[:top])
     if left:
@@ -65,30 +63,35 @@ def record_words(record: dict[str, Any]) -> str:
     )
 
 
-def _columns(first: str, *, is_by: bool) -> tuple[Column, ...]:
-    found = (
-        Column(name=first),
-        Column(name="cores", is_right=True, leaves=2),
-        Column(name="P10"),
-        Column(name="P50"),
-        Column(name="P90"),
-        Column(name="P50 is at", leaves=3),
-        Column(name="by limits", leaves=1),
-    )
-    return (*found, Column(name="by then", is_right=True)) if is_by else found
+def _columns(first: str, by_s: float | None, time: float | None) -> list[Column]:
+    """Return the columns of forecasts, each with its name in front."""
 
+    def starting(cell: Callable[[StartForecast], str], never: str = "") -> Callable[[Any], str]:
+        return lambda named: never if named[1].never else cell(named[1])
 
-def _row(name: str, one: StartForecast, by_s: float | None, time: float | None) -> tuple[str, ...]:
-    if one.never:
-        return (name, str(one.cores), "never", "", "", "", "", *([] if by_s is None else [""]))
-    at = "" if time is None else f"{datetime.fromtimestamp(time + one.p50_s).astimezone():%a %d %b %H:%M}"
-    waits = [_wait(seconds) for seconds in (one.p10_s, one.p50_s, one.p90_s)]
-    plan = "" if one.plan_s == float("inf") else _wait(one.plan_s)
-    by = [] if by_s is None else [f"{100 * one.probability_by(by_s):.0f} %"]
-    return (name, str(one.cores), *waits, at, plan, *by)
+    def at(one: StartForecast) -> str:
+        if time is None:
+            return ""
+        return f"{datetime.fromtimestamp(time + one.p50_s).astimezone():%a %d %b %H:%M}"
+
+    found = [
+        Column(first, lambda named: named[0]),
+        Column("cores", lambda named: named[1].cores, is_right=True, leaves=2),
+        Column("P10", starting(lambda one: _wait(one.p10_s), "never")),
+        Column("P50", starting(lambda one: _wait(one.p50_s))),
+        Column("P90", starting(lambda one: _wait(one.p90_s))),
+        Column("P50 is at", starting(at), leaves=3),
+        Column("by limits", starting(lambda one: _wait(one.plan_s)), leaves=1),
+    ]
+    if by_s is not None:
+        by = starting(lambda one: f"{100 * one.probability_by(by_s):.0f} %")
+        found.append(Column("by then", by, is_right=True))
+    return found
 
 
 def _wait(seconds: float) -> str:
+    if seconds == inf:
+        return ""
     return "now" if seconds < 1 else duration(seconds)
 
 

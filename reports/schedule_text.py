@@ -14,34 +14,18 @@ from rich.text import Text
 
 from ..auction.explain.comparison import Baseline, Comparison, Line, Total
 from ..auction.explain.words import WaitingRow, duration, number, shortened, waiting_rows
-from ..auction.planning.plan import Plan
+from ..auction.planning.plan import Plan, PlannedJob
 from ..cluster.jobs import Job
 from ..cluster.schedule import Award, Reason, Schedule, Status
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import listed, plural
 from ..formats.hostlist import join
-from .console_tables import Column, Wrapped, table_of
+from .console_tables import Column, Wrapped, and_more, table_of
 
 #: More rows than this of jobs outside the window are counted, not listed.
 _WINDOW_ROWS = 10
-
-_STARTS = (
-    Column(name="job"),
-    Column(name="priority", is_right=True),
-    Column(name="cores", is_right=True),
-    Column(name="gres", leaves=5),
-    Column(name="nodes", is_right=True, leaves=4),
-    Column(name="where", is_text=True),
-    Column(name="bid", leaves=1),
-    Column(name="level", is_right=True, leaves=2),
-    Column(name="first-fit", leaves=3),
-)
-_WAITS = (
-    Column(name="job"),
-    Column(name="priority", is_right=True),
-    Column(name="reason"),
-    Column(name="why", is_text=True),
-)
+#: What first-fit does with a job that starts, as it does not start it or does.
+_FIRST_FIT = ("would wait", "starts it too")
 
 
 def render(
@@ -65,30 +49,24 @@ def _starts(
     if not schedule.started:
         return Text("No job starts.\n")
     count = len(schedule.started)
-    rows = [_start_row(award, jobs[award.job], baseline) for award in schedule.started[:top]]
-    if top is not None and count > top:
-        rows.append(("…", *[""] * 4, f"{count - top} more", *[""] * 3))
-    has_gres = any(row[3] for row in rows)
-    shown = [place for place, column in enumerate(_STARTS) if column.name != "gres" or has_gres]
+    shown = schedule.started[:top]
+    columns = [
+        Column("job", lambda one: one.job),
+        Column("priority", lambda one: number(jobs[one.job].priority), is_right=True),
+        Column("cores", _cores, is_right=True),
+        *([Column("gres", _gres, leaves=5)] if any(map(_gres, shown)) else []),
+        Column("nodes", lambda one: len(one.nodes), is_right=True, leaves=4),
+        Column("where", lambda one: join(one.nodes), is_text=True),
+        Column("bid", lambda one: one.bid.bid_class.value, leaves=1),
+        Column("level", lambda one: one.bid.level, is_right=True, leaves=2),
+        Column("first-fit", lambda one: _FIRST_FIT[one.job in baseline.started], leaves=3),
+    ]
     title = f"{plural(count, 'job')} {'starts' if count == 1 else 'start'}"
-    columns = [_STARTS[place] for place in shown]
-    table = table_of(title, columns, [[row[place] for place in shown] for row in rows], console)
-    return Group(table, Text())
+    return Group(table_of(title, columns, shown, console, and_more("where", count - len(shown))), Text())
 
 
-def _start_row(award: Award, job: Job, baseline: Baseline) -> tuple[str, ...]:
-    level = "" if award.bid.level is None else str(award.bid.level)
-    return (
-        award.job,
-        number(job.priority),
-        str(sum(use.cores for use in award.nodes.values())),
-        _gres(award),
-        str(len(award.nodes)),
-        join(award.nodes),
-        award.bid.bid_class.value,
-        level,
-        "starts it too" if award.job in baseline.started else "would wait",
-    )
+def _cores(one: Award | PlannedJob) -> int:
+    return sum(use.cores for use in one.nodes.values())
 
 
 def _gres(award: Award) -> str:
@@ -108,21 +86,26 @@ def _waits(
     )
     listed = _listed(waiting)
     count = len(schedule.pending)
-    rows = [_wait_row(row, jobs[row.jobs[0]], baseline) for row in listed[:top]]
+    more: dict[str, str] = {}
     if top is not None and len(waiting) > top:
-        rows.append(("…", "", "", f"{count - _jobs_of(listed[:top])} more"))
+        more = and_more("why", count - _jobs_of(listed[:top]))
     elif beyond := count - _jobs_of(listed):
-        more = f"{plural(beyond, 'more job')} {'is' if beyond == 1 else 'are'} outside the window"
-        rows.append(("…", "", Reason.WINDOW.value, more))
+        text = f"{plural(beyond, 'more job')} {'is' if beyond == 1 else 'are'} outside the window"
+        more = {"reason": Reason.WINDOW.value, "why": text}
+
+    def why(row: WaitingRow) -> str:
+        return row.detail + ("; first-fit would start it" if row.jobs[0] in baseline.started else "")
+
+    columns = [
+        Column("job", lambda row: row.name),
+        Column("priority", lambda row: number(jobs[row.jobs[0]].priority), is_right=True),
+        Column("reason", lambda row: row.reason.value),
+        Column("why", why, is_text=True),
+    ]
     reasons = Counter(refusal.reason.value for refusal in schedule.pending)
     of_each = ", ".join(f"{times} {reason}" for reason, times in reasons.most_common())
     title = f"{plural(count, 'job')} {'waits' if count == 1 else 'wait'}: {of_each}"
-    return Group(Wrapped(title), table_of("", _WAITS, rows, console), Text())
-
-
-def _wait_row(row: WaitingRow, job: Job, baseline: Baseline) -> tuple[str, ...]:
-    why = row.detail + ("; first-fit would start it" if job.id in baseline.started else "")
-    return row.name, number(job.priority), row.reason.value, why
+    return Group(Wrapped(title), table_of("", columns, listed[:top], console, more), Text())
 
 
 def _listed(waiting: list[WaitingRow]) -> list[WaitingRow]:
@@ -168,47 +151,6 @@ def _baseline_line(schedule: Schedule, jobs: Mapping[str, Job], baseline: Baseli
     )
 
 
-_COLUMNS = (
-    Column(name="job"),
-    Column(name="priority", is_right=True),
-    Column(name="cores", is_right=True, leaves=1),
-    Column(name="auction"),
-    Column(name="first-fit"),
-    Column(name="Slurm's plan", is_text=True),
-)
-_TOTALS = (
-    Column(name="", is_text=True),
-    *(Column(name=name, is_right=True) for name in ("jobs", "cores", "priority")),
-)
-
-
-def render_comparison(found: Comparison, console: Console, *, top: int | None = None) -> None:
-    """Print the first ``top`` jobs on which any of the three would act, then the totals."""
-    acting = [line for line in found.lines if line.auction or line.first_fit or line.planned is not None]
-    columns = _COLUMNS if found.slurm is not None else _COLUMNS[:-1]
-    rows = [
-        (
-            line.job.id,
-            number(line.job.priority),
-            str(line.job.request.fewest_cores),
-            "now" if line.auction else "waits",
-            "now" if line.first_fit else "waits",
-            _plan(line),
-        )
-        for line in acting[:top]
-    ]
-    console.print(table_of("", columns, [row[: len(columns)] for row in rows], console))
-    if top is not None and len(acting) > top:
-        console.print(Text(f"{plural(len(acting) - top, 'more job')} on which any of them would act."))
-    hidden = len(found.lines) - len(acting)
-    if hidden:
-        waits = "waits" if hidden == 1 else "wait"
-        console.print(Text(f"{plural(hidden, 'more job')} {waits} under all of them."))
-    console.print(Text(), table_of("", _TOTALS, list(_totals(found)), console), sep="\n")
-    if found.slurm is None:
-        console.print(Text("\nNo job of the snapshot has an expected start time: Slurm's plan is not known."))
-
-
 def _plan(line: Line) -> str:
     if line.planned is None:
         return "not planned"
@@ -216,15 +158,44 @@ def _plan(line: Line) -> str:
     return moment if line.planned_wait_s is None else f"{moment} (+{duration(line.planned_wait_s)})"
 
 
-def _totals(found: Comparison) -> Iterator[tuple[str, ...]]:
-    yield ("the auction starts now", *_figures(found.auction))
-    yield ("first-fit by priority starts now", *_figures(found.first_fit))
+_COLUMNS = (
+    Column("job", lambda line: line.job.id),
+    Column("priority", lambda line: number(line.job.priority), is_right=True),
+    Column("cores", lambda line: line.job.request.fewest_cores, is_right=True, leaves=1),
+    Column("auction", lambda line: "now" if line.auction else "waits"),
+    Column("first-fit", lambda line: "now" if line.first_fit else "waits"),
+    Column("Slurm's plan", _plan, is_text=True),
+)
+#: Of who would start something, and how much.
+_TOTALS = (
+    Column("", lambda named: named[0], is_text=True),
+    Column("jobs", lambda named: named[1].jobs, is_right=True),
+    Column("cores", lambda named: named[1].cores, is_right=True),
+    Column("priority", lambda named: number(named[1].priority), is_right=True),
+)
+
+
+def render_comparison(found: Comparison, console: Console, *, top: int | None = None) -> None:
+    """Print the first ``top`` jobs on which any of the three would act, then the totals."""
+    acting = [line for line in found.lines if line.auction or line.first_fit or line.planned is not None]
+    columns = _COLUMNS if found.slurm is not None else _COLUMNS[:-1]
+    console.print(table_of("", columns, acting[:top], console))
+    if top is not None and len(acting) > top:
+        console.print(Text(f"{plural(len(acting) - top, 'more job')} on which any of them would act."))
+    hidden = len(found.lines) - len(acting)
+    if hidden:
+        waits = "waits" if hidden == 1 else "wait"
+        console.print(Text(f"{plural(hidden, 'more job')} {waits} under all of them."))
+    console.print(Text(), table_of("", _TOTALS, _totals(found), console), sep="\n")
+    if found.slurm is None:
+        console.print(Text("\nNo job of the snapshot has an expected start time: Slurm's plan is not known."))
+
+
+def _totals(found: Comparison) -> Iterator[tuple[str, Total]]:
+    yield "the auction starts now", found.auction
+    yield "first-fit by priority starts now", found.first_fit
     if found.slurm is not None:
-        yield (f"Slurm's plan starts within {duration(found.within_s)}", *_figures(found.slurm))
-
-
-def _figures(total: Total) -> tuple[str, str, str]:
-    return str(total.jobs), str(total.cores), number(total.priority)
+        yield f"Slurm's plan starts within {duration(found.within_s)}", found.slurm
 
 
 def render_plan(snapshot: Snapshot, plan: Plan, console: Console, *, top: int | None = None) -> None:
@@ -241,11 +212,9 @@ def _parts(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) ->
     inside = [one for one in plan.unplanned if one.reason is not Reason.WINDOW]
     if inside:
         waiting = waiting_rows(inside)
-        rows = [(row.name, row.reason.value, row.detail) for row in waiting[:top]]
-        if len(rows) < len(waiting):
-            rows.append(("…", "", f"{sum(len(row.jobs) for row in waiting[len(rows) :])} more"))
-        table = table_of(f"{plural(len(inside), 'job')} cannot be planned", _NEVER, rows, console)
-        yield table
+        shown = waiting[:top]
+        more = and_more("why", _jobs_of(waiting[len(shown) :]))
+        yield table_of(f"{plural(len(inside), 'job')} cannot be planned", _NEVER, shown, console, more)
         yield Text()
     now = sum(one.start == plan.time for one in plan.planned)
     starts = "starts" if now == 1 else "start"
@@ -260,42 +229,32 @@ def _parts(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) ->
         yield Text(f"Running without a time limit, planned never to end: {listed(plan.endless)}.")
 
 
-_PLANNED = (
-    Column(name="job"),
-    Column(name="priority", is_right=True, leaves=3),
-    Column(name="starts in"),
-    Column(name="start", leaves=4),
-    Column(name="end", leaves=2),
-    Column(name="cores", is_right=True),
-    Column(name="nodes", is_right=True, leaves=1),
-    Column(name="where", is_text=True),
+_NEVER = (
+    Column("job", lambda row: row.name),
+    Column("reason", lambda row: row.reason.value),
+    Column("why", lambda row: row.detail, is_text=True),
 )
-_NEVER = (Column(name="job"), Column(name="reason"), Column(name="why", is_text=True))
 
 
 def _planned(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) -> Table:
     priority = {job.id: job.priority for job in snapshot.jobs}
-    rows: list[tuple[str, ...]] = []
-    for one in sorted(plan.planned, key=lambda one: one.start)[:top]:
-        names = tuple(one.nodes)
-        wait = one.start - plan.time
-        row = (
-            one.job,
-            number(priority[one.job]),
-            duration(wait) if wait else "now",
-            _moment(one.start, snapshot.time),
-            "never" if one.end is None else _moment(one.end, snapshot.time),
-            str(sum(use.cores for use in one.nodes.values())),
-            str(len(names)),
-            shortened(names),
-        )
-        rows.append(row)
-    if len(rows) < len(plan.planned):
-        rows.append(("…", *[""] * 6, f"{len(plan.planned) - len(rows)} more"))
-    return table_of("The plan", _PLANNED, rows, console)
+    now, shown = snapshot.time, sorted(plan.planned, key=lambda one: one.start)[:top]
+    columns = (
+        Column("job", lambda one: one.job),
+        Column("priority", lambda one: number(priority[one.job]), is_right=True, leaves=3),
+        Column("starts in", lambda one: duration(one.start - plan.time) if one.start > plan.time else "now"),
+        Column("start", lambda one: _moment(one.start, now), leaves=4),
+        Column("end", lambda one: _moment(one.end, now), leaves=2),
+        Column("cores", _cores, is_right=True),
+        Column("nodes", lambda one: len(one.nodes), is_right=True, leaves=1),
+        Column("where", lambda one: shortened(tuple(one.nodes)), is_text=True),
+    )
+    return table_of("The plan", columns, shown, console, and_more("where", len(plan.planned) - len(shown)))
 
 
-def _moment(time: float, now: float | None) -> str:
+def _moment(time: float | None, now: float | None) -> str:
+    if time is None:
+        return "never"
     if now is None:
         return f"{time:g} s"
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S")

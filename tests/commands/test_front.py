@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from operator import itemgetter
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -104,10 +105,10 @@ def test_text_breaks_after_blanks_and_commas_only() -> None:
 
 def test_columns_leave_in_order_where_the_terminal_is_narrow() -> None:
     columns = [
-        Column(name="job"),
-        Column(name="second", leaves=2),
-        Column(name="first", leaves=1),
-        Column(name="text", is_text=True),
+        Column("job", itemgetter(0)),
+        Column("second", itemgetter(1), leaves=2),
+        Column("first", itemgetter(2), leaves=1),
+        Column("text", itemgetter(3), is_text=True),
     ]
     seen = []
     for width in (60, 40, 34):
@@ -121,7 +122,11 @@ def test_columns_leave_in_order_where_the_terminal_is_narrow() -> None:
 
 def test_a_long_name_takes_no_number_s_place() -> None:
     console = LiteralConsole(file=io.StringIO(), width=40)
-    columns = [Column(name="bid", is_right=True), Column(name="bidder"), Column(name="value", is_right=True)]
+    columns = [
+        Column("bid", itemgetter(0), is_right=True),
+        Column("bidder", itemgetter(1)),
+        Column("value", itemgetter(2), is_right=True),
+    ]
     console.print(table_of("", columns, [("17", "y" * 90, "12.5")], console))
     assert isinstance(console.file, io.StringIO)
     head, first = console.file.getvalue().splitlines()[:2]
