@@ -6,10 +6,10 @@ Slurm numbers levels from the leaves: a leaf switch has level 0, a switch above 
 the highest of them. The linear topology is one switch above all nodes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -190,10 +190,48 @@ def tree(switches: Sequence[Switch], nodes: Sequence[str]) -> Topology:
     Several roots get a switch above them, one level higher, named NO_COMMON_SWITCH.
     """
     node_index = {name: index for index, name in enumerate(nodes)}
-    builder = _Builder(switches, node_index)
-    root = builder.root()
-    builder.descend(root)
-    return builder.topology()
+    names = [switch.name for switch in switches]
+    index = {name: place for place, name in enumerate(names)}
+    below = [sorted(node_index[name] for name in switch.nodes) for switch in switches]
+    children = [[index[name] for name in switch.switches] for switch in switches]
+    roots = sorted(set(index.values()).difference(*children))
+    root = roots[0]
+    if len(roots) > 1:
+        root = len(names)
+        names.append(NO_COMMON_SWITCH)
+        below.append([])
+        children.append(roots)
+    level, depth = np.zeros((2, len(names)), np.int64)
+
+    def walk(place: int, above: int) -> list[int]:
+        """Return the nodes below a switch, children by their first node; sets level and depth."""
+        depth[place] = above
+        parts = sorted(walk(child, above + 1) for child in children[place])
+        level[place] = 1 + max((level[child] for child in children[place]), default=-1)
+        below[place] += chain.from_iterable(parts)
+        return below[place]
+
+    order = np.array(walk(root, 0), np.int64)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    low = rank[[nodes[0] for nodes in below]]
+    high = low + [len(nodes) for nodes in below]
+    # From the root on, so that the index of a leaf that stands higher than others is repeated.
+    path = np.empty((len(order), depth.max() + 1), np.int64)
+    for place in np.argsort(depth).tolist():
+        path[low[place] : high[place], depth[place] :] = place
+    return Topology(
+        is_linear=False,
+        names=tuple(names),
+        level=level,
+        depth=depth,
+        # Read depth by depth.
+        path=np.asfortranarray(path[rank]),
+        rank=rank,
+        order=order,
+        low=low,
+        high=high,
+    )
 
 
 def parts_of_nodes(topology: Topology, most: int) -> IntArray:
@@ -227,88 +265,3 @@ def _even_cuts(bounds: list[int], most: int) -> list[int]:
         pieces = -(-(end - start) // most)
         cuts.extend(start + (end - start) * piece // pieces for piece in range(1, pieces))
     return cuts
-
-
-class _Builder:
-    """Numbers switches and nodes in depth-first order; children stand in the order of their first node."""
-
-    def __init__(self, switches: Sequence[Switch], node_index: Mapping[str, int]) -> None:
-        self.names = [switch.name for switch in switches]
-        index = {name: place for place, name in enumerate(self.names)}
-        self.leaf_nodes = [sorted(node_index[name] for name in switch.nodes) for switch in switches]
-        self.children = [[index[name] for name in switch.switches] for switch in switches]
-        self.level = [-1] * len(switches)
-        self.first = [-1] * len(switches)
-        self.depth = [0] * len(switches)
-        self.low = [0] * len(switches)
-        self.high = [0] * len(switches)
-        self.order: list[int] = []
-        self.paths: list[tuple[int, ...]] = []
-
-    def root(self) -> int:
-        below = {child for children in self.children for child in children}
-        roots = [place for place in range(len(self.names)) if place not in below]
-        for place in roots:
-            self._measure(place)
-        if len(roots) == 1:
-            return roots[0]
-        self._add_root(roots)
-        return len(self.names) - 1
-
-    def _add_root(self, roots: list[int]) -> None:
-        self.names.append(NO_COMMON_SWITCH)
-        self.leaf_nodes.append([])
-        self.children.append(sorted(roots, key=lambda place: self.first[place]))
-        self.level.append(1 + max(self.level[place] for place in roots))
-        self.first.append(0)
-        for values in (self.depth, self.low, self.high):
-            values.append(0)
-
-    def _measure(self, root: int) -> None:
-        """Set level and first node of every switch below ``root``, children before parents."""
-        stack = [root]
-        visited: list[int] = []
-        while stack:
-            place = stack.pop()
-            visited.append(place)
-            stack.extend(self.children[place])
-        for place in reversed(visited):
-            below = self.children[place]
-            self.level[place] = 1 + max((self.level[child] for child in below), default=-1)
-            self.first[place] = min([self.first[child] for child in below] + self.leaf_nodes[place][:1])
-            below.sort(key=lambda child: self.first[child])
-
-    def descend(self, root: int) -> None:
-        """Walk depth first, noting every node's path and every switch's range of ranks."""
-        stack: list[tuple[int, tuple[int, ...], bool]] = [(root, (), False)]
-        while stack:
-            place, above, done = stack.pop()
-            if done:
-                self.high[place] = len(self.order)
-                continue
-            path = (*above, place)
-            self.low[place], self.depth[place] = len(self.order), len(above)
-            self.order.extend(self.leaf_nodes[place])
-            self.paths.extend([path] * len(self.leaf_nodes[place]))
-            stack.append((place, above, True))
-            stack.extend((child, path, False) for child in reversed(self.children[place]))
-
-    def topology(self) -> Topology:
-        """Pad the paths to one length and put them in snapshot order."""
-        longest = max(len(path) for path in self.paths)
-        order = np.array(self.order, np.int64)
-        rank = np.empty_like(order)
-        rank[order] = np.arange(len(order))
-        padded = np.array([path + path[-1:] * (longest - len(path)) for path in self.paths], np.int64)
-        return Topology(
-            is_linear=False,
-            names=tuple(self.names),
-            level=np.array(self.level, np.int64),
-            depth=np.array(self.depth, np.int64),
-            # Read depth by depth.
-            path=np.asfortranarray(padded[rank]),
-            rank=rank,
-            order=order,
-            low=np.array(self.low, np.int64),
-            high=np.array(self.high, np.int64),
-        )
