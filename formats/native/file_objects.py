@@ -15,7 +15,7 @@ import msgspec
 from ...cluster.errors import InputError, errors_below
 from ...cluster.jobs import Job, Request, RunningJob
 from ...cluster.limits import Limit
-from ...cluster.nodes import Resources
+from ...cluster.nodes import Resources, Switch
 from ...cluster.value_types import Embedded, Entries, EntryMap, HostMap, value_type_of
 from ...cluster.workload import ArrivingJob
 from ..hostlist import charge, expand, fold
@@ -275,6 +275,7 @@ _OF_CLASS: Mapping[type, Mapping[str, Any]] = {
         "always": ("credits_per_core_h",),
     },
     Limit: {"first": ("name", "max")},
+    Switch: {"about": "A leaf switch has nodes, another has switches: hostlists."},
     RunningJob: {
         "name": "Running",
         "about": "A running job; the keys of ``nodes`` are names or hostlists of nodes used alike.",

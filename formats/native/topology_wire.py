@@ -35,23 +35,16 @@ OPTIONAL = ("nodes", "order", "sizes")
 #: What holds the units of each kind of Slurm's, and what makes a network of them.
 _UNITS = {"blocks": "blocks", "ring": "rings", "torus3d": "toruses"}
 _UNIT = file_form(Unit)
-_Units = GenericAlias(list, (_UNIT.struct,))
+_SWITCH = file_form(Switch)
+_Units, _Switches = (GenericAlias(list, (form.struct,)) for form in (_UNIT, _SWITCH))
 _RADIX = {"minimum": 2, "maximum": LARGEST_COUNT}
-
-
-class SwitchWire(FileObject):
-    """A leaf switch has nodes, another has switches: hostlists."""
-
-    name: Annotated[str, msgspec.Meta(extra_json_schema={"minLength": 1})]
-    nodes: Hosts | None = None
-    switches: Hosts | None = None
 
 
 class TopologyWire(FileObject):
     """The linear topology, a tree of switches, a network by its sizes, any graph, or Slurm's units."""
 
     kind: Literal["linear", "tree", "torus", "dragonfly", "fat-tree", "graph", "blocks", "ring", "torus3d"]
-    switches: list[SwitchWire] | None = None
+    switches: _Switches | None = None  # type: ignore[valid-type]
     nodes: Hosts | None = None
     shape: list[int] | None = None
     order: Literal["hilbert", "members"] | None = None
@@ -88,7 +81,7 @@ def build_topology(entry: TopologyWire | None, names: Sequence[str]) -> Laid:
     if entry.kind == "linear":
         return Laid()
     if entry.kind == "tree":
-        return Laid(switches=each(entry.switches or (), "topology.switches", _switch))
+        return Laid(switches=each(entry.switches or (), "topology.switches", _SWITCH.build))
     return Laid(network=_network(entry, names))
 
 
@@ -104,14 +97,6 @@ def _check_members(entry: TopologyWire) -> None:
             raise InputError(f"{article} {title} has no {member}", path=f"topology.{member}")
         if member in wanted and member not in OPTIONAL and value in (None, []):
             raise InputError(f"{article} {title} needs {member}", path=f"topology.{member}")
-
-
-def _switch(entry: SwitchWire) -> Switch:
-    return Switch(
-        name=entry.name,
-        nodes=expand(entry.nodes, "nodes") if entry.nodes is not None else (),
-        switches=expand(entry.switches, "switches") if entry.switches is not None else (),
-    )
 
 
 def _network(entry: TopologyWire, names: Sequence[str]) -> Network:
@@ -154,17 +139,7 @@ def written_topology(switches: Sequence[Switch] | None, network: Network | None)
         return _written_network(network)
     if switches is None:
         return None
-    return TopologyWire(
-        kind="tree",
-        switches=[
-            SwitchWire(
-                name=switch.name,
-                nodes=join(switch.nodes) if switch.nodes else None,
-                switches=join(switch.switches) if switch.switches else None,
-            )
-            for switch in switches
-        ],
-    )
+    return TopologyWire(kind="tree", switches=list(map(_SWITCH.document, switches)))
 
 
 def _written_network(network: Network) -> TopologyWire:
