@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
-from math import isfinite
-from typing import Any, TypeAlias, TypeVar
+from math import inf, isfinite
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -71,10 +72,6 @@ def _refused(error: msgspec.ValidationError, text: bytes) -> InputError:
         return _malformed(text, worse)
 
 
-#: A step of a path: the steps above it, and the member's name or the entry's place.
-_Step: TypeAlias = "tuple[_Step | None, str | int]"
-
-
 class _RepeatError(ValueError):
     """A member stands twice in one object."""
 
@@ -101,42 +98,37 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
 
 def _malformed(text: bytes, error: Exception) -> InputError:
     """Explain text that is no JSON; NaN and infinities, which many writers emit, are named in place."""
-    found: list[str] = []
     try:
-        loose = json.loads(text, parse_constant=lambda name: found.append(name) or _Constant(name))  # type: ignore[func-returns-value]
+        # These alone become floats.
+        loose = json.loads(text, parse_int=len, parse_float=len)
     except (ValueError, RecursionError):
         return InputError(f"not JSON: {str(error).removeprefix('JSON is malformed: ')}")
-    if not found:
-        return InputError(f"not JSON: {error}")
-    return InputError(f"{found[0]} is not a finite number", path=_find(loose))
+    for path, value in values_in(loose):
+        if isinstance(value, float):
+            return InputError(f"{json.dumps(value)} is not a finite number", path=path)
+    return InputError(f"not JSON: {error}")
 
 
-class _Constant:
-    """Stands where NaN or an infinity stood."""
+def values_in(document: Any, most_levels: float = inf) -> Iterator[tuple[str, Any]]:
+    """Yield each value of a document with its path; objects and lists are walked without recursion.
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-
-def _find(value: Any) -> str:
-    """Return the path of the first _Constant below ``value``, however deep it stands."""
-    waiting: list[tuple[Any, _Step | None]] = [(value, None)]
+    Raises:
+        InputError: they stand in each other more than ``most_levels`` deep.
+    """
+    waiting: list[tuple[str, Any, int]] = [("", document, 0)]
     while waiting:
-        here, step = waiting.pop()
-        if isinstance(here, _Constant):
-            return _path_to(step)
-        steps = here.items() if isinstance(here, dict) else enumerate(here) if isinstance(here, list) else ()
-        waiting += reversed([(child, (step, key)) for key, child in steps])
-    return ""
-
-
-def _path_to(step: _Step | None) -> str:
-    """Return the path that ends with a step."""
-    parts: list[str] = []
-    while step is not None:
-        step, key = step
-        parts.append(f"[{key}]" if isinstance(key, int) else f".{key}")
-    return "".join(reversed(parts)).lstrip(".")
+        path, value, level = waiting.pop()
+        if level > most_levels:
+            raise InputError(f"it is more than {most_levels} levels deep", path=path)
+        if isinstance(value, dict):
+            prefix = f"{path}." if path else ""
+            below = [(f"{prefix}{name}", one, level + 1) for name, one in value.items()]
+        elif isinstance(value, list):
+            below = [(f"{path}[{place}]", one, level + 1) for place, one in enumerate(value)]
+        else:
+            yield path, value
+            continue
+        waiting += reversed(below)
 
 
 def _explained(message: str, text: bytes) -> InputError:

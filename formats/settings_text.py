@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from ..cluster.errors import InputError
+from .jsontext import values_in
 from .reading import text_of
 
 #: More than any configuration holds; the parser is plain Python.
@@ -50,7 +51,7 @@ def toml_tables(content: bytes) -> dict[str, Any]:
         found = _LONG_NUMBER.search(content)
         path = _line(content, found) if found else ""
         raise InputError(f"an integer is beyond {_LARGEST}", path=path) from error
-    for path, value in _values(tables):
+    for path, value in values_in(tables, _MOST_LEVELS):
         _check(value, path)
     return tables
 
@@ -58,22 +59,6 @@ def toml_tables(content: bytes) -> dict[str, Any]:
 def _line(content: bytes, found: re.Match[bytes]) -> str:
     line = content.count(b"\n", 0, found.end()) + 1
     return f"line {line}"
-
-
-def _values(tables: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield each value with its path; lists and tables of them are walked without recursion."""
-    waiting: list[tuple[str, Any, int]] = [("", tables, 0)]
-    while waiting:
-        path, value, level = waiting.pop()
-        if level > _MOST_LEVELS:
-            raise InputError(f"it is more than {_MOST_LEVELS} levels deep", path=path)
-        if isinstance(value, dict):
-            prefix = f"{path}." if path else ""
-            waiting += ((f"{prefix}{name}", below, level + 1) for name, below in value.items())
-        elif isinstance(value, list):
-            waiting += ((f"{path}[{place}]", below, level + 1) for place, below in enumerate(value))
-        else:
-            yield path, value
 
 
 def _check(value: Any, path: str) -> None:
