@@ -93,13 +93,8 @@ class CheckedLines:
         path = self.path.resolve()
         new = path.with_name(f".{path.name}.new")
         try:
-            handle = _written(new, content, os.fstat(self._handle).st_mode)
+            handle = _replaced(path, new, content, os.fstat(self._handle).st_mode)
         except OSError:
-            return False
-        if not _renamed(new, path):
-            os.close(handle)
-            with suppress(OSError):
-                new.unlink()
             return False
         os.close(self._handle)
         self._handle, self._waiting, self.size = handle, [], len(content)
@@ -159,7 +154,8 @@ class CheckedLines:
         whole = content.rfind(b"\n") + 1
         if not whole and not _TORN_HEAD.fullmatch(content):
             raise self.error(f"it is not a {self._kind}")
-        texts = [self._text(line, number) for number, line in enumerate(_lines_of(content), start=1)]
+        lines = content[:whole].split(b"\n")[:-1]
+        texts = [self._text(line, number) for number, line in enumerate(lines, start=1)]
         os.ftruncate(self._handle, whole)
         os.lseek(self._handle, whole, os.SEEK_SET)
         return texts
@@ -171,38 +167,25 @@ class CheckedLines:
         return text
 
 
-def _lines_of(content: bytes) -> list[bytes]:
-    """Return the lines that are whole."""
-    whole = content.rfind(b"\n")
-    return content[:whole].split(b"\n") if whole >= 0 else []
-
-
-def _renamed(new: Path, path: Path) -> bool:
-    try:
-        new.rename(path)
-    except OSError:
-        return False
-    return True
-
-
 def _line(text: bytes) -> bytes:
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
 
-def _written(path: Path, content: bytes, mode: int) -> int:
-    """Write a new file, locked, onto the disk, and return its handle; what stood there is dropped."""
+def _replaced(path: Path, new: Path, content: bytes, mode: int) -> int:
+    """Write a new file, locked, onto the disk, put it in a path's place, and return its handle."""
     with suppress(FileNotFoundError):
-        path.unlink()  # of a process that was killed before it could put it in its place
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        new.unlink()  # of a process that was killed before it could put it in its place
+    handle = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         os.fchmod(handle, stat.S_IMODE(mode))
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         while content:
             content = content[os.write(handle, content) :]
         os.fsync(handle)
+        new.rename(path)
     except BaseException:
         os.close(handle)
         with suppress(OSError):
-            path.unlink()
+            new.unlink()
         raise
     return handle
