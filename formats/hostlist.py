@@ -18,6 +18,8 @@ LIMIT = 100_000
 _RANGES = r"\[\d{1,18}(?:-\d{1,18})?(?:,\d{1,18}(?:-\d{1,18})?)*\]"
 _ITEM = rf"[\w.-]*(?:{_RANGES}[\w.-]*)*"
 _HOSTLIST = re.compile(rf"{_ITEM}(?:,{_ITEM})*", re.ASCII)
+#: An item: what stands between commas that are in no brackets; these are balanced and never nested.
+_PIECES = re.compile(r"(?:[^,\[]++|\[[^\]]*+\])++")
 _PLAIN = re.compile(r"[\w.-]+", re.ASCII)
 _GROUP = re.compile(r"\[([^\]]*)\]")
 _DIGITS = re.compile(r"\d+")
@@ -44,8 +46,8 @@ def expand(text: str, path: str = "") -> tuple[str, ...]:
         return (text,)
     if not text or not _HOSTLIST.fullmatch(text):
         raise InputError(f"{cut(text)} is not a hostlist", path=path)
-    items = _items(text)
-    if not all(items):
+    items = _PIECES.findall(text)
+    if ",," in f",{text},":
         raise InputError(f"{cut(text)} has an empty name", path=path)
     count = sum(_count(item, path) for item in items)
     if count > LIMIT:
@@ -91,23 +93,6 @@ def charge(count: int, path: str = "") -> None:
             f"the file's hostlists hold more than {MOST_NAMES} names together, each with its gres counted"
         )
         raise InputError(message, path=path)
-
-
-def _items(text: str) -> list[str]:
-    """Return a hostlist's items: it is cut at the commas that stand in no brackets."""
-    parts = text.split(",")
-    if "[" not in text:
-        return parts
-    items: list[str] = []
-    within: list[str] = []
-    for part in parts:
-        within.append(part)
-        # Brackets are balanced and never nested: the last one tells on which side of it the comma stands.
-        opened, closed = part.rfind("["), part.rfind("]")
-        if closed > opened or (closed == opened and len(within) == 1):
-            items.append(",".join(within))
-            within.clear()
-    return items
 
 
 @lru_cache(maxsize=256)
