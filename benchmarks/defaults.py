@@ -20,7 +20,6 @@ import aucsched
 from aucsched import Snapshot
 from aucsched.auction import options
 from aucsched.cluster.workload import ClusterWorkload
-from aucsched.commands.outputs import step_options
 from aucsched.formats.hostlist import join
 from aucsched.formats.native.cluster_file import parse_snapshot, parse_workload
 from aucsched.simulation.nodes.node_machine import Machine, why_never
@@ -69,7 +68,7 @@ def differing(seed: int) -> list[str]:
     played = aucsched.simulate(workload, "aucsched3").columns
     first = zip(*(played.get(name, []) for name in ("id", "start_s", "nodes")), strict=True)
     look = Look(snapshot=snapshot, sources=_nothing(), at=0.0, read_s=0.0)
-    beside = take_pass(look, step_options({})).schedule
+    beside = take_pass(look, options.options_with_preset({})).schedule
     prices = aucsched.explain(snapshot).columns
     swept = SNAPSHOT.run(snapshot, SNAPSHOT.resolve(snapshot, {"repeat": 0}))
     compared = aucsched.compare(snapshot).auction

@@ -13,7 +13,6 @@ from .outputs import (
     html_option,
     output_options,
     snapshot_argument,
-    step_options,
     top_option,
     write_found,
 )
@@ -49,12 +48,13 @@ def compare(
     """
     from ..auction.explain.comparison import compare as compared
     from ..auction.explain.comparison import first_fit_by_priority
+    from ..auction.options import options_with_preset
     from ..auction.step import run_step
     from ..formats.native.cluster_file import load_snapshot
     from ..formats.writing import write_text
     from ..reports.schedule_text import render_comparison
 
-    checked = step_options(options)
+    checked = options_with_preset(options)
     loaded = load_snapshot(snapshot)
     with errors_in(snapshot):
         result = run_step(loaded, checked)

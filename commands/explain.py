@@ -16,7 +16,6 @@ from .outputs import (
     html_option,
     output_options,
     snapshot_argument,
-    step_options,
     write_json,
     write_rich,
 )
@@ -70,11 +69,12 @@ def explain(
     jobs and nodes that keep the job from starting and the smallest change of its request that would start
     it. It gives the latest start if running jobs end as estimated. Prices are in units of priority.
     """
+    from ..auction.options import options_with_preset
     from ..formats.native.cluster_file import load_snapshot
     from ..formats.native.schedule_file import load_schedule
     from ..formats.writing import write_text
 
-    checked = step_options(options)
+    checked = options_with_preset(options)
     if award is not None and job is None:
         raise OptionError("--award explains what became of one job: name it")
     if history is not None and not is_forecast:

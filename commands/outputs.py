@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..api.simulations import Simulation
-    from ..auction.options import StepOptions
     from ..cluster.snapshot import Snapshot
     from ..cluster.workload import ClusterWorkload
     from ..formats.swf import SwfLog
@@ -159,17 +158,6 @@ output_options = in_order([format_option, text_output_option])
 top_option = click.option(
     "--top", type=click.IntRange(1), help="Rows of each table at most; the rest are counted."
 )
-
-
-def step_options(given: Mapping[str, Any]) -> StepOptions:
-    """Return the auction's options from a command's, of which those not given are None.
-
-    Raises:
-        OptionError: a value cannot be used.
-    """
-    from ..auction.options import options_with_preset
-
-    return options_with_preset(given)
 
 
 def write_rich(output: str, render: Callable[[Console], None]) -> None:

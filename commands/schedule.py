@@ -20,7 +20,6 @@ from .outputs import (
     note,
     plot_option,
     snapshot_argument,
-    step_options,
     text_output_option,
     top_option,
     topology_option,
@@ -87,6 +86,7 @@ def schedule(
 ) -> None:
     """Run one auction over SNAPSHOT (a file, or - for standard input) and print who starts where."""
     entered = perf_counter()
+    from ..auction.options import options_with_preset
     from ..auction.step import run_step
     from ..cluster.schedule import Reason
     from ..formats.native.cluster_file import load_snapshot
@@ -94,7 +94,7 @@ def schedule(
     from ..reports.machine_picture import draw_machine
 
     window = _window_of(options.pop("window_from"), snapshot)
-    checked = step_options(options)
+    checked = options_with_preset(options)
     # A limit that is asked for is for all of the command but what another program takes to write.
     is_whole = snapshot != "-" and checked.time_limit_s is not None
     checked = replace(checked, began=(began or entered) if is_whole else None)

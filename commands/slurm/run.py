@@ -14,7 +14,7 @@ from ...cluster.option_fields import options_in
 from ...cluster.promises import AUTO, BACKFILL, NONE, PLAN, check_promise
 from ...slurm.live.loop_options import Settings
 from ..built_options import SectionCommand, filled_options
-from ..outputs import auction_options, note, say, step_options
+from ..outputs import auction_options, note, say
 from .live_options import log_of, looping, no_rest_options, say_unknown_release
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def run(**options: Any) -> int:
     does not need root. The gate ends --gate-for seconds after the last pass, however the command
     ends: Slurm then starts the jobs itself. SIGTERM lets the command finish its pass and end.
     """
+    from ...auction.options import options_with_preset
     from ...slurm.answers.live import AT_ONCE
     from ...slurm.live.license_gate import check_licence
 
@@ -45,7 +46,7 @@ def run(**options: Any) -> int:
         raise OptionError(f"--promise {promise} needs --mark admin-comment: owners may write a Comment")
     host, user = socket.gethostname(), getpass.getuser()
     settings = Settings(**own, host=host, user=user, promise=promise, at_once=AT_ONCE)
-    checked = step_options(options)
+    checked = options_with_preset(options)
     say_unknown_release()
     return (_shown if settings.dry_run else _until_told)(settings, checked)
 

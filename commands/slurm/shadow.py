@@ -13,7 +13,7 @@ from ...cluster.option_fields import Option, options_in
 from ...slurm.answers.slurm_files import SlurmFiles
 from ...slurm.live.loop_options import LoopOptions
 from ..built_options import SectionCommand, filled_options
-from ..outputs import auction_options, say, step_options
+from ..outputs import auction_options, say
 from ..snapshot import answer_options
 from .live_options import log_of, looping, say_unknown_release
 
@@ -86,11 +86,12 @@ def shadow(*, log: str, **options: Any) -> None:
 
 def _taking(files: Any, options: dict[str, Any]) -> Callable[[], LivePass]:
     """Return what makes a pass; options that cannot be used are refused before the first."""
+    from ...auction.options import options_with_preset
     from ...slurm.answers.answer_record import Known
     from ...slurm.answers.live import AT_ONCE
     from ...slurm.live.passes import take_look, take_pass
 
-    checked, known = step_options(options), Known()
+    checked, known = options_with_preset(options), Known()
     last: LivePass | None = None
 
     def taken() -> LivePass:

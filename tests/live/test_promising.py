@@ -6,10 +6,9 @@ import pytest
 from click.testing import CliRunner
 from support.gated_slurm import CORES, FakeJob, FakeSlurm, loop_on
 
-from aucsched.auction.options import StepOptions
+from aucsched.auction.options import StepOptions, options_with_preset
 from aucsched.cli import cli
 from aucsched.cluster.errors import OptionError
-from aucsched.commands.outputs import step_options
 from aucsched.commands.slurm.run import promised_options
 from aucsched.slurm.live.live_queue import Carrier, Mark, read_mark
 from aucsched.slurm.live.loop import Loop
@@ -137,7 +136,7 @@ def idle_after_a_pass(promise: str | None, reserve: int | None = None) -> int:
     named, asked = promised_options({**given, "promise": promise, "reserve": reserve, **response})
     settings = Settings(host="one", user="root", promise=named)
     clock = {"clock": lambda: fake.now, "now": lambda: fake.now}
-    options = step_options(asked)
+    options = options_with_preset(asked)
     loop = Loop(settings, options, ask=fake.ask, runner=fake.hand, journal=fake.write, **clock)
     go_on(fake, loop, 2)
     fake.submit(8, run_s=60.0, limit_min=1)
