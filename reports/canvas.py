@@ -66,12 +66,16 @@ def points_per_unit(axes: Axes) -> tuple[float, float]:
     return x1 - x0, y1 - y0
 
 
-def corners(boxes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the corners of boxes (left, top, width, height), shape (boxes, 4, 2)."""
+def add_boxes(axes: Axes, boxes: NDArray[np.float64], **looks: Any) -> Any:
+    """Draw boxes (left, top, width, height), shape (boxes, 4), as a PolyCollection of matplotlib."""
+    from matplotlib.collections import PolyCollection  # noqa: PLC0415 - the extra may be absent
+
     left, top, width, height = boxes.T
     right, bottom = left + width, top + height
     flat = np.stack([left, top, right, top, right, bottom, left, bottom], axis=1)
-    return flat.reshape(-1, 4, 2)
+    drawn = PolyCollection(list(flat.reshape(-1, 4, 2)), **looks)
+    axes.add_collection(drawn)
+    return drawn
 
 
 def time_unit(span_s: float, largest: str = "days") -> tuple[str, float]:
@@ -82,9 +86,9 @@ def time_unit(span_s: float, largest: str = "days") -> tuple[str, float]:
     return "s", 1
 
 
-def legend_above(axes: Axes) -> None:
+def legend_above(axes: Axes, *, up: float = 0.97, pad: float = 0, ncols: int = 3, **more: Any) -> None:
     """Put the legend above the axes' right end, where no data are."""
-    axes.legend(loc="lower right", bbox_to_anchor=(1, 0.97), ncols=3, borderaxespad=0)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, up), ncols=ncols, borderaxespad=pad, **more)
 
 
 def count_axis(axes: Axes) -> None:

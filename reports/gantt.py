@@ -7,10 +7,10 @@ Nodes on which nothing is planned are left out: on a large machine they would le
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,9 @@ from ..simulation.result import Result
 from .canvas import (
     GREY,
     ORANGE,
-    corners,
+    add_boxes,
     count_axis,
+    legend_above,
     name_nodes,
     new_figure,
     points_per_unit,
@@ -65,10 +66,10 @@ class GanttBars(NamedTuple):
     first: NDArray[np.float64]
     last: NDArray[np.float64]
 
-    def corners(self) -> list[NDArray[np.float64]]:
-        """Return each box's four corners, shape (4, 2)."""
+    def draw(self, axes: Axes, **looks: Any) -> None:
+        """Draw the boxes with the looks of a PolyCollection."""
         sides = self.start, self.first, self.end - self.start, self.last - self.first
-        return list(corners(np.stack(sides, axis=1)))
+        add_boxes(axes, np.stack(sides, axis=1), **looks)
 
 
 def draw_jobs(axes: Axes, boxes: GanttBars, wait: NDArray[np.float64], names: Sequence[str]) -> None:
@@ -84,7 +85,9 @@ def draw_jobs(axes: Axes, boxes: GanttBars, wait: NDArray[np.float64], names: Se
     if len(np.unique(boxes.job)) > _BOXES:
         _draw_image(axes, boxes, wait, colors, (axes.get_xlim()[1], int(axes.get_ylim()[1])))
         return
-    _draw_boxes(axes, boxes, wait, colors)
+    faces = colors.to_rgba(wait[boxes.job])
+    # Edges darker than their boxes: of a job narrower than a line its edges are what is seen.
+    boxes.draw(axes, facecolors=faces, edgecolors=faces * (0.6, 0.6, 0.6, 1), linewidths=0.3)
     figure = cast("Figure", axes.figure)
     figure.draw_without_rendering()  # fixes the axes' size, which says what names fit
     _draw_names(axes, boxes, names, colors.to_rgba(wait))
@@ -124,15 +127,6 @@ def _colors(wait: NDArray[np.float64]) -> ScalarMappable:
     threshold = float(np.median(waited)) if len(waited) else 1.0
     norm = SymLogNorm(linthresh=threshold, vmin=0, vmax=float(waited.max(initial=threshold)))
     return ScalarMappable(norm, LinearSegmentedColormap.from_list("wait", _COLORS))
-
-
-def _draw_boxes(axes: Axes, boxes: GanttBars, wait: NDArray[np.float64], colors: ScalarMappable) -> None:
-    from matplotlib.collections import PolyCollection  # noqa: PLC0415 - the extra may be absent
-
-    faces = colors.to_rgba(wait[boxes.job])
-    # Edges darker than their boxes: of a job narrower than a line its edges are what is seen.
-    edges = faces * (0.6, 0.6, 0.6, 1)
-    axes.add_collection(PolyCollection(boxes.corners(), facecolors=faces, edgecolors=edges, linewidths=0.3))
 
 
 def _draw_names(axes: Axes, boxes: GanttBars, names: Sequence[str], colors: NDArray[np.float64]) -> None:
@@ -236,13 +230,12 @@ def _chart(
 
 
 def _simulated_boxes(result: Result, seconds: float, placed: Mapping[int, Runs]) -> GanttBars:
-    rows = [(job, first, first + count) for job, runs in placed.items() for first, count in runs]
-    columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
-    job = columns[:, 0]
-    start = np.asarray(result.starts, dtype=np.float64)[job]
-    end = start + np.asarray(result.workload.run, dtype=np.float64)[job]
-    first, last = columns[:, 1].astype(np.float64), columns[:, 2].astype(np.float64)
-    return GanttBars(job, start / seconds, end / seconds, first, last)
+    starts, run = result.starts, result.workload.run
+    return _boxes_of(
+        (job, starts[job] / seconds, (starts[job] + run[job]) / seconds, first, first + count)
+        for job, runs in placed.items()
+        for first, count in runs
+    )
 
 
 #: What has no end is drawn this much longer than the last end that is known.
@@ -266,14 +259,16 @@ def draw_plan(snapshot: Snapshot, plan: Plan, path: Path | None) -> Figure:
         write_title(axes, f"plan: {plural(len(plan.planned), 'job')}, {plural(left, 'job')} left out")
         _draw_reservations(axes, nodes, snapshot.reservations, (plan.time, seconds))
         running, planned = _planned_boxes(nodes, stays, horizon, seconds)
-        _draw_running(axes, running)
+        if len(running.job):
+            label = "running, to its time limit"
+            running.draw(axes, facecolors=GREY, linewidths=0, alpha=0.55, label=label)
         wait_unit, wait_seconds = time_unit(max(known, default=0.0), largest="h")
         wait = np.array([(one.start - plan.time) / wait_seconds for one in plan.planned])
         if len(wait):
             draw_jobs(axes, planned, wait, [one.job for one in plan.planned])
             label_waits(axes, wait, f"Time until the start ({wait_unit})")
         if axes.get_legend_handles_labels()[0]:
-            axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderaxespad=0.2)
+            legend_above(axes, up=1, pad=0.2)
         save_figure(figure, path)
     return figure
 
@@ -302,23 +297,12 @@ def _planned_boxes(
         for place, (job, stay) in enumerate(stays)
         for first, count in held[place]
     ]
-    table = np.array(rows, dtype=np.float64).reshape(-1, 5)
-    return _boxes_of(table[table[:, 0] < 0]), _boxes_of(table[table[:, 0] >= 0])
+    return _boxes_of(row for row in rows if row[0] < 0), _boxes_of(row for row in rows if row[0] >= 0)
 
 
-def _boxes_of(table: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> GanttBars:
+def _boxes_of(rows: Iterable[tuple[float, ...]]) -> GanttBars:
+    table = np.array(list(rows), dtype=np.float64).reshape(-1, 5)
     return GanttBars(table[:, 0].astype(np.int64), *table[:, 1:].T)
-
-
-def _draw_running(axes: Axes, boxes: GanttBars) -> None:
-    from matplotlib.collections import PolyCollection  # noqa: PLC0415 - the extra may be absent
-
-    if not len(boxes.job):
-        return
-    label = "running, to its time limit"
-    axes.add_collection(
-        PolyCollection(boxes.corners(), facecolors=GREY, linewidths=0, alpha=0.55, label=label)
-    )
 
 
 def _draw_reservations(
@@ -349,8 +333,7 @@ _CHANGED = ("#1f5a94", "#2a8c82", "#7a4b9a", "#b0532a", "#4f7f2e", "#a83c62", "#
 
 def draw_malleable(result: Negotiated, path: Path) -> None:
     """Draw a negotiated run: a job that changed its size has a colour of its own, which shows its steps."""
-    from matplotlib.collections import PolyCollection  # noqa: PLC0415 - the extra may be absent
-    from matplotlib.colors import to_rgba_array  # noqa: PLC0415
+    from matplotlib.colors import to_rgba_array  # noqa: PLC0415 - the extra may be absent
     from matplotlib.patches import Patch  # noqa: PLC0415
 
     with styled():
@@ -363,20 +346,12 @@ def draw_malleable(result: Negotiated, path: Path) -> None:
         looks = _looks(result)
         shown = [_LOOKS.get(looks[job], _CHANGED[place % len(_CHANGED)]) for place, job in enumerate(names)]
         colors = to_rgba_array(shown)
-        axes.add_collection(
-            PolyCollection(boxes.corners(), facecolors=colors[boxes.job], edgecolors="white", linewidths=0.25)
-        )
+        boxes.draw(axes, facecolors=colors[boxes.job], edgecolors="white", linewidths=0.25)
         handles: dict[str, Patch] = {}
         for job, color in zip(names, shown, strict=True):
             label = looks[job]
             handles.setdefault(label, Patch(facecolor=color, edgecolor=GREY, linewidth=0.3, label=label))
-        axes.legend(
-            handles=list(handles.values()),
-            loc="lower right",
-            bbox_to_anchor=(1, 1),
-            ncols=4,
-            borderaxespad=0.2,
-        )
+        legend_above(axes, up=1, pad=0.2, ncols=4, handles=list(handles.values()))
         _draw_names(axes, boxes, names, colors)
         save_figure(figure, path)
 
@@ -384,7 +359,8 @@ def draw_malleable(result: Negotiated, path: Path) -> None:
 def _held_boxes(result: Negotiated, seconds: float) -> tuple[list[str], GanttBars]:
     """Return the jobs by their starts, and their boxes: equal stretches of neighbouring nodes are one."""
     stretches: dict[tuple[str, int], list[tuple[float, float]]] = {}
-    for held in sorted(result.held, key=lambda held: held.start_s):
+    in_order = sorted(result.held, key=lambda held: (held.start_s, held.job))
+    for held in in_order:
         for node in places(held.nodes):
             mine = stretches.setdefault((held.job, node), [])
             if mine and mine[-1][1] == held.start_s:
@@ -399,15 +375,13 @@ def _held_boxes(result: Negotiated, seconds: float) -> tuple[list[str], GanttBar
                 runs[-1][1] = node + 1
             else:
                 runs.append([node, node + 1])
-    first = {job: min(start for other, (start, _) in last if other == job) for job, _ in last}
-    names = sorted(first, key=lambda job: first[job])
+    names = list(dict.fromkeys(held.job for held in in_order))
     number = {job: place for place, job in enumerate(names)}
-    rows = [
+    return names, _boxes_of(
         (number[job], start / seconds, end / seconds, *run)
         for (job, (start, end)), runs in last.items()
         for run in runs
-    ]
-    return names, _boxes_of(np.array(rows, dtype=np.float64).reshape(-1, 5))
+    )
 
 
 def _looks(result: Negotiated) -> dict[str, str]:

@@ -6,8 +6,9 @@ height, boxes are of shape (boxes, 4). Nothing is drawn here.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import groupby
 
 import numpy as np
@@ -204,35 +205,22 @@ _NEIGHBOURS = 0.16
 NAME = 0.2
 
 Box = tuple[float, float, float, float]
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Boxes:
-    """All boxes of a picture.
-
-    Attributes:
-        frames: the cores of each node, whatever holds them.
-        busy: cores that are held now.
-        closed: cores that are free on nodes that take no jobs.
-        jobs: cores that each job takes now.
-        used_gpus, free_gpus: one mark a GPU.
-        taken_gpus: those that each job takes now.
-    """
-
-    frames: FloatArray
-    busy: FloatArray
-    closed: FloatArray
-    jobs: Mapping[str, FloatArray]
-    used_gpus: FloatArray
-    free_gpus: FloatArray
-    taken_gpus: Mapping[str, FloatArray]
+#: The boxes of a kind, and of a job where they are a job's.
+Boxes = Callable[..., FloatArray]
 
 
 def boxes_of(snapshot: Snapshot, awards: Iterable[Award], layout: Layout) -> Boxes:
-    """Return the boxes of a machine and of the jobs that start on it."""
-    started = list(awards)
+    """Return the boxes of a machine and of the jobs that start on it, by kind.
+
+    - frames: the cores of each node, whatever holds them.
+    - busy: cores that are held now.
+    - closed: cores that are free on nodes that take no jobs.
+    - jobs: cores that a job takes now.
+    - used_gpus, free_gpus: one mark a GPU.
+    - taken_gpus: those that a job takes now.
+    """
     taken: dict[str, list[tuple[str, Resources]]] = {}
-    for award in started:
+    for award in awards:
         for name, use in award.nodes.items():
             taken.setdefault(name, []).append((award.job, use))
     found: dict[tuple[str, str], list[Box]] = defaultdict(list)
@@ -242,14 +230,11 @@ def boxes_of(snapshot: Snapshot, awards: Iterable[Award], layout: Layout) -> Box
         for kind, job, box in _of_node(node, taken.get(node.name, []), corner, _SIDE - named):
             found[kind, job].append(box)
 
+    @cache
     def of(kind: str, job: str = "") -> FloatArray:
         return np.array(found[kind, job], np.float64).reshape(-1, 4)
 
-    return Boxes(
-        **{kind: of(kind) for kind in ("frames", "busy", "closed", "used_gpus", "free_gpus")},
-        jobs={award.job: of("jobs", award.job) for award in started},
-        taken_gpus={award.job: of("taken_gpus", award.job) for award in started},
-    )
+    return of
 
 
 def gpus(gres: Mapping[str, int]) -> int:

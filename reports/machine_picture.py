@@ -16,7 +16,7 @@ from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import plural
 from ..formats.drawing import literal, save_figure
-from .canvas import corners, styled
+from .canvas import add_boxes, styled
 from .machine_layout import (
     LABEL_SIZE,
     LARGEST_LABEL_PT,
@@ -138,39 +138,35 @@ def _write_names(axes: Axes, layout: Layout, snapshot: Snapshot) -> None:
 
 
 def _add(axes: Axes, boxes: FloatArray, face: str, edge: str = "none", line: float = 0.0) -> Any:
-    from matplotlib.collections import PolyCollection  # noqa: PLC0415 - the extra may be absent
-
-    drawn = PolyCollection(list(corners(boxes)), facecolors=face, edgecolors=edge, linewidths=line)
-    axes.add_collection(drawn)
-    return drawn
+    return add_boxes(axes, boxes, facecolors=face, edgecolors=edge, linewidths=line)
 
 
 def _draw_cores(axes: Axes, boxes: Boxes, colors: Mapping[str, str], layout: Layout) -> None:
-    _add(axes, boxes.frames, _FREE)
-    _add(axes, boxes.busy, _BUSY)
-    _add(axes, boxes.closed, "#f3f3f3", _LINE).set_hatch("/" * 8)
+    _add(axes, boxes("frames"), _FREE)
+    _add(axes, boxes("busy"), _BUSY)
+    _add(axes, boxes("closed"), "#f3f3f3", _LINE).set_hatch("/" * 8)
     for job, color in colors.items():
         # A white line between two jobs of a node, where it leaves something of them.
-        narrowest = float(boxes.jobs[job][:, 2].min()) * _cell_pt(layout)
-        _add(axes, boxes.jobs[job], color, "white", 0.3 if narrowest > _NARROW_PT else 0.0)
-    _add(axes, boxes.frames, "none", _LINE, min(0.5, 0.05 * _cell_pt(layout)))
+        narrowest = float(boxes("jobs", job)[:, 2].min()) * _cell_pt(layout)
+        _add(axes, boxes("jobs", job), color, "white", 0.3 if narrowest > _NARROW_PT else 0.0)
+    _add(axes, boxes("frames"), "none", _LINE, min(0.5, 0.05 * _cell_pt(layout)))
 
 
 def _draw_gpus(axes: Axes, boxes: Boxes, colors: Mapping[str, str], layout: Layout) -> None:
     line = min(0.4, 0.03 * _cell_pt(layout))
-    _add(axes, boxes.free_gpus, _FREE, _LINE, line)
-    _add(axes, boxes.used_gpus, _USED_GPU, _USED_GPU, line)
+    _add(axes, boxes("free_gpus"), _FREE, _LINE, line)
+    _add(axes, boxes("used_gpus"), _USED_GPU, _USED_GPU, line)
     for job, color in colors.items():
-        _add(axes, boxes.taken_gpus[job], color, color, line)
+        _add(axes, boxes("taken_gpus", job), color, color, line)
 
 
 def _write_jobs(axes: Axes, boxes: Boxes, colors: Mapping[str, str], layout: Layout) -> None:
     """Write a job's number over the widest row of its cells, where it fits."""
     points = _cell_pt(layout)
     for job, color in colors.items():
-        tall = min(LARGEST_LABEL_PT, 0.8 * points * boxes.jobs[job][0, 3])
+        tall = min(LARGEST_LABEL_PT, 0.8 * points * boxes("jobs", job)[0, 3])
         letters = LETTER * len(job) + 0.3
-        left, top, width, height = place_of_number(boxes.jobs[job], tall * letters / points)
+        left, top, width, height = place_of_number(boxes("jobs", job), tall * letters / points)
         size = min(tall, width * points / letters)
         red, green, blue = (int(color[place : place + 2], 16) for place in (1, 3, 5))
         luma = 0.299 * red + 0.587 * green + 0.114 * blue  # ITU-R BT.601
@@ -223,11 +219,11 @@ def _legend(boxes: Boxes, awards: Sequence[Award], colors: Mapping[str, str]) ->
         yield patch(f"{len(colors) - len(_COLORS)} narrower jobs", _OTHERS[0])
     yield patch("busy", _BUSY)
     yield patch("stays free", _FREE, _LINE)
-    if len(boxes.closed):
+    if len(boxes("closed")):
         yield patch("takes no jobs", "#f3f3f3", _LINE, "/" * 8)
-    if len(boxes.used_gpus):
+    if len(boxes("used_gpus")):
         yield gpu("GPU in use", _USED_GPU, _USED_GPU)
-    if len(boxes.free_gpus):
+    if len(boxes("free_gpus")):
         yield gpu("GPU free", _FREE, _LINE)
 
 

@@ -16,7 +16,6 @@ from support.run import aucsched, refused
 
 from aucsched import InputError, Snapshot, load_snapshot, save_snapshot, schedule
 from aucsched.reports.machine_layout import (
-    Boxes,
     Layout,
     boxes_of,
     changed_part,
@@ -49,24 +48,22 @@ def test_every_core_and_gpu_of_a_random_machine_is_drawn_once_inside_its_cell(se
     started = schedule(cluster).started
     layout = laid_out(cluster)
     boxes = boxes_of(cluster, started, layout)
-    assert len(boxes.frames) == len(cluster.nodes)
+    assert len(boxes("frames")) == len(cluster.nodes)
     inside = np.stack([layout.x, layout.y], axis=1)
-    assert (boxes.frames[:, :2] >= inside).all()
-    assert (boxes.frames[:, :2] + boxes.frames[:, 2:] <= inside + 1).all()
-    full = boxes.frames[0, 2]
+    assert (boxes("frames")[:, :2] >= inside).all()
+    assert (boxes("frames")[:, :2] + boxes("frames")[:, 2:] <= inside + 1).all()
+    full = boxes("frames")[0, 2]
     busy = sum((node.total.cores - node.free.cores) / node.total.cores for node in cluster.nodes)
-    assert boxes.busy[:, 2].sum() == pytest.approx(full * busy)
+    assert boxes("busy")[:, 2].sum() == pytest.approx(full * busy)
     cores = {node.name: node.total.cores for node in cluster.nodes}
     for award in started:
         share = sum(use.cores / cores[name] for name, use in award.nodes.items())
-        assert boxes.jobs[award.job][:, 2].sum() == pytest.approx(full * share)
+        assert boxes("jobs", award.job)[:, 2].sum() == pytest.approx(full * share)
         held = sum(gpus(use.gres) for use in award.nodes.values())
-        assert len(boxes.taken_gpus[award.job]) == held
-    assert _count(boxes) == sum(gpus(node.total.gres) for node in cluster.nodes)
-
-
-def _count(boxes: Boxes) -> int:
-    return len(boxes.used_gpus) + len(boxes.free_gpus) + sum(map(len, boxes.taken_gpus.values()))
+        assert len(boxes("taken_gpus", award.job)) == held
+    taken_gpus = sum(len(boxes("taken_gpus", award.job)) for award in started)
+    marks = len(boxes("used_gpus")) + len(boxes("free_gpus")) + taken_gpus
+    assert marks == sum(gpus(node.total.gres) for node in cluster.nodes)
 
 
 @given(st.integers(1, 400), st.integers(1, 80), st.booleans())
@@ -98,13 +95,13 @@ def test_columns_are_as_short_as_whole_groups_allow() -> None:
 def test_what_each_box_is() -> None:
     cluster = small()
     boxes = boxes_of(cluster, schedule(cluster).started, laid_out(cluster))
-    first, second, third = boxes.frames.tolist()
-    assert boxes.busy[0, 2] == pytest.approx(first[2] / 4)
-    assert boxes.jobs["J1"][:, 2] == pytest.approx([first[2] * 3 / 8] * 2)
-    assert boxes.jobs["J1"][0, 0] == pytest.approx(first[0] + first[2] / 4)  # beside the busy cores
-    assert boxes.jobs["J1"][1, 0] == pytest.approx(second[0])
-    assert boxes.closed[0] == pytest.approx(third)
-    assert (len(boxes.used_gpus), len(boxes.free_gpus), len(boxes.taken_gpus["J1"])) == (1, 1, 2)
+    first, second, third = boxes("frames").tolist()
+    assert boxes("busy")[0, 2] == pytest.approx(first[2] / 4)
+    assert boxes("jobs", "J1")[:, 2] == pytest.approx([first[2] * 3 / 8] * 2)
+    assert boxes("jobs", "J1")[0, 0] == pytest.approx(first[0] + first[2] / 4)  # beside the busy cores
+    assert boxes("jobs", "J1")[1, 0] == pytest.approx(second[0])
+    assert boxes("closed")[0] == pytest.approx(third)
+    assert (len(boxes("used_gpus")), len(boxes("free_gpus")), len(boxes("taken_gpus", "J1"))) == (1, 1, 2)
 
 
 def test_a_number_stands_in_a_box_that_holds_it_or_over_a_run() -> None:
