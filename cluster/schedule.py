@@ -15,6 +15,7 @@ from .tabular import Copied, Deferred, Tabular, chart
 from .text import plural
 
 FORMAT = "aucsched-schedule/1"
+_ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
 class Reason(StrEnum):
@@ -306,15 +307,15 @@ class Schedule(Copied, Tabular):
 
 def document_text(document: Mapping[str, Any]) -> str:
     """Return a file's text: one line for each member, or for each entry of a member that is a list."""
-    members = (f'"{name}": {_lines(value)}' for name, value in document.items())
+    members = (f'"{name}": {text_of_lines(value)}' for name, value in document.items())
     return "{" + ",\n ".join(members) + "}\n"
 
 
-def _lines(value: Any) -> str:
+def text_of_lines(value: Any) -> str:
     """Encode a member of the file; each entry of a list stands on a line of its own."""
     if isinstance(value, list) and value:
-        return "[\n  " + ",\n  ".join(msgspec.json.encode(entry).decode() for entry in value) + "]"
-    return msgspec.json.encode(value).decode()
+        return "[\n  " + ",\n  ".join(_ENCODER.encode(entry).decode() for entry in value) + "]"
+    return _ENCODER.encode(value).decode()
 
 
 def document_of(value: Any) -> Any:

@@ -13,6 +13,8 @@ import msgspec
 from ...cluster.errors import InputError, OptionError, errors_below
 from ...cluster.keywords import shown
 from ...cluster.nodes import Resources
+from ...cluster.schedule import document_text as lines_of
+from ...cluster.schedule import text_of_lines
 from ...cluster.snapshot import Snapshot, held_resources
 from ...cluster.workload import ClusterWorkload, Outage
 from ..file_kinds import SNAPSHOT, WORKLOAD, instead
@@ -45,8 +47,6 @@ WORKLOAD_FILE = FileForm(
 )
 #: What a file's first member says of it.
 FORMATS = {SNAPSHOT: "aucsched-snapshot/1", WORKLOAD: "aucsched-workload/1"}
-
-_ENCODER = msgspec.json.Encoder(decimal_format="number")
 
 
 def _decoded(text: bytes, form: FileForm[T], kind: str) -> Any:
@@ -81,28 +81,16 @@ def document_text(value: Snapshot | ClusterWorkload, held: Mapping[str, Resource
     """
     kind = SNAPSHOT if isinstance(value, Snapshot) else WORKLOAD
     form: FileForm[Any] = SNAPSHOT_FILE if kind == SNAPSHOT else WORKLOAD_FILE
-    own = {
-        "format": FORMATS[kind],
-        "nodes": written_nodes(value.nodes, held),
-        "topology": written_topology(value.switches, value.network),
-    }
+    topology = written_topology(value.switches, value.network)
+    own = {"format": FORMATS[kind], "nodes": written_nodes(value.nodes, held), "topology": topology}
     document = {"jobs": [], **form.document(value), **own}
     if kind == WORKLOAD:
         # All are free at first: only how many there are is written.
         document["licenses"] = {name: {"total": one.total} for name, one in value.licenses.items()}
-    members = (
-        f'"{name}": {_lines(document[name])}' for name in form.order if name == "jobs" or document.get(name)
-    )
-    return "{" + ",\n ".join(members) + "}\n"
-
-
-def _lines(value: Any) -> str:
-    """Encode a top-level member; each entry of a list stands on a line of its own."""
-    if isinstance(value, TopologyWire) and value.switches:
-        return f'{{"kind": "{value.kind}", "switches": {_lines(value.switches)}}}'
-    if isinstance(value, list) and value:
-        return "[\n  " + ",\n  ".join(_ENCODER.encode(entry).decode() for entry in value) + "]"
-    return _ENCODER.encode(value).decode()
+    if topology is not None and topology.switches:
+        text = f'{{"kind": "{topology.kind}", "switches": {text_of_lines(topology.switches)}}}'
+        document["topology"] = msgspec.Raw(text.encode())
+    return lines_of({name: document[name] for name in form.order if name == "jobs" or document.get(name)})
 
 
 def load_snapshot(path: str | Path) -> Snapshot:

@@ -15,7 +15,8 @@ from .schedule_file import PlanWire, ScheduleWire
 from .topology_wire import MEMBERS, OPTIONAL
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_SUFFIX = "Wire"
+#: The end of types' names that schemas leave out, with the mark that ends a text of JSON.
+_SUFFIX = b'Wire"'
 
 Json = dict[str, Any]
 
@@ -40,7 +41,7 @@ SCHEMAS = tuple(_FILES)
 def schema_of(name: str) -> Json:
     """Return the schema of one of the files, its types named without their suffix."""
     struct, description = _FILES[name]
-    made = _renamed(msgspec.json.schema(struct))
+    made = msgspec.json.decode(msgspec.json.encode(msgspec.json.schema(struct)).replace(_SUFFIX, b'"'))
     schema = {"$schema": _DIALECT, "title": f"aucsched {name}", "description": description, **made}
     if name in FORMATS:
         types = schema["$defs"]
@@ -56,15 +57,6 @@ def schema_of(name: str) -> Json:
 def schema_json(name: str) -> str:
     """Return a schema's text."""
     return msgspec.json.format(msgspec.json.encode(schema_of(name)), indent=2).decode() + "\n"
-
-
-def _renamed(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_renamed(item) for item in value]
-    if isinstance(value, dict):
-        return {key.removesuffix(_SUFFIX): _renamed(item) for key, item in value.items()}
-    is_type = isinstance(value, str) and value.endswith(_SUFFIX)
-    return value.removesuffix(_SUFFIX) if is_type else value
 
 
 def _stated_value(member: str, kinds: list[str]) -> Json:
