@@ -43,15 +43,10 @@ class NetworkKind(StrEnum):
     TORUS3D = "torus3d"
 
 
-#: What a network's ``sizes`` are, by kind.
+#: What the ``sizes`` of those networks are that files give by name.
 SIZES = {
-    NetworkKind.TORUS: (),
     NetworkKind.DRAGONFLY: ("groups", "routers", "nodes_per_router", "global_links"),
     NetworkKind.FAT_TREE: ("levels", "radix"),
-    NetworkKind.GRAPH: (),
-    NetworkKind.BLOCKS: (),
-    NetworkKind.RING: (),
-    NetworkKind.TORUS3D: (),
 }
 
 

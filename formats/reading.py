@@ -14,12 +14,13 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, AnyStr, Protocol, TypeVar
+from typing import Any, AnyStr, BinaryIO, TypeVar
 
 from ..cluster.errors import InputError, OptionError, errors_in, shown_name, system_errors
 from .hostlist import one_file
 
 T = TypeVar("T")
+_Binary = BinaryIO | io.BufferedIOBase
 
 #: How a gzip file begins.
 GZIP = b"\x1f\x8b"
@@ -54,35 +55,23 @@ def read_document(path: str | Path, parse: Callable[[bytes], T]) -> T:
         return parse(unpacked(read_bytes(path)))
 
 
-def read_bytes(path: str | Path, most: int | None = None) -> bytes:
+def read_bytes(path: str | Path) -> bytes:
     """Return a file's content as it is; ``-`` reads standard input.
 
-    Args:
-        path: the file.
-        most: the largest content, in bytes; by default the limit of all inputs.
-
     Raises:
-        InputError: the file cannot be read or holds more; names the file.
+        InputError: the file cannot be read or holds more than the limit of all inputs; names the file.
     """
     with errors_in(path), system_errors(path):
         if str(path) == "-":
-            content = bounded(sys.stdin.buffer, most)
+            content = bounded(sys.stdin.buffer)
         else:
             with Path(path).open("rb") as file:
-                content = bounded(file, most)
+                content = bounded(file)
     READ[shown_name(path)] = hashlib.sha256(content).hexdigest()
     return content
 
 
-class _Readable(Protocol):
-    """A file open for reading bytes."""
-
-    def read(self, size: int, /) -> bytes: ...
-
-    def fileno(self) -> int: ...
-
-
-def bounded(file: _Readable, most: int | None = None) -> bytes:
+def bounded(file: _Binary, most: int | None = None) -> bytes:
     """Return what an open file holds from here on.
 
     Raises:
@@ -115,7 +104,7 @@ def _too_large(most: int) -> InputError:
     return InputError(f"it holds more than {_size(most)}{_how_to_lift(most)}")
 
 
-def _is_device(file: _Readable) -> bool:
+def _is_device(file: _Binary) -> bool:
     try:
         return stat.S_ISCHR(os.fstat(file.fileno()).st_mode)
     except (OSError, ValueError):

@@ -80,7 +80,7 @@ def is_sizes(source: str) -> bool:
 
 
 def _of_sizes(kind: str, sizes: tuple[int, ...], nodes: Sequence[str] | None, source: str) -> Named:
-    names = ("blocks", "nodes") if kind == "blocks" else SIZES[NetworkKind(kind)]
+    names = ("blocks", "nodes") if kind == "blocks" else SIZES.get(NetworkKind(kind), ())
     if names and len(sizes) != len(names):
         raise InputError(f"{source!r} is not {kind}: and {' x '.join(names)}", path="topology")
     given: dict[str, Any] = dict(zip(names, sizes, strict=True)) if names else {"shape": list(sizes)}
