@@ -26,14 +26,7 @@ def graph_of(network: Network) -> Any:
     if network.kind is NetworkKind.FAT_TREE:
         levels, radix = network.sizes
         return fat_tree_graph(levels, radix, network.members)
-    return linked_graph(network.links)
-
-
-def linked_graph(links: Iterable[tuple[str, str]]) -> Any:
-    """Return the graph of some links; links side by side are one."""
-    graph = nx.Graph()
-    graph.add_edges_from(links)
-    return graph
+    return nx.Graph(network.links)
 
 
 def torus_graph(shape: Sequence[int], members: Sequence[str]) -> Any:
@@ -52,37 +45,32 @@ def torus_graph(shape: Sequence[int], members: Sequence[str]) -> Any:
 
 
 def dragonfly_graph(sizes: Sequence[int], members: Sequence[str]) -> Any:
-    """Return a dragonfly's graph; a router is the vertex (group, router)."""
-    _, routers, per_router, _ = sizes
-    graph = router_graph(sizes)
-    for place, name in enumerate(members):
-        graph.add_edge(divmod(place // per_router, routers), name)
-    return graph
+    """Return a dragonfly's graph; a router is the vertex (group, router).
 
-
-def router_graph(sizes: Sequence[int]) -> Any:
-    """Return a dragonfly's routers (Kim et al., ISCA 2008): all of a group linked, groups by global links."""
-    groups, routers, _, _ = sizes
+    All routers of a group are linked, and groups by global links (Kim et al., ISCA 2008).
+    """
+    groups, routers, per_router, _ = sizes
     graph = nx.Graph()
     graph.add_nodes_from(product(range(groups), range(routers)))
     for group in range(groups):
         graph.add_edges_from(combinations([(group, router) for router in range(routers)], 2))
     for one, other in global_links_of(sizes).tolist():
         graph.add_edge(divmod(one, routers), divmod(other, routers))
+    for place, name in enumerate(members):
+        graph.add_edge(divmod(place // per_router, routers), name)
     return graph
 
 
-def fat_tree_graph(levels: int, radix: int, members: Sequence[str] | None = None) -> Any:
+def fat_tree_graph(levels: int, radix: int, members: Sequence[str]) -> Any:
     """Return a fat tree's wiring; nodes are named as in ``fat_tree``, each link is an edge.
 
     A group of the tree at level l is (radix/2)^l switches here, each wired to one switch of every
     part of the group, so that any two nodes are as far apart as in the tree.
     """
-    nodes, switches = fat_tree(levels, radix, members)
     half = radix // 2
     graph = nx.Graph()
-    graph.add_nodes_from(nodes)
-    for switch in switches:
+    graph.add_nodes_from(members)
+    for switch in fat_tree(levels, radix, members):
         level = int(switch.name[1 : switch.name.index("-")])
         for node in switch.nodes:
             graph.add_edge((switch.name, ()), node)

@@ -104,10 +104,8 @@ def fat_tree_size(levels: int, radix: int) -> int:
     return nodes
 
 
-def fat_tree(
-    levels: int, radix: int, members: Sequence[str] | None = None
-) -> tuple[tuple[str, ...], tuple[Switch, ...]]:
-    """Return node names and the switches of the tree that stands for a fat tree.
+def fat_tree(levels: int, radix: int, members: Sequence[str]) -> tuple[Switch, ...]:
+    """Return the switches of the tree that stands for a fat tree.
 
     With switches of radix k and h levels, every switch below the top has k/2 ports down and k/2 up, a top
     switch k down: 2·(k/2)^h nodes. Slurm's documentation advises to describe such a network by the plain
@@ -116,10 +114,10 @@ def fat_tree(
     Args:
         levels: switch levels, 1 or more; the root has level ``levels`` − 1.
         radix: ports of every switch, even.
-        members: names of the nodes; None: ``n00…``.
+        members: names of the 2·(radix/2)^levels nodes.
 
     Returns:
-        2·(radix/2)^levels node names, and switches ``s<level>-<number>``, leaves first.
+        Switches ``s<level>-<number>``, leaves first.
 
     Raises:
         InputError: there is no such tree, or it has another number of nodes.
@@ -129,10 +127,7 @@ def fat_tree(
         raise InputError(f"{levels} is above {_MOST_LEVELS}", path="topology.levels")
     if radix < 2 or radix % 2:  # noqa: PLR2004 - half the ports go up
         raise InputError(f"{radix} is not an even number of ports", path="topology.radix")
-    count = fat_tree_size(levels, radix)
-    if members is None:
-        members = [f"n{index:0{len(str(count - 1))}d}" for index in range(count)]
-    _check_count(f"{levels} levels of radix {radix}", count, members)
+    _check_count(f"{levels} levels of radix {radix}", fat_tree_size(levels, radix), members)
     switches: list[Switch] = []
     below: list[str] = list(members)
     for level, arity in enumerate([radix // 2] * (levels - 1) + [radix]):
@@ -142,7 +137,7 @@ def fat_tree(
             switches.append(
                 Switch(name=name, nodes=group) if level == 0 else Switch(name=name, switches=group)
             )
-    return tuple(members), tuple(switches)
+    return tuple(switches)
 
 
 def fat_tree_network(levels: int, radix: int, *, members: Sequence[str]) -> Network:
@@ -151,12 +146,11 @@ def fat_tree_network(levels: int, radix: int, *, members: Sequence[str]) -> Netw
     Raises:
         InputError: there is none such, or it has another number of nodes.
     """
-    nodes, switches = fat_tree(levels, radix, members)
     return Network(
         kind=NetworkKind.FAT_TREE,
-        members=nodes,
-        nodes=nodes,
-        switches=switches,
+        members=tuple(members),
+        nodes=tuple(members),
+        switches=fat_tree(levels, radix, members),
         sizes=(levels, radix),
         order="members",
     )

@@ -82,11 +82,11 @@ def test_sets_of_nodes_meet_at_the_switch_their_ancestors_share(seed: int) -> No
 @pytest.mark.parametrize(("levels", "radix"), [(1, 4), (2, 4), (3, 4), (2, 6)])
 def test_the_tree_of_a_fat_tree_keeps_the_distances_of_its_wiring(levels: int, radix: int) -> None:
     """Soner: figures 2.3, 6.1 fat tree, tree."""
-    nodes, switches = fat_tree(levels, radix)
-    assert len(nodes) == 2 * (radix // 2) ** levels
+    nodes = [f"n{place}" for place in range(2 * (radix // 2) ** levels)]
+    switches = fat_tree(levels, radix, nodes)
     topology = tree(switches, nodes)
     assert topology.max_level == levels - 1
-    graph = fat_tree_graph(levels, radix)
+    graph = fat_tree_graph(levels, radix, nodes)
     degrees = [degree for name, degree in graph.degree() if not isinstance(name, str)]
     assert set(degrees) == {radix}
     lengths = dict(nx.all_pairs_shortest_path_length(graph))
@@ -115,4 +115,4 @@ def test_two_roots_meet_one_level_above_the_higher() -> None:
 @pytest.mark.parametrize(("levels", "radix"), [(0, 4), (2, 3), (2, 0)])
 def test_impossible_fat_trees_are_refused(levels: int, radix: int) -> None:
     with pytest.raises(InputError):
-        fat_tree(levels, radix)
+        fat_tree(levels, radix, ["n0"])
