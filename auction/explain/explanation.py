@@ -19,7 +19,7 @@ from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.resources.job_reservations import capped_by
 from ...cluster.resources.pools import use_of_nodes
-from ...cluster.schedule import Award, BidClass, Reason, Refusal, Schedule
+from ...cluster.schedule import Award, BidClass, Reason, Refusal, Schedule, document_of
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular
 from ...formats.hostlist import join
@@ -39,6 +39,8 @@ MOST_GIVEN_UP = 0.5
 #: Such jobs wait whatever they ask for.
 _WHATEVER = (Reason.HELD, Reason.NOT_ELIGIBLE, Reason.NOT_EXPRESSIBLE)
 _CLASSES = tuple(BidClass)
+#: Members of a bid that its document has as they are.
+_AS_THEY_ARE = ("cores", "cores_by_node", "gres", "level", "preference", "worth", "price", "won")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -360,12 +362,7 @@ def _groups(
     holders = tuple(one.job for one in others if taken & one.nodes.keys())
     yield from _named("taken by jobs that start now", before & ~after, columns, holders)
     held = eligible & ~before
-    names = set(_names(held, columns))
-    running = sorted(
-        (one for one in snapshot.running if names & one.nodes.keys()),
-        key=lambda one: -len(names & one.nodes.keys()),
-    )
-    yield from _named("too little is free", held, columns, tuple(one.id for one in running))
+    yield from _named("too little is free", held, columns, _running_on(held, snapshot, columns))
     for entry in snapshot.reservations:
         mask = unreserved & ~eligible & np.isin(columns.names, entry.nodes)
         yield from _named("reserved", mask, columns, (entry.name,))
@@ -379,10 +376,14 @@ def _closed(snapshot: Snapshot, columns: Columns) -> Iterator[NodeGroup]:
     states = np.array([node.state.value for node in snapshot.nodes])
     for name in dict.fromkeys(states[~columns.takes_jobs].tolist()):
         mask = states == name
-        names = set(_names(mask, columns))
-        running = [one for one in snapshot.running if names & one.nodes.keys()]
-        running.sort(key=lambda one: -len(names & one.nodes.keys()))
-        yield from _named(str(name), mask, columns, tuple(one.id for one in running))
+        yield from _named(str(name), mask, columns, _running_on(mask, snapshot, columns))
+
+
+def _running_on(mask: BoolArray, snapshot: Snapshot, columns: Columns) -> tuple[str, ...]:
+    """Return the jobs that run on some nodes, those on most of them first."""
+    names = set(_names(mask, columns))
+    shared = {job.id: len(names & job.nodes.keys()) for job in snapshot.running}
+    return tuple(sorted(filter(shared.get, shared), key=lambda job: -shared[job]))
 
 
 def _eligible(demand: Demand) -> BoolArray:
@@ -422,14 +423,7 @@ def _bid_document(bid: BidView) -> dict[str, Any]:
         "class": bid.bid_class.value,
         "nodes": join(bid.nodes),
         "count": len(bid.nodes),
-        "cores": bid.cores,
-        "cores_by_node": list(bid.cores_by_node),
-        "gres": dict(bid.gres),
-        "level": bid.level,
-        "preference": bid.preference,
-        "worth": bid.worth,
-        "price": bid.price,
-        "won": bid.won,
+        **{name: document_of(getattr(bid, name)) for name in _AS_THEY_ARE},
         "lacks": [
             {"what": lack.what, "nodes": join(lack.nodes), "held_by": list(lack.held_by)}
             for lack in bid.lacks
