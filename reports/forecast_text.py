@@ -13,7 +13,7 @@ from ..auction.explain.words import duration
 from ..cluster.text import plural
 from ..simulation.forecast.forecaster import StartForecast
 from .console_tables import Column, table_of
-from .page import Section, page_of, table
+from .page import Section, lines, page_of, table
 
 #: Starts that are shown in the page's chart.
 _BARS = 200
@@ -103,17 +103,9 @@ def forecast_page(found: Forecasts, name: str) -> str:
         sections.append(table("With another request", found.change_columns))
     reliability = found.record.get("reliability")
     if reliability:
-        sections.append(
-            {
-                "kind": "lines",
-                "title": "Reliability: starts that came by each level (%), against the level (%)",
-                "times": [100 * level for level in reliability],
-                "series": [
-                    {"label": "came", "values": [100 * one for one in reliability.values()], "most": 100},
-                    {"label": "level", "values": [100 * one for one in reliability], "most": 100},
-                ],
-            }
-        )
+        levels, came = ([100 * one for one in column] for column in (reliability, reliability.values()))
+        title = "Reliability: starts that came by each level (%), against the level (%)"
+        sections.append(lines(title, levels, [("came", "", came, 100), ("level", "", levels, 100)]))
     if found.notes:
         sections.append(table("Not looked at", {"what": found.notes}))
     return page_of(f"Starts in {name}", f"{found.title()}. {record_words(found.record)}", sections)

@@ -5,7 +5,7 @@ matplotlib is an extra.
 
 from __future__ import annotations
 
-from math import ceil, cos, pi, sin, sqrt
+from math import ceil, cos, pi, prod, sin, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,60 +75,41 @@ def _draw(axes: Axes, report: NetworkReport) -> None:
             x, y = zip(*others, strict=True)
             axes.scatter(x, y, s=10, marker="s", color=_SWITCH, zorder=2)
     points = np.array([places[name] for name in names])
-    axes.add_collection(
-        LineCollection(
-            [points[place : place + 2] for place in range(len(points) - 1)],
-            colors=_WAY,
-            linewidths=0.6,
-            zorder=3,
-        )
-    )
+    steps = list(np.stack([points[:-1], points[1:]], axis=1))
+    axes.add_collection(LineCollection(steps, colors=_WAY, linewidths=0.6, zorder=3))
     leaf = np.unique(topology_of(snapshot).leaf, return_inverse=True)[1]
     colors = [_COLORS[place % len(_COLORS)] for place in leaf.tolist()]
-    axes.scatter(
-        points[:, 0],
-        points[:, 1],
-        s=min(18.0, max(2.0, 4000 / len(points))),
-        c=colors,
-        zorder=4,
-    )
+    size = min(18.0, max(2.0, 4000 / len(points)))
+    axes.scatter(points[:, 0], points[:, 1], s=size, c=colors, zorder=4)
     axes.autoscale_view()
 
 
 def _places(report: NetworkReport, graph: Any) -> Places:
     network = report.snapshot.network
-    names = [node.name for node in report.snapshot.nodes]
-    if network is not None and network.kind is NetworkKind.TORUS:
-        return _planes(network.sizes, network.members)
-    if network is not None and network.kind is NetworkKind.DRAGONFLY:
-        return _ring(network.sizes, network.members)
-    if network is not None and network.kind is NetworkKind.GRAPH:
-        return _spread(network)
+    of_kind = {NetworkKind.TORUS: _planes, NetworkKind.DRAGONFLY: _ring, NetworkKind.GRAPH: _spread}
+    if network is not None and network.kind in of_kind:
+        return of_kind[network.kind](network)
     if graph is None:
+        names = [node.name for node in report.snapshot.nodes]
         wide = ceil(sqrt(len(names)))
         return {name: (float(place % wide), -float(place // wide)) for place, name in enumerate(names)}
     return _layers(report, graph)
 
 
-def _planes(shape: tuple[int, ...], members: tuple[str, ...]) -> Places:
+def _planes(network: Network) -> Places:
     """Put a torus' planes of its last two dimensions side by side, in about a square."""
-    whole = (1,) * (2 - len(shape)) + shape
+    whole = (1,) * (2 - len(network.sizes)) + network.sizes
     points = grid(whole)
-    planes = int(np.prod(whole[:-2], dtype=np.int64))
-    wide = ceil(sqrt(planes))
-    plane = (
-        np.ravel_multi_index(tuple(points[:, :-2].T), whole[:-2])
-        if planes > 1
-        else np.zeros(len(points), int)
-    )
+    wide = ceil(sqrt(prod(whole[:-2])))
+    plane = np.arange(len(points)) // (whole[-2] * whole[-1])
     x = (plane % wide) * (whole[-1] + 1.0) + points[:, -1]
     y = -((plane // wide) * (whole[-2] + 1.0) + points[:, -2])
-    return {name: (float(x[place]), float(y[place])) for place, name in enumerate(members)}
+    return {name: (float(x[place]), float(y[place])) for place, name in enumerate(network.members)}
 
 
-def _ring(sizes: tuple[int, ...], members: tuple[str, ...]) -> Places:
+def _ring(network: Network) -> Places:
     """Put a dragonfly's groups round a circle, each a circle of routers, their nodes outside."""
-    groups, routers, nodes, _ = sizes
+    groups, routers, nodes, _ = network.sizes
     places: Places = {}
     radius = 0.8 * sin(pi / max(2, groups))
     for group in range(groups):
@@ -139,7 +120,8 @@ def _ring(sizes: tuple[int, ...], members: tuple[str, ...]) -> Places:
             places[group, router] = _from(middle, radius * 0.55, angle)
             for node in range(nodes):
                 off = angle + (node - (nodes - 1) / 2) * 2 * pi / routers / (nodes + 1)
-                places[members[(group * routers + router) * nodes + node]] = _from(middle, radius, off)
+                name = network.members[(group * routers + router) * nodes + node]
+                places[name] = _from(middle, radius, off)
     return places
 
 
