@@ -215,7 +215,7 @@ def tree(switches: Sequence[Switch], nodes: Sequence[str]) -> Topology:
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     low = rank[[nodes[0] for nodes in below]]
-    high = low + [len(nodes) for nodes in below]
+    high = low + np.array([len(nodes) for nodes in below])
     # From the root on, so that the index of a leaf that stands higher than others is repeated.
     path = np.empty((len(order), depth.max() + 1), np.int64)
     for place in np.argsort(depth).tolist():

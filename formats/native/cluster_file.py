@@ -87,7 +87,7 @@ def document_text(value: Snapshot | ClusterWorkload, held: Mapping[str, Resource
     if kind == WORKLOAD:
         # All are free at first: only how many there are is written.
         document["licenses"] = {name: {"total": one.total} for name, one in value.licenses.items()}
-    if topology is not None and topology.switches:
+    if topology is not None and topology.kind == "tree":
         text = f'{{"kind": "{topology.kind}", "switches": {text_of_lines(topology.switches)}}}'
         document["topology"] = msgspec.Raw(text.encode())
     return lines_of({name: document[name] for name in form.order if name == "jobs" or document.get(name)})
