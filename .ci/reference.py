@@ -17,7 +17,7 @@ import click
 from aucsched.cli import cli
 from aucsched.cluster.option_fields import Option
 from aucsched.cluster.option_table import NEGOTIATE, OPTIONS, SCHEDULE, SIMULATE, STEP, SWEEP, WINNERS
-from aucsched.cluster.schedule import MEANINGS, STATUS_MEANINGS
+from aucsched.cluster.schedule import Reason, Status
 from aucsched.commands.man import walked
 from aucsched.formats.native.json_schema import SCHEMAS, schema_of
 
@@ -97,6 +97,37 @@ def command_pages(root: click.Command) -> dict[str, str]:
 
 def _help(context: click.Context) -> str:
     return f"\n## {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
+
+
+#: What each reason means.
+MEANINGS = {
+    Reason.OUTBID: "other jobs won the resources that its bids need, and together are worth more; the "
+    "sentence names them",
+    Reason.NO_FIT: "no set of free nodes that it may use provides what it asks for",
+    Reason.INELIGIBLE: "no node could ever run it: features, partition, memory or size",
+    Reason.BID_CAP: "the caps on bids left none for it (--max-bids, --max-bids-per-job)",
+    Reason.WINDOW: "jobs of higher priority fill the window (--window)",
+    Reason.NOT_EXPRESSIBLE: "the model cannot express its request, or the source left a part of it out",
+    Reason.HELD: "a user, an administrator or Slurm holds it: priority 0, JobHeldUser, JobHeldAdmin, "
+    "JobHoldMaxRequeue, RequeueHold, ResvDelHold or SpecialExit",
+    Reason.NOT_ELIGIBLE: "it may not start yet, and is not held; the sentence is Slurm's word (BeginTime, "
+    "Dependency, JobArrayTaskLimit, PartitionConfig, ...), or says that Slurm itself starts the job",
+    Reason.RESERVATION: "it would delay a job that has a reservation (--reserve), or overlap an advance "
+    "reservation",
+    Reason.SET_ASIDE: "it made the step fail; the other jobs were decided without it",
+    Reason.LIMIT: "a limit over a set of jobs is used up; the sentence names it",
+    Reason.SHARE: "jobs of its class already hold their share of the machine (--balance)",
+}
+
+
+#: What each status says. Proofs are over the bids of the window.
+STATUS_MEANINGS = {
+    Status.OPTIMAL: "proved: no award over the bids has more priority, nor as much and a better preference",
+    Status.FEASIBLE: "not all is proved: a limit of work or time came first, or more jobs start with "
+    "another award than the proved one; the gap is the largest possible loss of priority, as a share; a gap "
+    "of 0 proves the priority, but not the preference",
+    Status.NO_SOLUTION: "a limit came before a proof, and nothing starts (--on-timeout discard)",
+}
 
 
 def reasons_page() -> str:

@@ -40,27 +40,6 @@ class Reason(StrEnum):
     SHARE = "share"
 
 
-#: What each reason means, for docs/reference.
-MEANINGS = {
-    Reason.OUTBID: "other jobs won the resources that its bids need, and together are worth more; the "
-    "sentence names them",
-    Reason.NO_FIT: "no set of free nodes that it may use provides what it asks for",
-    Reason.INELIGIBLE: "no node could ever run it: features, partition, memory or size",
-    Reason.BID_CAP: "the caps on bids left none for it (--max-bids, --max-bids-per-job)",
-    Reason.WINDOW: "jobs of higher priority fill the window (--window)",
-    Reason.NOT_EXPRESSIBLE: "the model cannot express its request, or the source left a part of it out",
-    Reason.HELD: "a user, an administrator or Slurm holds it: priority 0, JobHeldUser, JobHeldAdmin, "
-    "JobHoldMaxRequeue, RequeueHold, ResvDelHold or SpecialExit",
-    Reason.NOT_ELIGIBLE: "it may not start yet, and is not held; the sentence is Slurm's word (BeginTime, "
-    "Dependency, JobArrayTaskLimit, PartitionConfig, ...), or says that Slurm itself starts the job",
-    Reason.RESERVATION: "it would delay a job that has a reservation (--reserve), or overlap an advance "
-    "reservation",
-    Reason.SET_ASIDE: "it made the step fail; the other jobs were decided without it",
-    Reason.LIMIT: "a limit over a set of jobs is used up; the sentence names it",
-    Reason.SHARE: "jobs of its class already hold their share of the machine (--balance)",
-}
-
-
 class BidClass(StrEnum):
     """A bid's class (Soner, section 4.1): A contiguous and aligned, B contiguous, C joined nodesets.
 
@@ -85,16 +64,6 @@ class Status(StrEnum):
     OPTIMAL = "optimal"
     FEASIBLE = "feasible"
     NO_SOLUTION = "no_solution"
-
-
-#: What each status says, for docs/reference. Proofs are over the bids of the window.
-STATUS_MEANINGS = {
-    Status.OPTIMAL: "proved: no award over the bids has more priority, nor as much and a better preference",
-    Status.FEASIBLE: "not all is proved: a limit of work or time came first, or more jobs start with "
-    "another award than the proved one; the gap is the largest possible loss of priority, as a share; a gap "
-    "of 0 proves the priority, but not the preference",
-    Status.NO_SOLUTION: "a limit came before a proof, and nothing starts (--on-timeout discard)",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 import yaml
 from command_options import command_options
-from reference import pages
+from reference import MEANINGS, STATUS_MEANINGS, pages
 
 import aucsched
 from aucsched.cli import cli, run
 from aucsched.cluster import errors
-from aucsched.cluster.schedule import MEANINGS, STATUS_MEANINGS, Reason, Status
+from aucsched.cluster.schedule import Reason, Status
 from aucsched.commands.man import man_pages
 
 ROOT = Path(__file__).parents[1]
