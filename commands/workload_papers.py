@@ -70,38 +70,30 @@ class EspOptions(SeedOption, ClusterOptions):
     )
 
 
-_esp = in_order([record_options(EspOptions), output_option])
 _row = click.option("--id", "row", required=True, metavar="ID", help="Number of the workload in the table.")
 _table_options = in_order([_row, record_options(SeedOption, TableRecord), output_option])
-_contiguity = record_options(ContiguityOption)
 
 
-@click.command("esp")
-@_esp
-def esp(output: Path, **options: Any) -> None:
-    """Make the ESP benchmark's 230 jobs (Soner, table 7.1)."""
-    _write_esp(output, options, gpus=False)
+def _esp(name: str, about: str, *, gpus: bool) -> click.Command:
+    """Return the command that makes an ESP workload, with what its help says."""
 
+    @click.command(name, help=about)
+    @record_options(EspOptions)
+    @output_option
+    def esp(output: Path, **options: Any) -> None:
+        from ..simulation.workloads.esp import esp_workload
 
-@click.command("esp-gpu")
-@_esp
-def esp_gpu(output: Path, **options: Any) -> None:
-    """Make the 458 jobs of ESP with GPUs: each job but Z has a copy that asks for two a node."""
-    _write_esp(output, options, gpus=True)
+        given = taken_from(EspOptions, options)
+        made = esp_workload(
+            _taken_cluster(given),
+            seed=given.seed,
+            gpus=gpus,
+            arrival_mean_s=given.arrival_mean_s,
+            arrival_sd_s=given.arrival_sd_s,
+        )
+        _write(output, _on_network(made, given))
 
-
-def _write_esp(output: Path, options: dict[str, Any], *, gpus: bool) -> None:
-    from ..simulation.workloads.esp import esp_workload
-
-    given = taken_from(EspOptions, options)
-    made = esp_workload(
-        _taken_cluster(given),
-        seed=given.seed,
-        gpus=gpus,
-        arrival_mean_s=given.arrival_mean_s,
-        arrival_sd_s=given.arrival_sd_s,
-    )
-    _write(output, _on_network(made, given))
+    return esp
 
 
 @click.command("soner")
@@ -123,39 +115,39 @@ def soner(mix: str, output: Path, **options: Any) -> None:
     _write(output, _on_network(made, given))
 
 
-@click.command("table-8.4")
-@_contiguity
-@_table_options
-def table_8_4(output: Path, **options: Any) -> None:
-    """Make workload 1 to 12 of table 8.4: 1408 nodes, cores only or all kinds."""
-    _write_table("8.4", output, options)
+def _table(table: str, about: str, *more: type) -> click.Command:
+    """Return the command that makes a workload of a table, with what its help says and more options."""
 
+    @click.command(f"table-{table}", help=about)
+    @record_options(*more)
+    @_table_options
+    def from_table(output: Path, **options: Any) -> None:
+        from ..simulation.workloads.soner import table_workload
 
-@click.command("table-8.5")
-@_table_options
-def table_8_5(output: Path, **options: Any) -> None:
-    """Make workload 1 to 6, 5' or 6' of table 8.5: 1024 nodes below three levels of switches."""
-    _write_table("8.5", output, options)
+        read = {name: _numbers(flag_of(name), options[name]) for name in ("divisors", "cores_per_gpu")}
+        chosen, seed = taken_from(TableOptions, {**options, **read}), taken_from(SeedOption, options).seed
+        _write(output, table_workload(table, options["row"], seed=seed, options=chosen))
 
-
-@click.command("table-8.6")
-@_contiguity
-@_table_options
-def table_8_6(output: Path, **options: Any) -> None:
-    """Make workload 1 to 9 of table 8.6: 1408 nodes, up to 3491 jobs."""
-    _write_table("8.6", output, options)
+    return from_table
 
 
 #: In the order of --help.
-GENERATORS = (esp, esp_gpu, soner, table_8_4, table_8_5, table_8_6)
-
-
-def _write_table(table: str, output: Path, options: dict[str, Any]) -> None:
-    from ..simulation.workloads.soner import table_workload
-
-    read = {name: _numbers(flag_of(name), options[name]) for name in ("divisors", "cores_per_gpu")}
-    chosen, seed = taken_from(TableOptions, {**options, **read}), taken_from(SeedOption, options).seed
-    _write(output, table_workload(table, options["row"], seed=seed, options=chosen))
+GENERATORS = (
+    _esp("esp", "Make the ESP benchmark's 230 jobs (Soner, table 7.1).", gpus=False),
+    _esp(
+        "esp-gpu",
+        "Make the 458 jobs of ESP with GPUs: each job but Z has a copy that asks for two a node.",
+        gpus=True,
+    ),
+    soner,
+    _table(
+        "8.4",
+        "Make workload 1 to 12 of table 8.4: 1408 nodes, cores only or all kinds.",
+        ContiguityOption,
+    ),
+    _table("8.5", "Make workload 1 to 6, 5' or 6' of table 8.5: 1024 nodes below three levels of switches."),
+    _table("8.6", "Make workload 1 to 9 of table 8.6: 1408 nodes, up to 3491 jobs.", ContiguityOption),
+)
 
 
 def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
