@@ -1,7 +1,6 @@
 """Entries of nodes in the native files: several alike as a hostlist, free as running jobs leave them."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Annotated, Any
 
@@ -56,10 +55,8 @@ def build_nodes(entries: list[NodeWire], held: Mapping[str, Resources]) -> tuple
 
 def _alike(entry: NodeWire) -> dict[str, Any]:
     """Return what an entry says of each of its nodes, made once for all of them."""
-    with _renamed("gres", "gres"):
-        total = Resources(cores=entry.cores, memory_mib=entry.memory_mib, gres=entry.gres)
     return {
-        "total": total,
+        "total": Resources(cores=entry.cores, memory_mib=entry.memory_mib, gres=entry.gres),
         "state": Choice(NodeState).coerced(entry.state, "state"),
         "features": frozenset(entry.features),
         "partitions": tuple(entry.partitions),
@@ -89,28 +86,14 @@ def _free(entry: NodeWire, left: Resources) -> Resources:
     """Return a node's free figures: as given, by default what running jobs leave."""
     if entry.free_cores is None and entry.free_memory_mib is None and entry.free_gres is None:
         return left
-    with (
-        _renamed("cores", "free_cores"),
-        _renamed("memory_mib", "free_memory_mib"),
-        _renamed("gres", "free_gres"),
-    ):
+    try:
         return Resources(
             cores=left.cores if entry.free_cores is None else entry.free_cores,
             memory_mib=left.memory_mib if entry.free_memory_mib is None else entry.free_memory_mib,
             gres={**left.gres, **(entry.free_gres or {})},
         )
-
-
-@contextmanager
-def _renamed(member: str, name: str) -> Iterator[None]:
-    """Let an InputError about a type's ``member`` name the file's member instead."""
-    try:
-        yield
     except InputError as error:
-        head, dot, rest = error.path.partition(".")
-        if head != member:
-            raise
-        raise InputError(error.message, path=f"{name}{dot}{rest}") from error
+        raise InputError(error.message, path=f"free_{error.path}") from error
 
 
 def written_nodes(nodes: Iterable[Node], held: Mapping[str, Resources]) -> list[NodeWire]:
