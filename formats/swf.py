@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..cluster.errors import InputError
 from ..cluster.text import escaped
 from .file_kinds import LOG, instead
-from .reading import numbered_lines, read_document, unpacked
+from .reading import numbered_lines, read_document
 from .writing import write_bytes
 
 #: Fields of a row.
@@ -117,15 +117,6 @@ def load_swf(path: str | Path) -> SwfLog:
         '4'
     """
     return read_document(path, parse_swf)
-
-
-def unpack_swf(content: bytes) -> SwfLog:
-    """Return the log in a file's content, plain or gzip.
-
-    Raises:
-        InputError: it is cut short or no SWF; names the line.
-    """
-    return parse_swf(unpacked(content))
 
 
 def parse_swf(content: bytes) -> SwfLog:

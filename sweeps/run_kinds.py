@@ -26,7 +26,8 @@ from ..cluster.snapshot import Snapshot
 from ..cluster.workload import ClusterWorkload
 from ..formats.native.cluster_file import parse_snapshot, parse_workload
 from ..formats.notes import Notes
-from ..formats.swf import SwfLog, unpack_swf
+from ..formats.reading import unpacked
+from ..formats.swf import SwfLog, parse_swf
 from ..negotiation.batch.mapping import BatchSettings
 from ..negotiation.runtime.settings import RuntimeSettings
 from ..simulation.log_columns import Requests, machine_size, workload_from_swf
@@ -248,7 +249,7 @@ TRACE = RunKind(
         *options_in(ValueOptions),
     ),
     uses_seed=lambda _: False,
-    load=unpack_swf,
+    load=lambda content: parse_swf(unpacked(content)),
     resolve=_resolve_log,
     run=_run_log,
     reads=lambda name, point: name not in READ_ON_LOGS or is_read(name, _policy_of(point)),
