@@ -239,7 +239,8 @@ class _ChangedCluster:
 
     def snapshot(self, reservations: Collection[Reservation] | None) -> Snapshot:
         """Return the cluster with all changes."""
-        after = self._before.altered(
+        after = copied(
+            self._before,
             time=self._time,
             nodes=tuple(self._nodes),
             jobs=tuple(self.waiting.values()),

@@ -66,3 +66,14 @@ def known(name: str, names: Collection[str], what: str, path: str) -> None:
     """Raise InputError unless ``name`` is one of ``names``; ``what`` says what it should have been."""
     if name not in names:
         raise InputError(f"{name!r} is not a {what} of this snapshot", path=path)
+
+
+def unique(values: Iterable[str], what: str, member: str, above: str = "") -> dict[str, int]:
+    """Return the place of each of some names in a list; raise InputError where one stands twice."""
+    seen: dict[str, int] = {}
+    for index, value in enumerate(values):
+        first = seen.setdefault(value, index)
+        if first != index:
+            path = f"{above}{what}[{index}].{member}"
+            raise InputError(f"{value!r} stands at {what}[{first}] already", path=path)
+    return seen

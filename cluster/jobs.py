@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, SupportsFloat, SupportsIndex, TypeAlias
 
 from .checks import at_least, named
-from .errors import InputError
+from .errors import InputError, errors_below
 from .limits import Owned, members_of
 from .nodes import Resources
 from .value_types import (
@@ -94,10 +94,8 @@ def as_span(value: Any, path: str, least: int = 0) -> Span:
         return value
     if isinstance(value, (tuple, list)) and len(value) == _PAIR:
         at_least(as_int(value[0]), least, f"{path}[0]")
-        try:
+        with errors_below(path):
             return Span(minimum=value[0], maximum=value[1])
-        except InputError as error:
-            raise error.under(path) from error
     number = as_int(value)
     if not isinstance(number, int) or isinstance(number, bool):
         raise InputError(f"{value!r} is neither a count nor a pair of counts", path=path)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from enum import StrEnum
 from typing import SupportsIndex
 
-from .checks import at_least, known
+from .checks import at_least, known, unique
 from .errors import InputError
 from .value_types import (
     Anything,
@@ -285,12 +285,7 @@ def check_switches(switches: Sequence[Switch], nodes: Collection[str]) -> None:
     Errors name the switch: repeated or unknown names, a switch below two others, a loop, too many
     one above another, a node on two leaves or on none.
     """
-    places: dict[str, int] = {}
-    for index, switch in enumerate(switches):
-        if switch.name in places:
-            message = f"{switch.name!r} stands at switches[{places[switch.name]}] already"
-            raise InputError(message, path=f"topology.switches[{index}].name")
-        places[switch.name] = index
+    places = unique((switch.name for switch in switches), "switches", "name", "topology.")
     parents = _parents(switches, places)
     paths = {switch.name: f"topology.switches[{index}]" for index, switch in enumerate(switches)}
     check_loops(paths, parents, MOST_DEPTH)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import fields
-from typing import Any, cast
 
-from .checks import known, plain
+from .checks import known, plain, unique
 from .errors import InputError
 from .jobs import Job, RunningJob
 from .limits import Limit
@@ -91,15 +89,15 @@ class Snapshot:
             raise InputError("a snapshot needs at least one node", path="nodes")
         for name in self.licenses:
             plain(name, "licenses")
-        _unique((node.name for node in self.nodes), "nodes", "name")
+        unique((node.name for node in self.nodes), "nodes", "name")
         if self.network is not None:
             self._lay_on(self.network)
         names = {node.name: index for index, node in enumerate(self.nodes)}
-        _unique((job.id for job in self.jobs), "jobs", "id")
-        _unique((job.id for job in self.running), "running", "id")
-        _unique((partition.name for partition in self.partitions), "partitions", "name")
-        _unique((reservation.name for reservation in self.reservations), "reservations", "name")
-        _unique((limit.name for limit in self.limits), "limits", "name")
+        unique((job.id for job in self.jobs), "jobs", "id")
+        unique((job.id for job in self.running), "running", "id")
+        unique((partition.name for partition in self.partitions), "partitions", "name")
+        unique((reservation.name for reservation in self.reservations), "reservations", "name")
+        unique((limit.name for limit in self.limits), "limits", "name")
         running = {job.id for job in self.running}
         for index, job in enumerate(self.jobs):
             if job.id in running:
@@ -108,12 +106,6 @@ class Snapshot:
             check_switches(self.switches, names)
         self._check_names(names)
         self._check_running(names)
-
-    def altered(self, **members: Any) -> Snapshot:
-        """Return the snapshot with other members; that they agree with each other the caller has checked."""
-        made = object.__new__(Snapshot)
-        assign(made, **{one.name: getattr(self, one.name) for one in fields(cast(Any, Snapshot))} | members)
-        return made
 
     def _lay_on(self, network: Network) -> None:
         if self.switches not in (None, network.switches):
@@ -179,14 +171,6 @@ def free_resources(total: Resources, held: Resources | None) -> Resources:
 def _check_size(count: int, limit: int, what: str) -> None:
     if count > limit:
         raise InputError(f"{count} {what} are above the limit of {limit}", path=what)
-
-
-def _unique(values: Iterable[str], what: str, member: str) -> None:
-    seen: dict[str, int] = {}
-    for index, value in enumerate(values):
-        first = seen.setdefault(value, index)
-        if first != index:
-            raise InputError(f"{value!r} stands at {what}[{first}] already", path=f"{what}[{index}].{member}")
 
 
 def _fits(held: Resources, total: Resources, path: str) -> None:
