@@ -214,11 +214,7 @@ class Explanation(Tabular):
             if award is None
             else {
                 "nodes": join(award.nodes),
-                "bid": {
-                    "class": award.bid.bid_class.value,
-                    "level": award.bid.level,
-                    "preference": award.bid.preference,
-                },
+                "bid": {"class": award.bid.bid_class.value, **document_of(award.bid)},
             },
             "waits": None if refusal is None else {"reason": refusal.reason.value, "detail": refusal.detail},
             "latest_start": {"alone": _when(self.alone), "after_award": _when(self.after_award)},

@@ -179,10 +179,8 @@ def overview(snapshot: Snapshot, options: StepOptions) -> Overview:
 def _spread(room: Capacity, nodes: IntArray, like: Capacity) -> Capacity:
     """Return a reservation's room as amounts on all nodes."""
     spread = like.copy()
-    for whole, part in ((spread.cores, room.cores), (spread.memory, room.memory)):
-        whole[nodes] = part
-    for kind, counts in spread.gres.items():
-        counts[nodes] = room.gres[kind]
+    for resource in spread.resources():
+        spread.amounts(resource)[nodes] = room.amounts(resource)
     return spread
 
 

@@ -20,7 +20,7 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import Job, RunningJob
 from ...cluster.keywords import of_type
 from ...cluster.nodes import Resources
-from ...cluster.resources.allocation import Allocation, resources_of
+from ...cluster.resources.allocation import Allocation, add_allocation, resources_of
 from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray, nothing_held
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand, DemandReader
@@ -360,12 +360,8 @@ class ClusterTimeline:
         """Let a job hold what it takes from a moment up to a time, which may be infinite."""
         first = self._cut(start)
         rows = slice(first, self._cut(end) if isfinite(end) else None)
-        nodes, held = allocation.nodes, allocation.held
-        self._free.cores[rows, nodes] -= held.cores
-        self._free.memory[rows, nodes] -= np.where(self._limited[nodes], held.memory, 0)
-        for kind, counts in held.gres.items():
-            self._free.gres[kind][rows, nodes] -= counts
-        use = use_of(held)
+        add_allocation(self._free.each(lambda counts: counts[rows]), allocation, -1, self._limited)
+        use = use_of(allocation.held)
         during = self._pools[rows]
         # Asked once: most jobs take nothing of any pool, and moments are many.
         taken = list(self._pools[first].asked(job, use))

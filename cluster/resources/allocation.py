@@ -58,12 +58,15 @@ class StartingJob:
 
 
 def add_allocation(capacity: Capacity, allocation: Allocation, sign: int, limited: BoolArray) -> None:
-    """Add (+1) or take (−1) what an allocation holds; ``limited`` marks the nodes whose memory is counted."""
+    """Add (+1) or take (−1) what an allocation holds, in every row where a capacity has several.
+
+    ``limited`` marks the nodes whose memory is counted.
+    """
     nodes, held = allocation.nodes, allocation.held
-    capacity.cores[nodes] += sign * held.cores
-    capacity.memory[nodes] += sign * np.where(limited[nodes], held.memory, 0)
+    capacity.cores[..., nodes] += sign * held.cores
+    capacity.memory[..., nodes] += sign * np.where(limited[nodes], held.memory, 0)
     for kind, counts in held.gres.items():
-        capacity.gres[kind][nodes] += sign * counts
+        capacity.gres[kind][..., nodes] += sign * counts
 
 
 def add_allocations(capacity: Capacity, allocations: Sequence[Allocation], limited: BoolArray) -> None:

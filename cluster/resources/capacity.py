@@ -122,10 +122,9 @@ class Capacity:
     def capped(self, nodes: IntArray, room: Capacity) -> Capacity:
         """Return a copy with at most ``room`` (shape of ``nodes``) on some nodes."""
         capped = self.copy()
-        capped.cores[nodes] = np.minimum(capped.cores[nodes], room.cores)
-        capped.memory[nodes] = np.minimum(capped.memory[nodes], room.memory)
-        for name, counts in capped.gres.items():
-            counts[nodes] = np.minimum(counts[nodes], room.gres[name])
+        for resource in capped.resources():
+            counts = capped.amounts(resource)
+            counts[nodes] = np.minimum(counts[nodes], room.amounts(resource))
         return capped
 
 

@@ -178,14 +178,8 @@ class CountProfile(ProfileColumns):
         """Return another one, on which plans can be made."""
         return CountProfile(self.times[:], self.free[:], self.steps[:])
 
-    def advance(self, now: float) -> None:
-        """Forget the time before now."""
-        advance(self, now)
-
-    def add(self, start: float, end: float, size: int) -> None:
-        """Add ``size`` free processors from ``start`` up to ``end``; a negative size takes them."""
-        add(self, start, end, size)
-
+    advance = advance
+    add = add
     earliest = earliest
 
     def holds(self, size: int, duration: float) -> bool:
