@@ -15,7 +15,7 @@ from ..auction.step import run_step, takes
 from ..cluster.errors import OptionError
 from ..cluster.keywords import checked, of_type, with_keywords
 from ..cluster.option_fields import Option
-from ..cluster.option_table import StepKeywords
+from ..cluster.option_table import StepKeywords, WithinOption
 from ..cluster.schedule import Schedule
 from ..cluster.snapshot import Snapshot
 from ..formats.native.cluster_file import snapshot_of
@@ -35,12 +35,8 @@ class ExplainKeywords(StepKeywords):
 
 
 @dataclass(kw_only=True)
-class CompareKeywords(StepKeywords):
+class CompareKeywords(WithinOption, StepKeywords):
     """What ``compare`` takes as keywords."""
-
-    within_s: Option[int] = Option(
-        "Count the jobs that Slurm's plan starts within this many seconds.", default=60
-    )
 
 
 class _Explains(Protocol[_Keywords]):

@@ -245,6 +245,15 @@ class StepKeywords(StepRecord, PresetOption, ModelOption):
     """What ``explain`` and ``compare`` take as keywords."""
 
 
+@dataclass(kw_only=True)
+class WithinOption:
+    """What ``compare`` takes besides."""
+
+    within_s: Option[int] = Option(
+        "Count the jobs that Slurm's plan starts within this many seconds.", default=60, low=0, high=10**9
+    )
+
+
 @dataclass(kw_only=True, unsafe_hash=True)
 class WindowFrom:
     """What ``schedule`` takes besides."""

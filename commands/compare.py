@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from ..cluster.errors import errors_in
-from .built_options import SectionCommand
+from ..cluster.option_table import WithinOption
+from .built_options import SectionCommand, filled_options
 from .outputs import (
     auction_options,
     file_name,
@@ -20,14 +21,7 @@ from .outputs import (
 
 @click.command(cls=SectionCommand)
 @snapshot_argument
-@click.option(
-    "--within",
-    "within_s",
-    type=click.IntRange(0, 10**9),
-    default=60,
-    show_default=True,
-    help="Count the jobs that Slurm's plan starts within this many seconds.",
-)
+@filled_options(WithinOption)
 @auction_options
 @html_option
 @top_option
