@@ -122,7 +122,7 @@ def _simulate_several(workload: str, policies: list[str], options: dict[str, Any
     """Run every policy over one input and print one table."""
     from ..formats.writing import write_text
     from ..simulation.report import to_json
-    from .simulate_several import document_of, named_apart, simulate_several, text_of
+    from .simulate_several import FORMAT, named_apart, simulate_several, text_of
 
     refuse_evolving(workload, options)
     runs = simulate_several(workload, policies, options, _processors(options))
@@ -130,8 +130,10 @@ def _simulate_several(workload: str, policies: list[str], options: dict[str, Any
         from ..reports.run_pages import simulation_page
 
         write_text(options["html"], simulation_page(named_apart(runs, policies), file_name(workload)))
-    is_json = options["form"] == "json"
-    text = to_json(document_of(runs)) if is_json else text_of(named_apart(runs, policies))
+    if options["form"] == "json":
+        text = to_json({"format": FORMAT, "runs": [run.to_dict() for run in runs]})
+    else:
+        text = text_of(named_apart(runs, policies))
     write_text(options["output"], text)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import flag_of, refuse_given
@@ -58,7 +58,7 @@ def simulate_several(
     for one in each:
         check_log_options(one)
         check_policy_options(one)
-    return runs_on_log(workload, options, dict(zip(policies, each, strict=True)), processors).runs
+    return runs_on_log(workload, options, dict(zip(policies, each, strict=True)), processors)[0]
 
 
 def named_apart(runs: Sequence[Simulation], typed: Sequence[str]) -> list[Simulation]:
@@ -70,18 +70,13 @@ def named_apart(runs: Sequence[Simulation], typed: Sequence[str]) -> list[Simula
     ]
 
 
-class LogRuns(NamedTuple):
-    """Runs over a log, the log, and what the policy of each reads."""
-
-    runs: list[Simulation]
-    log: SwfLog
-    choices: list[PolicyOptions]
-
-
 def runs_on_log(
     path: str, options: dict[str, Any], each: Mapping[str, dict[str, Any]], processors: int | None
-) -> LogRuns:
-    """Play a log; ``each`` has options of a run by its policy as typed, ``options`` those of the log."""
+) -> tuple[list[Simulation], SwfLog, list[PolicyOptions]]:
+    """Play a log; return the runs, the log, and what the policy of each reads.
+
+    ``each`` has options of a run by its policy as typed, ``options`` those of the log.
+    """
     from ..api.simulations import Simulation
     from ..simulation.logs.policies import play_log
 
@@ -102,7 +97,7 @@ def runs_on_log(
                 jobs, policy, order=one["order"], options=choice, checked=one["check"], progress=progress
             )
         runs.append(Simulation(result=result, settings=settings, name=shown(path)))
-    return LogRuns(runs, log, [choice for choice, _ in chosen])
+    return runs, log, [choice for choice, _ in chosen]
 
 
 def _narrowed(
@@ -120,11 +115,6 @@ def _narrowed(
             if one["policy"] not in reads_it:
                 one[name] = () if isinstance(options[name], tuple) else None
     return [with_parameters(one, one["policy"]) for one in found]
-
-
-def document_of(runs: Sequence[Simulation]) -> dict[str, Any]:
-    """Return the runs as one document."""
-    return {"format": FORMAT, "runs": [run.to_dict() for run in runs]}
 
 
 #: Columns of the table: what people read, how wide, metric, what it is multiplied by, digits after the point.

@@ -28,7 +28,7 @@ def prepare_streams() -> None:
     if sys.stdin is None:
         sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(_STDIN, "r", closefd=False)))
     sys.stdout = _writer(sys.stdout, _Output(_STDOUT, "w", closefd=False))
-    sys.stderr = _writer(sys.stderr, _ErrorStream(_STDERR, "w", closefd=False))
+    sys.stderr = _writer(sys.stderr, _Output(_STDERR, "w", closefd=False))
 
 
 def finish_output() -> None:
@@ -70,23 +70,18 @@ class _Ascii(io.TextIOWrapper):
 
 
 class _Output(io.FileIO):
-    """Standard output: what goes wrong with it is no file's error."""
+    """Standard output: what goes wrong with it is no file's error.
+
+    What cannot be written to standard error is dropped, for there is nowhere else to report it.
+    """
 
     def write(self, content: Any) -> int:
         try:
             return super().write(content) or 0
         except OSError as error:
+            if self.fileno() == _STDERR:
+                return len(content)
             raise OutputLostError(error.strerror) from error
-
-
-class _ErrorStream(io.FileIO):
-    """Standard error: what cannot be written there is dropped, for there is nowhere else to report it."""
-
-    def write(self, content: Any) -> int:
-        try:
-            return super().write(content) or 0
-        except OSError:
-            return len(content)
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
