@@ -36,7 +36,11 @@ def examples(folder: Path | None, kind: str | None, seed: int | None, output: Pa
     bytes every time.
     """
     if kind is not None:
-        _write_instance(folder, kind, seed or 0, output)
+        from ..formats.writing import write_bytes
+
+        if folder is not None:
+            raise OptionError("--instance writes one file, -o FILE: give no FOLDER")
+        write_bytes(output or "-", snapshot_bytes(kind, seed or 0))
         return
     for option, value in (("--seed", seed), ("--output", output)):
         if value is not None:
@@ -48,14 +52,6 @@ def examples(folder: Path | None, kind: str | None, seed: int | None, output: Pa
 
     done = sum(_copy(name, folder / name) for name in EXAMPLES)
     click.echo(f"{plural(done, 'file')} copied to {folder}")
-
-
-def _write_instance(folder: Path | None, kind: str, seed: int, output: Path | None) -> None:
-    from ..formats.writing import write_bytes
-
-    if folder is not None:
-        raise OptionError("--instance writes one file, -o FILE: give no FOLDER")
-    write_bytes(output or "-", snapshot_bytes(kind, seed))
 
 
 def _list() -> None:

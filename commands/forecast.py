@@ -142,14 +142,12 @@ def moment_by(text: str, now: float) -> float:
         day = here.replace(hour=time_of_day.hour, minute=time_of_day.minute, second=0, microsecond=0)
         if len(words) == 1:
             return (day if day > here else day + timedelta(days=1)).timestamp()
-        [number] = [at for at, name in enumerate(_WEEKDAYS) if len(words) == 2 and _names(words[0], name)]  # noqa: PLR2004
+        word, _ = words
+        # mon, tue, …
+        [number] = [at for at, name in enumerate(_WEEKDAYS) if name.startswith(word) and len(word) > 2]  # noqa: PLR2004
         day += timedelta(days=(number - day.weekday()) % 7)
         return (day if day > here else day + timedelta(days=7)).timestamp()
     except (ValueError, IndexError, OverflowError):
         raise OptionError(
             f'--by {text!r} is no time: 2026-11-27T09:00, "friday 9:00", 17:30 and +2h are'
         ) from None
-
-
-def _names(word: str, name: str) -> bool:
-    return len(word) >= 3 and name.startswith(word)  # noqa: PLR2004 - mon, tue, …

@@ -67,7 +67,7 @@ def write_forecasts(
     from ..simulation.nodes.node_policies import SLURM_DEPTH
     from ..simulation.nodes.node_result import NodeResult
 
-    by_worth = _is_by_worth(options)
+    by_worth = options["policy"] in (PROMISED, *RENAMED) and options["objective"] == "response"
     if not by_worth and RENAMED.get(options["policy"], options["policy"]) not in PLAYED:
         note(f"forecasts play EASY, not {options['policy']}: the calibration corrects what it can")
     depth = options["window"]
@@ -82,7 +82,3 @@ def write_forecasts(
         else:
             found = forecasts_of(result, log, rank=rank, progress=progress, **asked)
         write_text(path, forecasts_csv(result, found))
-
-
-def _is_by_worth(options: dict[str, Any]) -> bool:
-    return bool(options["policy"] in (PROMISED, *RENAMED) and options["objective"] == "response")

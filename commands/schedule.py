@@ -110,19 +110,19 @@ def schedule(
         note(f"{checked.export} minimises the negated objective")
     if plot is not None:
         draw_machine(loaded, result, plot)
-    if html is not None:
+    if html is not None or form == "text":
         from ..auction.explain.comparison import first_fit_by_priority
-        from ..reports.auction_pages import schedule_page
 
         baseline = first_fit_by_priority(loaded, checked.window, checked.reservations)
+    if html is not None:
+        from ..reports.auction_pages import schedule_page
+
         write_text(html, schedule_page(loaded, result, baseline, file_name(snapshot)))
     if form == "json":
         write_text(output, result.to_json())
     elif form == "slurm":
         _write_placement(loaded, result, output)
     else:
-        from ..auction.explain.comparison import first_fit_by_priority
         from ..reports.schedule_text import render
 
-        baseline = first_fit_by_priority(loaded, checked.window, checked.reservations)
         write_rich(output, lambda console: render(loaded, result, baseline, console, top=top))

@@ -13,14 +13,11 @@ import click
 from ..cluster.errors import OptionError
 from ..sweeps.axes import AXES
 from .built_options import SectionCommand, in_order, in_section
-from .outputs import html_option, note, plot_option, progress_over
+from .outputs import OUTPUT, html_option, note, plot_option, progress_over
 
 if TYPE_CHECKING:
     from ..sweeps.axes import Row
     from ..sweeps.drive import Executor, SweepStart
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
-
 
 #: An option for each axis; those not given are None.
 _axes = in_order(
@@ -49,7 +46,7 @@ _axes = in_order(
     "-o",
     "--output",
     "outputs",
-    type=_FILE,
+    type=OUTPUT,
     multiple=True,
     required=True,
     help="Table of the results (.csv, .parquet); may be given twice. The same command resumes it.",

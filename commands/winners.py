@@ -79,11 +79,15 @@ def _render(auction: AuctionFile, found: Winners, console: Console) -> None:
     from ..formats.auctions.auction_file import decimal_text
     from ..reports.console_tables import Column, and_more, table_of
 
+    def items(place: int) -> str:
+        amounts = auction.bids[place][2].items()
+        return " ".join(name if amount == 1 else f"{decimal_text(amount)} {name}" for name, amount in amounts)
+
     columns = [
         Column("bid", lambda place: auction.numbers[place], is_right=True),
         Column("bidder", lambda place: auction.bids[place][0]),
         Column("value", lambda place: decimal_text(auction.bids[place][1]), is_right=True),
-        Column("items", lambda place: _items(auction.bids[place][2]), is_text=True),
+        Column("items", items, is_text=True),
     ]
     chosen, more = found.chosen[:_MOST_ROWS], and_more("items", len(found.chosen) - _MOST_ROWS)
     console.print(table_of(f"{len(found.chosen)} bids win", columns, chosen, console, more))
@@ -98,12 +102,4 @@ def _render(auction: AuctionFile, found: Winners, console: Console) -> None:
         f"{found.status.value}: value {decimal_text(found.value)}, bound {decimal_text(found.bound)}, "
         f"gap {found.gap:.2%}; {len(auction.bids)} bids on {len(auction.capacities)} items; "
         f"{found.seconds:.2f} s"
-    )
-
-
-def _items(items: Any) -> str:
-    from ..formats.auctions.auction_file import decimal_text
-
-    return " ".join(
-        name if amount == 1 else f"{decimal_text(amount)} {name}" for name, amount in items.items()
     )

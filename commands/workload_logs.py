@@ -125,18 +125,8 @@ def slurm_events(events: str, conf: Path, output: Path) -> None:
 
 
 @click.command()
-@click.option(
-    "--nodes",
-    type=click.Path(allow_dash=True),
-    required=True,
-    help="Node list: openb_node_list_….csv, plain or gzip.",
-)
-@click.option(
-    "--pods",
-    type=click.Path(allow_dash=True),
-    required=True,
-    help="Pod list: openb_pod_list_….csv, plain or gzip.",
-)
+@click.option("--nodes", type=_PATH, required=True, help="Node list: openb_node_list_….csv, plain or gzip.")
+@click.option("--pods", type=_PATH, required=True, help="Pod list: openb_pod_list_….csv, plain or gzip.")
 @click.option(
     "--gpus",
     type=click.Choice(["shares", "separate"]),

@@ -19,10 +19,6 @@ from .page import Section, facts, page_of, table
 
 def schedule_page(snapshot: Snapshot, schedule: Schedule, baseline: Baseline, name: str) -> str:
     """Return the page of a schedule: the machine, who starts where, who waits and why."""
-    return page_of(f"Schedule of {name}", schedule.title(), _schedule_sections(snapshot, schedule, baseline))
-
-
-def _schedule_sections(snapshot: Snapshot, schedule: Schedule, baseline: Baseline) -> list[Section]:
     jobs = {job.id: job for job in snapshot.jobs}
     objective, sizes = schedule.objective, schedule.sizes
     cores = sum(use.cores for award in schedule.started for use in award.nodes.values())
@@ -59,12 +55,13 @@ def _schedule_sections(snapshot: Snapshot, schedule: Schedule, baseline: Baselin
         "why": [row.detail for row in rows],
         "first-fit": [job.id in baseline.started for job in first],
     }
-    return [
+    sections = [
         facts("The auction", about),
         machine_section(snapshot, {award.job: award.nodes for award in schedule.started}),
         table(f"{plural(len(schedule.started), 'job')} start", started),
         table(f"{plural(len(schedule.pending), 'job')} wait", waiting),
     ]
+    return page_of(f"Schedule of {name}", schedule.title(), sections)
 
 
 def machine_section(snapshot: Snapshot, starts: Mapping[str, Mapping[str, Any]]) -> Section:

@@ -1,11 +1,11 @@
 """Forecasts as text and as a page: when each job will start, and what of past forecasts came true."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from math import inf
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.text import Text
 
 from ..api.forecasts import Forecasts
@@ -13,7 +13,8 @@ from ..auction.explain.words import duration
 from ..cluster.text import plural
 from ..simulation.forecast.forecaster import StartForecast
 from .console_tables import Column, table_of
-from .page import Section, lines, page_of, table
+from .page import Section, lines, page_of
+from .page import table as page_table
 
 #: Starts that are shown in the page's chart.
 _BARS = 200
@@ -23,32 +24,24 @@ def render_forecasts(
     found: Forecasts, time: float | None, console: Console, *, top: int | None = None
 ) -> None:
     """Print forecasts, the first ``top``, in local time where the snapshot has a time."""
-    for part in _parts(found, time, console, top):
-        console.print(part)
-
-
-def _parts(
-    found: Forecasts, time: float | None, console: Console, top: int | None
-) -> Iterator[RenderableType]:
     starting = [one for one in found.forecasts if not one.never]
     never = [one for one in found.forecasts if one.never]
     if starting:
         named = [(one.id, one) for one in starting[:top]]
-        yield table_of("Starts in", _columns("job", found.by_s, time), named, console)
-        yield Text()
+        table = table_of("Starts in", _columns("job", found.by_s, time), named, console)
+        console.print(table, Text(), sep="\n")
     if found.changes:
         named = [(one.change, one.forecast) for one in found.changes]
-        yield table_of("With another request", _columns("change", found.by_s, time), named, console)
-        yield Text()
+        table = table_of("With another request", _columns("change", found.by_s, time), named, console)
+        console.print(table, Text(), sep="\n")
     if never:
         words = f"{plural(len(never), 'job')} cannot start as things are"
         columns = (Column("job", lambda one: one.id), Column("why", lambda one: one.never, is_text=True))
-        yield table_of(words, columns, never[:top], console)
-        yield Text()
+        console.print(table_of(words, columns, never[:top], console), Text(), sep="\n")
     left = len(found.forecasts) - len(starting[:top]) - len(never[:top])
     if left:
-        yield Text(f"{left} more: --top")
-    yield Text("\n".join([record_words(found.record), *(f"note: {one}" for one in found.notes)]))
+        console.print(Text(f"{left} more: --top"))
+    console.print(Text("\n".join([record_words(found.record), *(f"note: {one}" for one in found.notes)])))
 
 
 def record_words(record: dict[str, Any]) -> str:
@@ -98,16 +91,16 @@ def _wait(seconds: float) -> str:
 def forecast_page(found: Forecasts, name: str) -> str:
     """Return forecasts as a page, with a bar from P10 to P90 for each job."""
     sections: list[Section] = [interval_bars(found.forecasts)]
-    sections.append(table("Starts", found.columns, "seconds from the snapshot's time"))
+    sections.append(page_table("Starts", found.columns, "seconds from the snapshot's time"))
     if found.changes:
-        sections.append(table("With another request", found.change_columns))
+        sections.append(page_table("With another request", found.change_columns))
     reliability = found.record.get("reliability")
     if reliability:
         levels, came = ([100 * one for one in column] for column in (reliability, reliability.values()))
         title = "Reliability: starts that came by each level (%), against the level (%)"
         sections.append(lines(title, levels, [("came", "", came, 100), ("level", "", levels, 100)]))
     if found.notes:
-        sections.append(table("Not looked at", {"what": found.notes}))
+        sections.append(page_table("Not looked at", {"what": found.notes}))
     return page_of(f"Starts in {name}", f"{found.title()}. {record_words(found.record)}", sections)
 
 

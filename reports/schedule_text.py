@@ -200,33 +200,27 @@ def _totals(found: Comparison) -> Iterator[tuple[str, Total]]:
 
 def render_plan(snapshot: Snapshot, plan: Plan, console: Console, *, top: int | None = None) -> None:
     """Print a plan, of each list the first ``top``; UTC where the snapshot has a time."""
-    for part in _parts(snapshot, plan, console, top):
-        console.print(part)
-
-
-def _parts(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) -> Iterator[RenderableType]:
     if plan.planned:
-        yield _planned(snapshot, plan, console, top)
-        yield Text()
+        console.print(_planned(snapshot, plan, console, top), Text(), sep="\n")
     outside = [one for one in plan.unplanned if one.reason is Reason.WINDOW]
     inside = [one for one in plan.unplanned if one.reason is not Reason.WINDOW]
     if inside:
         waiting = waiting_rows(inside)
         shown = waiting[:top]
         more = and_more("why", _jobs_of(waiting[len(shown) :]))
-        yield table_of(f"{plural(len(inside), 'job')} cannot be planned", _NEVER, shown, console, more)
-        yield Text()
+        title = f"{plural(len(inside), 'job')} cannot be planned"
+        console.print(table_of(title, _NEVER, shown, console, more), Text(), sep="\n")
     now = sum(one.start == plan.time for one in plan.planned)
     starts = "starts" if now == 1 else "start"
     ends = [one.end - plan.time for one in plan.planned if one.end is not None]
     last = f" The last ends in {duration(max(ends))}." if ends else ""
-    yield Text(f"{plural(len(plan.planned), 'job')} planned, {now} {starts} now.{last}")
+    console.print(Text(f"{plural(len(plan.planned), 'job')} planned, {now} {starts} now.{last}"))
     if outside:
-        yield Text(f"--jobs leaves out {plural(len(outside), 'job')}.")
+        console.print(Text(f"--jobs leaves out {plural(len(outside), 'job')}."))
     if plan.overdue:
-        yield Text(f"Running past their end, planned to end in a second: {listed(plan.overdue)}.")
+        console.print(Text(f"Running past their end, planned to end in a second: {listed(plan.overdue)}."))
     if plan.endless:
-        yield Text(f"Running without a time limit, planned never to end: {listed(plan.endless)}.")
+        console.print(Text(f"Running without a time limit, planned never to end: {listed(plan.endless)}."))
 
 
 _NEVER = (

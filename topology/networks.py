@@ -49,7 +49,9 @@ def torus(shape: Sequence[int], members: Sequence[str], *, order: str = "hilbert
         raise InputError(
             f"{max(shape)} is too long for a curve in {len(shape)} dimensions", path="topology.shape"
         )
-    places, bits = torus_places(shape, grid(shape)) if order == "hilbert" else _numbered(shape)
+    # As they are numbered a level takes a bit of each dimension.
+    numbered = np.arange(prod(shape)), max(1, sum(length > 1 for length in shape))
+    places, bits = torus_places(shape, grid(shape)) if order == "hilbert" else numbered
     along = np.argsort(places, kind="stable")
     top = max(1, -(-int(places.max()).bit_length() // bits))
     levels = [places[along] >> (bits * level) for level in range(1, top + 1)]
@@ -62,10 +64,6 @@ def torus(shape: Sequence[int], members: Sequence[str], *, order: str = "hilbert
         sizes=shape,
         order=order,
     )
-
-
-def _numbered(shape: tuple[int, ...]) -> tuple[IntArray, int]:
-    return np.arange(prod(shape)), max(1, sum(length > 1 for length in shape))
 
 
 def dragonfly(groups: int, routers: int, nodes: int, global_links: int, *, members: Sequence[str]) -> Network:
