@@ -99,12 +99,11 @@ def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dr
     """Put waiting jobs behind the gate that are not behind it; for sites without its job_submit.lua."""
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.actions import one_scontrol, shown_by
-    from ...slurm.live.gated_jobs import added, read_waiting
+    from ...slurm.live.gated_jobs import added, read_all
     from ...slurm.live.license_gate import check_licence
     from ..outputs import note
 
-    waiting = read_waiting(ask_slurm)
-    commands, problems = added(waiting, check_licence(licence), partitions, users)
+    commands, problems = added(read_all(ask_slurm), check_licence(licence), partitions, users)
     for problem in problems:
         note(problem)
     said = (shown_by(click.echo) if dry_run else one_scontrol)(commands) if commands else ()

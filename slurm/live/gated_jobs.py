@@ -14,27 +14,17 @@ from .loop_snapshot import is_pinned
 from .pass_plan import unused
 
 
-def read_waiting(ask: Ask) -> list[LiveJob]:
-    """Return the jobs that wait.
-
-    Raises:
-        InputError: squeue fails, or prints what is not known.
-    """
-    jobs = read_queue(ask(JOBS), " ".join(JOBS))
-    return [job for job in jobs.values() if job.is_waiting]
-
-
 def added(
-    waiting: Collection[LiveJob], licence: str, partitions: Collection[str], users: Collection[str]
+    jobs: Collection[LiveJob], licence: str, partitions: Collection[str], users: Collection[str]
 ) -> tuple[list[Words], list[str]]:
-    """Return the commands that put jobs behind the gate, and why some cannot be."""
+    """Return the commands that put waiting jobs behind the gate, and why some cannot be."""
     commands: dict[Words, None] = {}
     problems: list[str] = []
-    for job in waiting:
+    for job in jobs:
         named = not partitions or set(partitions) & set(job.partition.split(","))
         if not named or (users and job.user not in users):
             continue
-        if job.needs(licence) or is_pinned(job, licence):
+        if not job.is_waiting or job.needs(licence) or is_pinned(job, licence):
             continue
         words = ("update", f"JobId={job.whole}", f"Licenses={with_gate(job.licenses, licence)}")
         if problem := _problem(job, words):

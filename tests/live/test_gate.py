@@ -13,7 +13,7 @@ from support.gated_slurm import FakeSlurm, loop_on
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.slurm.answers.live import Command
 from aucsched.slurm.live.findings import Severity, examine
-from aucsched.slurm.live.gated_jobs import added, read_waiting
+from aucsched.slurm.live.gated_jobs import added, read_all
 from aucsched.slurm.live.license_gate import (
     check_licence,
     create_words,
@@ -22,6 +22,7 @@ from aucsched.slurm.live.license_gate import (
     job_submit_lua,
     licence_count,
 )
+from aucsched.slurm.live.live_queue import Carrier
 from aucsched.slurm.live.ticker import only_one
 
 #: As 22.05.8 wrote it, times in seconds of the epoch.
@@ -113,7 +114,7 @@ def test_waiting_jobs_are_put_behind_the_gate_once() -> None:
     fake.submit(1)
     fake.submit(1, licenses="a|b")
     fake.submit(1, licenses="bad one")
-    commands, problems = added(read_waiting(fake.ask), "auction", (), ())
+    commands, problems = added(read_all(fake.ask), "auction", (), ())
     assert commands == [
         ("update", "JobId=1", "Licenses=auction:1"),
         ("update", "JobId=2", "Licenses=matlab:2,auction:1"),
@@ -122,10 +123,18 @@ def test_waiting_jobs_are_put_behind_the_gate_once() -> None:
         "job 4 cannot be put behind the gate",
         "job 5 cannot be put behind the gate",
     ]
-    assert [words[1] for words in added(read_waiting(fake.ask), "auction", (), ("eve",))[0]] == ["JobId=2"]
-    assert added(read_waiting(fake.ask), "auction", ("other",), ()) == ([], [])
+    assert [words[1] for words in added(read_all(fake.ask), "auction", (), ("eve",))[0]] == ["JobId=2"]
+    assert added(read_all(fake.ask), "auction", ("other",), ()) == ([], [])
     fake.hand(commands)
-    assert added(read_waiting(fake.ask), "auction", ("p",), ("ann", "eve"))[0] == []
+    assert added(read_all(fake.ask), "auction", ("p",), ("ann", "eve"))[0] == []
+
+
+@pytest.mark.parametrize("carrier", Carrier)
+def test_a_pinned_job_is_not_put_behind_the_gate_whichever_comment_has_its_mark(carrier: Carrier) -> None:
+    fake = cluster()
+    fake.submit(4)
+    assert loop_on(fake, mark=carrier.value).one_pass().pinned == 1
+    assert added(read_all(fake.ask), "auction", (), ()) == ([], [])
 
 
 def test_one_loop_on_a_host(tmp_path: Path) -> None:
