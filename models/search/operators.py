@@ -14,30 +14,25 @@ Each looks at all bids: there are none without numba.
 No clock takes part: the same seed makes the same moves, compiled or not.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TypeVar
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from . import repair_kernel
 from . import swaps as swap_kernel
-from .compiled_search import Dives, Loop, Swap, as_lists, compiled_dives, compiled_loop, is_loaded
-from .moves import BEST, BEST_LIKED, KEPT, Floats, MoveProblem, MoveState, make_moves
+from .compiled_search import Swap, as_lists, compiled_dives, compiled_loop, is_loaded
+from .moves import KEPT, Floats, MoveProblem, MoveState, make_moves
 from .packing import Packing, Worth
 from .repair_kernel import DIVES, Dive, DiveBids, make_dives
-from .search_columns import Cycles, JobRows, bids_of, dive_at, first_counters, rows_of, swaps_at, weights_of
-from .swaps import FAR
+from .search_columns import JobRows, bids_of, dive_at, first_counters, rows_of, swaps_at, weights_of
+from .swaps import FAR, make_swaps
 
 #: Moves of the first cycle.
 _FIRST_CYCLE = 1000
-#: Every cycle begins with an empty machine: longer ones that go on find less. Where few bids would
-#: do (their prices tell), moves have to be choosy; where many would, they must not.
-_CYCLES = Cycles(
-    warmth=np.array([0.02, 0.01, 0.01, 0.02]),
-    drawn=np.array([3, 12, 3, 12]),
-    noise=0.01,
-)
 #: Moves between two looks at the clock, compiled and not.
 _CHUNK, _PLAIN_CHUNK = 100, 10
 #: Windows of fewer bids are left to plain Python unless the compiled loop is at hand: loading it
@@ -49,31 +44,67 @@ _AT_ONCE = 256
 _LEAST_COST = 0.002
 
 
-_Columns = TypeVar("_Columns", MoveProblem, MoveState)
+_Columns = TypeVar("_Columns", MoveProblem, MoveState, DiveBids, Dive)
 
 
-class _Form:
-    """A loop with the columns as it wants them: arrays where it is compiled, else lists."""
+class ColumnSearch(ABC):
+    """The best award met, and a loop over columns that makes others of it.
 
-    def __init__(self, shape: MoveProblem, loop: Loop = make_moves) -> None:
-        self.loop = loop
-        self.is_plain = loop is make_moves
-        self.chunk = _PLAIN_CHUNK if self.is_plain else _CHUNK
-        self.shape = self.of(shape)
+    Columns are made when the loop is wanted first: many searches end before.
 
-    def of(self, columns: _Columns) -> _Columns:
-        """Return columns, arrays, in this form."""
-        return as_lists(columns) if self.is_plain else columns
-
-
-class ExchangeSearch:
-    """The award at hand, the best one met, and the moves from one to the next.
-
-    Rows and columns are made when the first move is wanted: many searches end before.
+    Args:
+        worth: what awards are compared by.
+        start: an award that fits.
+        plain: the loop as it is.
+        load: returns it compiled, None where that is not at hand.
     """
 
-    _rows: JobRows
-    _arrays: MoveProblem
+    def __init__(
+        self, worth: Worth, start: IntArray, plain: Callable[..., Any], load: Callable[[], Any]
+    ) -> None:
+        self._worth = worth
+        self._plain, self._load = plain, load
+        self.award, self.best = start, worth.of(start)
+
+    @cached_property
+    def _loop(self) -> Callable[..., Any]:
+        """The loop; looked for when it is wanted, not before."""
+        return self._load() or self._plain
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the loop is compiled: it wants arrays then, else lists."""
+        return self._loop is not self._plain
+
+    def adopt(self, award: IntArray, value: tuple[int, float]) -> None:
+        """Go on from an award that is better than the best so far."""
+        if value > self.best:
+            self.award, self.best = award, value
+            self._begin_anew()
+
+    @abstractmethod
+    def _begin_anew(self) -> None:
+        """Go on from the best award."""
+
+    def _formed(self, columns: _Columns) -> _Columns:
+        """Return columns, arrays, as the loop wants them."""
+        return columns if self.is_compiled else as_lists(columns)
+
+    def _numbers(self, column: FloatArray) -> Floats:
+        """Return one column, an array, as the loop wants it."""
+        return column if self.is_compiled else column.tolist()
+
+    def _keep(self, award: IntArray) -> None:
+        """Take an award that is better than the best so far."""
+        value = self._worth.of(award)
+        if value > self.best or not len(self.award):
+            self.award, self.best = award, value
+
+
+class ExchangeSearch(ColumnSearch):
+    """The award at hand, the best one met, and the moves from one to the next."""
+
+    _shape: MoveProblem
 
     def __init__(
         self,
@@ -86,21 +117,14 @@ class ExchangeSearch:
         may_wait: bool = True,
     ) -> None:
         """Begin at ``start`` and what fits beside it; ``may_wait``: the compiled loop may be loaded now."""
+        may_load = may_wait and len(packing) >= FEW_BIDS
+        load = lambda: compiled_loop() if may_load or is_loaded() else None  # noqa: E731 - asked when wanted
+        super().__init__(worth, start, make_moves, load)
         self._packing = packing
-        self._worth = worth
-        self._may_wait = may_wait
         self._largest = float(weights_of(worth).max(initial=0))
-        self._form: _Form | None = None
         self._made: MoveState | None = None
-        self.award = start
-        self.best = worth.of(start)
         self.guide(price)
         self._begin(start, first_counters(seed, _FIRST_CYCLE))
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether moves are compiled."""
-        return not self._formed.is_plain
 
     @property
     def sets(self) -> MoveProblem | None:
@@ -112,31 +136,25 @@ class ExchangeSearch:
         """What each bid gains at the prices at hand, shape (bids,)."""
         return self._gain
 
-    @property
-    def _formed(self) -> _Form:
-        """The loop and its columns; the first time that moves are wanted, not before: some want none."""
-        if self._form is None:
-            may_load = self._may_wait and len(self._packing) >= FEW_BIDS
-            compiled = compiled_loop() if may_load or is_loaded() else None
-            self._rows = rows_of(self._packing)
-            self._arrays = self._rows.shape(self._worth, _CYCLES)
-            self._form = _Form(self._arrays) if compiled is None else _Form(self._arrays, compiled)
-        return self._form
+    @cached_property
+    def _rows(self) -> JobRows:
+        return rows_of(self._packing)
+
+    @cached_property
+    def _arrays(self) -> MoveProblem:
+        return self._rows.shape(self._worth)
 
     @property
     def _state(self) -> MoveState:
         """The state that moves go on from."""
-        formed = self._formed
         if self._made is None:
             award, counter = self._beginning
-            self._made = formed.of(self._rows.state(award, self._arrays, counter))
+            self._made = self._formed(self._rows.state(award, self._arrays, counter))
+            self._shape = self._formed(self._arrays)
         return self._made
 
-    def adopt(self, award: IntArray, value: tuple[int, float]) -> None:
-        """Go on from an award that is better than the best so far."""
-        if value > self.best:
-            self.award, self.best = award, value
-            self._begin(award, self._beginning[1] if self._made is None else np.array(self._made.counter))
+    def _begin_anew(self) -> None:
+        self._begin(self.award, self._beginning[1] if self._made is None else np.array(self._made.counter))
 
     def others(self) -> list[IntArray]:
         """Return the awards at the ends of the last cycles, the best first, each once."""
@@ -167,35 +185,26 @@ class ExchangeSearch:
 
     def narrow(self, alive: BoolArray) -> None:
         """Let in only bids that are alive, shape (bids,): those that a better award could hold."""
-        formed = self._formed
         pool = np.asarray(self._arrays.pool)
         left, gone = pool[alive[pool]], pool[~alive[pool]]
         if not len(left) or not len(gone):
             return
         self._arrays = self._arrays._replace(pool=left)
-        formed.shape = formed.of(self._arrays)
         if self._made is not None:
+            self._shape = self._formed(self._arrays)
             for bid in gone.tolist():
                 self._made.short[bid] += 1
 
     def run(self, moves: int, is_over: Callable[[], bool]) -> None:
         """Make so many moves, fewer when the time is up."""
-        formed, state = self._formed, self._state
+        state, chunk = self._state, _CHUNK if self.is_compiled else _PLAIN_CHUNK
         if not len(self._arrays.pool):
             return
-        before = _met(state)
-        gain: Floats = self._gain.tolist() if formed.is_plain else self._gain
-        price: Floats = self._price.tolist() if formed.is_plain else self._price
+        gain, price = self._numbers(self._gain), self._numbers(self._price)
         while moves > 0 and not is_over():
-            formed.loop(formed.shape, state, gain, price, min(moves, formed.chunk))
-            moves -= formed.chunk
-        if _met(state) > before:
-            self._keep(np.flatnonzero(np.asarray(state.best)))
-
-    def _keep(self, award: IntArray) -> None:
-        value = self._worth.of(award)
-        if value > self.best or not len(self.award):
-            self.award, self.best = award, value
+            self._loop(self._shape, state, gain, price, min(moves, chunk))
+            moves -= chunk
+        self._keep(np.flatnonzero(np.asarray(state.best)))
 
     def _begin(self, award: IntArray, counter: IntArray) -> None:
         """Go on from an award and what fits beside it."""
@@ -204,13 +213,8 @@ class ExchangeSearch:
         if self._made is not None:
             state = self._rows.state(award, self._arrays, counter)
             kept = np.array(self._made.kept)
-            self._made = self._formed.of(state._replace(kept=kept))
+            self._made = self._formed(state._replace(kept=kept))
         self._keep(award)
-
-
-def _met(state: MoveState) -> tuple[int, int]:
-    """Return what the best award met counts, and how much it is liked."""
-    return int(state.counter[BEST]), int(state.counter[BEST_LIKED])
 
 
 def greedy_by(packing: Packing, order: IntArray) -> IntArray:
@@ -280,50 +284,33 @@ def _liked_better(packing: Packing, value: FloatArray, liked: FloatArray, award:
 _REPAIR_CHUNK, _PLAIN_REPAIR_CHUNK = 16, 1
 
 
-class DestroyRepair:
-    """The award at hand, the best one met, and dives from one to the next, each begun at the same prices.
-
-    Columns are made when the first dive is wanted: many searches end before. ``is_plain``: dives
-    are not compiled.
-    """
+class DestroyRepair(ColumnSearch):
+    """The award at hand, the best one met, and dives from one to the next, each begun at the same prices."""
 
     _bids: DiveBids
-    _loop: Dives
 
     def __init__(self, packing: Packing, worth: Worth, price: FloatArray, start: IntArray, seed: int) -> None:
+        load = lambda: compiled_dives() if is_loaded() else None  # noqa: E731 - asked when wanted
+        super().__init__(worth, start, make_dives, load)
         self._packing = packing
-        self._worth = worth
         self._price = price
         self._made: Dive | None = None
-        self.is_plain = True
         self._counter = np.zeros(repair_kernel.COUNTS, np.int64)
         # As srand48 does, but another sequence than the moves'.
         self._counter[repair_kernel.RANDOM] = ((seed % (1 << 32)) << 16) + 0x5EED
-        self.award, self.best = start, worth.of(start)
 
     @property
     def _state(self) -> Dive:
         if self._made is None:
-            compiled = compiled_dives() if is_loaded() else None
-            self.is_plain = compiled is None
-            self._loop = compiled or make_dives
             self._arrays = bids_of(self._packing, self._worth)
-            self._bids = as_lists(self._arrays) if self.is_plain else self._arrays
-            self._made = self._first_state()
+            self._bids = self._formed(self._arrays)
+            self._made = self._formed(dive_at(self.award, self._arrays, self._counter))
         return self._made
 
-    def _first_state(self) -> Dive:
-        """Return the state from which dives start at the best award."""
-        counter = self._counter if self._made is None else np.array(self._made.counter)
-        state = dive_at(self.award, self._arrays, counter)
-        return as_lists(state) if self.is_plain else state
-
-    def adopt(self, award: IntArray, value: tuple[int, float]) -> None:
-        """Go on from an award that is better than the best."""
-        if value > self.best:
-            self.award, self.best = award, value
-            if self._made is not None:
-                self._made = self._first_state()
+    def _begin_anew(self) -> None:
+        if self._made is not None:
+            counter = np.array(self._made.counter)
+            self._made = self._formed(dive_at(self.award, self._arrays, counter))
 
     @property
     def ended(self) -> int:
@@ -334,29 +321,18 @@ class DestroyRepair:
         """Dive so many times, fewer when the time is up; a dive that it breaks off goes on the next time."""
         if not len(self._packing):
             return
-        state = self._state
-        before, end = _best_of(state), state.counter[DIVES] + dives
-        price = self._price.tolist() if self.is_plain else self._price
-        chunk = _PLAIN_REPAIR_CHUNK if self.is_plain else _REPAIR_CHUNK
+        state, chunk = self._state, _REPAIR_CHUNK if self.is_compiled else _PLAIN_REPAIR_CHUNK
+        end, price = state.counter[DIVES] + dives, self._numbers(self._price)
         while state.counter[DIVES] < end and not is_over():
             self._loop(self._bids, state, price, chunk if dives > 1 else 1)
-        if _best_of(state) > before:
-            award = np.flatnonzero(np.asarray(state.best))
-            value = self._worth.of(award)
-            if value > self.best:
-                self.award, self.best = award, value
-
-
-def _best_of(state: Dive) -> tuple[int, int]:
-    """Return what the best award met counts, and how much it is liked."""
-    return int(state.counter[repair_kernel.BEST]), int(state.counter[repair_kernel.BEST_LIKED])
+        self._keep(np.flatnonzero(np.asarray(state.best)))
 
 
 #: Swaps between two looks at the clock.
 _SWAP_CHUNK = 500
 
 
-class Swapping:
+class Swapping(ColumnSearch):
     """The best award met, and swaps from one to the next.
 
     Args:
@@ -371,23 +347,19 @@ class Swapping:
     def __init__(
         self, loop: Swap, shape: MoveProblem, worth: Worth, gain: FloatArray, start: IntArray, seed: int
     ) -> None:
-        self._loop = loop
+        super().__init__(worth, start, make_swaps, lambda: loop)
         self._shape = shape
-        self._worth = worth
         self._gain = gain
         counter = np.zeros(swap_kernel.COUNTS, np.int64)
         # As srand48 does, but another sequence than the moves' and the dives'.
         counter[swap_kernel.RANDOM] = ((seed % (1 << 32)) << 16) + 0x5A4B
         self._state = swaps_at(start, shape, counter)
-        self.award, self.best = start, worth.of(start)
 
-    def adopt(self, award: IntArray, value: tuple[int, float]) -> None:
-        """Go on from an award that is better than the best so far; ends of runs are kept."""
-        if value > self.best:
-            self.award, self.best = award, value
-            before = self._state
-            begun = swaps_at(award, self._shape, np.array(before.counter))
-            self._state = begun._replace(ends=before.ends, worth=before.worth)
+    def _begin_anew(self) -> None:
+        """Go on from the best award; ends of runs are kept."""
+        before = self._state
+        begun = swaps_at(self.award, self._shape, np.array(before.counter))
+        self._state = begun._replace(ends=before.ends, worth=before.worth)
 
     def guide(self, gain: FloatArray) -> None:
         """Find bids promising by other prices."""
@@ -408,12 +380,8 @@ class Swapping:
         """Make so many swaps, fewer when the time is up."""
         if not len(self._shape.pool):
             return
-        state, before = self._state, int(self._state.counter[swap_kernel.BEST])
+        state = self._state
         while swaps > 0 and not is_over():
             self._loop(self._shape, state, self._gain, min(swaps, _SWAP_CHUNK))
             swaps -= _SWAP_CHUNK
-        if int(state.counter[swap_kernel.BEST]) > before:
-            award = np.flatnonzero(np.asarray(state.best))
-            value = self._worth.of(award)
-            if value > self.best:
-                self.award, self.best = award, value
+        self._keep(np.flatnonzero(np.asarray(state.best)))

@@ -58,10 +58,7 @@ class Packing:
         """Return which of some bids fit, each alone, in what is left of the capacities."""
         entries = self.entries(bids)
         short = self.amount[entries] > left[self.row[entries]]
-        ends = np.cumsum(self.indptr[bids + 1] - self.indptr[bids])
-        before = np.concatenate([[0], np.cumsum(short)])
-        fits: BoolArray = before[ends] == before[np.concatenate([[0], ends[:-1]])[: len(ends)]]
-        return fits
+        return _none_of(short, np.cumsum(np.append(0, self.indptr[bids + 1] - self.indptr[bids])))
 
     def use(self, bids: IntArray) -> IntArray:
         """Return what some bids take of every capacity together, shape (rows,)."""
@@ -95,8 +92,7 @@ class Packing:
 
     def fits(self, left: IntArray) -> BoolArray:
         """Return which bids alone would fit into what is left of the capacities, shape (bids,)."""
-        short = np.concatenate([self.amount > left[self.row], [False]])
-        return ~_any_of(short, self.indptr)
+        return _none_of(self.amount > left[self.row], self.indptr)
 
     def cost(self, prices: FloatArray) -> FloatArray:
         """Return what every bid would pay at prices of the capacities, shape (bids,)."""
@@ -149,10 +145,12 @@ class ByRow:
         return self.bid[mine], self.amount[mine]
 
 
-def _any_of(flags: BoolArray, indptr: IntArray) -> BoolArray:
-    """Return for each range of ``indptr`` whether some flag is set; ``flags`` has one more at its end."""
-    found: BoolArray = np.logical_or.reduceat(flags, indptr[:-1]) if len(indptr) > 1 else flags[:0]
-    return found & (np.diff(indptr) > 0)
+def _none_of(flags: BoolArray, indptr: IntArray) -> BoolArray:
+    """Return for each range of ``indptr`` whether no flag is set."""
+    ended = np.append(flags, values=False)
+    found = np.logical_or.reduceat(ended, indptr[:-1]) if len(indptr) > 1 else flags[:0]
+    none: BoolArray = ~found | (np.diff(indptr) == 0)
+    return none
 
 
 def packing_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> Packing:

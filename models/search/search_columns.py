@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from ...cluster.resources.capacity import BoolArray, IntArray
 from . import repair_kernel, swaps
 from .moves import (
     BEST,
@@ -35,15 +35,10 @@ _LARGEST_SUM = 1 << 52
 _MOST_PAIRED = 8000
 #: Bids of which the pairs are found together.
 _AT_ONCE = 64
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Cycles:
-    """How cycles of moves differ (``MoveProblem``); ``warmth``, ``noise``: shares of the largest weight."""
-
-    warmth: FloatArray
-    drawn: IntArray
-    noise: float
+#: How cycles of moves differ (moves.py), the first and the last as shares of the largest weight. Every cycle
+#: begins with an empty machine: longer ones that go on find less. Where few bids would do (their
+#: prices tell), moves have to be choosy; where many would, they must not.
+_WARMTH, _DRAWN, _NOISE = np.array([0.02, 0.01, 0.01, 0.02]), np.array([3, 12, 3, 12]), 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -79,7 +74,7 @@ class JobRows:
         """The bid of each entry."""
         return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
 
-    def shape(self, worth: Worth, cycles: Cycles) -> MoveProblem:
+    def shape(self, worth: Worth) -> MoveProblem:
         """Return what does not change."""
         weight = weights_of(worth)
         bids = len(weight)
@@ -101,9 +96,9 @@ class JobRows:
             own=self.own,
             pool=np.flatnonzero(fits),
             threshold=-np.log((np.arange(THRESHOLDS) + 0.5) / THRESHOLDS),
-            warmth=cycles.warmth * largest,
-            drawn=cycles.drawn,
-            noise=cycles.noise * largest,
+            warmth=_WARMTH * largest,
+            drawn=_DRAWN,
+            noise=_NOISE * largest,
         )
 
     def state(self, award: IntArray, shape: MoveProblem, counter: IntArray) -> MoveState:

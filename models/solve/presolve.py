@@ -19,6 +19,8 @@ import numpy as np
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from .program import IntegerProgram, Rows, bits_of, sums
 
+#: Entries above which a program is left as it is: HiGHS looks for the same, in C++.
+_MOST_ENTRIES = 500_000
 #: Times that followers are looked for: u of AUCSCHED1 follow bids, then the r follow the u.
 _PASSES = 3
 #: Products that comparing cliques with each other may take: some hundredths of a second.
@@ -54,7 +56,7 @@ class Presolved:
 
 
 def presolved(program: IntegerProgram) -> Presolved:
-    """Return the program without what follows; where its numbers are no integers, as it is."""
+    """Return the program without what follows; a large one, or one of other than integers, as it is."""
     everything = np.arange(program.columns)
     none = Presolved(
         program=program,
@@ -63,7 +65,7 @@ def presolved(program: IntegerProgram) -> Presolved:
         times=np.ones(program.columns),
         is_amount=np.zeros(program.columns, np.bool_),
     )
-    if not program.nonzeros or (program.value % 1 != 0).any():
+    if not 0 < program.nonzeros <= _MOST_ENTRIES or (program.value % 1 != 0).any():
         return none
     following = _Following(program)
     for _ in range(_PASSES):

@@ -20,9 +20,6 @@ from .presolve import presolved, without_implied
 from .program import IntegerProgram, Rows, bits_of
 from .solver import SolveReport, SolverOptions, solve
 
-#: Entries above which a program is left as it is: HiGHS looks for the same, in C++.
-_MOST_ENTRIES = 500_000
-
 
 class ReducedProgram:
     """A smaller program with the same solutions.
@@ -38,16 +35,9 @@ class ReducedProgram:
     """
 
     def __init__(self, program: IntegerProgram, group: IntArray, counts: Sequence[FloatArray]) -> None:
-        self._presolved = presolved(program) if program.nonzeros <= _MOST_ENTRIES else None
-        self._dealing = None
-        self.program, self.kept = program, np.arange(program.columns)
-        if self._presolved is None:
-            return
-        found = self._presolved
+        found = self._presolved = presolved(program)
         self.program, self.kept = found.program, found.kept
-        counted = np.zeros(len(found.kept), np.bool_)
-        for one in counts:
-            counted |= found.folded(one) != 0
+        counted = np.any([found.folded(one) != 0 for one in counts], axis=0)
         self._dealing = dealing_of(found.program, found.is_amount, counted)
         if self._dealing is not None:
             self.program, self.kept = self._dealing.program, found.kept[self._dealing.kept]
@@ -56,15 +46,11 @@ class ReducedProgram:
 
     def folded(self, objective: FloatArray) -> FloatArray:
         """Return an objective over the columns that are left."""
-        if self._presolved is None:
-            return objective
         folded = self._presolved.folded(objective)
         return folded if self._dealing is None else folded[self._dealing.kept]
 
     def folded_exactly(self, weights: Sequence[int]) -> list[int]:
         """Return integer weights over the columns that are left."""
-        if self._presolved is None:
-            return list(weights)
         found, sums = self._presolved, [0] * len(self._presolved.kept)
         for column, weight in enumerate(weights):
             if weight:
@@ -73,8 +59,6 @@ class ReducedProgram:
 
     def lifted(self, values: FloatArray) -> FloatArray | None:
         """Return the whole program's values; None: their amounts cannot be dealt, which is a cut now."""
-        if self._presolved is None:
-            return values
         dealt = values if self._dealing is None else self._dealing.dealt(values)
         return None if dealt is None else self._presolved.lifted(dealt)
 

@@ -147,7 +147,7 @@ def test_a_search_with_dives_finds_the_same_without_numba(monkeypatch: pytest.Mo
 
     def run(self: DestroyRepair, dives: int, is_over: Callable[[], bool]) -> None:
         ran(self, dives, is_over)
-        dived.append(self.is_plain)
+        dived.append(not self.is_compiled)
 
     monkeypatch.setattr(DestroyRepair, "run", run)
     compiled = found()

@@ -15,7 +15,7 @@ from support.build import ALONE, snapshot
 
 from aucsched import schedule
 from aucsched.cluster.resources.capacity import FloatArray
-from aucsched.models.solve import reduced_program as smaller_module
+from aucsched.models.solve import presolve as smaller_module
 from aucsched.models.solve.decomposition import dealing_of
 from aucsched.models.solve.lexicographic import SolveSettings, exact_stages, solve_lexicographic
 from aucsched.models.solve.presolve import presolved
