@@ -128,7 +128,7 @@ def shortened(nodes: Sequence[str]) -> str:
 
 _TASK = re.compile(r"\d+_\d+")
 #: A list of tasks is cut after this many characters, as squeue cuts it.
-_LONGEST = 24
+_LONGEST_TASKS = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +151,8 @@ class WaitingRow:
         if len(self.jobs) == 1:
             return self.jobs[0]
         tasks = join(self.jobs)
-        if len(tasks) > _LONGEST:
-            tasks = f"{tasks[:_LONGEST].rpartition(',')[0]},...]"
+        if len(tasks) > _LONGEST_TASKS:
+            tasks = f"{tasks[:_LONGEST_TASKS].rpartition(',')[0]},...]"
         return f"{tasks} ({plural(len(self.jobs), 'task')})"
 
 

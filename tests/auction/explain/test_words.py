@@ -9,7 +9,7 @@ from rich.console import Console
 from support.build import ALONE, snapshot
 
 from aucsched.auction.explain.explanation import explain
-from aucsched.auction.explain.words import dealt, moment
+from aucsched.auction.explain.words import dealt, moment, shortened
 from aucsched.auction.options import StepOptions
 from aucsched.auction.step import run_step
 from aucsched.cluster.schedule import Reason
@@ -92,3 +92,9 @@ def test_a_page_says_times_in_utc() -> None:
     assert "of the epoch" not in page
     assert "2026-11-20 09:40:00 UTC" in page
     assert moment(0.0, None) == "1970-01-01 00:00:00 UTC"
+
+
+def test_a_hostlist_is_cut_after_seventy_characters() -> None:
+    fits, long = ([f"node{place:03}" for place in range(0, 2 * count, 2)] for count in (16, 40))
+    assert shortened(fits) == f"node[{','.join(f'{place:03}' for place in range(0, 32, 2))}]"
+    assert 60 < len(shortened(long).partition("…")[0]) <= 70
