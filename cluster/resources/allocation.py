@@ -8,7 +8,7 @@ import numpy as np
 from ..jobs import Job
 from ..nodes import Resources
 from .capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray, capacity_of, nothing_held
-from .columns import Columns, NodeColumns
+from .columns import Columns
 from .demand import Demand
 from .pools import use_of
 
@@ -105,7 +105,7 @@ def columns_beside(columns: Columns, starts: Iterable[tuple[Job, Allocation]]) -
     return beside
 
 
-def allocation_of_resources(nodes: Mapping[str, Resources], columns: NodeColumns) -> Allocation:
+def allocation_of_resources(nodes: Mapping[str, Resources], columns: Columns) -> Allocation:
     """Return what a job holds by node name as an allocation."""
     places = sorted(((columns.index[name], use) for name, use in nodes.items()), key=lambda one: one[0])
     held = capacity_of([use for _, use in places], columns.total.gres, 0)

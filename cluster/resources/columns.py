@@ -14,8 +14,8 @@ from .pools import Pools
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class NodeColumns:
-    """The nodes of a cluster as arrays.
+class Columns:
+    """What jobs may take: of nodes, as arrays, and what a site or a balance leaves them beside.
 
     Attributes:
         names: node names, in snapshot order.
@@ -25,6 +25,8 @@ class NodeColumns:
         is_empty: nothing on the node is in use, shape (n,).
         gres_max: G_max of Soner (6.5) by request name: the most configured on any node. A name without a
             type (``gpu``) takes the most of any of its types.
+        pools: what is left of what stands on no node: licences, limits, shares.
+        kept: cores that some jobs leave for others, where a balance asks for it.
     """
 
     names: tuple[str, ...]
@@ -34,17 +36,6 @@ class NodeColumns:
     takes_jobs: BoolArray
     is_empty: BoolArray
     gres_max: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Columns(NodeColumns):
-    """What jobs may take: of nodes, and what a site or a balance leaves them beside.
-
-    Attributes:
-        pools: what is left of what stands on no node: licences, limits, shares.
-        kept: cores that some jobs leave for others, where a balance asks for it.
-    """
-
     pools: Pools
     kept: tuple[KeptCores, ...] = ()
 

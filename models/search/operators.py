@@ -28,7 +28,7 @@ from .compiled_search import Swap, as_lists, compiled_dives, compiled_loop, is_l
 from .moves import KEPT, Floats, MoveProblem, MoveState, make_moves
 from .packing import Packing, Worth
 from .repair_kernel import DIVES, Dive, DiveBids, make_dives
-from .search_columns import JobRows, bids_of, dive_at, first_counters, rows_of, swaps_at, weights_of
+from .search_columns import bids_of, dive_at, first_counters, moves_at, rows_of, swaps_at, weights_of
 from .swaps import FAR, make_swaps
 
 #: Moves of the first cycle.
@@ -129,7 +129,7 @@ class ExchangeSearch(ColumnSearch):
     @property
     def sets(self) -> MoveProblem | None:
         """The columns as arrays where every row is hard (moves.py); None where some row is not."""
-        return self._arrays if self.is_compiled and not len(self._rows.bid) else None
+        return self._arrays if self.is_compiled and not len(self._arrays.bid) else None
 
     @property
     def gain(self) -> FloatArray:
@@ -137,19 +137,15 @@ class ExchangeSearch(ColumnSearch):
         return self._gain
 
     @cached_property
-    def _rows(self) -> JobRows:
-        return rows_of(self._packing)
-
-    @cached_property
     def _arrays(self) -> MoveProblem:
-        return self._rows.shape(self._worth)
+        return rows_of(self._packing, self._worth)
 
     @property
     def _state(self) -> MoveState:
         """The state that moves go on from."""
         if self._made is None:
             award, counter = self._beginning
-            self._made = self._formed(self._rows.state(award, self._arrays, counter))
+            self._made = self._formed(moves_at(self._packing, award, self._arrays, counter))
             self._shape = self._formed(self._arrays)
         return self._made
 
@@ -211,7 +207,7 @@ class ExchangeSearch(ColumnSearch):
         award = greedy_by(self._packing, np.concatenate([award, self._order]))
         self._beginning = award, counter
         if self._made is not None:
-            state = self._rows.state(award, self._arrays, counter)
+            state = moves_at(self._packing, award, self._arrays, counter)
             kept = np.array(self._made.kept)
             self._made = self._formed(state._replace(kept=kept))
         self._keep(award)

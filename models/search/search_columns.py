@@ -1,7 +1,5 @@
 """Columns that the search's loops read and change (moves.py, repair_kernel.py): of a packing and an award."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -41,123 +39,8 @@ _AT_ONCE = 64
 _WARMTH, _DRAWN, _NOISE = np.array([0.02, 0.01, 0.01, 0.02]), np.array([3, 12, 3, 12]), 0.01
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class JobRows:
-    """A packing in which a job is a row of capacity 1 like the others.
-
-    Attributes:
-        capacity: of each row, shape (rows,).
-        indptr, row, amount: bid by bid, shape (bids + 1,), (entries,).
-        near_at, near: bids that exclude each other through hard rows (moves.py), shape (bids + 1,), (pairs,).
-        by_row, bid, wanted: soft rows row by row, the largest amount first, shape (rows + 1,), (soft
-            entries,).
-        row_of: the row of each of those entries.
-        room: of each row's winners, as in ``MoveProblem``.
-        own: rows that are no jobs, the first.
-    """
-
-    capacity: IntArray
-    indptr: IntArray
-    row: IntArray
-    amount: IntArray
-    near_at: IntArray
-    near: IntArray
-    by_row: IntArray
-    bid: IntArray
-    wanted: IntArray
-    row_of: IntArray
-    room: IntArray
-    own: int
-
-    @property
-    def bid_of(self) -> IntArray:
-        """The bid of each entry."""
-        return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
-
-    def shape(self, worth: Worth) -> MoveProblem:
-        """Return what does not change."""
-        weight = weights_of(worth)
-        bids = len(weight)
-        largest = float(weight.max(initial=0))
-        too_much = self.bid_of[self.amount > self.capacity[self.row]]
-        fits = np.bincount(too_much, minlength=bids) == 0
-        return MoveProblem(
-            indptr=self.indptr,
-            row=self.row,
-            amount=self.amount,
-            near_at=self.near_at,
-            near=self.near,
-            by_row=self.by_row,
-            bid=self.bid,
-            wanted=self.wanted,
-            room=self.room,
-            weight=weight,
-            liked=liked_of(worth),
-            own=self.own,
-            pool=np.flatnonzero(fits),
-            threshold=-np.log((np.arange(THRESHOLDS) + 0.5) / THRESHOLDS),
-            warmth=_WARMTH * largest,
-            drawn=_DRAWN,
-            noise=_NOISE * largest,
-        )
-
-    def state(self, award: IntArray, shape: MoveProblem, counter: IntArray) -> MoveState:
-        """Return the state at an award that fits (bids, ascending); it is the best one met.
-
-        ``counter`` holds what the counters are but for the award's.
-        """
-        bids, rows = len(self.indptr) - 1, len(self.capacity)
-        won = np.zeros(bids, np.int64)
-        won[award] = 1
-        bid_of = self.bid_of
-        mine = np.flatnonzero(won[bid_of])
-        used = np.bincount(self.row[mine], weights=self.amount[mine], minlength=rows)
-        left = self.capacity - used.astype(np.int64)
-        is_short = self.wanted > left[self.row_of]
-        mine = mine[np.argsort(self.row[mine], kind="stable")]
-        held = np.bincount(self.row[mine], minlength=rows)
-        within = np.arange(len(mine)) - np.repeat(np.cumsum(held) - held, held)
-        holder = np.zeros(int(self.room[-1]), np.int64)
-        holder[self.room[self.row[mine]] + within] = bid_of[mine]
-        excluded = np.bincount(self._near_to(award), minlength=bids)
-        # Bids that want more than there is never fit.
-        excluded += ~np.isin(np.arange(bids), shape.pool)
-        counter[TOTAL] = counter[BEST] = np.asarray(shape.weight)[award].sum()
-        counter[LIKED] = counter[BEST_LIKED] = np.asarray(shape.liked)[award].sum()
-        return MoveState(
-            left=left,
-            place=self.by_row[:-1] + np.bincount(self.row_of[is_short], minlength=rows),
-            held=held,
-            holder=holder,
-            short=np.bincount(self.bid[is_short], minlength=bids) + excluded,
-            won=won,
-            best=won.copy(),
-            kept=np.zeros(KEPT * bids, np.int64),
-            seen=np.zeros(bids, np.int64),
-            candidate=np.zeros(bids, np.int64),
-            key=np.zeros(bids),
-            out=np.zeros(bids, np.int64),
-            into=np.zeros(bids, np.int64),
-            marked=np.zeros(rows, np.int64),
-            branch=np.zeros((DEPTH + 1) * COMPLETED, np.int64),
-            ends=np.zeros(DEPTH + 1, np.int64),
-            begins=np.zeros(DEPTH + 1, np.int64),
-            worth=np.zeros(DEPTH + 1, np.int64),
-            pick=np.zeros(DEPTH + 1, np.int64),
-            found=np.zeros(DEPTH + 1, np.int64),
-            counter=counter,
-        )
-
-    def _near_to(self, award: IntArray) -> IntArray:
-        """Return whom each bid of an award excludes, one after the other: exclusion is mutual."""
-        begins, sizes = self.near_at[award], np.diff(self.near_at)[award]
-        within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        near: IntArray = self.near[np.repeat(begins, sizes) + within]
-        return near
-
-
-def rows_of(packing: Packing) -> JobRows:
-    """Return a packing's rows, those of its jobs after its own."""
+def rows_of(packing: Packing, worth: Worth) -> MoveProblem:
+    """Return what moves read of a packing: a job is a row of capacity 1 after its own rows."""
     jobs = int(packing.job.max(initial=-1)) + 1
     own, bids = len(packing.capacity), len(packing)
     ends = packing.indptr[1:]
@@ -166,14 +49,16 @@ def rows_of(packing: Packing) -> JobRows:
     amount = np.insert(packing.amount, ends, 1)
     capacity = np.append(packing.capacity, np.ones(jobs, np.int64))
     bid = np.repeat(np.arange(bids), np.diff(indptr))
+    too_much = bid[amount > capacity[row]]
     order = np.lexsort((bid, -amount, row))
     bidders = np.bincount(row, minlength=own + jobs)
     is_hard = _hard_rows(amount[order], capacity, bidders) & (bids <= _MOST_PAIRED)
     near_at, near = _near(bid[order], is_hard, bidders)
     order = order[~is_hard[row[order]]]
     most = np.where(is_hard, np.minimum(bidders, 1), bidders)
-    return JobRows(
-        capacity=capacity,
+    weight = weights_of(worth)
+    largest = float(weight.max(initial=0))
+    return MoveProblem(
         indptr=indptr,
         row=row,
         amount=amount,
@@ -182,10 +67,76 @@ def rows_of(packing: Packing) -> JobRows:
         by_row=np.concatenate([[0], np.cumsum(np.where(is_hard, 0, bidders))]),
         bid=bid[order],
         wanted=amount[order],
-        row_of=row[order],
         room=np.concatenate([[0], np.cumsum(most)]),
+        weight=weight,
+        liked=liked_of(worth),
+        pool=np.flatnonzero(np.bincount(too_much, minlength=bids) == 0),
         own=own,
+        threshold=-np.log((np.arange(THRESHOLDS) + 0.5) / THRESHOLDS),
+        warmth=_WARMTH * largest,
+        drawn=_DRAWN,
+        noise=_NOISE * largest,
     )
+
+
+def moves_at(packing: Packing, award: IntArray, shape: MoveProblem, counter: IntArray) -> MoveState:
+    """Return the state of moves at an award that fits (bids, ascending); it is the best one met.
+
+    ``counter`` holds what the counters are but for the award's.
+    """
+    row, by_row, room, bid = map(np.asarray, (shape.row, shape.by_row, shape.room, shape.bid))
+    bids, rows = len(packing), len(room) - 1
+    won = np.zeros(bids, np.int64)
+    won[award] = 1
+    bid_of = np.repeat(np.arange(bids), np.diff(shape.indptr))
+    row_of = np.repeat(np.arange(rows), np.diff(by_row))
+    mine = np.flatnonzero(won[bid_of])
+    used = np.bincount(row[mine], weights=np.asarray(shape.amount)[mine], minlength=rows)
+    capacity = np.append(packing.capacity, np.ones(rows - shape.own, np.int64))
+    left = capacity - used.astype(np.int64)
+    is_short = np.asarray(shape.wanted) > left[row_of]
+    mine = mine[np.argsort(row[mine], kind="stable")]
+    held = np.bincount(row[mine], minlength=rows)
+    within = np.arange(len(mine)) - np.repeat(np.cumsum(held) - held, held)
+    holder = np.zeros(int(room[-1]), np.int64)
+    holder[room[row[mine]] + within] = bid_of[mine]
+    excluded = np.bincount(_near_to(award, shape), minlength=bids)
+    # Bids that want more than there is never fit.
+    excluded += ~np.isin(np.arange(bids), shape.pool)
+    counter[TOTAL] = counter[BEST] = np.asarray(shape.weight)[award].sum()
+    counter[LIKED] = counter[BEST_LIKED] = np.asarray(shape.liked)[award].sum()
+    return MoveState(
+        left=left,
+        place=by_row[:-1] + np.bincount(row_of[is_short], minlength=rows),
+        held=held,
+        holder=holder,
+        short=np.bincount(bid[is_short], minlength=bids) + excluded,
+        won=won,
+        best=won.copy(),
+        kept=np.zeros(KEPT * bids, np.int64),
+        seen=np.zeros(bids, np.int64),
+        candidate=np.zeros(bids, np.int64),
+        key=np.zeros(bids),
+        out=np.zeros(bids, np.int64),
+        into=np.zeros(bids, np.int64),
+        marked=np.zeros(rows, np.int64),
+        branch=np.zeros((DEPTH + 1) * COMPLETED, np.int64),
+        ends=np.zeros(DEPTH + 1, np.int64),
+        begins=np.zeros(DEPTH + 1, np.int64),
+        worth=np.zeros(DEPTH + 1, np.int64),
+        pick=np.zeros(DEPTH + 1, np.int64),
+        found=np.zeros(DEPTH + 1, np.int64),
+        counter=counter,
+    )
+
+
+def _near_to(award: IntArray, shape: MoveProblem) -> IntArray:
+    """Return whom each bid of an award excludes, one after the other: exclusion is mutual."""
+    near_at = np.asarray(shape.near_at)
+    begins, sizes = near_at[award], np.diff(near_at)[award]
+    within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    near: IntArray = np.asarray(shape.near)[np.repeat(begins, sizes) + within]
+    return near
 
 
 def _hard_rows(amount: IntArray, capacity: IntArray, bidders: IntArray) -> BoolArray:

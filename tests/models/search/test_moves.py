@@ -19,7 +19,7 @@ from aucsched.models.search import compiled_search, operators
 from aucsched.models.search.anytime import AnytimeSearch
 from aucsched.models.search.operators import ExchangeSearch, greedy_by
 from aucsched.models.search.packing import Packing, Worth
-from aucsched.models.search.search_columns import rows_of
+from aucsched.models.search.search_columns import moves_at, rows_of
 from aucsched.models.search.search_parameters import SearchLimits
 
 SEEDS = st.integers(0, 10**6)
@@ -52,7 +52,7 @@ def test_the_loop_keeps_its_books_whatever_it_did(seed: int, jobs: int) -> None:
         state, best = moves._state, moves.best  # noqa: SLF001 - the books are inside
         award = np.flatnonzero(np.asarray(state.won))
         assert is_sound(packing, award)
-        fresh = moves._rows.state(award, moves._arrays, np.array(state.counter))  # noqa: SLF001
+        fresh = moves_at(packing, award, moves._arrays, np.array(state.counter))  # noqa: SLF001
         for name in ("left", "place", "held", "short"):
             assert np.array_equal(getattr(fresh, name), getattr(state, name)), name
         assert not (np.asarray(state.short)[np.asarray(state.won) == 0] == 0).any()
@@ -85,20 +85,20 @@ def test_greedy_awards_look_at_many_bids_together_and_are_the_same(seed: int, jo
 @given(SEEDS, st.integers(2, 60))
 @settings(max_examples=30)
 def test_bids_exclude_each_other_where_a_row_holds_no_two(seed: int, jobs: int) -> None:
-    packing, _ = random_packing(seed, jobs)
-    rows = rows_of(packing)
+    packing, worth = random_packing(seed, jobs)
+    rows = rows_of(packing, worth)
+    bid_of = np.repeat(np.arange(len(packing)), np.diff(rows.indptr))
     # Rows that the loop does not count are those that exclude: none may be forgotten, none be too many.
     hard = np.flatnonzero(
-        (np.diff(rows.by_row) == 0) & (np.bincount(rows.row, minlength=len(rows.capacity)) > 1)
+        (np.diff(rows.by_row) == 0) & (np.bincount(rows.row, minlength=len(rows.by_row) - 1) > 1)
     )
     near: list[set[int]] = [set() for _ in range(len(packing))]
     for row in hard.tolist():
-        bidders = set(rows.bid_of[rows.row == row].tolist())
+        bidders = set(bid_of[rows.row == row].tolist())
         for bid in bidders:
             near[bid] |= bidders - {bid}
-    found = [
-        set(rows.near[rows.near_at[bid] : rows.near_at[bid + 1]].tolist()) for bid in range(len(packing))
-    ]
+    near_of = np.asarray(rows.near)
+    found = [set(near_of[rows.near_at[bid] : rows.near_at[bid + 1]].tolist()) for bid in range(len(packing))]
     assert found == near
 
 

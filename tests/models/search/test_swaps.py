@@ -157,7 +157,7 @@ def test_ends_of_runs_are_kept_through_better_awards_of_others() -> None:
 
 def test_where_bids_share_rows_there_are_no_swaps() -> None:
     packing, worth = random_packing(0, jobs=12)
-    assert len(rows_of(packing).bid)
+    assert len(rows_of(packing, worth).bid)
     assert ExchangeSearch(packing, worth, np.zeros(len(packing.capacity)), NOTHING, 0).sets is None
 
 
