@@ -12,12 +12,12 @@ from fractions import Fraction
 import numpy as np
 
 from ..bidgen.first_fit import Cluster, FirstFitPlacer
-from ..bidgen.generate import BidOptions, Bids, first_fit_bids, generate_bids
+from ..bidgen.generate import BidOptions, first_fit_bids, generate_bids
 from ..bidgen.table import BidTable, allocation_of_bid, joined_tables
 from ..cluster.resources.capacity import BoolArray
 from ..cluster.resources.demand import Demand
 from ..models.solve.solver import SolverStatus
-from .attempt import AttemptResult, other_award
+from .attempt import AttemptResult, counted_award, other_award
 from .ledger import FreeState, what_is_left
 from .options import StepOptions
 from .strategies import bid_options, keeps_whole, shown_preference, worth_of
@@ -45,9 +45,10 @@ def completed(
         window: ids of the jobs of which an optimum is said.
         is_over: whether the step's time is up: then no more jobs are looked at.
     """
-    base = _nothing(len(window)) if best is None else best
-    if not base.earlier and base.first is None and not any(True for _ in waiting(_winners(base))):
+    is_alone = best is None or (not best.earlier and best.first is None)
+    if is_alone and not any(True for _ in waiting(frozenset() if best is None else _winners(best))):
         return best, ()
+    base = counted_award((), cluster, options, len(window)) if best is None else best
     tried: list[tuple[AttemptResult, list[_Found], float]] = []
     for award in _awards(base, cluster, options):
         leftover = _Leftover(what_is_left(award.table, award.chosen, cluster), options)
@@ -173,24 +174,6 @@ class _Leftover:
             self._fit.release()
             self._cluster = replace(self._cluster, guards=self._fit.guards)
             self._reserved = {guard.job.id for guard in self._cluster.guards}
-
-
-def _nothing(size: int) -> AttemptResult:
-    """Return an attempt in which no job could bid."""
-    table, _ = joined_tables((), [], [])
-    none = np.zeros(0, np.bool_)
-    return AttemptResult(
-        size=size,
-        bids=Bids(table=table, first_fit=none, placed=0, complete=True, could_bid=none),
-        table=table,
-        chosen=np.zeros(0, np.int64),
-        status=SolverStatus.OPTIMAL,
-        proved=True,
-        priority=0,
-        bound=0,
-        preference=None,
-        value=(0, 0.0),
-    )
 
 
 def _joined(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, pairwise
 from math import ceil
 from typing import cast
 
@@ -203,18 +203,13 @@ def _ranked(field: Field, windows: Windows) -> _Ranked:
         last = windows.start + windows.length - 1
         left = field.run_last[last] - field.run_first[windows.start] + 1 - windows.length
         counts = [count for count in np.bincount(windows.level).tolist() if count]
-        if len(counts) <= 1:
-            members: tuple[IntArray, ...] = (np.arange(len(left)),) * len(counts)
-            tight: tuple[IntArray, ...] = (_sorted_places(left),) * len(counts)
-        else:
-            # Of all levels at once: members of a level stand together, and their places by what is left.
-            of_levels = _sorted_places(windows.level)
-            sorted_left = _sorted_places(left[of_levels])
-            by_left = sorted_left[_sorted_places(windows.level[of_levels][sorted_left])]
-            ends = list(accumulate(counts))
-            begins = [0, *ends[:-1]]
-            members = tuple(of_levels[begin:end] for begin, end in zip(begins, ends, strict=True))
-            tight = tuple(by_left[begin:end] - begin for begin, end in zip(begins, ends, strict=True))
+        # Of all levels at once: members of a level stand together, and their places by what is left.
+        of_levels = _sorted_places(windows.level)
+        sorted_left = _sorted_places(left[of_levels])
+        by_left = sorted_left[_sorted_places(windows.level[of_levels][sorted_left])]
+        ends = list(pairwise(accumulate(counts, initial=0)))
+        members = tuple(of_levels[begin:end] for begin, end in ends)
+        tight = tuple(by_left[begin:end] - begin for begin, end in ends)
         field.windows[key] = _Ranked(windows, members, tight)
     return cast(_Ranked, field.windows[key])
 
@@ -233,10 +228,8 @@ def order_windows(field: Field, windows: Windows, most: int, stagger: int) -> Wi
     nodesets, which leave the least behind, alternate with windows spread over the cluster.
     """
     ranked = _ranked(field, windows)
-    places: list[IntArray] = []
-    wanted = _wanted(tuple(min(len(members), most) for members in ranked.members), most)
-    for above, (members, tight) in enumerate(zip(ranked.members, ranked.tight, strict=True)):
-        places.append(members[_tight_and_spread(tight, most, stagger, wanted[above])])
+    levels = zip(ranked.members, ranked.tight, strict=True)
+    places = [members[_tight_and_spread(tight, most, stagger)] for members, tight in levels]
     if not places:
         return windows
     if len(places) == 1:
@@ -253,24 +246,12 @@ def _by_weight(counts: tuple[int, ...], most: int) -> IntArray:
     return best
 
 
-@lru_cache(maxsize=1024)
-def _wanted(counts: tuple[int, ...], most: int) -> tuple[int, ...]:
-    """Return how many of each level can be among the ``most`` best, of levels with at least so many."""
-    ranks, others = np.arange(most + 1), np.arange(len(counts))[:, None] + 1
-    wanted = []
-    for above in range(len(counts)):
-        # Those of less weight: of the level ``other`` the ranks below weight / (other + 1).
-        better = np.minimum(np.array(counts)[:, None], -(-ranks * (above + 1) // others)).sum(axis=0)
-        wanted.append(min(int(np.searchsorted(better, most)), most))
-    return tuple(wanted)
-
-
-def _tight_and_spread(tight: IntArray, most: int, stagger: int, wanted: int) -> IntArray:
-    """Return the first ``wanted`` places, spread ones and the tightest in turn."""
+def _tight_and_spread(tight: IntArray, most: int, stagger: int) -> IntArray:
+    """Return at most ``most`` places, spread ones and the tightest in turn."""
     count = len(tight)
     if count <= 1:
         return np.arange(count)
-    apart = spread(count, most, stagger)[:wanted].tolist()
+    apart = spread(count, most, stagger).tolist()
     tightest = tight[: min((most + 1) // 2, len(apart))].tolist()
     # A few dozen at most: Python's own set of keys is faster than sorting them.
     both = [-1] * (2 * len(apart))
@@ -278,4 +259,4 @@ def _tight_and_spread(tight: IntArray, most: int, stagger: int, wanted: int) -> 
     both[1 : 2 * len(tightest) : 2] = tightest
     places = dict.fromkeys(both)
     places.pop(-1, None)
-    return np.fromiter(islice(places, wanted), np.int64, min(wanted, len(places)))
+    return np.fromiter(places, np.int64, len(places))[:most]

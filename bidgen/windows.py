@@ -169,22 +169,16 @@ def by_class(field: Field, windows: Windows) -> tuple[Windows, Windows, Windows]
 
 def whole_nodesets(field: Field, length: int, asked: Reading, rules: WindowRules) -> Windows:
     """Return the windows of exactly ``length`` nodes that begin and end where nodesets do."""
-    key = ("whole", length, *_asked(asked))
-    if key not in field.windows:
-        starts = np.flatnonzero(field.run_first == np.arange(len(field)))
-        starts = starts[starts + length <= len(field)]
-        last = starts + length - 1
-        starts = starts[field.run_last[last] == last]
-        field.windows[key] = _kept(field, starts, np.full(len(starts), length), asked, rules)
-    return cast(Windows, field.windows[key])
+    starts = np.flatnonzero(field.run_first == np.arange(len(field)))
+    starts = starts[starts + length <= len(field)]
+    last = starts + length - 1
+    starts = starts[field.run_last[last] == last]
+    return _kept(field, starts, np.full(len(starts), length), asked, rules)
 
 
 def whole_lengths(field: Field, most: int) -> list[int]:
     """Return the sizes of nodesets and of all usable nodes up to ``most``, largest first, a few of them."""
-    if "lengths" not in field.windows:
-        runs = field.run_last - field.run_first + 1
-        field.windows["lengths"] = np.unique(np.append(runs, len(field)))
-    lengths = cast(IntArray, field.windows["lengths"])
+    lengths = np.unique(np.append(field.run_last - field.run_first + 1, len(field)))
     return [int(length) for length in lengths[lengths <= most][::-1][:4]]
 
 
@@ -258,21 +252,14 @@ def _fitting(
 def _leaves(field: Field, start: IntArray, length: IntArray, rules: WindowRules) -> IntArray:
     """Return how many leaf switches each window stands below."""
     if rules.topology.in_snapshot_order:
-        changes = _leaf_changes(field, rules)
+        leaf = rules.topology.leaf[field.nodes]
+        changes = np.cumsum(np.diff(leaf, prepend=leaf[:1]) != 0)
         leaves: IntArray = changes[start + length - 1] - changes[start] + 1
         return leaves
     # Neighbours in the scan may alternate between two leaves: count them.
     indptr = np.concatenate([[0], np.cumsum(length)])
     within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], length)
     return rules.topology.leaf_counts(indptr, field.nodes[np.repeat(start, length) + within])
-
-
-def _leaf_changes(field: Field, rules: WindowRules) -> IntArray:
-    """Return the changes of leaf switch before each position, shape (m,)."""
-    if "leaf changes" not in field.windows:
-        leaf = rules.topology.leaf[field.nodes]
-        field.windows["leaf changes"] = np.cumsum(np.diff(leaf, prepend=leaf[:1]) != 0)
-    return cast(IntArray, field.windows["leaf changes"])
 
 
 def _required_places(field: Field, demand: Demand) -> IntArray:

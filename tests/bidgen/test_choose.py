@@ -6,23 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aucsched.bidgen.job_windows import _ranked, _wanted
+from aucsched.bidgen.job_windows import _ranked
 from aucsched.bidgen.windows import Windows, field_of
-
-
-@given(st.lists(st.integers(0, 40), min_size=1, max_size=5), st.integers(0, 40))
-def test_as_many_of_a_level_are_wanted_as_weigh_less_than_the_others(counts: list[int], most: int) -> None:
-    for above, wanted in enumerate(_wanted(tuple(counts), most)):
-        below = [
-            sum(rank * (other + 1) < wanted * (above + 1) for rank in range(count))
-            for other, count in enumerate(counts)
-        ]
-        assert sum(below) >= most or wanted == most
-        before = [
-            sum(rank * (other + 1) < (wanted - 1) * (above + 1) for rank in range(count))
-            for other, count in enumerate(counts)
-        ]
-        assert wanted == 0 or sum(before) < most
 
 
 @given(st.data())
