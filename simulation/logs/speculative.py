@@ -63,7 +63,7 @@ class Speculative(FrontFirst):
                 self._in_bets -= self._size[job]
 
     def _unused(self) -> int:
-        return super()._unused() - self._in_bets
+        return int(self._counts[FREE]) - self._in_bets
 
     def _from_front(self, now: float) -> None:
         """Start from the head while it fits, in the last resort by calling bets off."""
