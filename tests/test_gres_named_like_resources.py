@@ -136,7 +136,7 @@ def test_a_simulation_is_that_of_plain_names(policy: str, tmp_path: Path) -> Non
     assert keys_of(plain) == keys_of(alike)
 
 
-@pytest.mark.parametrize("command", ["check", "compare", "explain"])
+@pytest.mark.parametrize("command", ["check", "compare", "explain", "forecast"])
 def test_what_is_counted_is_that_of_plain_names(command: str, tmp_path: Path) -> None:
     plain, alike = outputs(tmp_path, SNAPSHOT, command, "{file}", "--format", "json", "-o", "{out}")
     assert keys_of(plain) == keys_of(alike)
