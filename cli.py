@@ -4,8 +4,6 @@ Commands load on first use, so that ``aucsched --help`` costs no numpy and no so
 becomes one line on stderr and an exit code: 0 done, 1 failed, 2 bad usage or bad input.
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 import warnings

@@ -4,8 +4,6 @@ Resources only grow while running jobs end and nothing starts, so the first end 
 found by bisection; each probe asks the same machinery that makes the auction's bids.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
@@ -127,7 +125,7 @@ class Forecast:
         self._ends = np.maximum(self._given_back.ends, now)
         self._keep(kept)
 
-    def beside(self, kept: Iterable[ReservedPlace], moments: Iterable[float] = ()) -> Forecast:
+    def beside(self, kept: Iterable[ReservedPlace], moments: Iterable[float] = ()) -> "Forecast":
         """Return the same beside these reservations, with further moments at which jobs may start."""
         other = copy(self)
         other._keep(kept, moments)  # noqa: SLF001 - its own class

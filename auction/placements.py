@@ -16,8 +16,6 @@ decreasing, Johnson 1973). Where what is free does not hold all that the rule st
 great worth: of one packing only jobs that want neighbours come first. Each placement is a bid.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -301,7 +299,7 @@ class Packer:
     @classmethod
     def of(
         cls, demands: Sequence[Demand], objective: str, columns: Columns, time_limit_s: float
-    ) -> Packer | None:
+    ) -> "Packer | None":
         """Return it for jobs that bid; None: nothing is scarce, or there is no time for prices.
 
         Args:
@@ -323,7 +321,7 @@ class Packer:
         ratio = np.log(np.maximum(worth, 1e-300)) - np.log(cost + least)
         return cls(rank=-ratio, cost=cost, free=free, hardness=hardness, is_tied=is_tied, worth=worth)
 
-    def beside(self, starting: IntArray) -> Packer:
+    def beside(self, starting: IntArray) -> "Packer":
         """Return the same where some jobs, by their places, have started: what is free costs less."""
         return replace(self, free=self.free - float(self.cost[starting].sum()))
 

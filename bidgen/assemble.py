@@ -1,7 +1,5 @@
 """From chosen windows to a table of bids, all of them at once."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -77,7 +75,7 @@ class ChosenWindows(WindowArrays):
         return len(self.place)
 
     @classmethod
-    def joined(cls, drafts: list[ChosenWindows]) -> ChosenWindows:
+    def joined(cls, drafts: "list[ChosenWindows]") -> "ChosenWindows":
         """Return several drafts as one."""
         if not drafts:
             counts, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)

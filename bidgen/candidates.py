@@ -1,7 +1,5 @@
 """The nodes that jobs may use now, found once for all jobs that ask alike for each node."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -55,11 +53,11 @@ class UsableNodes(NamedTuple):
     nodes: IntArray
     units: IntArray
 
-    def at(self, places: IntArray | slice) -> UsableNodes:
+    def at(self, places: IntArray | slice) -> "UsableNodes":
         """Return those at some places, in their order."""
         return UsableNodes(self.nodes[places], self.units[places])
 
-    def only(self, nodes: IntArray) -> UsableNodes:
+    def only(self, nodes: IntArray) -> "UsableNodes":
         """Return some of the nodes, in the order given."""
         order = np.argsort(self.nodes)
         return self.at(order[np.searchsorted(self.nodes, nodes, sorter=order)])

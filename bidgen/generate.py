@@ -5,8 +5,6 @@ one of class C; then B, remaining C and spread bids in turn. B starts are evenly
 by the demand of higher-priority jobs. The caps are dealt by priority after one bid for everybody.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, product
@@ -114,7 +112,7 @@ class Others:
     nodes_before: IntArray
 
     @classmethod
-    def none(cls, count: int) -> Others:
+    def none(cls, count: int) -> "Others":
         """Return that all jobs of the window bid."""
         return cls(after=np.zeros(count, np.int64), nodes_before=np.zeros(count, np.int64))
 

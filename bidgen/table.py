@@ -4,8 +4,6 @@ How an amount is put on the nodes of a bid is found for many bids at once: bid `
 entries ``indptr[i]:indptr[i + 1]``; ``units`` is what each entry's node could give.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -85,7 +83,7 @@ class BidTable:
         """Return the cores of each bid over all its nodes, shape (bids,)."""
         return sums_of(self.cores, self.indptr)
 
-    def with_cores(self, cores: IntArray) -> BidTable:
+    def with_cores(self, cores: IntArray) -> "BidTable":
         """Return the table with other cores on its entries; memory for each core follows."""
         memory = self.memory
         if memory is not None:
@@ -95,7 +93,7 @@ class BidTable:
             memory = on_node + per_core * cores
         return replace(self, cores=cores, memory=memory)
 
-    def only(self, keep: BoolArray) -> BidTable:
+    def only(self, keep: BoolArray) -> "BidTable":
         """Return the table of the bids that ``keep`` picks."""
         entries = np.repeat(keep, self.lengths)
         return replace(

@@ -10,8 +10,6 @@
     └── AwardError      an award broke a rule: a bug of ours, or of a policy, never an output (exit 1)
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,12 +48,12 @@ class InputError(AucschedError):
         self.path = path
         self.file = file
 
-    def under(self, prefix: str) -> InputError:
+    def under(self, prefix: str) -> "InputError":
         """Return the same error, its path standing below ``prefix``."""
         joint = "" if not self.path or self.path.startswith("[") else "."
         return InputError(self.message, path=f"{prefix}{joint}{self.path}", file=self.file)
 
-    def in_file(self, file: str) -> InputError:
+    def in_file(self, file: str) -> "InputError":
         """Return the same error, named as found in ``file`` unless it already names one."""
         return InputError(self.message, path=self.path, file=self.file or file)
 

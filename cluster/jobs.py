@@ -1,7 +1,5 @@
 """Jobs: a job's request, the pending job, and running jobs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -64,7 +62,7 @@ class Span:
             raise InputError(f"the range [{self.minimum}, {self.maximum}] is empty", path="")
 
     @classmethod
-    def exactly(cls, count: int) -> Span:
+    def exactly(cls, count: int) -> "Span":
         """Return the range that holds ``count`` only."""
         return cls(minimum=count, maximum=count)
 

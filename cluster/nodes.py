@@ -1,7 +1,5 @@
 """Parts of a cluster: nodes with cores, memory and generic resources, switches, partitions, licences."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import SupportsIndex
@@ -90,7 +88,7 @@ class Resources:
         if len(self.gres) > MAX_GRES:
             raise InputError(f"{len(self.gres)} gres are above the limit of {MAX_GRES}", path="gres")
 
-    def beyond(self, most: Resources) -> Iterator[tuple[str, int, int | None]]:
+    def beyond(self, most: "Resources") -> Iterator[tuple[str, int, int | None]]:
         """Yield what is above other amounts: the member, this one, the other (None: no such gres)."""
         if self.cores > most.cores:
             yield "cores", self.cores, most.cores

@@ -6,8 +6,6 @@ value, and the choices. Click options, axes of sweeps, members of the configurat
 of Python, checks and docs/options.md come from the same field. No numpy here: ``--help`` reads it.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import FrozenInstanceError, dataclass, field
@@ -70,7 +68,7 @@ class Option(Generic[T]):
         self.name, self.owner = name, owner
 
     @overload
-    def __get__(self, record: None, owner: type) -> Option[T]: ...
+    def __get__(self, record: None, owner: type) -> "Option[T]": ...
     @overload
     def __get__(self, record: object, owner: type) -> T: ...
     def __get__(self, record: object | None, owner: type) -> Any:

@@ -1,7 +1,5 @@
 """A cluster and its queue at one moment, checked as a whole on construction."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 

@@ -1,7 +1,5 @@
 """JSON in: decoded strictly, every refusal one line that names the path and the value."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Notes on what an import could not represent: all of them for the file, a summary for the terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -32,7 +30,7 @@ class Notes:
         self.add(kind, text)
         self.policies[one_line(text)] = None
 
-    def join(self, others: Notes) -> None:
+    def join(self, others: "Notes") -> None:
         """Take over what others note, behind what stands here."""
         self.entries.update(others.entries)
         self.policies.update(others.policies)

@@ -1,7 +1,5 @@
 """A topology as a file has it, fitted to the nodes that a cluster has."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -59,7 +57,7 @@ class TopologyFile:
         """The nodes that it names, once each."""
         return tuple(dict.fromkeys(name for entry in self.entries for name in entry.nodes))
 
-    def joined(self, placed: Mapping[str, str], notes: Notes) -> TopologyFile:
+    def joined(self, placed: Mapping[str, str], notes: Notes) -> "TopologyFile":
         """Return the topology with nodes where Slurm has moved them, or put dynamic ones.
 
         Args:

@@ -1,7 +1,5 @@
 """A trace as a simulation reads it: rows dropped and counted, times from the first submission on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -72,7 +70,7 @@ class Requests:
     def __len__(self) -> int:
         return len(self.submit)
 
-    def taken(self, jobs: Sequence[int]) -> Requests:
+    def taken(self, jobs: Sequence[int]) -> "Requests":
         """Return the requests of some jobs, numbered by their place in ``jobs``."""
         columns = ("submit", "size", "estimate", "user", "weight", *(("group",) if self.group else ()))
         take = {name: tuple(map(getattr(self, name).__getitem__, jobs)) for name in columns}

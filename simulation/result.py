@@ -4,8 +4,6 @@ Sums are correctly rounded (``math.fsum``), so that a figure does not depend on 
 adds. Standard deviations are of the population: a simulation's jobs are all there are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -85,7 +83,7 @@ class Result:
         return float(self.end.max()) if len(self.started) else 0.0
 
     @property
-    def cut_short(self) -> CutShort:
+    def cut_short(self) -> "CutShort":
         """The runs that were stopped before their end."""
         runs = np.array(self.stopped or (), dtype=np.float64).reshape(-1, 3)
         size = np.array(
@@ -94,7 +92,7 @@ class Result:
         return CutShort(start=runs[:, 1], end=runs[:, 2], size=size, waits=np.ones(len(runs)))
 
     @cached_property
-    def timeline(self) -> Timeline:
+    def timeline(self) -> "Timeline":
         """The machine's use over time."""
         return _timeline(self)
 

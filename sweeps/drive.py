@@ -5,8 +5,6 @@ row (``formats/checked_lines.py``) is on the disk before anybody hears of the ro
 says which sweep it is.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -96,7 +94,7 @@ def journal_of(output: Path) -> Path:
     return output.with_name(f"{output.name}.journal")
 
 
-def _journal(plan: RunPlan, outputs: Sequence[Path]) -> Journal:
+def _journal(plan: RunPlan, outputs: Sequence[Path]) -> "Journal":
     path = journal_of(outputs[0])
     for output in outputs:
         if not path.exists() and output.exists() and output.stat().st_size:

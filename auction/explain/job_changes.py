@@ -4,8 +4,6 @@ Each change is tried, not reasoned about: the changed job is placed by first-fit
 by a bid of the auction, on what is free beside the award. What is found would start for certain.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -50,7 +48,7 @@ class Change:
     nodes: tuple[str, ...]
 
 
-def smallest_changes(room: FreeRoom, job: Job, most: float = 1.0) -> tuple[Change, ...]:
+def smallest_changes(room: "FreeRoom", job: Job, most: float = 1.0) -> tuple[Change, ...]:
     """Return the smallest change of each kind that would start ``job`` now, the smallest of all first.
 
     Changes that give up more than the share ``most`` of what is asked for are none, but those of time limits.

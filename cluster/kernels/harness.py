@@ -11,8 +11,6 @@ it is made of: a change of any of them is compiled anew. Nothing that numba can 
 plain Python takes its place.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import sys
@@ -51,7 +49,7 @@ _log = logging.getLogger(__name__)
 _lock = RLock()
 #: Marked functions, and what numba compiles instead of some of them.
 _KERNELS: dict[object, Loop] = {}
-_ENTRIES: list[Entry] = []
+_ENTRIES: "list[Entry]" = []
 #: What a user has been told already.
 _TOLD: set[str] = set()
 

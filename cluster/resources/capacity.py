@@ -1,7 +1,5 @@
 """Capacities of nodes as arrays: cores, memory and each gres, one entry a node."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -86,12 +84,12 @@ class Capacity:
             return self.gres[resource.name]
         return self.cores if resource == CORES else self.memory
 
-    def each(self, change: Callable[[IntArray], IntArray]) -> Capacity:
+    def each(self, change: Callable[[IntArray], IntArray]) -> "Capacity":
         """Return a capacity of which every array is changed alike."""
         gres = {kind: change(counts) for kind, counts in self.gres.items()}
         return Capacity(cores=change(self.cores), memory=change(self.memory), gres=gres)
 
-    def paired(self, other: Capacity, combine: Callable[[IntArray, IntArray], IntArray]) -> Capacity:
+    def paired(self, other: "Capacity", combine: Callable[[IntArray, IntArray], IntArray]) -> "Capacity":
         """Return a capacity of which every array is combined with that of another one of the same shape."""
         return Capacity(
             cores=combine(self.cores, other.cores),
@@ -99,27 +97,27 @@ class Capacity:
             gres={kind: combine(counts, other.gres[kind]) for kind, counts in self.gres.items()},
         )
 
-    def copy(self) -> Capacity:
+    def copy(self) -> "Capacity":
         """Return an independent copy."""
         return self.each(np.copy)
 
-    def at(self, nodes: IntArray) -> Capacity:
+    def at(self, nodes: IntArray) -> "Capacity":
         """Return the amounts on some nodes only."""
         return self.each(lambda counts: counts[nodes])
 
-    def less(self, other: Capacity) -> Capacity:
+    def less(self, other: "Capacity") -> "Capacity":
         """Return what is above another capacity of the same shape."""
         return self.paired(other, np.subtract)
 
-    def least(self, other: Capacity) -> Capacity:
+    def least(self, other: "Capacity") -> "Capacity":
         """Return the lesser of two capacities of the same shape, amount by amount."""
         return self.paired(other, np.minimum)
 
-    def covers(self, other: Capacity) -> bool:
+    def covers(self, other: "Capacity") -> bool:
         """Return whether there is as much of everything as in another capacity on the same nodes."""
         return all(bool((other.amounts(one) <= self.amounts(one)).all()) for one in other.resources())
 
-    def capped(self, nodes: IntArray, room: Capacity) -> Capacity:
+    def capped(self, nodes: IntArray, room: "Capacity") -> "Capacity":
         """Return a copy with at most ``room`` (shape of ``nodes``) on some nodes."""
         capped = self.copy()
         for resource in capped.resources():

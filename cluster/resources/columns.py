@@ -1,7 +1,5 @@
 """Residual capacity: what is free on a cluster's nodes as columns, one entry a node, and off them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -40,7 +38,7 @@ class Columns:
     kept: tuple[KeptCores, ...] = ()
 
     @classmethod
-    def of(cls, nodes: Sequence[Node], pools: Pools) -> Columns:
+    def of(cls, nodes: Sequence[Node], pools: Pools) -> "Columns":
         """Return nodes as columns, with what is left of the pools."""
         kinds = sorted({kind for node in nodes for kind in node.total.gres})
         total = capacity_of([node.total for node in nodes], kinds, UNLIMITED_MIB)
@@ -56,7 +54,7 @@ class Columns:
             pools=pools,
         )
 
-    def renewed(self, nodes: Sequence[Node], places: Sequence[int], pools: Pools) -> Columns:
+    def renewed(self, nodes: Sequence[Node], places: Sequence[int], pools: Pools) -> "Columns":
         """Return the columns with some nodes as they are now; their totals are the same.
 
         Args:

@@ -1,7 +1,5 @@
 """A job's request turned into numbers to compare with columns, and the nodes it may ever use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -144,13 +142,13 @@ class DemandReader:
         self._unit_of = np.array([unit_of.get(node.name, -1) for node in snapshot.nodes], np.int64)
         self._in_unit = self._unit_of >= 0
 
-    def at(self, columns: Columns, time: float | None, *, honour_reservations: bool = True) -> DemandReader:
+    def at(self, columns: Columns, time: float | None, *, honour_reservations: bool = True) -> "DemandReader":
         """Return a reader of the same cluster at another time; what is read of nodes is shared."""
         later = copy(self)
         later._look(columns, time, honours=honour_reservations)  # noqa: SLF001 - its own class
         return later
 
-    def after(self, snapshot: Snapshot, columns: Columns) -> DemandReader:
+    def after(self, snapshot: Snapshot, columns: Columns) -> "DemandReader":
         """Return a reader of a later snapshot of the same nodes, partitions, network, limits and licences.
 
         What was read of jobs is kept where it holds: no node takes jobs that did not, and

@@ -1,7 +1,5 @@
 """A reservation for a job that waits: what bids that still hold their nodes then must leave free."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -50,7 +48,7 @@ class Guard:
         limit = job.longest_s if nodes is None else job.limit_on_s(nodes)
         return limit is None or self.now + limit > self.time
 
-    def copy(self) -> Guard:
+    def copy(self) -> "Guard":
         """Return one whose room is lessened independently."""
         return replace(self, room=self.room.copy())
 
@@ -95,7 +93,7 @@ class KeptCores:
     jobs: frozenset[str]
     left: IntArray
 
-    def copy(self) -> KeptCores:
+    def copy(self) -> "KeptCores":
         """Return one whose cores are lessened independently."""
         return replace(self, left=self.left.copy())
 

@@ -4,8 +4,6 @@ A pool says which jobs take how much of which of its cells; ``Pools`` keeps the 
 them: take, give back, what a job lacks.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -148,7 +146,7 @@ class Pools:
     @classmethod
     def beside(
         cls, pools: tuple[ResourcePool, ...], running: Iterable[RunningJob], now: float | None
-    ) -> Pools:
+    ) -> "Pools":
         """Return the account of pools of which running jobs hold some."""
         taken: Counter[Cell] = Counter()
         holders: dict[Cell, list[str]] = {}
@@ -163,11 +161,11 @@ class Pools:
                     holders.setdefault(cell, []).append(job.id)
         return cls(pools, taken, holders)
 
-    def copy(self) -> Pools:
+    def copy(self) -> "Pools":
         """Return an account that is kept independently."""
         return Pools(self._pools, self._taken, self._running)
 
-    def beside_others(self, pool: ResourcePool) -> Pools:
+    def beside_others(self, pool: ResourcePool) -> "Pools":
         """Return an account that has a pool in place of its family's."""
         pools = tuple(pool if one.family == pool.family else one for one in self._pools)
         return Pools(pools, self._taken, self._running)
@@ -233,7 +231,7 @@ class Pools:
                 if pool.lasting(cell) is Lasting.RUN:
                     self._taken[cell] -= amount
 
-    def joined(self, others: Iterable[Pools]) -> Pools:
+    def joined(self, others: "Iterable[Pools]") -> "Pools":
         """Return an account of the most that is taken of each cell in any of this and later steps.
 
         What counts in one step only is this one's.

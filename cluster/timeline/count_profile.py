@@ -1,7 +1,5 @@
 """Free processors over the time to come: a step function that reservations are cut out of."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from math import inf
 from typing import NamedTuple
@@ -157,12 +155,12 @@ class CountProfile(ProfileColumns):
     __slots__ = ()
 
     @classmethod
-    def flat(cls, now: float, processors: int) -> CountProfile:
+    def flat(cls, now: float, processors: int) -> "CountProfile":
         """Return the profile of so many processors that nobody holds."""
         return cls([now], [processors], [1])  # type: ignore[arg-type]
 
     @classmethod
-    def of_running(cls, now: float, free: int, ends: Iterable[tuple[float, int]]) -> CountProfile:
+    def of_running(cls, now: float, free: int, ends: Iterable[tuple[float, int]]) -> "CountProfile":
         """Return the profile that estimated ends, sorted, with the sizes they free leave."""
         times, counts = [now], [free]
         for end, size in ends:
@@ -174,7 +172,7 @@ class CountProfile(ProfileColumns):
                 counts.append(free)
         return cls(times, counts, [len(times)])  # type: ignore[arg-type]
 
-    def copy(self) -> CountProfile:
+    def copy(self) -> "CountProfile":
         """Return another one, on which plans can be made."""
         return CountProfile(self.times[:], self.free[:], self.steps[:])
 

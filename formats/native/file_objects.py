@@ -1,7 +1,5 @@
 """How files hold the classes of ``cluster``: as objects whose members are made from those of the class."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from functools import cache
@@ -213,7 +211,7 @@ class _Member:
     file_default: Any
 
     @classmethod
-    def of(cls, stated: Field[Any], *, is_always: bool) -> _Member:
+    def of(cls, stated: Field[Any], *, is_always: bool) -> "_Member":
         """Return a field's."""
         kind = value_type_of(stated)
         form = FORMS[type(kind)](kind)

@@ -7,8 +7,6 @@ default, or with the last share of the time. What is done is a fixed sequence: t
 number of steps, only ends it, so that more is never worse.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -61,7 +59,7 @@ class Turn:
     """
 
     is_due: Callable[[int], bool]
-    budget: Callable[[Turn], tuple[int, Callable[[], bool]]]
+    budget: "Callable[[Turn], tuple[int, Callable[[], bool]]]"
     operator: Operator | None = None
     spent_s: float = 0.0
 

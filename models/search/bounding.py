@@ -8,8 +8,6 @@ them. Whatever prices the solver returns, the bound is computed from them here, 
 of the solver can make it wrong.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -85,7 +83,7 @@ class Bounding:
         if bound is not None:
             self.bound = bound if self.bound is None else min(self.bound, bound)
 
-    def step(self, number: int, award: IntArray) -> FloatArray | Relaxed | None:
+    def step(self, number: int, award: IntArray) -> "FloatArray | Relaxed | None":
         """Better the bound where it is time; return new prices or a relaxed solution, if any."""
         entries = relaxed_entries(self._packing)
         after = number - entries // _RELAX_ENTRIES - 1
@@ -132,7 +130,7 @@ class Bounding:
             return after % (_CLIQUES_EVERY * (1 + entries // _CLIQUES_ENTRIES)) == 0
         return self._cliques_s < _FOR_BOUND * (self._began_s - self._limits.left_s())
 
-    def _relax(self, entries: int) -> Relaxed | None:
+    def _relax(self, entries: int) -> "Relaxed | None":
         """Solve the linear relaxation where there is time for it."""
         left = self._limits.left_s()
         if entries > _MOST_ENTRIES or entries * self._entry_s > _FOR_RELAXATION * left:
@@ -142,7 +140,7 @@ class Bounding:
         self._relaxation = Relaxation(self._packing, self._worth.value, clock)
         return self._relaxation.solve(min(_FOR_RELAXATION * left, self._limits.ends_in_s()))
 
-    def _tighten(self) -> Relaxed | None:
+    def _tighten(self) -> "Relaxed | None":
         if self._relaxation is None or self._relaxation.is_done:
             return None
         began = self._limits.left_s()
@@ -150,7 +148,7 @@ class Bounding:
         self._cliques_s += began - self._limits.left_s()
         return relaxed
 
-    def _relaxed(self, relaxed: Relaxed | None, award: IntArray) -> Relaxed | None:
+    def _relaxed(self, relaxed: "Relaxed | None", award: IntArray) -> "Relaxed | None":
         """Take a relaxation's bound and prices, and forget the bids that no better award can hold."""
         if relaxed is None:
             if self._relaxation is not None and not self._relaxation.is_done:

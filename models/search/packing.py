@@ -5,8 +5,6 @@ the same solutions as the PuLP model. Awards over it are compared by their ``Wor
 of weights, then preference.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -81,7 +79,7 @@ class Packing:
         places: IntArray = np.where(np.diff(self.indptr) > 0, padded[self.indptr[:-1]], 0)
         return places
 
-    def by_row(self) -> ByRow:
+    def by_row(self) -> "ByRow":
         """Return the entries capacity by capacity."""
         order = np.argsort(self.row, kind="stable")
         bid = np.repeat(np.arange(len(self)), np.diff(self.indptr))
@@ -179,7 +177,7 @@ def full_packing(table: BidTable, claims: Iterable[Claim]) -> Packing:
     return _packed(table.job, _stacked(table, claims))
 
 
-def _stacked(table: BidTable, claims: Iterable[Claim]) -> _Rows:
+def _stacked(table: BidTable, claims: Iterable[Claim]) -> "_Rows":
     bid = np.repeat(np.arange(len(table)), table.lengths)
     none = np.zeros(0, np.int64)
     rows, bids, amounts, capacities = [none], [none], [none], [none]
@@ -195,7 +193,7 @@ def _stacked(table: BidTable, claims: Iterable[Claim]) -> _Rows:
     return _Rows(row, column, amount, capacity, np.arange(offset))
 
 
-def _packed(job: IntArray, rows: _Rows) -> Packing:
+def _packed(job: IntArray, rows: "_Rows") -> Packing:
     order = np.argsort(rows.column, kind="stable")
     return Packing(
         job=job,
@@ -276,7 +274,7 @@ class Worth:
     preference: FloatArray
 
     @classmethod
-    def scaled(cls, weights: list[int], preference: FloatArray) -> Worth:
+    def scaled(cls, weights: list[int], preference: FloatArray) -> "Worth":
         """Return the worth of bids by their weights, not negative, and their preference, shape (bids,)."""
         largest = max(weights, default=1) or 1
         value = np.array([weight / largest for weight in weights]) * SCALE

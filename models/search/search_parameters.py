@@ -3,8 +3,6 @@
 The numbers are one record that a caller can change and results can name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
@@ -202,7 +200,7 @@ class SearchLimits:
         """Return the seconds until the deadline."""
         return NO_LIMIT_S if self.deadline is None else self.deadline - self.clock()
 
-    def shortened(self, share: float) -> SearchLimits:
+    def shortened(self, share: float) -> "SearchLimits":
         """Return the same limits without the last share of the time that is left now."""
         if self.deadline is None:
             return self

@@ -5,8 +5,6 @@ coefficients of 10⁹ beside 1 it was seen to cut the root for ever, deaf to its
 interrupts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -50,11 +48,11 @@ class IntegerProgram:
         """Number of entries of A."""
         return len(self.value)
 
-    def maximising(self, objective: FloatArray) -> IntegerProgram:
+    def maximising(self, objective: FloatArray) -> "IntegerProgram":
         """Return the same program with another objective."""
         return replace(self, objective=objective)
 
-    def with_row(self, values: FloatArray, lower: float, upper: float = np.inf) -> IntegerProgram:
+    def with_row(self, values: FloatArray, lower: float, upper: float = np.inf) -> "IntegerProgram":
         """Return the program with a further row ``lower ≤ values · x ≤ upper``."""
         index = np.flatnonzero(values)
         return replace(
@@ -66,7 +64,7 @@ class IntegerProgram:
             value=np.concatenate([self.value, values[index]]),
         )
 
-    def with_cliques(self, cliques: Sequence[IntArray]) -> IntegerProgram:
+    def with_cliques(self, cliques: Sequence[IntArray]) -> "IntegerProgram":
         """Return the program with a further row for each set of columns of which one at most may be 1."""
         if not cliques:
             return self
@@ -103,13 +101,13 @@ class Rows:
     columns: int
 
     @classmethod
-    def of(cls, program: IntegerProgram) -> Rows:
+    def of(cls, program: IntegerProgram) -> "Rows":
         """Return the rows of a program."""
         row = np.repeat(np.arange(program.rows), np.diff(program.indptr))
         rows = cls(row, program.index, program.value, program.row_lower, program.row_upper, program.columns)
         return rows.summed()
 
-    def summed(self) -> Rows:
+    def summed(self) -> "Rows":
         """Return the rows with the entries of one row and column as one, those of 0 left out."""
         key = self.row * self.columns + self.column
         # Rows stand in order already, of which this sort makes use.
@@ -125,7 +123,7 @@ class Rows:
         """Return the sum of values, one for each entry, in each row."""
         return sums(self.row, values, len(self.lower))
 
-    def only(self, keep: BoolArray) -> Rows:
+    def only(self, keep: BoolArray) -> "Rows":
         """Return some of the rows."""
         place = np.cumsum(keep) - 1
         mine = keep[self.row]
@@ -138,7 +136,7 @@ class Rows:
             self.columns,
         )
 
-    def with_cliques(self, cliques: BoolArray) -> Rows:
+    def with_cliques(self, cliques: BoolArray) -> "Rows":
         """Return the rows with one more for each set of columns of which one at most may be 1."""
         row, column = np.nonzero(cliques)
         count = len(cliques)

@@ -5,8 +5,6 @@ shrinking what is mapped (Nagendra, algorithms 1-3). Algorithm 1 as printed appe
 never resets ``mapped``; here each job has one record. The decision logic is Nagendra's, too (5.2.1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -42,7 +40,7 @@ class Place:
     partitions: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, partitions: Mapping[str, Sequence[str]]) -> Place:
+    def of(cls, partitions: Mapping[str, Sequence[str]]) -> "Place":
         """Return the place of partitions by name."""
         names = tuple(name for members in partitions.values() for name in members)
         bits = {name: 1 << place for place, name in enumerate(names)}
@@ -265,7 +263,7 @@ class LastAttempt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     mapped: int = 0
     relaxes: bool = True
 
-    def after(self, code: Code, slots: Sequence[Slot]) -> LastAttempt:
+    def after(self, code: Code, slots: Sequence[Slot]) -> "LastAttempt":
         """Return what is remembered after an attempt."""
         mapped = sum(1 for slot in slots if slot.nodes)
         stops = self.code is Code.ACCEPT and mapped > self.mapped

@@ -6,8 +6,6 @@ one row of the program for each (bidgen/families/licenses.py). Delays of several
 than each alone, so that awards are measured once more, together, before they count.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
@@ -65,7 +63,7 @@ class DelayLimits:
             if value is not None and not (isfinite(value) and value >= 0):
                 raise InputError(f"{value:g} is no time from 0 on", path=name)
 
-    def over(self, other: DelayLimits) -> DelayLimits:
+    def over(self, other: "DelayLimits") -> "DelayLimits":
         """Return these limits, and another's where these say nothing."""
         mine = {one.name: getattr(self, one.name) for one in fields(self)}
         return replace(other, **{name: value for name, value in mine.items() if value is not None})
@@ -128,7 +126,7 @@ class Accounts:
     targets: Mapping[tuple[str, str], float] = field(default_factory=dict)
     singles: Mapping[str, float] = field(default_factory=dict)
 
-    def rolled(self, fairness: Fairness, now_s: float) -> Accounts:
+    def rolled(self, fairness: Fairness, now_s: float) -> "Accounts":
         """Return them at a time: each interval that has ended leaves the share ``decay``."""
         passed = int((now_s - self.since_s) // fairness.interval_s)
         if passed < 1:

@@ -6,8 +6,6 @@ are the board's business. Boards are values here: who grants or starts gets anot
 ``CountBoard`` is one of cores that are all alike.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -58,7 +56,7 @@ class Board(Protocol[J, R, G]):
     def now_s(self) -> float:
         """The clock."""
 
-    def copy(self) -> Board[J, R, G]:
+    def copy(self) -> "Board[J, R, G]":
         """Return another one, on which plans can be made."""
 
     def place(self, job: J, since_s: float, *, only_now: bool = False) -> float:
@@ -67,7 +65,7 @@ class Board(Protocol[J, R, G]):
         With ``only_now`` it is planned where it starts at ``now_s``, else inf is returned.
         """
 
-    def grants(self, request: R) -> Iterator[tuple[G, Board[J, R, G]]]:
+    def grants(self, request: R) -> "Iterator[tuple[G, Board[J, R, G]]]":
         """Yield what a request could be given, and the board then: idle resources before any others."""
 
     def earliest(self, request: R) -> float:
@@ -322,7 +320,7 @@ class CountBoard:
         """Cores that nobody holds now, and nothing is planned on."""
         return int(self._profile.free[0])
 
-    def copy(self) -> CountBoard:
+    def copy(self) -> "CountBoard":
         """Return another one, on which plans can be made."""
         other = copy(self)
         other._profile = self._profile.copy()  # noqa: SLF001
@@ -339,7 +337,7 @@ class CountBoard:
             self._profile.add(start, start + job.walltime_s, -job.cores)
         return start
 
-    def grants(self, request: CountRequest) -> Iterator[tuple[CountGrant, CountBoard]]:
+    def grants(self, request: CountRequest) -> "Iterator[tuple[CountGrant, CountBoard]]":
         """Yield the grant from idle cores; else from preemptible or malleable jobs, or from both."""
         if request.job not in self._running:
             return
@@ -370,7 +368,7 @@ class CountBoard:
                 need -= give
         return None if need > 0 else CountGrant(preempted=tuple(stopped), shrunk=tuple(shrunk))
 
-    def _granted(self, request: CountRequest, grant: CountGrant) -> CountBoard:
+    def _granted(self, request: CountRequest, grant: CountGrant) -> "CountBoard":
         more = {name: -cores for name, cores in grant.shrunk} | {request.job: request.cores}
         running = [
             replace(job, cores=job.cores + more.get(job.id, 0))

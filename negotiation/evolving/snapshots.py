@@ -3,8 +3,6 @@
 A running job grows, shrinks, stops or starts: its nodes are free or held, never both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, inf
@@ -171,7 +169,7 @@ class SnapshotBoard:
             self._made = Planner(self.snapshot)
         return self._made
 
-    def copy(self) -> SnapshotBoard:
+    def copy(self) -> "SnapshotBoard":
         """Return another one with the same plans."""
         other = SnapshotBoard(self.snapshot, self._requests)
         for job in self._planned:
@@ -188,7 +186,7 @@ class SnapshotBoard:
         self.allocations[job.id] = found[1]
         return found[0]
 
-    def grants(self, request: DynamicRequest) -> Iterator[tuple[NodeGrant, SnapshotBoard]]:
+    def grants(self, request: DynamicRequest) -> "Iterator[tuple[NodeGrant, SnapshotBoard]]":
         """Yield the grant from idle nodes; else from preemptible or malleable jobs, or from both."""
         found = self._granted(request, self.snapshot, NodeGrant(nodes={}))
         if found is not None:
@@ -201,7 +199,7 @@ class SnapshotBoard:
 
     def _from_others(
         self, request: DynamicRequest, *, preempts: bool, shrinks: bool
-    ) -> tuple[NodeGrant, SnapshotBoard] | None:
+    ) -> "tuple[NodeGrant, SnapshotBoard] | None":
         snapshot, stopped = self.snapshot, list[str]()
         running = {job.id for job in snapshot.running}
         for name in self._requests.preemptible if preempts else ():
@@ -226,7 +224,7 @@ class SnapshotBoard:
 
     def _fewest_stopped(
         self, request: DynamicRequest, stopped: list[str]
-    ) -> tuple[NodeGrant, SnapshotBoard] | None:
+    ) -> "tuple[NodeGrant, SnapshotBoard] | None":
         """Leave running whom the request does not need, those to be stopped last first."""
         for name in reversed(stopped[:-1]):
             others = [one for one in stopped if one != name]
@@ -234,7 +232,9 @@ class SnapshotBoard:
                 stopped = others
         return self._without(request, stopped)
 
-    def _without(self, request: DynamicRequest, stopped: list[str]) -> tuple[NodeGrant, SnapshotBoard] | None:
+    def _without(
+        self, request: DynamicRequest, stopped: list[str]
+    ) -> "tuple[NodeGrant, SnapshotBoard] | None":
         snapshot = self.snapshot
         for name in stopped:
             snapshot = without(snapshot, name)
@@ -263,7 +263,7 @@ class SnapshotBoard:
 
     def _granted(
         self, request: DynamicRequest, snapshot: Snapshot, grant: NodeGrant
-    ) -> tuple[NodeGrant, SnapshotBoard] | None:
+    ) -> "tuple[NodeGrant, SnapshotBoard] | None":
         """Return the grant with nodes that are free in a snapshot, None where it does not fit."""
         nodes = _placed(request, snapshot)
         if nodes is None:

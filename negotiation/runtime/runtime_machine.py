@@ -4,8 +4,6 @@ Everything is a value: an operation returns the machine as it is afterwards. Nod
 for node ``i``: unions and counts cost nothing at a thousand nodes, and equal states compare equal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
@@ -102,7 +100,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         counts = range(self.count + 1, entry.max_nodes + 1)
         return next((n for n in counts if self.planned_end_s(n, now_s) <= entry.deadline_s), self.count)
 
-    def brought_to(self, now_s: float) -> RunRecord:
+    def brought_to(self, now_s: float) -> "RunRecord":
         """Return the same job with its progress accounted up to now."""
         passed = now_s - self.since_s
         if passed <= 0:
@@ -119,7 +117,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             paces=(*self.paces, self.pace) if is_new else self.paces,
         )
 
-    def on(self, nodes: int, now_s: float, *, pace: int | None = None) -> RunRecord:
+    def on(self, nodes: int, now_s: float, *, pace: int | None = None) -> "RunRecord":
         """Return the job on other nodes from now on."""
         count = nodes.bit_count()
         job = self.brought_to(now_s)

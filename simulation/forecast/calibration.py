@@ -7,8 +7,6 @@ levels that move online until a tenth of the outcomes lies below P10 and a tenth
 conformal inference, Gibbs and Candès). An outcome is used once the job has started, never before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from math import log
 from typing import NamedTuple
@@ -53,7 +51,7 @@ class Features(NamedTuple):
     queue: Hashable
 
     @classmethod
-    def of(cls, *, futures_s: float, spread: float, plan_s: float, cores: int, queue: Hashable) -> Features:
+    def of(cls, *, futures_s: float, spread: float, plan_s: float, cores: int, queue: Hashable) -> "Features":
         """Return the features of futures with a median and a P90 over their P10."""
         middle = log(max(futures_s, SHORTEST_S))
         plan = log(max(min(plan_s, _LONGEST_S), SHORTEST_S))

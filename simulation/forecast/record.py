@@ -1,7 +1,5 @@
 """The record of past forecasts in an SQLite file, and how good they were (coverage, CRPS and others)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from math import isfinite
 from pathlib import Path
@@ -159,7 +157,7 @@ def calibrator_of(record: Iterable[RecordedForecast]) -> Calibrator:
     return calibrator
 
 
-def columns_of_record(record: Iterable[RecordedForecast]) -> ForecastColumns:
+def columns_of_record(record: Iterable[RecordedForecast]) -> "ForecastColumns":
     """Return the forecasts whose outcome is known as columns of figures."""
     return ForecastColumns.of(
         (one.cores, one.asked_s - one.submit_s, one.quantiles, one.plan_s, one.came_s)
@@ -193,7 +191,7 @@ class ForecastColumns(NamedTuple):
     came: Floats
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[Any, ...]]) -> ForecastColumns:
+    def of(cls, rows: Iterable[tuple[Any, ...]]) -> "ForecastColumns":
         """Return rows as columns."""
         columns = list(zip(*rows, strict=True)) or [()] * len(cls._fields)
         made = cls(*(np.array(column, np.float64) for column in columns))
@@ -204,7 +202,7 @@ class ForecastColumns(NamedTuple):
         """The job's whole wait."""
         return self.waited + self.came
 
-    def where(self, chosen: NDArray[np.bool_]) -> ForecastColumns:
+    def where(self, chosen: NDArray[np.bool_]) -> "ForecastColumns":
         """Return some of the rows."""
         return ForecastColumns(*(column[chosen] for column in self))
 

@@ -1,7 +1,5 @@
 """Hours of the week: when jobs of a kind may start, and queues with limits are active (Chapter 3)."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from math import inf, nextafter
@@ -27,7 +25,7 @@ class Hours:
     offset_s: int = 0
 
     @classmethod
-    def from_text(cls, text: str, offset_s: int = 0) -> Hours:
+    def from_text(cls, text: str, offset_s: int = 0) -> "Hours":
         """Return what e.g. ``mon-fri 18:00-08:00,sat,sun`` names; ``always``: the whole week.
 
         A span of hours that ends before it begins ends on the next day.
@@ -136,7 +134,7 @@ class QueueLimits:
     text: str = ""
 
     @classmethod
-    def from_text(cls, text: str, offset_s: int = 0) -> QueueLimits:
+    def from_text(cls, text: str, offset_s: int = 0) -> "QueueLimits":
         """Return the queue that e.g. ``short: processors=64 estimate=3600 priority=2 hours=mon-fri`` names.
 
         Hours come last.

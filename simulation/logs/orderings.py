@@ -3,8 +3,6 @@
 Every order uses the user's estimate, never the true run time, which no scheduler knows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import log, log2, log10, sqrt
@@ -146,7 +144,7 @@ class FlexiblePriorities:
                 raise OptionError(f"--priorities: {name}={value:g} is not {bound} 0")
 
     @classmethod
-    def from_text(cls, text: str | None, of_user: str | None) -> FlexiblePriorities:
+    def from_text(cls, text: str | None, of_user: str | None) -> "FlexiblePriorities":
         """Return what e.g. ``admin=2,scheduler=0.5`` and ``7=3,9=1`` say, the rest default.
 
         Raises:
@@ -235,7 +233,7 @@ class MultifactorWeights:
                 raise OptionError(f"--multifactor: {entry.name}={value:g} is not {smallest} 0")
 
     @classmethod
-    def from_text(cls, text: str) -> MultifactorWeights:
+    def from_text(cls, text: str) -> "MultifactorWeights":
         """Return the weights that e.g. ``age=1000,size=0,half_life_s=86400`` names, the rest default.
 
         Raises:

@@ -10,8 +10,6 @@ queues to switch on and off; instead its plan has constraints, which say when jo
   ``group=3: 128``): the machine is smaller for them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -71,7 +69,7 @@ class Advance:
         return self.start_s + self.duration_s
 
     @classmethod
-    def from_text(cls, text: str) -> Advance:
+    def from_text(cls, text: str) -> "Advance":
         """Return the reservation that ``START,DURATION,PROCESSORS[,SUBMIT][,unused]`` names.
 
         Raises:
@@ -179,7 +177,7 @@ class StartRule:
     text: str
 
     @classmethod
-    def from_text(cls, text: str, offset_s: int = 0) -> StartRule:
+    def from_text(cls, text: str, offset_s: int = 0) -> "StartRule":
         """Return what e.g. ``processors>66%: 18:00-08:00,sat,sun`` or ``user=7: 64`` says.
 
         Raises:

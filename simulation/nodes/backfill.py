@@ -12,8 +12,6 @@ time limit, as Slurm's bitmaps of nodes do: what a job leaves free on them no ot
 Jobs whose start is now start. Plans are made anew at each turn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from math import inf
 
@@ -101,7 +99,7 @@ class Backfill(NodePolicy):
         self._turn = turn
         return turn > before
 
-    def _starts(self, demand: Demand, state: BackfillPass) -> bool:
+    def _starts(self, demand: Demand, state: "BackfillPass") -> bool:
         # No room beside what the reservations so far keep clear.
         if not (state.has_pools(demand) and state.view(demand).could_hold(demand)):
             return False
@@ -117,7 +115,7 @@ class Backfill(NodePolicy):
         state.take(demand, allocation)
         return True
 
-    def _reserve(self, demand: Demand, state: BackfillPass) -> None:
+    def _reserve(self, demand: Demand, state: "BackfillPass") -> None:
         """Find when and where a blocked job could start, and keep the place clear for it."""
 
         def fits(columns: Columns) -> Allocation | None:

@@ -4,8 +4,6 @@ The columns of bidgen are kept across steps and changed in place: no node is bui
 can never start on it: they do not fit it even when nothing else runs, or what is left of it.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -75,7 +73,7 @@ class Machine:
         self._on: dict[int, set[int]] | None = None
         self.limited: BoolArray = columns.total.memory < UNLIMITED_MIB
 
-    def empty(self) -> Machine:
+    def empty(self) -> "Machine":
         """Return a machine of the same nodes and jobs on which nothing runs; all nodes are up."""
         other = copy(self)
         other.columns = columns_of(self.snapshot)

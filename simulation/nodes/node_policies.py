@@ -1,7 +1,5 @@
 """Every policy of node-level simulations by name, and one call that plays a workload."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -115,7 +113,7 @@ class NodeOptions(NodeKeywords):
         """Return the policy's options that were given, by name."""
         return {name: value for name, value in given_in(self).items() if name != "failures"}
 
-    def with_failures(self, failures: Sequence[Outage]) -> NodeOptions:
+    def with_failures(self, failures: Sequence[Outage]) -> "NodeOptions":
         """Return the same options with outages that are known beforehand."""
         return NodeOptions(
             policy=self.policy, order=self.order, **{**given_in(self), "failures": tuple(failures)}

@@ -1,7 +1,5 @@
 """A finished node-level simulation: the counts of result.py, and beside them where each job ran."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -42,8 +40,8 @@ class NodeResult(Result):
     cluster: ClusterWorkload
     topology: Topology
     columns: Columns
-    played: tuple[PlayedJob, ...]
-    record: NodeRun
+    played: "tuple[PlayedJob, ...]"
+    record: "NodeRun"
     nodes_fail: bool = False
     promises: Mapping[int, float] | None = None
     balance: Mapping[str, float] | None = None
@@ -170,7 +168,7 @@ class NodeResult(Result):
 def node_result(
     cluster: ClusterWorkload,
     machine: Machine,
-    record: NodeRun,
+    record: "NodeRun",
     *,
     policy: str,
     order: str,

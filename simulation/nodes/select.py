@@ -11,8 +11,6 @@ with the fewest usable nodes is the tightest fit. Below a switch nodes are taken
 gives all that it has free but one core for every node that is still to come.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -232,7 +230,7 @@ class SwitchFit(Selector):
         mode = mode_of(demand)
         return PACK if mode == EVEN and demand.units is not None else mode
 
-    def _below_switches(self, need: _Need, nodes: IntArray, units: IntArray) -> IntArray | None:
+    def _below_switches(self, need: "_Need", nodes: IntArray, units: IntArray) -> IntArray | None:
         """Return nodes leaf after leaf, each the best fit for the nodes that are still missing."""
         choice = _Choice(need)
         order = np.argsort(self._leaf_of[nodes], kind="stable")

@@ -1,7 +1,5 @@
 """Tables of jobs, one in each row: CSV with any column names, and sacct's with Slurm's starts."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -264,7 +262,7 @@ def logged_jobs(table: FileTable) -> list[LoggedJob]:
     return [job for row in table.rows if (job := history.read(row)) is not None]
 
 
-def _history_of(table: FileTable) -> _History:
+def _history_of(table: FileTable) -> "_History":
     columns = columns_of(table, {})
     for what, column in (("id", "JobID"), ("time", "Submit"), ("duration", "ElapsedRaw")):
         if what not in columns and not (what == "duration" and {"start", "end"} <= columns.keys()):

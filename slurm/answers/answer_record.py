@@ -8,8 +8,6 @@ changed: an entry whose text has not changed is not read anew (``Known``). Entri
 text, without the time at which Slurm's scheduler looked at a job last.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -149,7 +147,7 @@ class Record:
             return bool(value)
         raise self.unknown(name, "true or false")
 
-    def child(self, name: str) -> Record | None:
+    def child(self, name: str) -> "Record | None":
         """Return the object below a member, None where it is absent or null."""
         value = self.members.get(name)
         if value is None:
@@ -158,7 +156,7 @@ class Record:
             return Record(value, self.place(name))
         raise self.unknown(name, "an object")
 
-    def children(self, name: str) -> Iterator[Record]:
+    def children(self, name: str) -> "Iterator[Record]":
         """Yield the objects of a list, none where it is absent or null."""
         value = self.members.get(name)
         if not isinstance(value, list) and value is not None:
@@ -169,7 +167,7 @@ class Record:
                 raise InputError(f"{shown(item)} is not an object", path=place)
             yield Record(item, place)
 
-    def entries(self, name: str) -> Iterator[Record]:
+    def entries(self, name: str) -> "Iterator[Record]":
         """Yield the objects below a member by order: a list's (23.11 and later), or an object's (22.05)."""
         value = self.members.get(name)
         if isinstance(value, dict):

@@ -4,8 +4,6 @@ A tree of switches, blocks of nodes, rings, or three-dimensional tori. Of topolo
 topologies (25.05 and later) one is read: the one that is asked for, else the cluster's default.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -301,7 +299,7 @@ class _Members:
         within = _Members(value, f"{self.path}.{member}", "box with x, y and z")
         return tuple(_number(within.value.get(axis), f"{within.path}.{axis}", least) for axis in "xyz")
 
-    def within(self, member: str, title: str) -> list[_Members]:
+    def within(self, member: str, title: str) -> "list[_Members]":
         value = self.value.get(member) or []
         if not isinstance(value, list):
             raise InputError(f"{str(value)[:60]!r} is not a list", path=f"{self.path}.{member}")
