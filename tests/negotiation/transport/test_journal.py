@@ -381,8 +381,13 @@ def test_a_kill_between_writing_and_renaming_leaves_the_journal_that_was(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
+    def removes_nothing(*_: object) -> None:
+        raise FileNotFoundError
+
     with monkeypatch.context() as context:
         context.setattr(Path, "rename", killed)
+        # What is interrupted takes its file away; what is killed cannot.
+        context.setattr(Path, "unlink", removes_nothing)
         with pytest.raises(KeyboardInterrupt):
             party.take(Wake(time_s=3.0))
     party.close()
