@@ -10,7 +10,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-# Further options of make test and make quick.
+# Further options of make test.
 PYTEST ?=
 
 SITE_BRANCH ?= gh-pages
@@ -52,7 +52,7 @@ slow: $(VENV)/.dev
 test-all: test slow
 
 quick: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto -q -m "not costly" $(PYTEST)
+	$(BIN)/python -m pytest -n auto -q -m "not costly"
 
 soak: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto -q --hypothesis-profile=soak
