@@ -71,7 +71,7 @@ def test_a_job_without_a_bid_could_not_start_alone(seed: int) -> None:
 
 
 @given(SEEDS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_order_of_jobs_in_the_file_does_not_matter_without_ties(seed: int) -> None:
     cluster = tiny(seed)
     jobs = [_with_priority(job, 100 + place) for place, job in enumerate(cluster.jobs)]
