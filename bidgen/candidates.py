@@ -356,6 +356,13 @@ class CandidateCache:
         # Beside the nodes the variant: no other can have its identity while it lives.
         self._open: dict[object, tuple[Variant, IntArray]] = {}
 
+    def all(self, asked: Reading) -> UsableNodes:
+        """Return all nodes that the job could use."""
+        nodes = self._known(asked)
+        left = nodes[usable(asked, self._free, self._columns, nodes)]
+        self._open[_key(asked)] = asked.variant, left
+        return self._with_units(asked, left)
+
     def first(self, asked: Reading, least: int, units: int) -> UsableNodes | None:
         """Return the first nodes that are so many with so many units together; None: there are not enough."""
         nodes = self._known(asked)

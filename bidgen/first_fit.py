@@ -226,7 +226,7 @@ class FirstFitPlacer:
     def _among_all(self, asked: Reading, free: Capacity) -> UsableNodes | None:
         """Return the first nodes that hold a job together, as the placer orders them."""
         demand, columns = asked.demand, self._columns
-        found = usable_nodes(asked, free, columns)
+        found = usable_nodes(asked, free, columns) if self._guards else self._candidates.all(asked)
         if _is_simple(demand, asked.choice) and not _are_enough(demand, asked.variant, found.units):
             return None
         if demand.max_switches is not None:

@@ -58,7 +58,7 @@ def test_nodes_that_could_not_be_a_jobs_are_not_looked_at_again() -> None:
     looked: list[int] = []
 
     def counted(*given: object) -> object:
-        looked.append(len(given[3]) if len(given) > 3 else len(state.columns.names))  # type: ignore[arg-type]
+        looked.append(len(given[3]))  # type: ignore[arg-type]
         return usable(*given)  # type: ignore[arg-type]
 
     with patch.object(candidates, "usable", counted):
