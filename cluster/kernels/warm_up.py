@@ -1,14 +1,17 @@
 """Compile every kernel, so that no later run has to: ``python -m aucsched.cluster.kernels.warm_up``.
 
-Each core compiles one at a time. Without numba there is nothing to do. The modules below are loaded by
+Several are compiled at once. Without numba there is nothing to do. The modules below are loaded by
 name: they stand in rooms above.
 """
 
+import os
 from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 
 from .harness import Entry, entries
 
+#: Processes that compile at once: each takes 290 MB, and a login node may leave its users few of them.
+_AT_ONCE = 4
 #: Modules whose entries a first run would wait for.
 MODULES = (
     "models.search.compiled_search",
@@ -21,7 +24,7 @@ MODULES = (
 
 def main() -> int:
     """Compile what is not in numba's cache."""
-    with ProcessPoolExecutor() as processes:
+    with ProcessPoolExecutor(min(os.cpu_count() or 1, _AT_ONCE)) as processes:
         for _ in processes.map(_compile, range(len(_loaded()))):
             pass
     return 0
