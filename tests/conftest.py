@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import defaultdict
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -23,6 +24,10 @@ SLOW_S, COSTLY_S = 2.0, 0.3
 settings.register_profile("same", deadline=None, derandomize=True)
 settings.register_profile("soak", deadline=None)
 settings.load_profile("same")
+
+# Containers often set it: then each of the hundreds of processes that tests start compiles the package anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 _spent: defaultdict[str, float] = defaultdict(float)
 
