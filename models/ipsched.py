@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..bidgen.candidates import fewest_gres, usable_nodes
-from ..bidgen.families.claims import FreePlacement, Taken
-from ..bidgen.families.registry import taken_by
+from ..bidgen.candidates import GresChoice, fewest_gres, usable_nodes
+from ..bidgen.families.claims import Claim
+from ..bidgen.families.registry import claims_of
 from ..bidgen.table import CLASS_A, CLASS_B, CLASS_C, BidTable, joined_tables
-from ..cluster.resources.capacity import BoolArray, Cell, FloatArray, IntArray
-from ..cluster.resources.demand import Variant
+from ..cluster.jobs import Job
+from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray, Resource
+from ..cluster.resources.columns import Columns
+from ..cluster.resources.demand import Demand, Variant
+from ..cluster.resources.job_reservations import Guard
+from ..cluster.value_types import copied
 from .model import PAPER, PLUGIN, Answer, Model, ModelInput, Weight, start_weight
 from .solve.solver import (
     LpBinary,
@@ -23,13 +27,73 @@ from .solve.solver import (
     LpVariable,
 )
 
+#: One capacity: of a reservation's room or None, the resource, and the row of its claims.
+_Cell = tuple[Guard | None, Resource, int]
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class VariantChoice(FreePlacement):
-    """A job in one of its variants, and the units of cores that each node it may use could give."""
+class VariantChoice:
+    """A job in one of its variants.
 
+    Attributes:
+        choice: the counts of its gres.
+        nodes: those it may use, ascending.
+        units: of cores that each of them could give.
+    """
+
+    demand: Demand
     variant: Variant
+    choice: GresChoice
+    nodes: IntArray
     units: IntArray
+
+    @property
+    def dealt(self) -> list[str]:
+        """Each gres that the program deals over the nodes, none where the job gets all of them."""
+        return [kind for kind, _, low, _ in self.choice.total if low and not self.demand.exclusive]
+
+    def unit_bids(self, columns: Columns) -> BidTable:
+        """Return bids from which follows what the job takes wherever the program puts it.
+
+        Two are on any node, once and twice. The others are on each node that it may use: with
+        what it holds whatever cores it gets there, then with a unit of cores more, then with one
+        of each gres that is dealt.
+        """
+        nodes, dealt, demand = self.nodes, self.dealt, copied(self.demand, index=0)
+        if demand.job.limits_by_nodes_s:
+            # Bids of one node, but for as long as the job may run on any.
+            demand = replace(demand, job=replace(demand.job, limits_by_nodes_s={}))
+        total, any_node = columns.total, np.zeros(3, np.int64)
+        cores = np.zeros((2 + len(dealt), len(nodes)), np.int64)
+        if demand.exclusive:
+            cores += total.cores[nodes]
+            gres = {kind: 0 * cores + counts[nodes] for kind, counts in total.gres.items()}
+        else:
+            cores[1] += demand.unit
+            asked = [(kind, count) for kind, _, count in self.choice.per_node if count]
+            gres = {kind: np.zeros_like(cores) for kind in (*dict(asked), *dealt)}
+            for kind, count in asked:
+                gres[kind] += count
+            for place, kind in enumerate(dealt):
+                gres[kind][2 + place] += 1
+        length = np.concatenate([[1, 2], np.ones(cores.size, np.int64)])
+        entries = np.concatenate([any_node, cores.ravel()])
+        none = np.zeros(len(length), np.int64)
+        return BidTable(
+            demands=(demand,),
+            job=none,
+            bid_class=none.astype(np.int8),
+            level=none,
+            nodesets=none,
+            indptr=np.concatenate([[0], np.cumsum(length)]),
+            node=np.concatenate([any_node, np.tile(nodes, len(cores))]),
+            cores=entries,
+            memory=demand.memory_on(entries) if demand.counts_memory else None,
+            gres={kind: np.concatenate([any_node, counts.ravel()]) for kind, counts in gres.items()},
+            gres_ratio=np.ones(len(length)),
+            gres_share=np.zeros(len(length)),
+            general_nodesets=0,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -216,27 +280,39 @@ class Ipsched(Model):
 
     def capacities(self) -> None:
         """Σ_j x_nj ≤ A_n^cpu (3.2), Σ_j R_j^gres·t_nj ≤ A_n^gres (3.4), and every other family's rows."""
-        terms: dict[Cell, list[tuple[LpVariable, int]]] = {}
-        limits: dict[Cell, int] = {}
+        terms: dict[_Cell, list[tuple[LpVariable, int]]] = {}
+        limits: dict[_Cell, int] = {}
+        # What a job has reserved it gives back as it starts, wherever that is.
+        guards = {replace(guard, kept={}): guard for guard in self.guards}
         for number, option in enumerate(self.options):
-            for taken in taken_by(option, self.columns, self.guards):
-                limits[taken.cell] = taken.capacity
-                terms.setdefault(taken.cell, []).extend(self._terms(number, taken))
+            for claim in claims_of(option.unit_bids(self.columns), self.columns, tuple(guards)):
+                for row, variable, amount in self._taken(number, claim):
+                    cell = claim.guard, claim.resource, row
+                    limits[cell] = int(claim.capacity[row])
+                    terms.setdefault(cell, []).append((variable, amount))
+            for guard, reserved in guards.items():
+                for resource, place, held in _reserved_for(option.demand.job, reserved):
+                    terms.setdefault((guard, resource, place), []).append((self.s[number], -held))
         for index, (cell, pairs) in enumerate(terms.items()):
             # What jobs only give back limits nobody.
             if any(amount > 0 for _, amount in pairs):
-                self._row(f"{cell.resource.family}_{index}", pairs, LpConstraintLE, limits[cell])
+                _, resource, _ = cell
+                self._row(f"{resource.family}_{index}", pairs, LpConstraintLE, limits[cell])
 
-    def _terms(self, number: int, taken: Taken) -> Iterator[tuple[LpVariable, int]]:
-        """Yield the variables of what one option takes of one cell."""
-        if taken.on_job:
-            yield self.s[number], taken.on_job
-        if taken.on_node:
-            yield self.t[number][taken.at], taken.on_node
-        if taken.on_unit:
-            yield self.x[number][taken.at], taken.on_unit
-        if taken.dealt:
-            yield self._dealt[number, taken.dealt][taken.at], 1
+    def _taken(self, number: int, claim: Claim) -> Iterator[tuple[int, LpVariable, int]]:
+        """Yield which rows of a claim of its unit bids an option's variables take how much of."""
+        option = self.options[number]
+        first, once = (2, 2 * claim.amount[0] - claim.amount[1]) if claim.by_bid else (3, 0)
+        if once:
+            yield int(claim.row[0]), self.s[number], int(once)
+        dealt = [self._dealt[number, kind] for kind in option.dealt]
+        amounts = claim.amount[first:].reshape(2 + len(dealt), len(option.nodes))
+        amounts = np.vstack([amounts[:1] - once, amounts[1:] - amounts[0]])
+        variables, rows = [self.t[number], self.x[number], *dealt], claim.row[first:].tolist()
+        for place in np.flatnonzero(amounts.any(axis=0)).tolist():
+            for mine, amount in zip(variables, amounts[:, place].tolist(), strict=True):
+                if amount:
+                    yield rows[place], mine[place], amount
 
     @property
     def variables(self) -> list[LpVariable]:
@@ -378,6 +454,16 @@ class Ipsched(Model):
                 dealt = np.array([value_of[id(y)] for y in self._dealt[number, kind]], np.int64)[mine]
                 gres[kind] = gres.get(kind, np.zeros(len(nodes), np.int64)) + dealt
         return gres
+
+
+def _reserved_for(job: Job, guard: Guard) -> Iterator[tuple[Resource, int, int]]:
+    """Yield what a job has reserved of a reservation's nodes: resource, place of the node, amount."""
+    own = guard.kept.get(job.id)
+    if own is not None and guard.outlasts(job):
+        for resource in own.resources():
+            held = own.amounts(resource)
+            for place in np.flatnonzero(held).tolist():
+                yield resource, place, int(held[place])
 
 
 def _class_of(placed: PlacedOption) -> int:

@@ -1,16 +1,14 @@
-"""What a family says of a table of bids, and of a job that a program places: amounts of named cells."""
+"""What a family says of a table of bids: amounts of named cells."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from ...cluster.resources.capacity import Cell, IntArray, Resource
+from ...cluster.resources.capacity import IntArray, Resource
 from ...cluster.resources.columns import Columns
-from ...cluster.resources.demand import Demand
 from ...cluster.resources.job_reservations import Guard
 from ...cluster.resources.pools import ResourcePool
 from ...cluster.snapshot import Snapshot
-from ..candidates import GresChoice
 from ..table import BidTable
 
 
@@ -50,41 +48,6 @@ class Claim:
         return fixed
 
 
-class Taken(NamedTuple):
-    """What a job takes of one cell where a program chooses its nodes: on_job·s + on_node·t + on_unit·x + y.
-
-    Attributes:
-        capacity: of the cell.
-        on_job: where the job starts (s), wherever it stands.
-        at: place of a node among those that the job may use, −1: none.
-        on_node: where the job stands on that node (t).
-        on_unit: for each unit of cores on it (x).
-        dealt: a gres dealt over all nodes (y) of which each one on the node counts; empty: none.
-    """
-
-    cell: Cell
-    capacity: int
-    on_job: int = 0
-    at: int = -1
-    on_node: int = 0
-    on_unit: int = 0
-    dealt: str = ""
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class FreePlacement:
-    """A job in one of its variants, whose nodes a program chooses (IPSCHED).
-
-    Attributes:
-        choice: the counts of its gres.
-        nodes: those it may use, ascending.
-    """
-
-    demand: Demand
-    choice: GresChoice
-    nodes: IntArray
-
-
 class Family(Protocol):
     """A family of constraints: an equation, and which bids take how much of which cell.
 
@@ -99,10 +62,6 @@ class Family(Protocol):
 
     def claims(self, table: BidTable, columns: Columns) -> Iterator[Claim]:
         """Yield what a table's bids take of each resource."""
-        ...
-
-    def taken(self, job: FreePlacement, columns: Columns) -> Iterator[Taken]:
-        """Yield what a job takes of each cell wherever a program puts it."""
         ...
 
     def words(self, resource: Resource) -> str:

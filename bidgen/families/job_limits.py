@@ -12,7 +12,7 @@ from ...cluster.resources.pools import ResourcePool, Use
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ..table import BidTable, sums_of
-from .claims import Claim, FreePlacement, Pooled, Taken
+from .claims import Claim, Pooled
 
 _NAME = "limits"
 #: Core-seconds of a job without an end: more than any limit, and sums of many stay below 2⁶³.
@@ -137,17 +137,6 @@ class JobLimits(Pooled):
                     )
                     number += 1
 
-    def taken(self, job: FreePlacement, columns: Columns) -> Iterator[Taken]:
-        """Yield what a job takes of every limit that counts it wherever a program puts it."""
-        pool = columns.pools.find(LimitPool)
-        for limit in pool.limits:
-            if limit.jobs.holds(job.demand.job):
-                for what in limit.most:
-                    cell = pool.cell(limit, what, job.demand.job)
-                    capacity = max(columns.pools.remaining(cell), 0)
-                    for part in _parts(what, job, columns):
-                        yield part._replace(cell=cell, capacity=capacity)
-
     def words(self, resource: Resource) -> str:
         """Return the limit's name and what it limits."""
         return f"the limit {resource.name}"
@@ -170,39 +159,3 @@ def _amounts(what: str, table: BidTable) -> IntArray:
         (counts for kind, counts in table.gres.items() if of_gres(what, {kind: 1})), np.zeros_like(table.node)
     )
     return sums_of(counts, table.indptr)
-
-
-def _parts(what: str, job: FreePlacement, columns: Columns) -> Iterator[Taken]:
-    """Yield what a job takes of something on each node that it may use; cell and capacity are left open."""
-    nothing = Taken(Cell(Resource(_NAME)), 0)
-    demand = job.demand
-    limit = demand.job.time_limit_s
-    if what == "jobs" or (what == "core_seconds" and limit is None):
-        yield nothing._replace(on_job=1 if what == "jobs" else _ENDLESS)
-        return
-    factor = limit if what == "core_seconds" and limit is not None else 1
-    for at, node in enumerate(job.nodes.tolist()):
-        if what == "nodes":
-            yield nothing._replace(at=at, on_node=1)
-        elif what in ("cores", "core_seconds"):
-            cores = int(columns.total.cores[node]) if demand.exclusive else 0
-            yield nothing._replace(
-                at=at, on_node=cores * factor, on_unit=0 if demand.exclusive else demand.unit * factor
-            )
-        else:
-            yield from (part._replace(at=at) for part in _gres_parts(what, job, columns, node, nothing))
-
-
-def _gres_parts(
-    what: str, job: FreePlacement, columns: Columns, node: int, nothing: Taken
-) -> Iterator[Taken]:
-    if job.demand.exclusive:
-        held = {kind: int(counts[node]) for kind, counts in columns.total.gres.items()}
-        yield nothing._replace(on_node=of_gres(what, held))
-        return
-    for kind, _, count in job.choice.per_node:
-        if of_gres(what, {kind: 1}):
-            yield nothing._replace(on_node=count)
-    for kind, _, low, _ in job.choice.total:
-        if low and of_gres(what, {kind: 1}):
-            yield nothing._replace(dealt=kind)

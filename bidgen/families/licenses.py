@@ -11,7 +11,7 @@ from ...cluster.resources.pools import ResourcePool, Use
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ..table import BidTable
-from .claims import Claim, FreePlacement, Pooled, Taken
+from .claims import Claim, Pooled
 
 _NAME = "licenses"
 
@@ -75,12 +75,6 @@ class Licenses(Pooled):
                 amount=counts[table.job] if len(table) else np.zeros(0, np.int64),
                 capacity=np.array([columns.pools.remaining(_cell(name))]),
             )
-
-    def taken(self, job: FreePlacement, columns: Columns) -> Iterator[Taken]:
-        """Yield what a job takes where it starts."""
-        for name, count in job.demand.licenses.items():
-            cell = _cell(name)
-            yield Taken(cell, columns.pools.remaining(cell), on_job=count)
 
     def words(self, resource: Resource) -> str:
         """Return the licence's name."""

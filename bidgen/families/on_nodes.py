@@ -14,15 +14,13 @@ from ...cluster.resources.capacity import (
     MEMORY,
     UNLIMITED_MIB,
     BoolArray,
-    Capacity,
-    Cell,
     IntArray,
     Resource,
 )
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.job_reservations import Guard
 from ..table import BidTable
-from .claims import Claim, Family, FreePlacement, Taken
+from .claims import Claim, Family
 
 
 class OnNodes(Family):
@@ -31,15 +29,6 @@ class OnNodes(Family):
     @abstractmethod
     def entries(self, table: BidTable) -> Iterator[tuple[Resource, IntArray, IntArray | int]]:
         """Yield each resource, what entries hold of it, and how much follows from each core on them."""
-
-    @abstractmethod
-    def on_node(self, job: FreePlacement, columns: Columns) -> Iterator[tuple[Resource, IntArray | int, int]]:
-        """Yield each resource, what a job takes on each node it may use, and besides for each unit there."""
-
-    def dealt(self, job: FreePlacement) -> Iterator[tuple[Resource, str]]:
-        """Yield resources of which the program deals a job's total over its nodes, and by which name."""
-        del job
-        return iter(())
 
     def counts(self, capacity: IntArray) -> BoolArray | None:
         """Return where amounts are limited at all, shape of ``capacity``; None: everywhere."""
@@ -73,21 +62,6 @@ class OnNodes(Family):
             per_core=per_core,
         )
 
-    def taken(self, job: FreePlacement, columns: Columns) -> Iterator[Taken]:
-        """Yield what a job takes of the nodes that it may use, where they are limited."""
-        for resource, on_node, on_unit in self.on_node(job, columns):
-            free = columns.free.amounts(resource)
-            limited = self.counts(free)
-            for at, node in enumerate(job.nodes.tolist()):
-                amount = on_node if isinstance(on_node, int) else int(on_node[at])
-                if (amount or on_unit) and (limited is None or limited[node]):
-                    cell = Cell(resource, node)
-                    yield Taken(cell, int(free[node]), at=at, on_node=amount, on_unit=on_unit)
-        for resource, name in self.dealt(job):
-            free = columns.free.amounts(resource)
-            for at, node in enumerate(job.nodes.tolist()):
-                yield Taken(Cell(resource, node), int(free[node]), at=at, dealt=name)
-
     def words(self, resource: Resource) -> str:
         """Return the resource's name."""
         return resource.label
@@ -105,13 +79,6 @@ class Cores(OnNodes):
         """Yield T_in."""
         yield CORES, table.cores, 1
 
-    def on_node(self, job: FreePlacement, columns: Columns) -> Iterator[tuple[Resource, IntArray | int, int]]:
-        """Yield x units, or all of a node's cores for t."""
-        if job.demand.exclusive:
-            yield CORES, columns.total.cores[job.nodes], 0
-        else:
-            yield CORES, 0, job.demand.unit
-
 
 class Gres(OnNodes):
     """Σ_i U_in·R_i^gres·b_i ≤ A_n^gres for each node n and gres: Soner (5.4), (6.4); Σ u·R_j^gres (4.6).
@@ -125,22 +92,6 @@ class Gres(OnNodes):
         """Yield the counts of each gres that some bid asks for."""
         for kind, counts in table.gres.items():
             yield Resource(self.name, kind), counts, 0
-
-    def on_node(self, job: FreePlacement, columns: Columns) -> Iterator[tuple[Resource, IntArray | int, int]]:
-        """Yield the counts on each node, or all that a node has."""
-        if job.demand.exclusive:
-            for kind, counts in columns.total.gres.items():
-                yield Resource(self.name, kind), counts[job.nodes], 0
-            return
-        for kind, _, count in job.choice.per_node:
-            if count:
-                yield Resource(self.name, kind), count, 0
-
-    def dealt(self, job: FreePlacement) -> Iterator[tuple[Resource, str]]:
-        """Yield the gres asked for over all nodes; an exclusive job holds all of them anyway."""
-        for kind, _, low, _ in job.choice.total:
-            if low and not job.demand.exclusive:
-                yield Resource(self.name, kind), kind
 
 
 class Memory(OnNodes):
@@ -160,13 +111,6 @@ class Memory(OnNodes):
         """Return which nodes limit memory: what is less than half of no limit was taken of a limit."""
         limited: BoolArray = capacity < UNLIMITED_MIB // 2
         return limited
-
-    def on_node(self, job: FreePlacement, columns: Columns) -> Iterator[tuple[Resource, IntArray | int, int]]:
-        """Yield MiB for t and for x; an exclusive job holds that of all the cores of its nodes."""
-        if job.demand.exclusive:
-            yield MEMORY, job.demand.memory_on(columns.total.cores[job.nodes]), 0
-            return
-        yield MEMORY, job.demand.memory_per_node, job.demand.memory_per_unit
 
 
 def _memory_per_core(table: BidTable) -> IntArray | int:
@@ -214,22 +158,6 @@ class ReservationRows(Family):
                 claim = family.claim(place, room, resource, index, amount * counts, per_core * counts)
                 yield replace(_beside_own(claim, _credit(guard, table, resource, place, counts)), guard=guard)
 
-    def taken(self, job: FreePlacement, columns: Columns) -> Iterator[Taken]:
-        """Yield the same for nodes that a program chooses; what a job has reserved it gives back."""
-        for number, guard in enumerate(self._guards):
-            if not guard.outlasts(job.demand.job):
-                continue
-            place_of = {node: place for place, node in enumerate(guard.nodes.tolist())}
-            for family in self._on_nodes:
-                for one in family.taken(job, columns):
-                    resource, node = one.cell.resource, one.cell.place
-                    if node in place_of:
-                        room = int(guard.room.amounts(resource)[place_of[node]])
-                        yield one._replace(cell=Cell(resource, node, number), capacity=room)
-                own = guard.kept.get(job.demand.job.id)
-                if own is not None:
-                    yield from _given_back(family.name, own, guard, number)
-
     def delayed(self, guard: Guard, table: BidTable) -> BoolArray:
         """Return which bids alone would delay a reservation, shape (bids,)."""
         if not len(table):
@@ -243,17 +171,6 @@ class ReservationRows(Family):
         """Return what a bid lacks, whatever the resource."""
         del resource
         return "room next to the reservation"
-
-
-def _given_back(family: str, own: Capacity, guard: Guard, number: int) -> Iterator[Taken]:
-    """Yield what a job that starts gives back of what is reserved for it, on every node of a reservation."""
-    for resource in own.resources():
-        if resource.family != family:
-            continue
-        held, room = own.amounts(resource), guard.room.amounts(resource)
-        for place in np.flatnonzero(held).tolist():
-            cell = Cell(resource, int(guard.nodes[place]), number)
-            yield Taken(cell, int(room[place]), on_job=-int(held[place]))
 
 
 def _beside_own(claim: Claim, own: IntArray | None) -> Claim:

@@ -14,7 +14,7 @@ from ...cluster.resources.job_reservations import Guard
 from ...cluster.resources.pools import Pools
 from ...cluster.snapshot import Snapshot
 from ..table import BidTable
-from .claims import Claim, Family, FreePlacement, Pooled, Taken
+from .claims import Claim, Family, Pooled
 from .job_limits import JobLimits
 from .licenses import Licenses
 from .on_nodes import Cores, Gres, Memory, OnNodes, ReservationRows
@@ -41,12 +41,6 @@ def claims_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ())
     """Yield what a table's bids take of every resource."""
     for family in _families(guards):
         yield from family.claims(table, columns)
-
-
-def taken_by(job: FreePlacement, columns: Columns, guards: tuple[Guard, ...] = ()) -> Iterator[Taken]:
-    """Yield what a job takes of every cell wherever a program puts it."""
-    for family in _families(guards):
-        yield from family.taken(job, columns)
 
 
 def pools_of(snapshot: Snapshot) -> Pools:

@@ -16,7 +16,7 @@ from ...cluster.resources.pools import ResourcePool, Use
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ..table import BidTable
-from .claims import Claim, Family, FreePlacement, Pooled, Taken
+from .claims import Claim, Family, Pooled
 
 _SHARES = "shares"
 _KEPT = "kept_cores"
@@ -95,14 +95,6 @@ class ClassShares(Pooled):
                     capacity=np.array([max(columns.pools.remaining(_cell(name)), 0)]),
                 )
 
-    def taken(self, job: FreePlacement, columns: Columns) -> Iterator[Taken]:
-        """Yield a node of the share for each on which a program puts the job."""
-        name = columns.pools.find(SharePool).shapes.get(job.demand.job.id)
-        if name is not None:
-            room = max(columns.pools.remaining(_cell(name)), 0)
-            for at in range(len(job.nodes)):
-                yield Taken(_cell(name), room, at=at, on_node=1)
-
     def words(self, resource: Resource) -> str:
         """Return whose share it is."""
         return f"the share of its shape ({resource.name})"
@@ -134,14 +126,6 @@ class GapRows(Family):
                     capacity=kept.left,
                     per_core=counts,
                 )
-
-    def taken(self, job: FreePlacement, columns: Columns) -> Iterator[Taken]:
-        """Yield the units of cores that a program puts on each node."""
-        for kept in columns.kept:
-            if job.demand.job.id in kept.jobs:
-                for at, node in enumerate(job.nodes.tolist()):
-                    cell = Cell(Resource(_KEPT, kept.name), node)
-                    yield Taken(cell, int(kept.left[node]), at=at, on_unit=job.demand.unit)
 
     def words(self, resource: Resource) -> str:
         """Return what is kept, whatever for."""

@@ -56,12 +56,10 @@ class Cell(NamedTuple):
 
     Attributes:
         place: a node's index; of what stands on no node a name, empty where there is one cell.
-        guard: number of the reservation whose room it is, None of what is free now.
     """
 
     resource: Resource
     place: int | str = ""
-    guard: int | None = None
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

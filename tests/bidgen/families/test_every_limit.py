@@ -25,7 +25,7 @@ import aucsched
 from aucsched import ClusterWorkload, InputError, Reason, Snapshot
 from aucsched.auction.options import StepOptions
 from aucsched.bidgen.families import registry
-from aucsched.bidgen.families.claims import Claim, Family, FreePlacement, Taken
+from aucsched.bidgen.families.claims import Claim, Family
 from aucsched.cluster.limits import AMOUNTS, Lasting
 from aucsched.cluster.resources.capacity import Cell, Resource
 from aucsched.formats.native.cluster_file import parse_snapshot, parse_workload
@@ -307,11 +307,6 @@ class Starts(Family):
             amount=np.ones(len(table), np.int64),
             capacity=np.array([columns.pools.remaining(CELL)]),
         )
-
-    def taken(self, job: FreePlacement, columns: Any) -> Iterator[Taken]:
-        """Yield a start for each job."""
-        del job
-        yield Taken(CELL, columns.pools.remaining(CELL), on_job=1)
 
     def words(self, resource: Resource) -> str:
         """Return it in words."""

@@ -85,6 +85,16 @@ def test_gres_count_by_name_or_by_type(model: str, what: str, left: int) -> None
 
 
 @pytest.mark.parametrize("model", MODELS)
+def test_all_types_on_a_node_count(model: Any) -> None:
+    nodes = [{"name": f"n{place}", "cores": 4, "gres": {"gpu:a": 2, "gpu:b": 1}} for place in range(2)]
+    job = {"nodes": 1, "cores": 1, "gres_per_node": {"gpu:a": 2, "gpu:b": 1}}
+    cluster = snapshot(nodes, [job, {**job, "cores": 2}], limits=[{"name": "gpus", "max": {"gres/gpu": 5}}])
+    found = schedule(cluster, model=model, work_limit=20, **ALONE)
+    assert [award.job for award in found.started] == ["J1"]
+    assert [(job.job, job.reason) for job in found.pending] == [("J2", "limit")]
+
+
+@pytest.mark.parametrize("model", MODELS)
 def test_per_counts_each_by_itself(model: str) -> None:
     cluster = limited([ANN, ANN, BOB, BOB], {"name": "users", "per": "user", "max": {"jobs": 2}})
     assert started(cluster, model) == ["J1", "J3", "J4"]
