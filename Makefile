@@ -58,7 +58,7 @@ soak: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto -q --hypothesis-profile=soak
 
 times: $(VENV)/.dev
-	$(BIN)/python -m pytest -q --write-times
+	$(BIN)/python -m pytest -n auto --dist worksteal -q --write-times
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/step.py

@@ -12,6 +12,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Generator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -40,7 +41,7 @@ def known_times() -> Mapping[str, float]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--write-times``."""
-    parser.addoption("--write-times", action="store_true", help=f"measure {TIMES.name} anew; in one process")
+    parser.addoption("--write-times", action="store_true", help=f"measure {TIMES.name} anew")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -64,9 +65,18 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     return result
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add what a worker measured."""
+    for name, spent in getattr(node, "workeroutput", {}).get("spent", {}).items():
+        _spent[name] += spent
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Write the times down where that was asked for."""
-    if session.config.getoption("--write-times"):
+    """Write the times down where that was asked for, in the process that has them all."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["spent"] = dict(_spent)
+    elif session.config.getoption("--write-times"):
         rows = sorted((name, spent) for name, spent in _spent.items() if spent >= COSTLY_S)
         TIMES.write_text("".join(f"{spent:.1f} {name}\n" for name, spent in rows))
 
