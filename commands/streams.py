@@ -9,7 +9,7 @@ from typing import Any, TextIO
 from ..cluster.text import escape
 
 #: The error handler that writes characters outside an encoding as JSON escapes.
-_ERRORS = "aucsched.escape"
+ESCAPED = "aucsched.escape"
 _STDIN, _STDOUT, _STDERR = range(3)
 
 
@@ -22,7 +22,6 @@ def prepare_streams() -> None:
 
     Raises OutputLostError, later, from whatever writes to a standard output that takes nothing.
     """
-    codecs.register_error(_ERRORS, _escaped)
     for number in (_STDIN, _STDOUT, _STDERR):
         _fill(number)
     if sys.stdin is None:
@@ -58,7 +57,7 @@ def _writer(before: TextIO | None, raw: io.FileIO) -> TextIO:
     encoding = before.encoding if before is not None else "utf-8"
     kind = _Ascii if codecs.lookup(encoding).name == "ascii" else io.TextIOWrapper
     by_line = raw.isatty() or raw.fileno() == _STDERR
-    return kind(io.BufferedWriter(raw), encoding=encoding, errors=_ERRORS, line_buffering=by_line)
+    return kind(io.BufferedWriter(raw), encoding=encoding, errors=ESCAPED, line_buffering=by_line)
 
 
 class _Ascii(io.TextIOWrapper):
@@ -88,3 +87,6 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(map(escape, error.object[error.start : error.end])), error.end
+
+
+codecs.register_error(ESCAPED, _escaped)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from support.run import aucsched
 
 from aucsched.cli import run
 from aucsched.commands.examples import EXAMPLES
@@ -62,9 +61,8 @@ def test_an_instance_is_written_and_is_a_snapshot(tmp_path: Path, capsys: pytest
 def test_an_instance_goes_to_standard_output_and_is_the_first_without_a_seed(
     kind: str, tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-m", "aucsched", "examples", "--instance", kind]
-    printed = subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
-    assert (printed.stdout, printed.stderr) == (snapshot_bytes(kind, 0), b"")
+    printed = aucsched("examples", "--instance", kind, cwd=tmp_path)
+    assert (printed.returncode, printed.stdout.encode(), printed.stderr) == (0, snapshot_bytes(kind, 0), "")
 
 
 @pytest.mark.parametrize(

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
+from support.run import aucsched
 
 from aucsched.cli import cli
 from aucsched.commands.config import read_config
-
-
-def run(*arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
-    environment = os.environ if path is None else {**os.environ, "PATH": path}
-    command = [sys.executable, "-m", "aucsched", *arguments]
-    return subprocess.run(command, capture_output=True, check=False, text=True, env=environment)
 
 
 def group() -> tuple[click.Context, click.Group]:
@@ -32,7 +25,7 @@ def group() -> tuple[click.Context, click.Group]:
 
 
 def test_the_configuration_names_every_option_and_changes_nothing(tmp_path: Path) -> None:
-    text = run("slurm", "config").stdout
+    text = aucsched("slurm", "config").stdout
     path = tmp_path / "slurm.toml"
     path.write_text(text)
     context, commands = group()
@@ -57,7 +50,7 @@ def test_the_configuration_names_every_option_and_changes_nothing(tmp_path: Path
 
 
 def test_lines_of_the_configuration_are_in_force_without_their_mark(tmp_path: Path) -> None:
-    text = run("slurm", "config").stdout
+    text = aucsched("slurm", "config").stdout
     path = tmp_path / "slurm.toml"
     path.write_text(re.sub(r"^# ([a-z-]+ = .+)$", r"\1", text, flags=re.MULTILINE))
     assert "window = 100" in path.read_text()
@@ -68,7 +61,7 @@ def test_lines_of_the_configuration_are_in_force_without_their_mark(tmp_path: Pa
 
 
 def test_a_unit_for_each_loop(tmp_path: Path) -> None:
-    made = run("slurm", "unit", "shadow", "--user", "watch", "--program", "/usr/bin/env")
+    made = aucsched("slurm", "unit", "shadow", "--user", "watch", "--program", "/usr/bin/env")
     assert made.returncode == 0
     assert "User=watch\n" in made.stdout
     assert "ExecStart=/usr/bin/env --config /etc/aucsched/slurm.toml slurm shadow\n" in made.stdout
@@ -90,20 +83,20 @@ def test_a_unit_for_each_loop(tmp_path: Path) -> None:
     ],
 )
 def test_a_unit_takes_no_value_that_would_be_read_otherwise(option: str, value: str) -> None:
-    refused = run("slurm", "unit", "shadow", option, value)
+    refused = aucsched("slurm", "unit", "shadow", option, value)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.startswith(f"aucsched: {option}: ")
 
 
 def test_status_where_slurm_is_not() -> None:
-    shown = run("slurm", "status", "--metrics", "127.0.0.1:1", path="/nonexistent")
+    shown = aucsched("slurm", "status", "--metrics", "127.0.0.1:1", env={"PATH": "/nonexistent"})
     assert shown.returncode == 0
     assert "sinfo -h -o %C: the command is not installed here" in shown.stdout
     assert "127.0.0.1:1: " in shown.stdout
     assert "gate" not in shown.stdout
-    refused = run("slurm", "status", "--metrics", "10.0.0.1:80")
+    refused = aucsched("slurm", "status", "--metrics", "10.0.0.1:80")
     assert (refused.returncode, refused.stdout) == (2, "")
 
 
 def test_the_panel_is_printed() -> None:
-    assert '"title": "aucsched beside Slurm"' in run("slurm", "panel").stdout
+    assert '"title": "aucsched beside Slurm"' in aucsched("slurm", "panel").stdout

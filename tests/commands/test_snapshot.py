@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.run import Done, aucsched
 
 from aucsched import load_snapshot
 
@@ -28,18 +28,11 @@ FILES = {
 def run(
     *arguments: str | Path,
     path: str | Path = "/nonexistent",
-    text: bytes | None = None,
+    text: bytes = b"",
     cwd: Path | None = None,
-) -> subprocess.CompletedProcess[bytes]:
+) -> Done:
     """Run the command with ``path`` as the only place where Slurm could be installed."""
-    return subprocess.run(
-        [sys.executable, "-m", "aucsched", "snapshot", "slurm", *map(str, arguments)],
-        capture_output=True,
-        check=False,
-        input=text,
-        cwd=cwd,
-        env={**os.environ, "PATH": str(path)},
-    )
+    return aucsched("snapshot", "slurm", *arguments, stdin=text, cwd=cwd, env={"PATH": str(path)})
 
 
 def files(**replaced: str | Path) -> list[str | Path]:
@@ -47,11 +40,11 @@ def files(**replaced: str | Path) -> list[str | Path]:
     return [part for option, value in given.items() for part in (option, value)]
 
 
-def refused(result: subprocess.CompletedProcess[bytes]) -> str:
+def refused(result: Done) -> str:
     """The one line on stderr of a refusal."""
-    lines = result.stderr.decode().splitlines()
+    lines = result.stderr.splitlines()
     assert result.returncode == 2, result
-    assert result.stdout == b""
+    assert result.stdout == ""
     assert len(lines) == 1, lines
     return lines[0]
 
@@ -60,10 +53,10 @@ def test_files_make_a_snapshot(tmp_path: Path) -> None:
     output = tmp_path / "made.json"
     result = run(*files(), "-o", output)
     assert result.returncode == 0
-    assert result.stdout == b""
+    assert result.stdout == ""
     snapshot = load_snapshot(output)
     assert len(snapshot.nodes) == 12
-    said = result.stderr.decode().splitlines()
+    said = result.stderr.splitlines()
     assert said == [f"note: {note}" for note in snapshot.notes]
 
 
@@ -92,7 +85,7 @@ def test_repeated_notes_are_counted(tmp_path: Path) -> None:
         "-o",
         output,
     )
-    said = result.stderr.decode().splitlines()
+    said = result.stderr.splitlines()
     assert "note: not expressible: 20 more, all in the file's notes" in said
     notes = load_snapshot(output).notes
     assert sum("not expressible" in note for note in notes) == 23
@@ -180,7 +173,7 @@ def test_a_failing_command_is_named_with_what_it_said(tmp_path: Path) -> None:
 def test_jobs_and_nodes_are_enough() -> None:
     result = run("--jobs", FILES["--jobs"], "--nodes", FILES["--nodes"])
     assert result.returncode == 0
-    said = result.stderr.decode()
+    said = result.stderr
     assert "note: scontrol show topology: the command is not installed here" in said
     assert "the topology is taken as linear" in said
     assert "note: scontrol -d show job: the command is not installed here" in said
@@ -401,19 +394,15 @@ def test_help_loads_no_importer() -> None:
 
 
 def test_check_strict_refuses_rules_that_are_not_looked_at(tmp_path: Path) -> None:
-    def checked(snapshot: Path, *more: str) -> subprocess.CompletedProcess[bytes]:
-        command = [sys.executable, "-m", "aucsched", "check", str(snapshot), *more]
-        return subprocess.run(command, capture_output=True, check=False)
-
     configured = FIXTURES / "newer" / "config.txt"
     plain, ruled = tmp_path / "plain.json", tmp_path / "ruled.json"
     run(*files(), "--conf", configured, "-o", plain)
     run(*files(), "--conf", configured, "--partitions", FIXTURES / "newer" / "partitions.txt", "-o", ruled)
-    assert checked(plain, "--strict").returncode == 0
-    assert checked(ruled).returncode == 0
+    assert aucsched("check", plain, "--strict").returncode == 0
+    assert aucsched("check", ruled).returncode == 0
     unread = ["partition long: MinNodes=2 is not looked at"]
-    assert json.loads(checked(ruled, "--format", "json").stdout)["unread"] == unread
-    said = refused(checked(ruled, "--strict"))
+    assert json.loads(aucsched("check", ruled, "--format", "json").stdout)["unread"] == unread
+    said = refused(aucsched("check", ruled, "--strict"))
     assert said == f"{ruled}: 1 rule of the site not looked at: {unread[0]}"
 
 

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from support.run import aucsched, refused
+from support.run import aucsched, in_a_process, refused
 
 from aucsched import InputError
 from aucsched.formats.checked_lines import CheckedLines
@@ -163,7 +163,8 @@ def test_a_device_of_roots_stays_one(tmp_path: Path) -> None:
 
 
 def test_a_full_device_is_one_line() -> None:
-    assert refused("schema", "plan", "-o", "/dev/fd/3", cwd=None).startswith("/dev/fd/3: ")
+    none = in_a_process("schema", "plan", "-o", "/dev/fd/3")
+    assert (none.returncode, none.stderr) == (2, "/dev/fd/3: No such file or directory\n")
     script = f"{sys.executable} -m aucsched schema plan -o /dev/fd/3 3> /dev/full"
     done = subprocess.run(["bash", "-c", script], capture_output=True, check=False, text=True)
     assert (done.returncode, done.stdout) == (2, "")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 from statistics import mean
 
 import pytest
 from support.chromium import CHROMIUM, opened
+from support.run import aucsched, refused
 
 from aucsched.reports.run_pages import shadow_page
 from aucsched.slurm.answers.running_jobs import End, SlurmStart
@@ -152,24 +151,18 @@ def test_one_pass_is_a_report() -> None:
     shadow_page(made, "log")
 
 
-def run(*arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "aucsched", "slurm", "report", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, check=False)
-
-
 def test_the_command_reads_logs_in_any_order(tmp_path: Path, made: ShadowReport) -> None:
     old, new, page = (tmp_path / name for name in ("log.1", "log", "page.html"))
     lines = [encode(one) for one in made.entries]
     old.write_bytes(b"".join(lines[:2]) + lines[2][:50])
     new.write_bytes(b"".join(lines[2:]))
-    done = run(new, old, "--format", "json", "--starved", "0.1", "--html", page)
-    assert done.stderr == b"note: lines cut short and left out: 1\n"
+    done = aucsched("slurm", "report", new, old, "--format", "json", "--starved", "0.1", "--html", page)
+    assert done.stderr == "note: lines cut short and left out: 1\n"
     document = json.loads(done.stdout)
     assert document["figures"][1] == {"figure": "mean wait (s)", "slurm": 185.0, "auction": 85.0, "jobs": 2}
     assert "Shadow of Slurm" in page.read_text()
-    text = run(new, old).stdout.decode()
+    text = aucsched("slurm", "report", new, old).stdout
     assert "Who gains and who loses, by user" in text
     assert "no mean of offered waits" in " ".join(text.split())
-    refused = run(tmp_path / "none")
-    assert (refused.returncode, refused.stdout) == (2, b"")
-    assert refused.stderr.decode().splitlines() == [f"{tmp_path / 'none'}: No such file or directory"]
+    none = tmp_path / "none"
+    assert refused("slurm", "report", none) == f"{none}: No such file or directory"

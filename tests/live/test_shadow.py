@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from support.fake_slurm import CORES, FakeSlurm, FakeWait, day_of_jobs
+from support.run import Done
+from support.run import aucsched as commanded
 
 import aucsched
 from aucsched.auction.options import StepOptions
@@ -254,13 +256,8 @@ def installed(folder: Path, cluster: FakeSlurm, spy: Path) -> Path:
     return folder
 
 
-def shadow(path: Path | str, *arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "aucsched", "slurm", "shadow", *map(str, arguments)],
-        capture_output=True,
-        check=False,
-        env={**os.environ, "PATH": str(path)},
-    )
+def shadow(path: Path | str, *arguments: str | Path) -> Done:
+    return commanded("slurm", "shadow", *arguments, env={"PATH": str(path)})
 
 
 def test_the_command_as_a_user_runs_it(tmp_path: Path) -> None:
@@ -269,7 +266,7 @@ def test_the_command_as_a_user_runs_it(tmp_path: Path) -> None:
     spy, log = tmp_path / "spy", tmp_path / "log.jsonl"
     path = installed(tmp_path / "bin", cluster, spy)
     done = shadow(path, "--passes", "2", "--interval", "0.1", "-o", log, "--strategy", "greedy")
-    assert (done.returncode, done.stdout) == (0, b"")
+    assert (done.returncode, done.stdout) == (0, "")
     entries, _ = read_logs([str(log)])
     assert [one.is_first for one in entries] == [True, False]
     assert entries[0].waiting == len(cluster.waiting())
@@ -311,7 +308,7 @@ def test_a_signal_ends_it_after_the_pass(tmp_path: Path) -> None:
 def test_one_pass_that_fails_is_the_commands_failure(tmp_path: Path) -> None:
     done = shadow(tmp_path, "--once")
     assert done.returncode == 2
-    assert done.stderr.decode().startswith("squeue --json: the command is not installed here")
+    assert done.stderr.startswith("squeue --json: the command is not installed here")
     many = shadow(tmp_path, "--passes", "2", "--interval", "0.1")
     assert many.returncode == 0
-    assert many.stderr.decode().count("the command is not installed here") == 2
+    assert many.stderr.count("the command is not installed here") == 2

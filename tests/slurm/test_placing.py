@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.run import aucsched
 
 from aucsched import Job, Node, Request, Resources, Snapshot, Span, save_snapshot
 from aucsched.cluster.nodes import Partition
@@ -186,12 +186,8 @@ def test_what_a_user_writes_is_quoted() -> None:
 def test_the_command_prints_them(tmp_path: Path) -> None:
     jobs = (asking("5", cores=16), asking("J1", cores=2))
     save_snapshot(Snapshot(nodes=NODES, jobs=jobs), tmp_path / "snapshot.json")
-    result = subprocess.run(
-        [sys.executable, "-m", "aucsched", "schedule", tmp_path / "snapshot.json", "--format", "slurm"],
-        capture_output=True,
-        check=True,
-        text=True,
-    )
+    result = aucsched("schedule", tmp_path / "snapshot.json", "--format", "slurm")
+    assert result.returncode == 0
     lines = result.stdout.splitlines()
     assert lines[0].startswith("# 1 of 2 started jobs, to place with: sh")
     assert [text for text in lines if not text.startswith("#")] == [

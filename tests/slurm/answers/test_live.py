@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.newer import newer_nodes
+from support.run import aucsched
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "slurm"
 USE, NEWER = FIXTURES / "use", FIXTURES / "newer"
@@ -47,13 +45,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def made(folder: Path, *arguments: str | Path) -> tuple[dict[str, Any], str]:
-    result = subprocess.run(
-        [sys.executable, "-m", "aucsched", "snapshot", "slurm", *arguments],
-        capture_output=True,
-        check=True,
-        env={**os.environ, "PATH": str(folder)},
-    )
-    return json.loads(result.stdout), result.stderr.decode()
+    result = aucsched("snapshot", "slurm", *arguments, env={"PATH": str(folder)})
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout), result.stderr
 
 
 def limits(document: dict[str, Any]) -> dict[str, Any]:
