@@ -323,13 +323,18 @@ class _Generator:
         stagger: int,
     ) -> None:
         """Add bids on nodes that are no neighbours, where neighbours give too few bids or none."""
+        drafts: dict[tuple[int, int], list[ChosenWindows]] = {}
         for order in _OTHER_ORDERS if not len(demand.required) else ():
             if count_of(kept) >= 2 * most:
                 return
             for asked in readings:
                 if self.is_over():
                     return
-                kept[BidPhase.EXTRA].extend(self._reordered(asked, order, most, stagger))
+                field = self._field(asked, order)
+                key = (id(asked), id(field))
+                if key not in drafts:
+                    drafts[key] = list(self._reordered(asked, field, most, stagger))
+                kept[BidPhase.EXTRA].extend(drafts[key])
         if not count_of(kept):
             kept[BidPhase.EXTRA].extend(self._searched(asked) for asked in readings)
 
@@ -366,15 +371,12 @@ class _Generator:
             mask = usable(asked, free, self._columns)
             units = units_of(demand, free, self._columns)
             nodes = self._scan(np.flatnonzero(mask), units, order)
-            self._fields[key] = self._same(key, nodes) or field_of(
-                nodes, units[nodes], totals_of(asked.choice, free, nodes)
-            )
+            # Orders of few nodes, or of nodes alike, are often the same: they share a field.
+            same = (nodes.tobytes(), *key[1:])
+            if same not in self._fields:
+                self._fields[same] = field_of(nodes, units[nodes], totals_of(asked.choice, free, nodes))
+            self._fields[key] = self._fields[same]
         return self._fields[key]
-
-    def _same(self, key: tuple[object, ...], nodes: IntArray) -> Field | None:
-        """Return the field of nodes as they stand where another order is the same, as of nodes alike."""
-        plain = self._fields.get(("snapshot", *key[1:]))
-        return plain if plain is not None and np.array_equal(plain.nodes, nodes) else None
 
     def _scan(self, nodes: IntArray, units: IntArray, order: str) -> IntArray:
         """Return usable nodes in a scan order: snapshot, below each switch, fullest first, shuffled."""
@@ -425,9 +427,8 @@ class _Generator:
         places = list(dict.fromkeys(chain.from_iterable(zip(range(len(apart)), apart, strict=True))))[:most]
         return replace(found.only(np.array(places, np.int64)), group=np.full(len(places), group))
 
-    def _reordered(self, asked: Reading, order: str, most: int, stagger: int) -> Iterator[ChosenWindows]:
+    def _reordered(self, asked: Reading, field: Field, most: int, stagger: int) -> Iterator[ChosenWindows]:
         """Yield bids on the nodes in another order: they join nodes that are no neighbours."""
-        field = self._field(asked, order)
         if len(field):
             group = self.pool.add_group(asked)
             yield from self._windows(asked, field, group, most, stagger).unordered()
