@@ -6,7 +6,7 @@ import aucsched
 
 log = aucsched.load_swf("examples/days.swf")
 workload = aucsched.workload_from_swf(log, nodes=16, cores=8, leaf_nodes=4)
-workload = replace(workload, jobs=workload.jobs[:150])
+workload = replace(workload, jobs=workload.jobs[:100])
 auction = {"objective": "priority_cores"}
 for policy, options in (("easy", {}), ("aucsched3", auction)):
     run = aucsched.simulate(workload, policy, **options)

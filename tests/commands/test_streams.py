@@ -179,12 +179,36 @@ def test_both_parties_end_quietly_without_an_output(folder: Path) -> None:
         assert said == [b"1", b"1"], redirected
 
 
-@pytest.mark.parametrize("arguments", PRINTING.values(), ids=PRINTING.keys())
-def test_no_encoding_breaks_a_command(arguments: str, folder: Path) -> None:
-    done = shell(f"{AUCSCHED} {arguments}", folder, PYTHONIOENCODING="latin-1")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
-    assert b"Traceback" not in done.stderr
+#: Runs one command after another as processes of their own would, each with files as its streams.
+ONE_AFTER_ANOTHER = """
+import os, sys
+from aucsched.cli import main
+for number, line in enumerate(sys.stdin.read().splitlines()):
+    for stream, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(f"{number}.{name}", os.O_WRONLY | os.O_CREAT), stream)
+    try:
+        main(line.split())
+    except SystemExit as ended:
+        print(ended.code, file=open(f"{number}.code", "w"))
+"""
+
+
+@pytest.fixture(scope="module")
+def narrow(folder: Path) -> Path:
+    """Return the folder in which every command was run with an encoding that lacks most characters."""
+    command, lines = [sys.executable, "-c", ONE_AFTER_ANOTHER], "\n".join(PRINTING.values())
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    subprocess.run(command, input=lines, text=True, check=True, cwd=folder, env=environment)
+    return folder
+
+
+@pytest.mark.parametrize("name", PRINTING)
+def test_no_encoding_breaks_a_command(name: str, narrow: Path) -> None:
+    number = list(PRINTING).index(name)
+    code, out, error = ((narrow / f"{number}.{kind}").read_bytes() for kind in ("code", "out", "err"))
+    assert code == b"0\n", error
+    assert out
+    assert b"Traceback" not in error
 
 
 def test_json_stays_json_in_every_encoding(folder: Path) -> None:
