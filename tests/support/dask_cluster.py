@@ -22,7 +22,9 @@ class Cluster:
         self._folder, self._stack = folder, stack
         self.environment = ENVIRONMENT | {"DASK_CONFIG": str(folder), "DASK_TEMPORARY_DIRECTORY": str(folder)}
         self._log = folder / "scheduler.log"
-        scheduler = ("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show")
+        # Also without a dashboard a scheduler serves HTTP: 8787 may be another cluster's.
+        http = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+        scheduler = ("scheduler", "--host", "127.0.0.1", "--port", "0", *http)
         self.scheduler = self._start(self._log, *scheduler)
         self.address = said(self._log, self.scheduler, r"Scheduler at: +(tcp://\S+)")
         logs = [folder / f"worker-{number}.log" for number in range(2)]
