@@ -32,7 +32,7 @@ from .candidates import (
 )
 from .scattered_sets import legal_sets, required_sets
 from .table import BidTable, deal_evenly, even, pack
-from .windows import WindowRules, field_of, first_window
+from .windows import field_of, first_window
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -243,15 +243,15 @@ class FirstFitPlacer:
             chosen = _first_candidates(asked.demand, asked.variant, found)
             if chosen is not None:
                 return chosen
-        field = field_of(*found, totals_of(asked.choice, self._free, found.nodes))
+        totals = totals_of(asked.choice, self._free, found.nodes)
+        field = field_of(*found, totals, self._topology)
         units = self._topology.units
         if units is not None and asked.demand.node_counts is not None and units.has(found.nodes):
-            nodes = next(legal_sets(field, asked, self._topology), None)
+            nodes = next(legal_sets(field, asked), None)
             return None if nodes is None else found.only(nodes)
-        rules = WindowRules(topology=self._topology, use_switches=False)
-        nodes = first_window(field, asked, rules)
+        nodes = first_window(field, asked)
         if nodes is None and len(asked.demand.required) and not asked.demand.contiguous:
-            nodes = next(required_sets(field, asked, rules, 1, 0), None)
+            nodes = next(required_sets(field, asked, 1, 0), None)
         return None if nodes is None else found.only(nodes)
 
     def take(self, job: Job, where: Allocation) -> None:

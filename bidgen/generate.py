@@ -36,7 +36,7 @@ from .first_fit import Cluster, FirstFitPlacer, Placement, Placer, bids_at, is_s
 from .job_windows import BidPhase, JobWindows, by_figure, count_of, in_turn, interleaved, spread
 from .scattered_sets import exhaustive_bids, legal_sets, required_sets
 from .table import BidTable, allocation_of_bid
-from .windows import Field, WindowRules, field_of, general_nodesets
+from .windows import Field, field_of, general_nodesets
 
 #: How the caps are dealt and the classes ordered.
 BID_ORDERS = ("spec", "figure-4.5")
@@ -262,7 +262,6 @@ class _Generator:
         self._columns = columns
         self._topology = topology
         self._options = options
-        self._rules = WindowRules(topology=topology, use_switches=options.use_switches)
         self._fields: dict[object, Field] = {}
         self._is_in_order = topology.in_snapshot_order
 
@@ -357,7 +356,7 @@ class _Generator:
         beside = np.array([max(first - 1, 0), min(last + 1, end)])
         edges = [first == 0, last == end]
         edges.extend(~usable(asked, self._views.of(asked.demand).free, self._columns, beside))
-        if self._rules.use_switches:
+        if self._options.use_switches:
             switch = self._topology.common_switch_of_sets(np.array([0, len(nodes)]), nodes)
             edges.extend(~self._topology.below(beside, switch))
         return bool(np.any(edges))
@@ -374,7 +373,8 @@ class _Generator:
             # Orders of few nodes, or of nodes alike, are often the same: they share a field.
             same = (nodes.tobytes(), *key[1:])
             if same not in self._fields:
-                self._fields[same] = field_of(nodes, units[nodes], totals_of(asked.choice, free, nodes))
+                totals, below = totals_of(asked.choice, free, nodes), self._options.use_switches
+                self._fields[same] = field_of(nodes, units[nodes], totals, self._topology, use_switches=below)
             self._fields[key] = self._fields[same]
         return self._fields[key]
 
@@ -392,7 +392,7 @@ class _Generator:
         return nodes
 
     def _orders(self, demand: Demand) -> list[str]:
-        below = self._rules.use_switches or demand.max_switches is not None
+        below = self._options.use_switches or demand.max_switches is not None
         if not below or self._is_in_order:
             return ["snapshot"]
         return ["snapshot"] if demand.contiguous and demand.max_switches is None else ["tree", "snapshot"]
@@ -419,7 +419,7 @@ class _Generator:
         """Return bids on sets of nodes that topology units allow; jobs that ask alike have the same ones."""
         key = ("units", asked.demand.form, asked.choice)
         if key not in field.windows:
-            sets = list(islice(legal_sets(field, asked, self._topology), _UNIT_SETS))
+            sets = list(islice(legal_sets(field, asked), _UNIT_SETS))
             field.windows[key] = self._on_sets(sets, asked)
         found = cast(ChosenWindows, field.windows[key])
         # The best, and others from all over the machine, in turn.
@@ -435,17 +435,17 @@ class _Generator:
 
     def _windows(self, asked: Reading, field: Field, group: int, most: int, stagger: int) -> JobWindows:
         spreads, by_figure = self._options.spreads_jobs, self._options.order == "figure-4.5"
-        return JobWindows(self.pool, field, asked, self._rules, group, most, stagger, spreads, by_figure)
+        return JobWindows(self.pool, field, asked, group, most, stagger, spreads, by_figure)
 
     def _searched(self, asked: Reading) -> ChosenWindows:
         """Return one bid on nodes that stand together in no scan order, if there are any."""
         field = self._field(asked, "snapshot")
-        nodes = exhaustive_bids(field, asked, self._rules, self.is_over) if len(field) else None
+        nodes = exhaustive_bids(field, asked, self.is_over) if len(field) else None
         return self._on_sets([] if nodes is None else [nodes], asked)
 
     def _around_required(self, family: JobWindows) -> ChosenWindows:
         """Return bids on the required nodes and others."""
-        sets = required_sets(family.field, family.asked, self._rules, family.most, family.stagger)
+        sets = required_sets(family.field, family.asked, family.most, family.stagger)
         return self._on_sets(list(sets), family.asked)
 
     def _on_sets(self, sets: list[IntArray], asked: Reading) -> ChosenWindows:

@@ -19,7 +19,6 @@ from .assemble import EVEN, ChosenWindows, NodesetArena, mode_of
 from .candidates import Reading, most_nodes
 from .windows import (
     Field,
-    WindowRules,
     Windows,
     by_class,
     fewest_windows,
@@ -49,7 +48,6 @@ class JobWindows:
     pool: NodesetArena
     field: Field
     asked: Reading
-    rules: WindowRules
     group: int
     most: int
     stagger: int
@@ -90,10 +88,10 @@ class JobWindows:
                 yield self._drafted(windows, mode_of(self.asked.demand))
 
     def _fixed(self, count: int) -> Windows:
-        return fixed_windows(self.field, count, self.asked, self.rules)
+        return fixed_windows(self.field, count, self.asked)
 
     def _fewest(self, *, backward: bool) -> Windows:
-        windows = fewest_windows(self.field, self.asked, self.rules, backward=backward)
+        windows = fewest_windows(self.field, self.asked, backward=backward)
         fits = windows.length <= self.asked.variant.max_nodes
         # The same windows again, not a copy, so that what is known of them is found.
         return windows if fits.all() else windows.only(fits)
@@ -115,10 +113,7 @@ class JobWindows:
             return
         count = int(fewest.length.min())
         found = (self._fixed(length) for length in dict.fromkeys((2 * count, 4 * count)) if length <= most)
-        whole = (
-            whole_nodesets(self.field, length, self.asked, self.rules)
-            for length in whole_lengths(self.field, most)
-        )
+        whole = (whole_nodesets(self.field, length, self.asked) for length in whole_lengths(self.field, most))
         yield from (windows for windows in chain(found, whole) if len(windows))
 
 

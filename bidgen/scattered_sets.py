@@ -12,29 +12,23 @@ import numpy as np
 
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.demand import Demand, Variant
-from ..topology.tree import Topology
 from .candidates import Reading, most_nodes
 from .job_windows import spread
-from .windows import Field, WindowRules, node_counts
+from .windows import Field, node_counts
 
 #: Random weights tried beside each need alone, and groups of leaf switches tried.
 _WEIGHTS = 48
 _LEAF_GROUPS = 2000
 
 
-def exhaustive_bids(
-    field: Field,
-    asked: Reading,
-    rules: WindowRules,
-    is_over: Callable[[], bool],
-) -> IntArray | None:
+def exhaustive_bids(field: Field, asked: Reading, is_over: Callable[[], bool]) -> IntArray | None:
     """Return nodes that hold a job that may be scattered, or None when none were found in time."""
     demand = asked.demand
     own = np.isin(field.nodes, demand.required)
     if int(own.sum()) < len(demand.required):
         return None
     each, needs = _needs(field, asked)
-    for allowed in _leaf_groups(field, demand, rules, own):
+    for allowed in _leaf_groups(field, demand, own):
         for count in _counts(demand, asked.variant, int(allowed.sum())):
             if is_over():
                 return None
@@ -46,13 +40,13 @@ def exhaustive_bids(
     return None
 
 
-def legal_sets(field: Field, asked: Reading, topology: Topology) -> Iterator[IntArray]:
+def legal_sets(field: Field, asked: Reading) -> Iterator[IntArray]:
     """Yield sets of a field's nodes that topology units allow and that hold the job, the best first."""
-    demand, units = asked.demand, topology.units
+    demand, units = asked.demand, field.topology.units
     if units is None or not np.isin(demand.required, field.nodes).all():
         return
     each, needs = _needs(field, asked)
-    amount = np.zeros((len(needs), len(topology.rank)))
+    amount = np.zeros((len(needs), len(field.topology.rank)))
     amount[:, field.nodes] = each
     # Of each block the first nodes, or the last, so that two jobs may be on one; else those that give most.
     orders = [field.nodes, field.nodes[::-1]]
@@ -87,12 +81,12 @@ def _counts(demand: Demand, variant: Variant, usable: int) -> range:
     return range(1 if span is None else span.minimum, most_nodes(demand, variant, usable) + 1)
 
 
-def _leaf_groups(field: Field, demand: Demand, rules: WindowRules, own: BoolArray) -> Iterator[BoolArray]:
+def _leaf_groups(field: Field, demand: Demand, own: BoolArray) -> Iterator[BoolArray]:
     """Yield which nodes may be mixed: all, or those below as few leaf switches as the job allows."""
     if demand.max_switches is None:
         yield np.ones(len(field), np.bool_)
         return
-    leaf = rules.topology.leaf[field.nodes]
+    leaf = field.topology.leaf[field.nodes]
     fixed = np.unique(leaf[own])
     room = demand.max_switches - len(fixed)
     if room < 0:
@@ -104,13 +98,7 @@ def _leaf_groups(field: Field, demand: Demand, rules: WindowRules, own: BoolArra
         yield np.isin(leaf, [*fixed, *group])
 
 
-def required_sets(
-    field: Field,
-    asked: Reading,
-    rules: WindowRules,
-    most: int,
-    stagger: int,
-) -> Iterator[IntArray]:
+def required_sets(field: Field, asked: Reading, most: int, stagger: int) -> Iterator[IntArray]:
     """Yield at most ``most`` node sets that hold all required nodes and others from different places."""
     is_required = np.isin(field.nodes, asked.demand.required)
     if int(is_required.sum()) < len(asked.demand.required):
@@ -123,7 +111,7 @@ def required_sets(
             nodes = field.nodes[chosen]
             key = np.sort(nodes).tobytes()
             most_leaves = asked.demand.max_switches
-            is_near = most_leaves is None or len(np.unique(rules.topology.leaf[nodes])) <= most_leaves
+            is_near = most_leaves is None or len(np.unique(field.topology.leaf[nodes])) <= most_leaves
             if key not in yielded and is_near:
                 yielded.add(key)
                 yield nodes

@@ -24,6 +24,7 @@ class Field:
     """Usable nodes of one job at one gres choice, in one scan order; arrays of shape (m,) or (m + 1,).
 
     Attributes:
+        topology: the switches; ``use_switches`` lets nodesets end where a switch does (AUCSCHED3).
         nodes: node indices in scan order.
         units: units of cores that each could give (all of the node's when the job is exclusive).
         run: number of the nodeset each stands in: a maximal run consecutive in snapshot order.
@@ -34,6 +35,8 @@ class Field:
         windows: what was found of its windows already, by what was asked.
     """
 
+    topology: Topology
+    use_switches: bool
     nodes: IntArray
     units: IntArray
     run: IntArray
@@ -48,7 +51,14 @@ class Field:
         return len(self.nodes)
 
 
-def field_of(nodes: IntArray, units: IntArray, totals: tuple[IntArray, ...]) -> Field:
+def field_of(
+    nodes: IntArray,
+    units: IntArray,
+    totals: tuple[IntArray, ...],
+    topology: Topology,
+    *,
+    use_switches: bool = False,
+) -> Field:
     """Return the field of ``nodes`` in the order given, with what each of them gives."""
     breaks = np.ones(len(nodes), np.bool_)
     np.not_equal(nodes[1:], nodes[:-1] + 1, out=breaks[1:])
@@ -56,6 +66,8 @@ def field_of(nodes: IntArray, units: IntArray, totals: tuple[IntArray, ...]) -> 
     firsts = np.flatnonzero(breaks)
     lasts = np.append(firsts[1:], len(nodes)) - 1
     return Field(
+        topology=topology,
+        use_switches=use_switches,
         nodes=nodes,
         units=units,
         run=run,
@@ -99,28 +111,16 @@ _NO_COUNTS, _NO_FLAGS = np.zeros(0, np.int64), np.zeros(0, np.bool_)
 _NONE = Windows(_NO_COUNTS, _NO_COUNTS, _NO_FLAGS, _NO_FLAGS, _NO_COUNTS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowRules:
-    """What every window of a job must keep.
-
-    Attributes:
-        topology: the switches; ``use_switches`` lets nodesets end where a switch does (AUCSCHED3).
-    """
-
-    topology: Topology
-    use_switches: bool
-
-
-def fixed_windows(field: Field, length: int, asked: Reading, rules: WindowRules) -> Windows:
+def fixed_windows(field: Field, length: int, asked: Reading) -> Windows:
     """Return the windows of exactly ``length`` nodes with enough units and gres for the job."""
     key = ("fixed", length, *_asked(asked))
     if key not in field.windows:
         starts = np.arange(len(field) - length + 1)
-        field.windows[key] = _kept(field, starts, np.full(len(starts), length), asked, rules)
+        field.windows[key] = _kept(field, starts, np.full(len(starts), length), asked)
     return cast(Windows, field.windows[key])
 
 
-def fewest_windows(field: Field, asked: Reading, rules: WindowRules, *, backward: bool = False) -> Windows:
+def fewest_windows(field: Field, asked: Reading, *, backward: bool = False) -> Windows:
     """Return, for each start, the window of the fewest nodes that hold a cores-only job.
 
     ``backward`` takes, for each end of a nodeset, the fewest nodes before it.
@@ -128,25 +128,25 @@ def fewest_windows(field: Field, asked: Reading, rules: WindowRules, *, backward
     key = ("fewest", backward, *_asked(asked))
     if key not in field.windows:
         start, length = _backward(field, asked) if backward else _forward(field, asked)
-        windows = _kept(field, start, length, asked, rules)
+        windows = _kept(field, start, length, asked)
         if backward:
             windows = windows.only(windows.aligned & (field.run_last[_ends(windows)] == _ends(windows)))
         field.windows[key] = windows
     return cast(Windows, field.windows[key])
 
 
-def first_window(field: Field, asked: Reading, rules: WindowRules) -> IntArray | None:
+def first_window(field: Field, asked: Reading) -> IntArray | None:
     """Return the nodes of the first window of the fewest nodes that holds a job; None: no window does."""
     if asked.demand.node_counts is None:
         start, length = _forward(field, asked)
-        fits = _fitting(field, start, length, asked, rules) & (length <= asked.variant.max_nodes)
+        fits = _fitting(field, start, length, asked) & (length <= asked.variant.max_nodes)
         if fits.any():
             first = int(np.argmax(fits))
             return field.nodes[start[first] : start[first] + length[first]]
         return None
     for count in sorted(node_counts(asked, len(field))):
         starts = np.arange(len(field) - count + 1)
-        fits = _fitting(field, starts, np.full(len(starts), count), asked, rules)
+        fits = _fitting(field, starts, np.full(len(starts), count), asked)
         if fits.any():
             first = int(np.argmax(fits))
             return field.nodes[first : first + count]
@@ -167,13 +167,13 @@ def by_class(field: Field, windows: Windows) -> tuple[Windows, Windows, Windows]
     return cast(tuple[Windows, tuple[Windows, Windows, Windows]], field.windows[key])[1]
 
 
-def whole_nodesets(field: Field, length: int, asked: Reading, rules: WindowRules) -> Windows:
+def whole_nodesets(field: Field, length: int, asked: Reading) -> Windows:
     """Return the windows of exactly ``length`` nodes that begin and end where nodesets do."""
     starts = np.flatnonzero(field.run_first == np.arange(len(field)))
     starts = starts[starts + length <= len(field)]
     last = starts + length - 1
     starts = starts[field.run_last[last] == last]
-    return _kept(field, starts, np.full(len(starts), length), asked, rules)
+    return _kept(field, starts, np.full(len(starts), length), asked)
 
 
 def whole_lengths(field: Field, most: int) -> list[int]:
@@ -221,17 +221,15 @@ def _backward(field: Field, asked: Reading) -> tuple[IntArray, IntArray]:
     return start[fits], (end - start)[fits]
 
 
-def _kept(field: Field, start: IntArray, length: IntArray, asked: Reading, rules: WindowRules) -> Windows:
+def _kept(field: Field, start: IntArray, length: IntArray, asked: Reading) -> Windows:
     """Keep and classify the windows that hold the job's needs."""
     if not len(start):
         return _NONE
-    fits = _fitting(field, start, length, asked, rules)
-    return _classified(field, start[fits], length[fits], rules) if fits.any() else _NONE
+    fits = _fitting(field, start, length, asked)
+    return _classified(field, start[fits], length[fits]) if fits.any() else _NONE
 
 
-def _fitting(
-    field: Field, start: IntArray, length: IntArray, asked: Reading, rules: WindowRules
-) -> BoolArray:
+def _fitting(field: Field, start: IntArray, length: IntArray, asked: Reading) -> BoolArray:
     """Return which windows hold the job's needs."""
     demand = asked.demand
     end = start + length
@@ -243,23 +241,23 @@ def _fitting(
     if demand.contiguous:
         fits &= field.run[start] == field.run[end - 1]
     if demand.max_switches is not None:
-        fits[fits] = _leaves(field, start[fits], length[fits], rules) <= demand.max_switches
+        fits[fits] = _leaves(field, start[fits], length[fits]) <= demand.max_switches
     if len(demand.required):
         fits &= _holds(field, start, end, demand)
     return fits
 
 
-def _leaves(field: Field, start: IntArray, length: IntArray, rules: WindowRules) -> IntArray:
+def _leaves(field: Field, start: IntArray, length: IntArray) -> IntArray:
     """Return how many leaf switches each window stands below."""
-    if rules.topology.in_snapshot_order:
-        leaf = rules.topology.leaf[field.nodes]
+    if field.topology.in_snapshot_order:
+        leaf = field.topology.leaf[field.nodes]
         changes = np.cumsum(np.diff(leaf, prepend=leaf[:1]) != 0)
         leaves: IntArray = changes[start + length - 1] - changes[start] + 1
         return leaves
     # Neighbours in the scan may alternate between two leaves: count them.
     indptr = np.concatenate([[0], np.cumsum(length)])
     within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], length)
-    return rules.topology.leaf_counts(indptr, field.nodes[np.repeat(start, length) + within])
+    return field.topology.leaf_counts(indptr, field.nodes[np.repeat(start, length) + within])
 
 
 def _required_places(field: Field, demand: Demand) -> IntArray:
@@ -278,10 +276,10 @@ def _holds(field: Field, start: IntArray, end: IntArray, demand: Demand) -> Bool
     return holds
 
 
-def _classified(field: Field, start: IntArray, length: IntArray, rules: WindowRules) -> Windows:
+def _classified(field: Field, start: IntArray, length: IntArray) -> Windows:
     last = start + length - 1
     contiguous = field.run[start] == field.run[last]
-    topology = rules.topology
+    topology = field.topology
     at_start = field.run_first[start] == start
     at_end = field.run_last[last] == last
     if topology.is_one_switch:
@@ -290,7 +288,7 @@ def _classified(field: Field, start: IntArray, length: IntArray, rules: WindowRu
             start=start, length=length, contiguous=contiguous, aligned=at_start | at_end, level=level
         )
     switch = topology.common_switch(field.nodes[start], field.nodes[last])
-    if rules.use_switches:
+    if field.use_switches:
         at_start |= ~topology.below(field.nodes[np.maximum(start - 1, 0)], switch)
         at_end |= ~topology.below(field.nodes[np.minimum(last + 1, len(field) - 1)], switch)
     return Windows(

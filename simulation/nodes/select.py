@@ -24,7 +24,6 @@ from ...bidgen.generate import place_alone
 from ...bidgen.scattered_sets import legal_sets, required_sets
 from ...bidgen.windows import (
     Field,
-    WindowRules,
     Windows,
     fewest_windows,
     field_of,
@@ -44,7 +43,6 @@ class Selector:
     def __init__(self, columns: Columns, topology: Topology) -> None:
         self._columns = columns
         self.topology = topology
-        self._rules = WindowRules(topology=topology, use_switches=False)
 
     def allocation(self, demand: Demand, view: FreeView) -> Allocation | None:
         """Return where a job starts, None when it does not fit.
@@ -82,25 +80,24 @@ class Selector:
         if demand.max_switches is not None:
             nodes = nodes[np.argsort(self.topology.rank[nodes])]
         totals = totals_of(found.choice, view.free, nodes)
-        field = field_of(nodes, found.units[nodes], totals)
+        field = field_of(nodes, found.units[nodes], totals, self.topology)
         if demand.in_units:
-            return next(legal_sets(field, found.asked(demand), self.topology), None)
+            return next(legal_sets(field, found.asked(demand)), None)
         for windows in self._windows(field, demand, found):
             if len(windows):
                 best = self.best_window(field, windows)
                 start = int(windows.start[best])
                 return field.nodes[start : start + int(windows.length[best])]
         if len(demand.required) and not demand.contiguous:
-            sets = required_sets(field, found.asked(demand), self._rules, 1, 0)
-            return next(iter(sets), None)
+            return next(required_sets(field, found.asked(demand), 1, 0), None)
         return None
 
     def _windows(self, field: Field, demand: Demand, found: Candidates) -> list[Windows]:
         if demand.node_counts is None:
-            windows = fewest_windows(field, found.asked(demand), self._rules)
+            windows = fewest_windows(field, found.asked(demand))
             return [windows.only(windows.length <= found.variant.max_nodes)]
         counts = sorted(node_counts(found.asked(demand), len(field)))
-        return [fixed_windows(field, count, found.asked(demand), self._rules) for count in counts]
+        return [fixed_windows(field, count, found.asked(demand)) for count in counts]
 
     def best_window(self, field: Field, windows: Windows) -> int:
         """Return the place of the window to take: the first."""

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from aucsched.bidgen.job_windows import _ranked
 from aucsched.bidgen.windows import Windows, field_of
+from aucsched.topology.tree import linear
 
 
 @given(st.data())
 def test_windows_are_ranked_by_level_and_the_tightest_of_each_first(data: st.DataObject) -> None:
     places = sorted(data.draw(st.sets(st.integers(0, 60), min_size=1, max_size=30)))
-    field = field_of(np.array(places), np.ones(len(places), np.int64), ())
+    field = field_of(np.array(places), np.ones(len(places), np.int64), (), linear(61))
     start = np.array(data.draw(st.lists(st.integers(0, len(places) - 1), max_size=40)), np.int64)
     length = np.array([data.draw(st.integers(1, len(places) - one)) for one in start.tolist()], np.int64)
     level = np.array([data.draw(st.sampled_from([0, 2, 3])) for _ in start], np.int64)
