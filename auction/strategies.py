@@ -25,7 +25,8 @@ from ..models.solve.lexicographic import (
     solve_lexicographic,
     solve_weighted,
 )
-from ..models.solve.solver import IntegerProgram, SolverStatus, export_program
+from ..models.solve.program import IntegerProgram
+from ..models.solve.solver import SolverStatus, export_program
 from ..models.winners.determine import determine
 from .ledger import FreeState, greedy
 from .options import StepOptions

@@ -23,7 +23,8 @@ from ..cluster.resources.capacity import FloatArray, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.job_reservations import Guard
 from ..topology.tree import Topology
-from .solve.solver import IntegerProgram, LpAffineExpression, LpConstraint, LpMaximize, LpVariable, read_pulp
+from .solve.program import IntegerProgram
+from .solve.solver import LpAffineExpression, LpConstraint, LpMaximize, LpVariable, read_pulp
 from .solve.variables import Problem
 
 Weight = int | Fraction

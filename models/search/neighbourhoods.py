@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...cluster.resources.capacity import FloatArray, IntArray
-from ..solve.solver import IntegerProgram, SolverOptions, SolverStatus, solve
+from ..solve.program import IntegerProgram
+from ..solve.solver import SolverOptions, SolverStatus, solve
 from .operators import greedy_by
 from .packing import Packing, Worth
 from .search_parameters import SearchLimits

@@ -16,7 +16,7 @@ from ...bidgen.table import BidTable
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.job_reservations import Guard
-from ..solve.solver import IntegerProgram
+from ..solve.program import IntegerProgram
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

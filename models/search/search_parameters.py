@@ -12,7 +12,8 @@ from ...cluster.errors import OptionError
 from ...cluster.resources.capacity import FloatArray, IntArray
 from ...cluster.text import did_you_mean
 from ..solve.lexicographic import NO_LIMIT_S
-from ..solve.solver import IntegerProgram, SolverStatus
+from ..solve.program import IntegerProgram
+from ..solve.solver import SolverStatus
 
 #: The largest number that a parameter may be where it is no share: loops count in 64 bits.
 _MOST = 1e9

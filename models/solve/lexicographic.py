@@ -22,8 +22,9 @@ from math import ceil, floor, gcd, lcm, log2
 import numpy as np
 
 from ...cluster.resources.capacity import FloatArray, IntArray
+from .program import IntegerProgram
 from .reduced_program import ReducedProgram, whole_values
-from .solver import IntegerProgram, SolveReport, SolverOptions, SolverStatus
+from .solver import SolveReport, SolverOptions, SolverStatus
 
 #: Weights are integers: a solve may stop once the bound is less than one above the value.
 _LESS_THAN_ONE = 0.9

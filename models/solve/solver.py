@@ -37,7 +37,7 @@ from pulp.mps_lp import MPSVariable
 from ...cluster.errors import SolverError
 from ...cluster.resources.capacity import FloatArray, IntArray
 from ...formats.writing import write_bytes
-from .program import IntegerProgram
+from .program import IntegerProgram, is_too_large, reduced
 
 try:
     import highspy
@@ -48,12 +48,9 @@ except ImportError as _error:
         "HiGHS cannot be loaded after OR-Tools in one process: both bring a library libhighs; "
         "run aucsched in a process of its own, e.g. subprocess or multiprocessing with spawn"
     ) from _error
-from .program import is_too_large, reduced
 
+#: What the models take of PuLP.
 __all__ = [
-    "EXPORTS",
-    "IntegerProgram",
-    "LinearReport",
     "LpAffineExpression",
     "LpBinary",
     "LpConstraint",
@@ -66,16 +63,7 @@ __all__ = [
     "LpVariable",
     "MPSVariable",
     "PulpError",
-    "RelaxedSolver",
-    "SolveReport",
-    "SolverOptions",
-    "SolverStatus",
-    "export_program",
-    "prepared",
-    "read_pulp",
-    "solve",
 ]
-
 
 #: How far from an integer a solver's value may be before it is rounded.
 INTEGRALITY = 1e-5

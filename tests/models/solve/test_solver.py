@@ -20,7 +20,8 @@ from aucsched.models.solve.lexicographic import (
     integer_weights,
     solve_lexicographic,
 )
-from aucsched.models.solve.solver import IntegerProgram, SolverOptions, SolverStatus, read_pulp, solve
+from aucsched.models.solve.program import IntegerProgram
+from aucsched.models.solve.solver import SolverOptions, SolverStatus, read_pulp, solve
 
 SETTINGS = SolveSettings(time_limit_s=30, seed=0, clock=time.perf_counter)
 

@@ -10,7 +10,8 @@ from support.build import ALONE, snapshot
 
 from aucsched import schedule
 from aucsched.models.solve.lexicographic import SolveSettings, solve_weighted
-from aucsched.models.solve.solver import IntegerProgram, SolverStatus
+from aucsched.models.solve.program import IntegerProgram
+from aucsched.models.solve.solver import SolverStatus
 
 
 def knapsack(sizes: list[int], room: int) -> IntegerProgram:
