@@ -63,7 +63,7 @@ def ask_of(demand: Demand, columns: Columns) -> Ask:
     """Return what a job asks for, at the fewest nodes and gres of its ranges."""
     variant = demand.variants[0]
     widest = max(int(columns.total.cores.max(initial=1)), 1)
-    nodes = 1 if demand.node_counts is None else demand.node_counts.minimum
+    nodes = demand.fewest_nodes
     cores = (demand.units or nodes * (demand.units_per_node or demand.least)) * demand.unit
     if demand.exclusive:
         cores = max(cores, nodes * widest)

@@ -107,7 +107,7 @@ def _sum_of_counts(demands: Sequence[Demand], columns: Columns) -> Packing:
 def least_of(demand: Demand, columns: Columns) -> Least:
     """Return the least that a job takes, wherever it stands."""
     counts = demand.node_counts
-    nodes = 1 if counts is None else counts.minimum
+    nodes = demand.fewest_nodes
     variant = demand.variants[0]
     if demand.exclusive:
         total = columns.total.cores
@@ -383,8 +383,7 @@ def _hardness(demand: Demand, columns: Columns) -> tuple[bool, int, int]:
 
 
 def worth_of_start(demand: Demand, objective: str) -> Fraction | int:
-    """Return what starting a job counts at least (auction/formulation.py), whatever it holds."""
+    """Return what starting a job counts at least, whatever it holds."""
     if demand.worth is not None:
         return demand.worth
-    nodes = 1 if demand.node_counts is None else demand.node_counts.minimum
-    return start_weight(demand.job, objective, nodes)
+    return start_weight(demand.job, objective, demand.fewest_nodes)

@@ -208,9 +208,8 @@ class Candidates:
 
         ``leaf``: the leaf switch of each node, shape (n,), for jobs on few of them; None: any will do.
         """
-        span, count = demand.node_counts, len(self.nodes)
+        fewest, count = demand.fewest_nodes, len(self.nodes)
         most = most_nodes(demand, self.variant, count)
-        fewest = 1 if span is None else span.minimum
         if most < fewest or int(self.most_units[most]) < (demand.units or 0):
             return False
         if leaf is not None and demand.max_switches is not None:
@@ -328,7 +327,6 @@ def most_at_once(demand: Demand, view: FreeView) -> int:
 
 def _most_among(demand: Demand, found: Candidates, view: FreeView) -> int:
     nodes, units, span = found.nodes, found.units[found.nodes], demand.node_counts
-    fewest = 1 if span is None else span.minimum
     each = demand.units_per_node or demand.least
     if span is not None and span.maximum == 1:
         each = max(each, demand.units or 0)
@@ -338,7 +336,7 @@ def _most_among(demand: Demand, found: Candidates, view: FreeView) -> int:
     for kind, _, count in found.choice.per_node:
         if count:
             most = np.minimum(most, view.free.gres[kind][nodes] // count)
-    bound = int(most.sum()) // fewest
+    bound = int(most.sum()) // demand.fewest_nodes
     return min(bound, int(units.sum()) // demand.units) if demand.units and not demand.exclusive else bound
 
 

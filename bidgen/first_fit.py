@@ -218,9 +218,8 @@ class FirstFitPlacer:
             return None
         if self._placer is not None and not self._placer.takes_first(demand):
             return None
-        counts = demand.node_counts
-        least, units = (1, demand.units or 0) if counts is None else (counts.minimum, 0)
-        found = self._candidates.first(asked, least, units)
+        units = (demand.units or 0) if demand.node_counts is None else 0
+        found = self._candidates.first(asked, demand.fewest_nodes, units)
         return None if found is None else _first_candidates(demand, asked.variant, found)
 
     def _among_all(self, asked: Reading, free: Capacity) -> UsableNodes | None:
@@ -286,7 +285,7 @@ def is_settled(demand: Demand) -> bool:
 def _are_enough(demand: Demand, variant: Variant, units: IntArray) -> bool:
     """Return whether nodes that give so many units could hold a simple job, wherever they stand."""
     counts = demand.node_counts
-    if len(units) < (1 if counts is None else counts.minimum):
+    if len(units) < demand.fewest_nodes:
         return False
     most = variant.max_nodes if counts is None else min(variant.max_nodes, counts.maximum)
     if len(units) > most:

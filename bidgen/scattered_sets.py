@@ -77,8 +77,7 @@ def _scores(each: FloatArray, needs: FloatArray) -> Iterator[FloatArray]:
 
 def _counts(demand: Demand, variant: Variant, usable: int) -> range:
     """Return every node count the job could have."""
-    span = demand.node_counts
-    return range(1 if span is None else span.minimum, most_nodes(demand, variant, usable) + 1)
+    return range(demand.fewest_nodes, most_nodes(demand, variant, usable) + 1)
 
 
 def _leaf_groups(field: Field, demand: Demand, own: BoolArray) -> Iterator[BoolArray]:

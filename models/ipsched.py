@@ -207,11 +207,11 @@ class Ipsched(Model):
         """R_min·s_j ≤ Σ_n t_nj ≤ R_max·s_j: equation (3.6), which as printed forces nodes on every job."""
         for number, option in enumerate(self.options):
             counts = option.demand.node_counts
-            low = 1 if counts is None else counts.minimum
             high = len(self.columns.names) if counts is None else counts.maximum
             terms = [(t, 1) for t in self.t[number]]
             most = min(high, option.variant.max_nodes)
             self._row(f"most{number}", [*terms, (self.s[number], -most)], LpConstraintLE, 0)
+            low = option.demand.fewest_nodes
             self._row(f"fewest{number}", [*terms, (self.s[number], -low)], LpConstraintGE, 0)
 
     def cores_where_allocated(self) -> None:

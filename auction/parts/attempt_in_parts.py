@@ -171,10 +171,9 @@ class _Parts:
                 part = int(np.argmax(np.where(could, left, -np.inf)))
                 assigned[number] = part
                 # About as many cores as it takes.
-                nodes = 1 if demand.node_counts is None else demand.node_counts.minimum
                 units = demand.units
                 if units is None:
-                    units = nodes * (demand.units_per_node or demand.least)
+                    units = demand.fewest_nodes * (demand.units_per_node or demand.least)
                 left[part] -= units * demand.unit
         return assigned
 
@@ -188,8 +187,8 @@ class _Parts:
                 self._room["nodes", key] = np.bincount(self._part[mine], minlength=self._count)
                 summed = np.bincount(self._part[mine], weights=units, minlength=self._count)
                 self._room["units", key] = summed.astype(np.int64)
-            nodes = 1 if demand.node_counts is None else demand.node_counts.minimum
-            found |= (self._room["nodes", key] >= nodes) & (self._room["units", key] >= (demand.units or 0))
+            enough = self._room["units", key] >= (demand.units or 0)
+            found |= enough & (self._room["nodes", key] >= demand.fewest_nodes)
         if len(demand.required):
             holds = np.unique(self._part[demand.required])
             found &= np.isin(np.arange(self._count), holds) & (len(holds) == 1)

@@ -336,8 +336,7 @@ class ClusterTimeline:
         lacking = np.cumsum(~self._usable(demand, free), axis=0, dtype=np.int32)
         before = np.concatenate([np.zeros((1, lacking.shape[1]), np.int32), lacking])
         stays: BoolArray = before[stops] == before[:-1]
-        counts = demand.node_counts
-        enough = stays.sum(axis=1) >= (1 if counts is None else counts.minimum)
+        enough = stays.sum(axis=1) >= demand.fewest_nodes
         if demand.units is not None:
             enough &= (stays * units_of(demand, free, self._columns)).sum(axis=1) >= demand.units
         found: IntArray = np.flatnonzero(enough) + first

@@ -80,6 +80,11 @@ class Demand:
     alone_in: IntArray | None = None
 
     @property
+    def fewest_nodes(self) -> int:
+        """Nodes that the job gets at least."""
+        return 1 if self.node_counts is None else self.node_counts.minimum
+
+    @property
     def memory_per_unit(self) -> int:
         """MiB that a unit of cores counts."""
         return self.memory_per_core * self.unit

@@ -295,7 +295,7 @@ class _Plan:
             kept: the nodes that plans keep, shape (moments, nodes).
 
         """
-        fewest = 1 if demand.node_counts is None else demand.node_counts.minimum
+        fewest = demand.fewest_nodes
         holds = np.zeros(len(steps), np.bool_)
         for variant in range(len(demand.variants)):
             units = np.array([self._units(step, demand, variant) for step in steps.tolist()])

@@ -238,8 +238,6 @@ def _fewest(result: NodeResult) -> IntArray:
 
 
 def _fewest_nodes(demand: Demand, view: FreeView) -> int:
-    least = 1 if demand.node_counts is None else demand.node_counts.minimum
-    wanted = demand.units or 0
-    return max(
-        least, min(int(np.searchsorted(found.most_units, wanted)) for found in view.candidates(demand))
-    )
+    found = view.candidates(demand)
+    of_units = min(int(np.searchsorted(one.most_units, demand.units or 0)) for one in found)
+    return max(demand.fewest_nodes, of_units)

@@ -270,7 +270,7 @@ class _Need:
     def __init__(self, demand: Demand, found: Candidates) -> None:
         span, usable = demand.node_counts, len(found.nodes)
         self.units = demand.units or 0
-        self.fewest = 1 if span is None else span.minimum
+        self.fewest = demand.fewest_nodes
         #: Of a range Slurm takes as many as it can get and as the job has tasks for, of a job without a node
         #: count as few as hold it.
         self.wanted = self.fewest
