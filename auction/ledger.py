@@ -162,6 +162,4 @@ def first_fit_table(demands: tuple[Demand, ...], cluster: Cluster, options: BidO
             tables.append(table)
             jobs.append(np.array([place]))
     first, _ = joined_tables(demands, tables, jobs)
-    kept = np.zeros(len(first), np.bool_)
-    kept[greedy(first, cluster)] = True
-    return first.only(kept)
+    return first.only(greedy(first, cluster))

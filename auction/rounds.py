@@ -99,13 +99,11 @@ class Rounds:
         self._demands = table.demands
         self._rng = np.random.default_rng(options.seed)
         self._number = 0
-        won = np.zeros(len(table), np.bool_)
-        won[chosen] = True
-        winners = table.only(won)
+        winners = table.only(chosen)
         self._packer = None
         if cluster.placer is None:
             self._packer = Packer.of(self._demands, options.objective, cluster.columns, NO_LIMIT_S)
-        self._at = WinnersTable(winners, np.flatnonzero(won), self._value(winners))
+        self._at = WinnersTable(winners, np.sort(chosen), self._value(winners))
         self.best = self._at
 
     def run(self, limit: RoundLimit) -> None:
@@ -123,7 +121,7 @@ class Rounds:
 
     def value_of(self, table: BidTable, chosen: IntArray) -> Value:
         """Return what some bids of a table count."""
-        return self._value(table.only(_mask(chosen, len(table))))
+        return self._value(table.only(chosen))
 
     def _value(self, winners: BidTable) -> Value:
         everyone = np.arange(len(winners))
@@ -167,7 +165,7 @@ class Rounds:
             deadline=None, steps=_STEPS, seed=number, clock=self._options.clock, solves=False
         )
         found = determine(packing, weights, self._preference(table), start, limits).award
-        won = table.only(_mask(found, len(table)))
+        won = table.only(found)
         again = order[found] - len(made)
         came = np.where(again >= 0, at.origin[gone][np.maximum(again, 0)] if gone.any() else -1, -1)
         self._go_on(kept, at.origin[~gone], won, places[won.job], came)
@@ -229,12 +227,6 @@ def _is_better(value: Value, than: Value) -> bool:
     return value[0] > than[0] or (value[0] == than[0] and value[1] > than[1] + _EQUAL)
 
 
-def _mask(places: IntArray, count: int) -> BoolArray:
-    mask = np.zeros(count, np.bool_)
-    mask[places] = True
-    return mask
-
-
 def improved(
     solved: Solved, instance: AuctionInstance, start: Solved, limit: RoundLimit
 ) -> tuple[Solved, Bids]:
@@ -254,7 +246,7 @@ def improved(
         return solved, bids
     new = best.table.only(best.origin < 0)
     joined, order = joined_tables(table.demands, [table, new], [table.job, new.job])
-    old = _mask(best.origin[best.origin >= 0], len(table))
+    old = np.isin(np.arange(len(table)), best.origin)
     won = np.concatenate([old, np.ones(len(new), np.bool_)])[order]
     place = np.argsort(order)
     shown = preferences(joined, cluster, options)[1]

@@ -3,7 +3,6 @@
 The window's integer program may be kept as a file that other solvers read.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -25,7 +24,6 @@ from ..models.solve.lexicographic import (
     solve_lexicographic,
     solve_weighted,
 )
-from ..models.solve.program import IntegerProgram
 from ..models.solve.solver import SolverStatus, export_program
 from ..models.winners.determine import determine
 from .ledger import FreeState, greedy
@@ -204,7 +202,7 @@ def searched(instance: AuctionInstance, *, ends: bool = True) -> Solved:
         preference,
         instance.first,
         replace(_limits(options, instance.deadline), ends=ends),
-        state=_model_over(table, cluster, options),
+        state=lambda some: state(table.only(some), cluster, options).program,
     )
     return Solved(
         answer=Answer(table=table, chosen=found.award, preference=shown),
@@ -226,19 +224,6 @@ def _limits(options: StepOptions, deadline: float | None) -> SearchLimits:
         clock=options.clock,
         parameters=options.steering,
     )
-
-
-def _model_over(
-    table: BidTable, cluster: Cluster, options: StepOptions
-) -> Callable[[IntArray], IntegerProgram]:
-    """Return what states the options' model in PuLP over some of a table's bids (ascending)."""
-
-    def formulation_of(bids: IntArray) -> IntegerProgram:
-        kept = np.zeros(len(table), np.bool_)
-        kept[bids] = True
-        return state(table.only(kept), cluster, options).program
-
-    return formulation_of
 
 
 def _export_bids(table: BidTable, cluster: Cluster, options: StepOptions) -> None:

@@ -93,8 +93,12 @@ class BidTable:
             memory = on_node + per_core * cores
         return replace(self, cores=cores, memory=memory)
 
-    def only(self, keep: BoolArray) -> "BidTable":
-        """Return the table of the bids that ``keep`` picks."""
+    def only(self, bids: BoolArray | Sequence[int] | IntArray) -> "BidTable":
+        """Return the table of some bids: those that a mask picks, or those at some places."""
+        keep = np.asarray(bids)
+        if keep.dtype != np.bool_:
+            keep = np.zeros(len(self), np.bool_)
+            keep[bids] = True
         entries = np.repeat(keep, self.lengths)
         return replace(
             self,

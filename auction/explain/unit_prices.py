@@ -183,9 +183,7 @@ def market_of(step: Step, options: StepOptions) -> Market | None:
 
 def _paid(best: AttemptResult, prices: UnitPrices, columns: Columns) -> Iterator[tuple[str, float]]:
     """Yield what each winner pays, as it was awarded."""
-    won = np.zeros(len(best.table), np.bool_)
-    won[best.chosen] = True
-    table = best.table.only(won)
+    table = best.table.only(best.chosen)
     for job, cost in zip(table.job.tolist(), prices.of_bids(table, columns).tolist(), strict=True):
         yield table.demands[job].job.id, cost
 
