@@ -25,9 +25,9 @@ from .rounds import solve_anytime
 from .strategies import (
     AuctionInstance,
     Solved,
+    answer_of,
     bid_options,
     keeps_whole,
-    shown_preference,
     solve_exactly,
     solve_greedily,
     worth_of,
@@ -131,7 +131,7 @@ def attempt(
         priority=priority,
         bound=None if has_worth or solved.bound is None else max(solved.bound, priority),
         preference=solved.answer.preference,
-        value=(worth, solved.preferred),
+        value=(worth, solved.answer.preferred),
         sizes=solved.sizes,
         seconds=Seconds(bids=spent[0], build=spent[1], solve=spent[2], total=sum(spent)),
         earlier=solved.earlier if solved.answer.table is bids.table else (),
@@ -143,8 +143,10 @@ def other_award(
     base: AttemptResult, table: BidTable, chosen: IntArray, cluster: Cluster, options: StepOptions
 ) -> AttemptResult:
     """Return an attempt with another award, over any bids, of which nothing is proved."""
-    shown = base.preference if table is base.table else shown_preference(table, cluster, options)
-    liked = 0.0 if shown is None else float(shown[chosen].sum())
+    if table is base.table:
+        answer = Answer(table=table, chosen=chosen, preference=base.preference)
+    else:
+        answer = answer_of(table, chosen, cluster, options)
     return replace(
         base,
         table=table,
@@ -152,8 +154,8 @@ def other_award(
         status=SolverStatus.FEASIBLE_AT_LIMIT,
         proved=False,
         priority=sum_of(priority_weights(table, options.objective), chosen),
-        preference=shown,
-        value=(worth_of(table, chosen, options), liked),
+        preference=answer.preference,
+        value=(worth_of(table, chosen, options), answer.preferred),
     )
 
 
@@ -180,8 +182,7 @@ def counted_award(
         tables, jobs = [table, bids.table], [own[table.job], bids.table.job]
         table, order = joined_tables(bids.table.demands, tables, jobs)
         chosen = np.flatnonzero(order < len(own))
-    shown = shown_preference(table, cluster, options)
-    liked = 0.0 if shown is None else float(shown[chosen].sum())
+    answer = answer_of(table, chosen, cluster, options)
     priority = sum_of(priority_weights(table, options.objective), chosen)
     return AttemptResult(
         size=size,
@@ -192,8 +193,8 @@ def counted_award(
         proved=True,
         priority=priority,
         bound=priority,
-        preference=shown,
-        value=(worth_of(table, chosen, options), liked),
+        preference=answer.preference,
+        value=(worth_of(table, chosen, options), answer.preferred),
     )
 
 
@@ -412,13 +413,11 @@ def _not_below(
     table, first = begun
     if worth_of(table, first, options) <= worth_of(solved.answer.table, solved.answer.chosen, options):
         return solved
-    shown = shown_preference(table, cluster, options)
     return replace(
         solved,
-        answer=Answer(table=table, chosen=first, preference=shown),
+        answer=answer_of(table, first, cluster, options),
         status=SolverStatus.FEASIBLE_AT_LIMIT if solved.proved else solved.status,
         proved=False,
-        preferred=0.0 if shown is None else float(shown[first].sum()),
     )
 
 

@@ -20,7 +20,7 @@ from ..models.solve.solver import SolverStatus
 from .attempt import AttemptResult, counted_award, other_award
 from .ledger import FreeState, what_is_left
 from .options import StepOptions
-from .strategies import bid_options, keeps_whole, shown_preference, worth_of
+from .strategies import answer_of, bid_options, keeps_whole, worth_of
 
 #: A job that starts on what is left, and its bid: a table of this one.
 _Found = tuple[Demand, BidTable]
@@ -88,10 +88,11 @@ def _worth(
     award: AttemptResult, found: list[_Found], whole: float, cluster: Cluster, options: StepOptions
 ) -> tuple[Fraction | int, float, float]:
     """Return what an award counts with the jobs that start beside it, what stays whole, its preference."""
-    more = sum((worth_of(bid, np.zeros(1, np.int64), options) for _, bid in found), start=Fraction(0))
-    liked = [shown for _, bid in found if (shown := shown_preference(bid, cluster, options)) is not None]
+    first = np.zeros(1, np.int64)
+    more = sum((worth_of(bid, first, options) for _, bid in found), start=Fraction(0))
+    liked = sum(answer_of(bid, first, cluster, options).preferred for _, bid in found)
     # Sums in different orders differ in their last digits.
-    return award.value[0] + more, whole, round(award.value[1] + sum(float(shown[0]) for shown in liked), 9)
+    return award.value[0] + more, whole, round(award.value[1] + liked, 9)
 
 
 class _Leftover:

@@ -21,7 +21,7 @@ from ..bidgen.generate import BidOptions, Bids, generate_bids
 from ..bidgen.table import BidTable, joined_tables
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.demand import Demand
-from ..models.model import Answer, bid_weights, sum_of
+from ..models.model import bid_weights, sum_of
 from ..models.search.packing import packing_of
 from ..models.search.search_parameters import SearchLimits
 from ..models.solve.lexicographic import NO_LIMIT_S
@@ -30,7 +30,7 @@ from ..models.winners.determine import determine
 from .ledger import first_fit_table, what_is_left
 from .options import StepOptions
 from .placements import SPARED, Packer, bound_over_placements, in_order
-from .strategies import AuctionInstance, Solved, preferences, searched, worth_of
+from .strategies import AuctionInstance, Solved, answer_of, preferences, searched, worth_of
 
 #: The share of the winners that a round takes out, and the fewest and most winners that it takes out.
 _SHARE, _FEWEST, _MOST = 0.15, 4, 12
@@ -249,17 +249,13 @@ def improved(
     old = np.isin(np.arange(len(table)), best.origin)
     won = np.concatenate([old, np.ones(len(new), np.bool_)])[order]
     place = np.argsort(order)
-    shown = preferences(joined, cluster, options)[1]
-    chosen = np.flatnonzero(won)
-    answer = Answer(table=joined, chosen=chosen, preference=shown)
     awards = (solved.answer.chosen, *solved.earlier) if limit.steps is not None else ()
     return replace(
         solved,
-        answer=answer,
+        answer=answer_of(joined, np.flatnonzero(won), cluster, options),
         status=SolverStatus.FEASIBLE_AT_LIMIT,
         proved=False,
         bound=None,
-        preferred=float(shown[chosen].sum()),
         earlier=tuple(np.sort(place[award]) for award in awards),
     ), replace(bids, table=joined)
 

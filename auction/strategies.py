@@ -42,15 +42,14 @@ _NARROW = 1e-4
 class Solved:
     """How one strategy answered.
 
-    ``preferred`` is the award's preference, ``built`` when building ended, ``earlier`` the awards that were
-    the best before it, where work is limited.
+    ``built`` is when building ended, ``earlier`` the awards that were the best before it, where work is
+    limited.
     """
 
     answer: Answer
     status: SolverStatus = SolverStatus.FEASIBLE_AT_LIMIT
     proved: bool = False
     bound: Fraction | int | None = None
-    preferred: float
     sizes: Sizes
     built: float
     earlier: tuple[IntArray, ...] = ()
@@ -107,15 +106,11 @@ def solve_exactly(instance: AuctionInstance) -> tuple[Solved, Bids]:
     if not proved and options.weights == "lexicographic" and options.auction.has_bids:
         filled = greedy(answer.table, cluster, answer.chosen.tolist())
         answer = replace(answer, chosen=np.array(filled, np.int64))
-    preferred = (
-        stated.preference() @ values if answer.preference is None else answer.preference[answer.chosen].sum()
-    )
     solved = Solved(
         answer=answer,
         status=status,
         proved=proved,
         bound=bound,
-        preferred=float(preferred),
         sizes=_sizes(bids, program.columns, program.rows, program.nonzeros),
         built=built,
     )
@@ -153,10 +148,8 @@ def _may_state(instance: AuctionInstance) -> bool:
 
 def _unsolved(instance: AuctionInstance) -> Solved:
     """Return first-fit's award over the bids: there is no time for more."""
-    shown = shown_preference(instance.table, instance.cluster, instance.options)
     return Solved(
-        answer=Answer(table=instance.table, chosen=instance.first, preference=shown),
-        preferred=0.0 if shown is None else float(shown[instance.first].sum()),
+        answer=answer_of(instance.table, instance.first, instance.cluster, instance.options),
         sizes=_sizes(instance.bids, 0, 0, 0),
         built=instance.options.clock(),
     )
@@ -179,7 +172,6 @@ def solve_greedily(instance: AuctionInstance) -> tuple[Solved, Bids]:
         chosen = determine(packing, instance.weights, tied, instance.first, limits, "greedy").award
     solved = Solved(
         answer=Answer(table=table, chosen=chosen, preference=shown),
-        preferred=float(shown[chosen].sum()),
         sizes=_packed_sizes(instance.bids, packing),
         built=built,
     )
@@ -209,7 +201,6 @@ def searched(instance: AuctionInstance, *, ends: bool = True) -> Solved:
         status=found.status,
         proved=found.proved,
         bound=found.bound,
-        preferred=float(shown[found.award].sum()),
         sizes=_packed_sizes(instance.bids, packing),
         built=built,
         earlier=found.earlier,
@@ -286,9 +277,10 @@ def preferences(table: BidTable, cluster: Cluster, options: StepOptions) -> tupl
     return options.auction.preferences(model_input(table, cluster, options))
 
 
-def shown_preference(table: BidTable, cluster: Cluster, options: StepOptions) -> FloatArray | None:
-    """Return each bid's preference as schedules show it; None where the model has no bids."""
-    return preferences(table, cluster, options)[1] if options.auction.has_bids else None
+def answer_of(table: BidTable, chosen: IntArray, cluster: Cluster, options: StepOptions) -> Answer:
+    """Return an award as an answer: with each bid's preference as schedules show it, if bids have any."""
+    shown = preferences(table, cluster, options)[1] if options.auction.has_bids else None
+    return Answer(table=table, chosen=chosen, preference=shown)
 
 
 def worth_of(table: BidTable, chosen: IntArray, options: StepOptions) -> Fraction:

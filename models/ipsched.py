@@ -400,7 +400,8 @@ class Ipsched(Model):
         jobs = np.array([one.option.demand.index for one in placed], np.int64)
         losers = self.table.only(~np.isin(self.table.job, jobs))
         table, origin = joined_tables(self.table.demands, [self._bids_of(placed), losers], [jobs, losers.job])
-        return Answer(table=table, chosen=np.flatnonzero(origin < len(placed)), preference=None)
+        won, counted = np.flatnonzero(origin < len(placed)), float(self.preference() @ values)
+        return Answer(table=table, chosen=won, preference=None, unshared=counted)
 
     def _bids_of(self, placed: list[PlacedOption]) -> BidTable:
         """Return placements as bids, in their order."""

@@ -88,11 +88,20 @@ class ModelInput:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Answer:
-    """A solution as bids of a table: the winners, ascending, and the preference of each bid, if any."""
+    """A solution as bids of a table: the winners, ascending, and the preference of each bid, if any.
+
+    ``unshared``: what the second stage counts where it is not shared out to bids.
+    """
 
     table: BidTable
     chosen: IntArray
     preference: FloatArray | None
+    unshared: float = 0.0
+
+    @property
+    def preferred(self) -> float:
+        """The preference of the whole award."""
+        return self.unshared if self.preference is None else float(self.preference[self.chosen].sum())
 
 
 class Model(ABC):
