@@ -323,7 +323,7 @@ def _fewest_nodes(demand: Demand, columns: Columns) -> int:
     """Return a number of nodes below which no bid of a job is."""
     if demand.node_counts is not None:
         return demand.node_counts.minimum
-    most = max(int(columns.total.cores[variant.eligible].max(initial=0)) for variant in demand.variants)
+    most = int(columns.total.cores[demand.eligible].max(initial=0))
     return -(-(demand.units or 0) // max(1, most // demand.unit))
 
 

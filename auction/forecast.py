@@ -22,8 +22,7 @@ from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from ..cluster.schedule import Award
-from ..cluster.snapshot import Snapshot
-from .state import Hold, Holds, StepState, state_of
+from .state import Hold, Holds, SnapshotState, StepState
 
 _Found = TypeVar("_Found")
 
@@ -44,7 +43,7 @@ class ShadowStart:
     at_once: bool
 
 
-def shadow_time(snapshot: Snapshot, job: Job, awards: Iterable[Award] = ()) -> ShadowStart | None:
+def shadow_time(state: SnapshotState, job: Job, awards: Iterable[Award] = ()) -> ShadowStart | None:
     """Return when ``job`` could start at the latest if nothing else started before it.
 
     Running jobs give back what they hold at their estimated end (one already past counts as now, one not
@@ -52,7 +51,7 @@ def shadow_time(snapshot: Snapshot, job: Job, awards: Iterable[Award] = ()) -> S
     and hold do not matter.
 
     Args:
-        snapshot: the cluster; of its queue only the time limits of awarded jobs are looked at.
+        state: the cluster; of its queue only the time limits of awarded jobs are looked at.
         job: the job that waits; it need not be of the snapshot's queue.
         awards: jobs of the queue that start now; each ends after its time limit, one without never.
 
@@ -60,15 +59,14 @@ def shadow_time(snapshot: Snapshot, job: Job, awards: Iterable[Award] = ()) -> S
         None when no end of running jobs lets it start: it asks for more than there is, or for nodes that
         are down or held by something without an end.
     """
-    state = state_of(snapshot)
-    limits = {one.id: one.time_limit_s for one in snapshot.jobs}
+    limits = {one.id: one.time_limit_s for one in state.snapshot.jobs}
     taken = [(allocation_of_resources(award.nodes, state.columns), limits[award.job]) for award in awards]
     forecast = Forecast(state, taken)
     found = forecast.first(job)
     if found is None:
         return None
     time, allocation = found
-    names = tuple(snapshot.nodes[node].name for node in allocation.nodes.tolist())
+    names = tuple(state.columns.names[node] for node in allocation.nodes.tolist())
     return ShadowStart(time=time, nodes=names, at_once=time == forecast.times[0])
 
 

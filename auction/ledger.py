@@ -4,7 +4,7 @@ Both count what is on nodes and the room beside reservations. First-fit's placem
 bids (``first_fit_table``) are the lower bound on every award of the auction.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -125,14 +125,20 @@ def what_is_left(table: BidTable, chosen: IntArray, cluster: Cluster, *, may_cha
     What they take of a limit or of licences, those that wait for it do not hold nodes for. Nothing is kept
     for a job that starts, unless it ``may_change`` whether it does.
     """
-    guards, starts = tuple(guard.copy() for guard in cluster.guards), allocations_of(table, chosen)
+    starts = allocations_of(table, chosen)
+    left = with_starts(cluster, starts)
+    started = set() if may_change else {job.id for job, _ in starts}
+    kept = (one for one in left.guards if left.columns.pools.hold(one.job) and one.job.id not in started)
+    return replace(left, guards=tuple(kept))
+
+
+def with_starts(cluster: Cluster, starts: Sequence[tuple[Job, Allocation]]) -> Cluster:
+    """Return what is left of a cluster, and of the room beside its reservations, where some jobs start."""
+    guards = tuple(guard.copy() for guard in cluster.guards)
     for job, where in starts:
         for guard in guards:
             guard.take(job, where.nodes, where.held)
-    columns = columns_beside(cluster.columns, starts)
-    started = set() if may_change else {job.id for job, _ in starts}
-    kept = tuple(guard for guard in guards if columns.pools.hold(guard.job) and guard.job.id not in started)
-    return replace(cluster, columns=columns, guards=kept)
+    return replace(cluster, columns=columns_beside(cluster.columns, starts), guards=guards)
 
 
 def allocations_of(table: BidTable, bids: Iterable[int]) -> list[tuple[Job, Allocation]]:

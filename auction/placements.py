@@ -111,7 +111,7 @@ def least_of(demand: Demand, columns: Columns) -> Least:
     variant = demand.variants[0]
     if demand.exclusive:
         total = columns.total.cores
-        sizes = total[np.logical_or.reduce([one.eligible for one in demand.variants])]
+        sizes = total[demand.eligible]
         if demand.units is not None:
             # All cores of its nodes are the job's, and together as many as it asks for.
             most = int(sizes.max(initial=0)) // demand.unit

@@ -246,8 +246,7 @@ class _Explainer:
         """Return the free cores of nodes that a job may use, and how many of these have some."""
         key = (id(demand.variants), id(columns))
         if key not in self._free_of:
-            eligible = np.any([variant.eligible for variant in demand.variants], axis=0)
-            free = columns.free.cores[eligible]
+            free = columns.free.cores[demand.eligible]
             self._free_of[key] = int(free.sum()), int(np.count_nonzero(free > 0))
         return self._free_of[key]
 

@@ -11,12 +11,11 @@ import numpy as np
 
 from ...bidgen.candidates import usable_in_any
 from ...bidgen.families.registry import words_of
-from ...bidgen.first_fit import Cluster
 from ...cluster.errors import AwardError, InputError
 from ...cluster.jobs import Job
 from ...cluster.resources.capacity import BoolArray, IntArray, Resource
 from ...cluster.resources.columns import Columns
-from ...cluster.resources.demand import Demand, DemandReader
+from ...cluster.resources.demand import DemandReader
 from ...cluster.resources.job_reservations import capped_by
 from ...cluster.resources.pools import use_of_nodes
 from ...cluster.schedule import Award, BidClass, Reason, Refusal, Schedule, document_of
@@ -86,7 +85,7 @@ class JobBids:
     def __init__(self, step: Step, market: Market, room: FreeRoom, others: list[Award]) -> None:
         self._step, self._market, self._room, self._others = step, market, room, others
         self._table = market.table
-        self._state = FreeState(market.table, Cluster(room.columns, room.topology, room.guards))
+        self._state = FreeState(market.table, room.left)
 
     def of(self, job: Job) -> Iterator[BidView]:
         """Yield the job's bids, in the order they were made; IPSCHED has none."""
@@ -133,11 +132,11 @@ class JobBids:
             yield BidLack(what=words_of(found[0].claim), nodes=names, held_by=(job,))
 
     def _names(self, nodes: IntArray) -> tuple[str, ...]:
-        return tuple(self._room.columns.names[node] for node in nodes.tolist())
+        return tuple(self._room.left.columns.names[node] for node in nodes.tolist())
 
     def _of_pool(self, resource: Resource) -> tuple[str, ...]:
         """Return the jobs that start and take of what stands on no node."""
-        pools, jobs = self._room.columns.pools, {job.id: job for job in self._room.snapshot.jobs}
+        pools, jobs = self._room.left.columns.pools, {job.id: job for job in self._room.snapshot.jobs}
         winners = tuple(
             one.job
             for one in self._others
@@ -286,7 +285,7 @@ def explain(
     refusal = next((one for one in schedule.pending if one.job == job_id), None)
     others = [one for one in schedule.started if one.job != job_id]
     market = market_of(step, options)
-    room = FreeRoom(snapshot, others, step.cluster.guards)
+    room = FreeRoom(step.state, others, step.cluster.guards)
     takes_part = refusal is None or refusal.reason not in _WHATEVER
     worth = None if market is None else market.award
     return Explanation(
@@ -297,23 +296,23 @@ def explain(
         award=award,
         refusal=refusal,
         bids=() if market is None else tuple(JobBids(step, market, room, others).of(job)),
-        quote=_quote(snapshot, job, award, market) if takes_part else None,
+        quote=_quote(step.state.reader, job, award, market) if takes_part else None,
         award_worth=worth if made is None else float(made.objective.priority),
         bound=None if market is None else market.prices.bound,
         changes=smallest_changes(room, job, MOST_GIVEN_UP) if takes_part and award is None else None,
         reserved=_reserved(job, step),
-        groups=() if award else tuple(_groups(snapshot, job, step, room, others)),
-        alone=shadow_time(snapshot, job),
-        after_award=shadow_time(snapshot, job, others),
+        groups=() if award else tuple(_groups(job, step, room, others)),
+        alone=shadow_time(step.state, job),
+        after_award=shadow_time(step.state, job, others),
     )
 
 
-def _quote(snapshot: Snapshot, job: Job, award: Award | None, market: Market | None) -> Quote | None:
+def _quote(reader: DemandReader, job: Job, award: Award | None, market: Market | None) -> Quote | None:
     if market is None:
         return None
     if award is not None and job.id in market.prices_paid:
         return market.paid(job, award)
-    demand = DemandReader(snapshot, market.cluster.columns).demand(job)
+    demand = reader.demand(job)
     if demand is None:
         return None
     return market.quote(demand) or market.quote_alone(demand)
@@ -338,21 +337,19 @@ def _pending(snapshot: Snapshot, job_id: str) -> Job:
     raise InputError(f"{job_id!r} is not a pending job of this snapshot", path="jobs")
 
 
-def _groups(
-    snapshot: Snapshot, job: Job, step: Step, room: FreeRoom, others: list[Award]
-) -> Iterator[NodeGroup]:
+def _groups(job: Job, step: Step, room: FreeRoom, others: list[Award]) -> Iterator[NodeGroup]:
     """Sort the machine's nodes by what they are to the job: free for it, taken, held, reserved, closed."""
-    columns = step.cluster.columns
-    reader = DemandReader(snapshot, columns)
+    columns, left = step.cluster.columns, room.left
+    reader, snapshot = step.state.reader, step.state.snapshot
     demand, open_to_all = reader.demand(job), reader.at(columns, None, honour_reservations=False).demand(job)
     if demand is None or open_to_all is None:
         return
-    eligible, unreserved = _eligible(demand), _eligible(open_to_all)
+    eligible, unreserved = demand.eligible, open_to_all.eligible
     before = usable_in_any(demand, columns.free, columns)
-    after = usable_in_any(demand, room.columns.free, columns)
-    kept = after & ~usable_in_any(demand, capped_by(room.guards, room.columns.free, job), columns)
+    after = usable_in_any(demand, left.columns.free, columns)
+    kept = after & ~usable_in_any(demand, capped_by(left.guards, left.columns.free, job), columns)
     yield from _named("free for it", after & ~kept, columns)
-    blocked = tuple(guard.job.id for guard in room.guards if guard.outlasts(job) and kept[guard.nodes].any())
+    blocked = tuple(guard.job.id for guard in left.guards if guard.outlasts(job) and kept[guard.nodes].any())
     yield from _named("kept for jobs that --reserve names", kept, columns, blocked)
     taken = set(_names(before & ~after, columns))
     holders = tuple(one.job for one in others if taken & one.nodes.keys())
@@ -380,11 +377,6 @@ def _running_on(mask: BoolArray, snapshot: Snapshot, columns: Columns) -> tuple[
     names = set(_names(mask, columns))
     shared = {job.id: len(names & job.nodes.keys()) for job in snapshot.running}
     return tuple(sorted(filter(shared.get, shared), key=lambda job: -shared[job]))
-
-
-def _eligible(demand: Demand) -> BoolArray:
-    mask: BoolArray = np.any([variant.eligible for variant in demand.variants], axis=0)
-    return mask
 
 
 def _names(mask: BoolArray, columns: Columns) -> tuple[str, ...]:

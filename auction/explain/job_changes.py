@@ -12,16 +12,15 @@ from math import prod
 
 import numpy as np
 
-from ...bidgen.families.registry import columns_of
+from ...bidgen.first_fit import Cluster
 from ...bidgen.generate import place_alone
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job
-from ...cluster.resources.allocation import allocation_of_resources, columns_beside
-from ...cluster.resources.demand import DemandReader
+from ...cluster.resources.allocation import allocation_of_resources
 from ...cluster.resources.job_reservations import Guard
 from ...cluster.schedule import Award
-from ...cluster.snapshot import Snapshot
-from ...topology.tree import Topology, topology_of
+from ..ledger import with_starts
+from ..state import SnapshotState
 from .change_kinds import ChangeKind, change_words, kinds_of
 
 #: Values of the first of two kinds that are tried with the second, at most.
@@ -63,31 +62,23 @@ class FreeRoom:
     """What is free beside the jobs that start now.
 
     Args:
-        snapshot: the cluster and its queue.
+        state: the cluster and its queue.
         awards: jobs of the queue that start now.
         guards: reservations that nothing else may delay.
     """
 
-    def __init__(self, snapshot: Snapshot, awards: Iterable[Award], guards: tuple[Guard, ...]) -> None:
-        self.snapshot = snapshot
-        self.topology: Topology = topology_of(snapshot)
-        columns = columns_of(snapshot)
-        jobs = {job.id: job for job in snapshot.jobs}
-        starts = [(jobs[one.job], allocation_of_resources(one.nodes, columns)) for one in awards]
-        self.columns = columns_beside(columns, starts)
-        self.guards = tuple(guard.copy() for guard in guards)
-        for job, held in starts:
-            for guard in self.guards:
-                guard.take(job, held.nodes, held.held)
-        self._reader = DemandReader(snapshot, self.columns)
+    def __init__(self, state: SnapshotState, awards: Iterable[Award], guards: tuple[Guard, ...]) -> None:
+        self.snapshot = state.snapshot
+        jobs = {job.id: job for job in state.snapshot.jobs}
+        starts = [(jobs[one.job], allocation_of_resources(one.nodes, state.columns)) for one in awards]
+        self.left = with_starts(Cluster(state.columns, state.topology, guards), starts)
+        self._reader = state.reader
 
     def nodes_for(self, job: Job) -> tuple[str, ...]:
         """Return the nodes on which a job would start, in snapshot order; none when it fits nowhere."""
-        demand = self._reader.demand(job)
-        if demand is None:
-            return ()
-        found = place_alone(demand, self.columns, self.topology, self.guards)
-        return () if found is None else tuple(self.columns.names[node] for node in found.nodes.tolist())
+        demand, left = self._reader.demand(job), self.left
+        found = None if demand is None else place_alone(demand, left.columns, left.topology, left.guards)
+        return () if found is None else tuple(left.columns.names[node] for node in found.nodes.tolist())
 
 
 class _Search:
@@ -97,8 +88,8 @@ class _Search:
         self._most = most
         self._room = room
         self._job = job
-        leaves = len(np.unique(room.topology.leaf))
-        self._kinds = kinds_of(job, room.snapshot, room.guards, leaves)
+        leaves = len(np.unique(room.left.topology.leaf))
+        self._kinds = kinds_of(job, room.snapshot, room.left.guards, leaves)
 
     def found(self) -> tuple[Change, ...]:
         as_it_is = self._changed()

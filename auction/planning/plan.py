@@ -380,8 +380,7 @@ class ClusterTimeline:
     def _usable(self, demand: Demand, free: Capacity) -> BoolArray:
         """Return which nodes could be among the job's in each row, shape (moments, nodes)."""
         if demand.exclusive:
-            eligible: BoolArray = np.any([variant.eligible for variant in demand.variants], axis=0)
-            return nothing_held(self._columns.total, free) & eligible
+            return nothing_held(self._columns.total, free) & demand.eligible
         return usable_in_any(demand, free, self._columns)
 
     def _cut(self, time: float) -> int:

@@ -80,6 +80,12 @@ class Demand:
     alone_in: IntArray | None = None
 
     @property
+    def eligible(self) -> BoolArray:
+        """Nodes that the job may use in some variant, shape (n,)."""
+        mask: BoolArray = np.any([variant.eligible for variant in self.variants], axis=0)
+        return mask
+
+    @property
     def fewest_nodes(self) -> int:
         """Nodes that the job gets at least."""
         return 1 if self.node_counts is None else self.node_counts.minimum
@@ -385,7 +391,7 @@ def _on_units(demand: Demand, network: Network, columns: Columns, unit_of: IntAr
     blocks or rings gets whole nodes; a three-dimensional torus knows no such jobs.
     """
     request, span = demand.job.request, demand.node_counts
-    if not any(variant.eligible[unit_of >= 0].any() for variant in demand.variants):
+    if not demand.eligible[unit_of >= 0].any():
         return demand
     is_alone = request.exclusive_topo and network.kind is not NetworkKind.TORUS3D
     if is_alone:
@@ -400,7 +406,7 @@ def _on_units(demand: Demand, network: Network, columns: Columns, unit_of: IntAr
         return replace(demand, max_switches=1, contiguous=network.kind is NetworkKind.RING)
     demand = replace(demand, contiguous=False)
     if not span.is_exact and not demand.job.limits_by_nodes_s:
-        most = max(int(columns.total.cores[variant.eligible].max(initial=1)) for variant in demand.variants)
+        most = int(columns.total.cores[demand.eligible].max(initial=1))
         count = max(span.minimum, ceil((demand.units or 0) / max(1, most // demand.unit)))
         demand = replace(demand, node_counts=Span.exactly(min(count, span.maximum)))
     is_one = network.kind is NetworkKind.BLOCKS and request.segment is None and not is_alone

@@ -15,6 +15,7 @@ from support.optimum import fits_alone
 
 from aucsched import Snapshot, schedule
 from aucsched.auction.forecast import ShadowStart, shadow_time
+from aucsched.auction.state import state_of
 from aucsched.cluster.jobs import RunningJob
 from aucsched.cluster.nodes import NodeState, Resources
 from aucsched.cluster.snapshot import held_resources
@@ -36,7 +37,7 @@ def nodes(count: int, **members: Any) -> list[dict[str, Any]]:
 
 
 def first(cluster: Snapshot, **options: Any) -> ShadowStart | None:
-    return shadow_time(cluster, cluster.jobs[0], **options)
+    return shadow_time(state_of(cluster), cluster.jobs[0], **options)
 
 
 def test_it_waits_for_as_many_ends_as_it_needs() -> None:
@@ -81,12 +82,12 @@ def test_awards_hold_until_their_time_limit() -> None:
     cluster = snapshot(nodes(2), jobs)
     awards = schedule(cluster).started
     assert [award.job for award in awards] == ["J1"]
-    at_once = shadow_time(cluster, cluster.jobs[1])
+    at_once = shadow_time(state_of(cluster), cluster.jobs[1])
     assert at_once == ShadowStart(time=NOW, nodes=("n1", "n2"), at_once=True)
-    after = shadow_time(cluster, cluster.jobs[1], awards)
+    after = shadow_time(state_of(cluster), cluster.jobs[1], awards)
     assert after == ShadowStart(time=NOW + 500, nodes=("n1", "n2"), at_once=False)
     endless = snapshot(nodes(2), [{"cores": 16, "priority": 2}, jobs[1]])
-    assert shadow_time(endless, endless.jobs[1], schedule(endless).started) is None
+    assert shadow_time(state_of(endless), endless.jobs[1], schedule(endless).started) is None
 
 
 def test_a_reservation_is_waited_for() -> None:
@@ -114,7 +115,7 @@ def test_it_fits_then_and_not_before_as_an_independent_optimum_says(seed: int) -
     cluster = busy(seed)
     moments = sorted({job.end_time for job in cluster.running if job.end_time is not None})
     for job in cluster.jobs:
-        found = shadow_time(cluster, job)
+        found = shadow_time(state_of(cluster), job)
         free = dataclasses.replace(job, hold=None, priority=1, unsupported=())
         fitting = [time for time in [NOW, *moments] if fits_alone(at(cluster, time), free)]
         assert (None if found is None else found.time) == (fitting[0] if fitting else None)

@@ -14,6 +14,7 @@ from support.build import snapshot
 from aucsched import Resources, RunningJob, Schedule, Snapshot, schedule
 from aucsched.auction.forecast import shadow_time
 from aucsched.auction.options import MODELS, StepOptions
+from aucsched.auction.state import state_of
 from aucsched.auction.step import take_step
 
 NOW = 1_795_167_000.0
@@ -167,7 +168,7 @@ def _wide_start(reserve: int) -> tuple[int | None, float, float]:
     state = cluster([*first], [])
     state = _step(state, schedule(state, reserve=0), 1)
     state = dataclasses.replace(state, jobs=cluster([wide], []).jobs)
-    shadow = shadow_time(state, state.jobs[0])
+    shadow = shadow_time(state_of(state), state.jobs[0])
     assert shadow is not None
     for step in range(200):
         for number in range(4 if step == 0 else 1):
@@ -204,7 +205,7 @@ def test_no_award_delays_a_reservation(seed: int, model: str, reserve: int) -> N
     started = {award.job for award in step.schedule.started}
     for guard in step.cluster.guards:
         if guard.job.id not in started:
-            found = shadow_time(state, guard.job, step.schedule.started)
+            found = shadow_time(state_of(state), guard.job, step.schedule.started)
             assert found is not None
             assert found.time <= guard.time
 
