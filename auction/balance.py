@@ -179,7 +179,7 @@ class Balance(MixPolicy):
     ) -> Iterator[IntArray]:
         """Yield the nodes that a job's first bid is tried on, those to be taken first in front."""
         ask = self.asks[demand.job.id]
-        gres = _gres_of(free)[nodes]
+        gres = free.gres_count[nodes]
         if _is_tied(demand):
             if ask.shape.gres:
                 yield nodes[gres > 0]
@@ -316,7 +316,7 @@ def _kept(bound: Sequence[Demand], asks: Mapping[str, Ask], free: Capacity) -> t
     gaps = [demand for demand in bound if asks[demand.job.id].shape.fills_gaps]
     if not keep or not gaps:
         return ()
-    is_free = _gres_of(free) > 0
+    is_free = free.gres_count > 0
     rows = {
         "least": (min(keep), gaps),
         "most": (max(keep), [demand for demand in gaps if not demand.contiguous]),
@@ -337,12 +337,6 @@ def _is_tied(demand: Demand) -> bool:
     has_total = any(variant.gres_total for variant in demand.variants)
     is_near = demand.max_switches is not None or demand.in_units
     return has_total or demand.exclusive or is_near or len(demand.required) > 0
-
-
-def _gres_of(free: Capacity) -> IntArray:
-    """Return the free gres of all kinds on each node, shape (n,)."""
-    total: IntArray = sum(free.gres.values(), np.zeros_like(free.cores))
-    return total
 
 
 def _closest(first: IntArray, last: IntArray, topology: Topology) -> IntArray:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ..cluster.resources.columns import Columns
-from ..cluster.resources.demand import Demand
+from ..cluster.resources.demand import Demand, is_type_of
 from .state import StepState
 
 #: The time limit, in seconds, that a job without one is counted with.
@@ -173,11 +173,8 @@ class ClassDemand:
     def _there(self, name: str) -> int:
         """Return how many of a gres the machine has, of all types where the name has none."""
         if name not in self._gres:
-            kinds = self._columns.total.gres
-            fitting = [
-                counts for kind, counts in kinds.items() if kind == name or kind.startswith(f"{name}:")
-            ]
-            self._gres[name] = sum(int(counts.sum()) for counts in fitting)
+            kinds = self._columns.total.gres.items()
+            self._gres[name] = sum(int(counts.sum()) for kind, counts in kinds if is_type_of(kind, name))
         return self._gres[name]
 
 

@@ -272,8 +272,7 @@ class WorthFirst:
     ) -> Iterator[IntArray]:
         """Yield the nodes in scan order; of a tight packing those that could give least first."""
         if not self.takes_first(demand):
-            gres = sum((counts[nodes] for counts in free.gres.values()), start=np.zeros_like(units))
-            yield nodes[np.lexsort((gres, units))]
+            yield nodes[np.lexsort((free.gres_count[nodes], units))]
         yield nodes
 
 

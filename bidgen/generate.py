@@ -385,8 +385,7 @@ class _Generator:
         if order == "fullest":
             return nodes[np.argsort(units[nodes], kind="stable")]
         if order == "fewest gres":
-            free = sum(self._columns.free.gres.values(), np.zeros_like(units))
-            return nodes[np.lexsort((units[nodes], free[nodes]))]
+            return nodes[np.lexsort((units[nodes], self._columns.free.gres_count[nodes]))]
         if order.startswith("shuffled"):
             return np.random.default_rng(len(order)).permutation(nodes)
         return nodes

@@ -82,6 +82,12 @@ class Capacity:
             return self.gres[resource.name]
         return self.cores if resource == CORES else self.memory
 
+    @property
+    def gres_count(self) -> IntArray:
+        """Gres of all kinds on each node."""
+        total: IntArray = sum(self.gres.values(), np.zeros_like(self.cores))
+        return total
+
     def each(self, change: Callable[[IntArray], IntArray]) -> "Capacity":
         """Return a capacity of which every array is changed alike."""
         gres = {kind: change(counts) for kind, counts in self.gres.items()}

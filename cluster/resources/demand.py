@@ -123,6 +123,11 @@ class Demand:
         return self.memory_per_node + self.memory_per_core * cores
 
 
+def is_type_of(kind: str, name: str) -> bool:
+    """Return whether a gres of nodes is what a request names: itself, or any type where it names none."""
+    return kind == name or (":" not in name and kind.startswith(f"{name}:"))
+
+
 #: A reader forgets the jobs that it has read when they are so many times those that wait, at least so many.
 _MOST_READ, _FEW_JOBS = 4, 1000
 
@@ -303,10 +308,7 @@ class DemandReader:
     def _types(self, name: str, described: BoolArray) -> list[str]:
         """Return the gres names of the nodes that satisfy a request's name: itself, or any type of it."""
         names = self._columns.total.gres
-        fitting = [
-            kind for kind in names if kind == name or (":" not in name and kind.startswith(f"{name}:"))
-        ]
-        return [kind for kind in fitting if (names[kind][described] > 0).any()]
+        return [kind for kind in names if is_type_of(kind, name) and (names[kind][described] > 0).any()]
 
     def _kinds(self, request: Request, described: BoolArray) -> list[dict[str, str]]:
         """Return every choice of one type for each gres of the request."""

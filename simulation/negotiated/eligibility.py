@@ -18,7 +18,7 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.nodes import Node, NodeState, Switch, part_of_tree
 from ...cluster.resources.capacity import BoolArray, Capacity
-from ...cluster.resources.demand import Demand, DemandReader
+from ...cluster.resources.demand import Demand, DemandReader, is_type_of
 from ...cluster.snapshot import Snapshot
 from ...negotiation.job_records import MapEntry
 from ...topology.tree import topology_of
@@ -182,7 +182,7 @@ def _share_of_gres(members: Sequence[Node], name: str, asked: int) -> Fraction:
         count
         for node in members
         for own, count in node.total.gres.items()
-        if (own == name or own.startswith(f"{name}:")) and count >= asked > 0
+        if is_type_of(own, name) and count >= asked > 0
     ]
     return Fraction(asked, min(counts)) if counts else Fraction(bool(asked))
 
