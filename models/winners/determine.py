@@ -255,7 +255,7 @@ def determine(
     elif strategy == "exact":
         found = _solve_exact(packing, weights, second, start, limits)
     elif state is None:
-        found = _search_reduced(packing, weights, second, start, limits, workers)
+        found = _search_side_by_side(packing, weights, second, start, limits, workers)
     else:
         found = AnytimeSearch(packing, weights, second, start, limits, state).run()
     reached = sum(weights[bid] for bid in found.award.tolist())
@@ -268,36 +268,6 @@ def determine(
         proved=proved,
         bound=bound * unit,
         price=found.price * float(unit),
-    )
-
-
-def _search_reduced(
-    packing: Packing,
-    weights: list[int],
-    second: FloatArray,
-    start: IntArray,
-    limits: SearchLimits,
-    workers: int,
-) -> Found:
-    """Search among the bids that reductions leave; what is found among them holds for all."""
-    is_worth_it = len(packing) ** 2 * _PAIR_S <= _FOR_REDUCTIONS * limits.left_s()
-    reduction = reduced(packing, weights, second) if is_worth_it else None
-    if reduction is None:
-        return search_side_by_side(packing, weights, second, start, limits, workers)
-    found = search_side_by_side(
-        reduction.packing,
-        reduction.weights,
-        second[reduction.kept],
-        reduction.lowered(start),
-        limits,
-        workers,
-    )
-    return replace(
-        found,
-        award=reduction.lifted(found.award),
-        bound=None if found.bound is None else found.bound + reduction.offset,
-        price=reduction.prices(found.price),
-        earlier=tuple(map(reduction.lifted, found.earlier)),
     )
 
 
@@ -388,7 +358,7 @@ def _prices(lot: ProblemInstance, price: FloatArray) -> dict[Hashable, float]:
 ALONE, _SEARCHES = 400, 4
 
 
-def search_side_by_side(
+def _search_side_by_side(
     packing: Packing,
     weights: list[int],
     second: FloatArray,
@@ -396,7 +366,15 @@ def search_side_by_side(
     limits: SearchLimits,
     workers: int,
 ) -> Found:
-    """Return the best of several searches; arguments as in ``AnytimeSearch``, and how many processes."""
+    """Return the best of several searches among the bids that reductions leave; it holds for all bids.
+
+    Arguments as in ``AnytimeSearch``, and how many processes.
+    """
+    is_worth_it = len(packing) ** 2 * _PAIR_S <= _FOR_REDUCTIONS * limits.left_s()
+    reduction = reduced(packing, weights, second) if is_worth_it else None
+    if reduction is not None:
+        packing, weights = reduction.packing, reduction.weights
+        second, start = second[reduction.kept], reduction.lowered(start)
     first, *others = _limits(limits, workers)
     search = partial(AnytimeSearch, packing, weights, second, start)
     if workers == 1 or not others:
@@ -406,7 +384,16 @@ def search_side_by_side(
         with ProcessPoolExecutor(min(workers - 1, len(others)), get_context("spawn")) as pool:
             waiting = [pool.submit(_searched, search, one) for one in others]
             found = [search(first).run(), *(one.result() for one in waiting)]
-    return _joined(found, weights, second)
+    best = _joined(found, weights, second)
+    if reduction is None:
+        return best
+    return replace(
+        best,
+        award=reduction.lifted(best.award),
+        bound=None if best.bound is None else best.bound + reduction.offset,
+        price=reduction.prices(best.price),
+        earlier=tuple(map(reduction.lifted, best.earlier)),
+    )
 
 
 def _limits(limits: SearchLimits, workers: int) -> list[SearchLimits]:
