@@ -162,12 +162,14 @@ class _Leftover:
         if fit.has_counted and not fit.could_hold(demand):
             return None
         alone = (replace(demand, index=0),)
-        table = first_fit_bids(alone, cluster, self._made, [fit.find(alone[0])])
-        if not len(table) and cluster.placer is None and fit.could_hold(demand):
+        placement, table = fit.find(alone[0]), None
+        if placement is not None:
+            table = first_fit_bids(alone, cluster, self._made, [placement])
+        if not table and cluster.placer is None and fit.could_hold(demand):
             # Bids are made on nodes that first-fit does not look at together.
             few = BidOptions(max_bids=1, max_bids_per_job=1, use_switches=self._made.use_switches)
             table = generate_bids(alone, cluster, few, is_over).table
-        return table if len(table) and FreeState(table, cluster, takes=False).fits(0) else None
+        return table if table and FreeState(table, cluster, takes=False).fits(0) else None
 
     def _take(self, bid: BidTable) -> None:
         self._fit.take(bid.demands[0].job, allocation_of_bid(bid, 0))

@@ -396,7 +396,16 @@ MANY = 100
 def could_start(jobs: Iterable[Demand], on: Columns, known: GuardedViews | None = None) -> set[str]:
     """Return the jobs for which there are enough nodes, cores, licences and shares now, by counting."""
     views = known or GuardedViews(on, on.free)
-    return {demand.job.id for demand in jobs if views.could_start(demand)}
+    # Jobs that ask for the same have the same answer where the same is kept from them.
+    answers: dict[object, bool] = {}
+    able: set[str] = set()
+    for demand in jobs:
+        key = (demand.form if on.pools.are_empty else demand.kind, views.limits(demand))
+        if key not in answers:
+            answers[key] = views.could_start(demand)
+        if answers[key]:
+            able.add(demand.job.id)
+    return able
 
 
 def not_too_many_alike(

@@ -292,7 +292,7 @@ class GuardedViews:
 
     def limits(self, demand: Demand) -> tuple[bool | str, ...]:
         """Return which reservations and kept cores limit a job; jobs with equal answers may take the same."""
-        return tuple(guard.limits(demand.job) for guard in self._guards)
+        return tuple(guard.limits(demand.job) for guard in self._guards) if self._guards else ()
 
     def of(self, demand: Demand) -> FreeView:
         """Return what a job may take."""

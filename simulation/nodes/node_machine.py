@@ -218,9 +218,15 @@ def _read(job: Job, number: int, machine: Machine, known: dict[int, bool]) -> De
     lack = next(machine.columns.pools.lacks(job), None)
     if lack is not None:
         return machine.columns.pools.words(lack)
-    if demand.kind not in known:
-        known[demand.kind] = place_alone(demand, machine.columns, machine.topology) is not None
-    return demand if known[demand.kind] else "it fits nowhere on the empty machine"
+    alike = _alike(demand, machine.columns)
+    if alike not in known:
+        known[alike] = place_alone(demand, machine.columns, machine.topology) is not None
+    return demand if known[alike] else "it fits nowhere on the empty machine"
+
+
+def _alike(demand: Demand, columns: Columns) -> int:
+    """Return a number of what jobs have in common that fit alike where nothing is reserved."""
+    return demand.form if columns.pools.are_empty else demand.kind
 
 
 class Remaining:
@@ -247,7 +253,7 @@ class Remaining:
         """Return why a job can never start again, empty where it could."""
         if not self._gone:
             return ""
-        key = demand.kind
+        key = _alike(demand, self._machine.columns)
         if key not in self._known:
             columns = self._remaining()
             self._known[key] = place_alone(demand, columns, self._machine.topology) is not None
