@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,8 @@ from aucsched.auction.step import run_step
 from aucsched.cluster.limits import Limit
 from aucsched.cluster.resources.allocation import resources_of
 from aucsched.cluster.resources.demand import Demand
+from aucsched.models.solve import reduced_program
+from aucsched.models.solve.solver import SolveReport, solve
 from aucsched.simulation.nodes.auction import NodeAuction
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_queue import NodeQueue
@@ -42,6 +45,20 @@ OTHERS: tuple[dict[str, Any], ...] = (
     {"max_bids": 20, "max_bids_per_job": 3},
     {"on_timeout": "discard"},
 )
+
+
+@pytest.fixture(autouse=True)
+def _solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Solve a program once if both engines state it, array for array: under a work limit HiGHS repeats."""
+    known: dict[bytes, SolveReport] = {}
+
+    def solved(*asked: Any) -> SolveReport:
+        program = pickle.dumps(asked)
+        if program not in known:
+            known[program] = solve(*asked)
+        return known[program]
+
+    monkeypatch.setattr(reduced_program, "solve", solved)
 
 
 def _empty(seed: int) -> tuple[Snapshot, ClusterWorkload]:
@@ -124,7 +141,7 @@ def test_a_first_balanced_pass_awards_what_schedule_awards(model: str, part: int
     for seed in range(part, 75, 3):
         snapshot, workload = _empty(seed)
         # Each job several times: shares are then below what waits, and some of it is beyond the window.
-        jobs = tuple(replace(job, id=f"{job.id}-{again}") for again in range(4) for job in snapshot.jobs)
+        jobs = tuple(replace(job, id=f"{job.id}-{again}") for again in range(2) for job in snapshot.jobs)
         arriving = tuple(ArrivingJob(job=job, arrival_s=0, run_time_s=1) for job in jobs)
         snapshot, workload = replace(snapshot, jobs=jobs), replace(workload, jobs=arriving)
         strategies = STRATEGIES[model]
