@@ -117,8 +117,8 @@ def test_it_fits_then_and_not_before_as_an_independent_optimum_says(seed: int) -
     for job in cluster.jobs:
         found = shadow_time(state_of(cluster), job)
         free = dataclasses.replace(job, hold=None, priority=1, unsupported=())
-        fitting = [time for time in [NOW, *moments] if fits_alone(at(cluster, time), free)]
-        assert (None if found is None else found.time) == (fitting[0] if fitting else None)
+        fitting = (time for time in [NOW, *moments] if fits_alone(at(cluster, time), free))
+        assert (None if found is None else found.time) == next(fitting, None)
 
 
 def busy(seed: int) -> Snapshot:
