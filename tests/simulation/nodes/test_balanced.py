@@ -67,7 +67,7 @@ def mixed(jobs: int, nodes: int, contiguous: float, seed: int = 1) -> ClusterWor
 
 
 @pytest.mark.parametrize(
-    ("jobs", "nodes", "contiguous", "points"), [(300, 96, 0.0, 0.05), (400, 64, 1.0, 0.03)]
+    ("jobs", "nodes", "contiguous", "points"), [(200, 96, 0.0, 0.075), (150, 40, 1.0, 0.07)]
 )
 def test_a_balanced_mix_uses_more_of_the_machine(
     jobs: int, nodes: int, contiguous: float, points: float
