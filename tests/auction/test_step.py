@@ -23,49 +23,55 @@ from aucsched.auction.queue import in_order
 from aucsched.cluster.nodes import Resources
 from aucsched.cluster.schedule import Award, BidClass, BidSummary, Reason, Refusal
 
-BOTH = pytest.mark.parametrize("model", ["aucsched2", "aucsched3"])
 SEEDS = st.integers(0, 10**6)
 
 
-@BOTH
-def test_forty_tiny_snapshots_reach_97_percent_of_free_placement(model: Any) -> None:
-    best = reached = 0.0
+def test_forty_tiny_snapshots_reach_95_and_97_percent_of_free_placement() -> None:
+    # AUCSCHED1 under its own caps on bids.
+    least: dict[Any, float] = {"aucsched1": 0.95, "aucsched2": 0.97, "aucsched3": 0.97}
+    options: dict[str, Any] = {"aucsched1": {**ALONE, "time_limit_s": 60}}
+    best, reached = 0.0, dict.fromkeys(least, 0.0)
     for seed in range(40):
         cluster = tiny(seed)
         limit = best_priority_sum(cluster)
-        value = float(schedule(cluster, model=model, reserve=0).objective.priority)
-        assert value <= limit
-        best, reached = best + limit, reached + value
-    assert reached >= 0.97 * best
+        best += limit
+        for model in least:
+            result = schedule(cluster, model=model, **options.get(model, {"reserve": 0}))
+            assert result.objective.priority <= limit
+            assert model != "aucsched1" or result.sizes.bids <= 150
+            reached[model] += float(result.objective.priority)
+    assert all(reached[model] >= share * best for model, share in least.items()), (best, reached)
 
 
-@given(SEEDS, st.sampled_from(MODELS), st.sampled_from(["lexicographic", "paper"]))
+@given(
+    seed=SEEDS,
+    model=st.sampled_from(MODELS),
+    weights=st.sampled_from(["lexicographic", "paper"]),
+    objective=st.sampled_from(["priority", "priority_cores"]),
+    others=st.sampled_from([{}, {"reserve": 0}]),
+)
 @settings(max_examples=250, deadline=None)
-def test_every_award_is_valid_and_every_job_in_one_list(seed: int, model: Any, weights: Any) -> None:
+def test_every_award_is_valid_and_every_job_in_one_list(
+    seed: int, model: Any, weights: Any, objective: Any, others: dict[str, Any]
+) -> None:
     cluster = random_snapshot(seed)
-    result = schedule(cluster, model=model, weights=weights, reserve=0)
+    result = schedule(cluster, model=model, weights=weights, objective=objective, **others)
     check_schedule(cluster, result)
     assert result.objective.bound is None or result.objective.bound >= float(result.objective.priority) - 1e-6
-    assert result.objective.priority == sum(
-        job.priority for job in cluster.jobs if job.id in {award.job for award in result.started}
-    )
+    started = {award.job for award in result.started}
+    if objective == "priority":
+        assert result.objective.priority == sum(job.priority for job in cluster.jobs if job.id in started)
 
 
 @given(SEEDS)
 @settings(max_examples=60, deadline=None)
-def test_an_award_is_never_worse_than_first_fit_nor_better_than_possible(seed: int) -> None:
+def test_an_award_is_between_first_fit_and_the_best_and_no_bid_means_no_start(seed: int) -> None:
     cluster = random_snapshot(seed)
     result = schedule(cluster, reserve=0)
     assert result.objective.priority >= first_fit_by_priority(cluster, 100).priority
     assert float(result.objective.priority) <= best_priority_sum(cluster) * (1 + 1e-9) + 1e-6
-
-
-@given(SEEDS)
-@settings(max_examples=60, deadline=None)
-def test_a_job_without_a_bid_could_not_start_alone(seed: int) -> None:
-    cluster = random_snapshot(seed)
     jobs = {job.id: job for job in cluster.jobs}
-    for refusal in schedule(cluster, reserve=0).pending:
+    for refusal in result.pending:
         if refusal.reason in {Reason.NO_FIT, Reason.INELIGIBLE, Reason.RESERVATION}:
             assert not fits_alone(cluster, jobs[refusal.job]), refusal
 
