@@ -190,29 +190,17 @@ def test_a_wide_job_starved_over_200_steps_starts_with_a_reservation_by_its_firs
 
 
 @given(st.integers(0, 10**6), st.sampled_from(MODELS), st.integers(1, 3))
-@settings(max_examples=80, deadline=None)
-def test_reservations_keep_every_award_valid(seed: int, model: Any, reserve: int) -> None:
-    state = random_snapshot(seed)
-    result = schedule(state, model=model, reserve=reserve, promise="plan")
-    assert len(result.started) + len(result.pending) == len(state.jobs)
-
-
-@given(st.integers(0, 10**6), st.sampled_from(MODELS), st.integers(1, 3))
 @settings(max_examples=120, deadline=None)
-def test_no_award_delays_a_reservation(seed: int, model: str, reserve: int) -> None:
+def test_no_award_delays_a_reservation_and_something_starts(seed: int, model: str, reserve: int) -> None:
     state = random_snapshot(seed)
     step = take_step(state, StepOptions(model=model, reserve=reserve, promise="plan"))  # type: ignore[arg-type]
+    assert len(step.schedule.started) + len(step.schedule.pending) == len(state.jobs)
     started = {award.job for award in step.schedule.started}
     for guard in step.cluster.guards:
         if guard.job.id not in started:
             found = shadow_time(state_of(state), guard.job, step.schedule.started)
             assert found is not None
             assert found.time <= guard.time
-
-
-@given(st.integers(0, 10**6), st.sampled_from(MODELS), st.integers(1, 3))
-@settings(max_examples=60, deadline=None)
-def test_something_starts_where_the_first_blocked_job_could_now(seed: int, model: str, reserve: int) -> None:
-    step = take_step(random_snapshot(seed), StepOptions(model=model, reserve=reserve, promise="plan"))  # type: ignore[arg-type]
+    # Where the first blocked job could start now, it does or another does.
     if step.cluster.guards and step.cluster.guards[0].is_now:
-        assert step.schedule.started
+        assert started
