@@ -50,7 +50,7 @@ def test_forty_tiny_snapshots_reach_95_and_97_percent_of_free_placement() -> Non
     objective=st.sampled_from(["priority", "priority_cores"]),
     others=st.sampled_from([{}, {"reserve": 0}]),
 )
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=350, deadline=None)
 def test_every_award_is_valid_and_every_job_in_one_list(
     seed: int, model: Any, weights: Any, objective: Any, others: dict[str, Any]
 ) -> None:
