@@ -63,6 +63,8 @@ class Ground:
         self._topology = topology_of(snapshot)
         self._reader = DemandReader(snapshot, self._columns)
         self._shapes: dict[object, Demand] = {}
+        #: By job, worth and whether it reserves: its shape and its demand, at most offers the same again.
+        self._demands: dict[object, tuple[Demand, Demand]] = {}
         self._kinds = count()
         self._variants: dict[object, tuple[Variant, ...]] = {}
 
@@ -106,8 +108,13 @@ class Ground:
             reserves: whether nodes may be kept for it.
         """
         shape = self._shape(entry, span)
-        job = replace(shape.job, id=entry.job, priority=worth)
-        return replace(shape, job=job, reserves=reserves)
+        key = (entry.job, worth, reserves)
+        if self._demands.get(key, (None,))[0] is not shape:
+            if len(self._demands) >= _SHAPES:
+                self._demands.clear()
+            job = replace(shape.job, id=entry.job, priority=worth)
+            self._demands[key] = shape, replace(shape, job=job, reserves=reserves)
+        return self._demands[key][1]
 
     def _shape(self, entry: MapEntry, span: NodeCount) -> Demand:
         """Return the demand of a job of this kind; made once, so that jobs that ask alike are of one kind."""
