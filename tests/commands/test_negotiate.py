@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.negotiation import rigid
+from support.run import Done, aucsched
 
 from aucsched.auction.decide import decide
-from aucsched.cli import run as run_command
 from aucsched.cluster.jobs import JobKind
 from aucsched.negotiation.batch import auction_map
 from aucsched.negotiation.batch.batch_state import Arrival
@@ -26,26 +25,10 @@ from aucsched.simulation.negotiated.plays import Changeability, Play, esp_arriva
 from aucsched.simulation.workloads.named_clusters import node_names
 
 
-@dataclass
-class Done:
-    """What a command came to."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 @pytest.fixture(name="run")
-def in_this_process(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+def in_this_process() -> Callable[..., Done]:
     """Return what runs the command here: dozens of processes would take minutes."""
-
-    def run(*arguments: str) -> Done:
-        capsys.readouterr()
-        code = run_command(list(arguments))
-        said = capsys.readouterr()
-        return Done(code, said.out, said.err)
-
-    return run
+    return aucsched
 
 
 #: Σ size × time of the 228 jobs on 16 nodes, in whole nodes, over 16 (215.0 min).
