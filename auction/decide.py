@@ -396,14 +396,14 @@ MANY = 100
 def could_start(jobs: Iterable[Demand], on: Columns, known: GuardedViews | None = None) -> set[str]:
     """Return the jobs for which there are enough nodes, cores, licences and shares now, by counting."""
     views = known or GuardedViews(on, on.free)
-    # Jobs that ask for the same have the same answer where the same is kept from them.
-    answers: dict[object, bool] = {}
+    # Nodes are enough for all that ask for the same where the same is kept from them.
+    enough: dict[object, bool] = {}
     able: set[str] = set()
     for demand in jobs:
-        key = (demand.form if on.pools.are_empty else demand.kind, views.limits(demand))
-        if key not in answers:
-            answers[key] = views.could_start(demand)
-        if answers[key]:
+        key = (demand.form, views.limits(demand))
+        if key not in enough:
+            enough[key] = views.of(demand).could_hold(demand)
+        if enough[key] and on.pools.hold(demand.job):
             able.add(demand.job.id)
     return able
 
