@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -26,8 +27,10 @@ def real(log: str, policy: str) -> dict[str, Any]:
 
 
 def of_table(workload: str, label: str) -> float:
-    document = json.loads((RESULTS / "table-A.5-seed-1" / f"{workload} {label}.json").read_text())
-    return 100 * float(document["metrics"]["cpu_utilization"])
+    runs = [
+        json.loads(path.read_text()) for path in RESULTS.glob(f"table-A.5-seed-*/{workload} {label}.json")
+    ]
+    return 100 * fmean(run["metrics"]["cpu_utilization"] for run in runs)
 
 
 def grouped(number: float) -> str:
