@@ -52,14 +52,9 @@ CORES, MEMORY, _GRES = Resource("cores"), Resource("memory"), "gres"
 
 
 class Cell(NamedTuple):
-    """One capacity: a resource at a place.
-
-    Attributes:
-        place: a node's index; of what stands on no node a name, empty where there is one cell.
-    """
+    """One capacity that stands on no node: a resource."""
 
     resource: Resource
-    place: int | str = ""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -63,7 +63,7 @@ class Ground:
         self._topology = topology_of(snapshot)
         self._reader = DemandReader(snapshot, self._columns)
         self._shapes: dict[object, Demand] = {}
-        #: By job, worth and whether it reserves: its shape and its demand, at most offers the same again.
+        #: By job, worth and whether it reserves: its shape and its demand. Most offers need them again.
         self._demands: dict[object, tuple[Demand, Demand]] = {}
         self._kinds = count()
         self._variants: dict[object, tuple[Variant, ...]] = {}
@@ -145,7 +145,9 @@ class Ground:
         if not isinstance(demand, Demand):
             raise AssertionError(demand.detail)  # noqa: TRY004 - a request for whole nodes can be read
         variants = self._variants_of(entry, demand.variants)
-        return replace(demand, variants=variants, kind=next(self._kinds))
+        # The reader numbered it before it knew of the nodes that the job may use.
+        number = next(self._kinds)
+        return replace(demand, variants=variants, kind=number, form=number)
 
     def _variants_of(self, entry: MapEntry, read: tuple[Variant, ...]) -> tuple[Variant, ...]:
         """Return a variant for each set of nodes that the job may use, the same for all who ask alike."""

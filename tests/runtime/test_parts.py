@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.negotiation import check_machine, malleable, moldable, rigid
-from support.run import aucsched, refused
+from support.run import aucsched, in_a_process, refused
 
 from aucsched.cluster.jobs import JobKind
 from aucsched.negotiation.batch.batch_state import Arrival, BatchState
@@ -192,7 +192,7 @@ def test_the_command_shares_nodes_and_replays(tmp_path: Path) -> None:
     assert after["work_bound_s"] == (8 * 100 / 4 + 300) / 2
     assert after["utilization"] <= 1
     assert after["makespan_s"] >= after["work_bound_s"]
-    again = aucsched("negotiate", "--replay", "t.jsonl", "--format", "json", cwd=tmp_path)
+    again = in_a_process("negotiate", "--replay", "t.jsonl", "--format", "json", cwd=tmp_path)
     assert json.loads(again.stdout)["metrics"] == after
 
 

@@ -226,6 +226,21 @@ def test_all_partitions_are_one_award() -> None:
         assert all(name[0] == slot.entry.partition for name in place.names_of(slot.nodes))
 
 
+@pytest.mark.parametrize("by_partition", [True, False])
+def test_who_asks_for_busy_nodes_does_not_stand_for_others_of_its_size(by_partition: bool) -> None:
+    parts = {"x": ("x1", "x2"), "y": ("y1", "y2")}
+    place = Place.of(parts if by_partition else {"": (*parts["x"], *parts["y"])})
+    asks = {"x": {"partition": "x"}, "y": {"partition": "y"}}
+    if not by_partition:
+        asks = {name: {"eligible": (names,)} for name, names in parts.items()}  # type: ignore[dict-item]
+    jobs = [
+        msgspec.structs.replace(rigid(name, 2, 100, priority=priority), **asks[name])
+        for name, priority in (("x", 5), ("y", 1))
+    ]
+    running = {"r": dispatched(("x1", "x2"), 100.0, "x" if by_partition else "")}
+    assert mapped(auction_map(request(jobs, place, 0b1100, running=running))) == {"y": 2}
+
+
 def test_a_job_that_is_through_in_time_on_more_nodes_passes_a_reservation() -> None:
     """Wide gets all six nodes at 100: on three others are through at 80, on two at 120."""
     place = Place.of({"": node_names(6)})
