@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_snapshots import random_snapshot
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Resources, Span
 from aucsched.auction import decide
 from aucsched.auction.attempt import attempt
 from aucsched.auction.options import StepOptions
-from aucsched.bidgen.candidates import FreeView, most_at_once
+from aucsched.auction.step import take_step
+from aucsched.bidgen.candidates import FreeView, GuardedViews, most_at_once
 from aucsched.cluster.resources.demand import Demand
 from aucsched.simulation.nodes.auction import NodeAuction
 from aucsched.simulation.nodes.kernel import simulate_nodes
@@ -155,6 +157,24 @@ def test_how_many_could_start_at_once(request_: Request, most: int) -> None:
     demand = machine.reader.read(arriving(0, request_, 60).job, 0)
     assert isinstance(demand, Demand)
     assert most_at_once(demand, FreeView(machine.columns, machine.columns.free)) == most
+
+
+@given(st.integers(0, 10**6), st.integers(0, 2))
+@settings(max_examples=60, deadline=None)
+def test_whoever_could_start_alone_is_said_to(seed: int, reserve: int) -> None:
+    """Of jobs that ask alike one is looked at, also where a reservation leaves them less for long."""
+    cluster = random_snapshot(seed)
+    jobs = [
+        replace(job, id=f"{job.id}-{again}", time_limit_s=limit_s)
+        for job in cluster.jobs
+        for again, limit_s in enumerate((job.time_limit_s, 1, 10**6))
+    ]
+    step = take_step(cluster, StepOptions(strategy="greedy", reserve=reserve, promise="plan"))
+    columns = step.state.columns
+    demands = [demand for job in jobs if (demand := step.state.reader.demand(job)) is not None]
+    views = GuardedViews(columns, columns.free, step.cluster.guards)
+    alone = {demand.job.id for demand in demands if views.could_start(demand)}
+    assert decide.could_start(demands, columns, views) == alone
 
 
 def test_of_many_alike_only_a_few_bid(monkeypatch: pytest.MonkeyPatch) -> None:
