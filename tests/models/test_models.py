@@ -156,6 +156,17 @@ def test_ipsched_refuses_a_window_that_is_too_large_and_names_one_that_fits() ->
     Ipsched.check_size(212, 9408)
 
 
+@EVERY
+@pytest.mark.parametrize("weights", ["lexicographic", "paper"])
+@pytest.mark.parametrize("objective", ["priority", "priority_cores"])
+def test_every_combination_gives_valid_awards(model: Any, weights: Any, objective: Any) -> None:
+    for seed in range(12):
+        cluster = random_snapshot(seed)
+        result = schedule(cluster, model=model, weights=weights, objective=objective)
+        bound = result.objective.bound
+        assert bound is None or bound >= float(result.objective.priority) - 1e-6
+
+
 # Presets.
 
 

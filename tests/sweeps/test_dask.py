@@ -19,8 +19,8 @@ from aucsched.cli import run
 
 pytest.importorskip("distributed")
 
-#: Hundreds of runs, each a future that the scheduler gets before the first row.
-LONG = ("--seed", "1", "--reserve", ",".join(map(str, range(25))))
+#: Thousands of runs, each a future that the scheduler gets before the first row.
+LONG = ("--seed", "1", "--reserve", ",".join(map(str, range(100))))
 
 
 @pytest.fixture

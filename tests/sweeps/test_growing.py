@@ -29,18 +29,18 @@ def _stable(found: aucsched.Sweep) -> dict[str, list[Any]]:
 )
 def test_nothing_runs_twice(first: dict[str, Any], then: dict[str, Any], tmp_path: Path) -> None:
     table = tmp_path / "s.csv"
-    before = aucsched.sweep(DAYS, output=table, workers=1, **first)
-    grown = aucsched.sweep(DAYS, output=table, workers=1, **then)
-    assert _stable(grown) == _stable(aucsched.sweep(DAYS, workers=1, **then))
+    before = aucsched.sweep(DAYS, output=table, **first)
+    grown = aucsched.sweep(DAYS, output=table, **then)
+    assert _stable(grown) == _stable(aucsched.sweep(DAYS, **then))
     assert set(before.columns["seconds.run"]) <= set(grown.columns["seconds.run"])
     assert len(grown.rows) > len(before.rows)
-    again = aucsched.sweep(DAYS, output=table, workers=1, **then)
+    again = aucsched.sweep(DAYS, output=table, **then)
     assert again.columns["seconds.run"] == grown.columns["seconds.run"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s.csv", "s.csv.journal"]
 
 
 def test_more_repetitions_grow_too(tmp_path: Path) -> None:
-    axes: dict[str, Any] = {"policy": "aucsched3", "window": [5], "workers": 1}
+    axes: dict[str, Any] = {"policy": "aucsched3", "window": [5]}
     before = aucsched.sweep(OVERTAKEN, output=tmp_path / "s.csv", **axes)
     grown = aucsched.sweep(OVERTAKEN, output=tmp_path / "s.csv", repeat=2, **axes)
     assert grown.columns["seed"] == [0, 1]

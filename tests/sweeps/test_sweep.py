@@ -121,7 +121,7 @@ def test_policies_over_a_trace(tmp_path: Path) -> None:
 
 def test_a_balanced_mix_and_the_strategy_are_swept(tmp_path: Path) -> None:
     source, out = tmp_path / "mix.json", tmp_path / "b.csv"
-    made = ("soner", "--id", "v", "--nodes", "24", "--hours", "0.2", "--max-cores", "24", "--seed", "1")
+    made = ("soner", "--id", "v", "--nodes", "24", "--hours", "0.5", "--max-cores", "24", "--seed", "1")
     assert aucsched("workload", *made, "-o", source).returncode == 0
     grid = (
         "--policy",

@@ -20,7 +20,7 @@ def starts(
 def test_the_default_starts_easy_s_jobs(interval_s: float | None) -> None:
     differ = 0
     for seed in range(5):
-        workload = contended(seed, jobs=20)
+        workload = contended(seed)
         easy = starts(workload, "easy", interval_s)
         assert starts(workload, "aucsched3", interval_s) == easy, seed
         assert starts(workload, "aucsched2", interval_s) == easy, seed

@@ -195,7 +195,7 @@ def test_compiled_and_plain_loops_start_the_same(seed: int) -> None:
 @pytest.mark.parametrize("interval_s", [None, 7.0])
 @pytest.mark.parametrize("seed", range(4))
 def test_no_promise_is_broken_by_waiting_for_a_pass(seed: int, interval_s: float | None) -> None:
-    result = play(contended(seed, jobs=30), NodeOptions(interval_s=interval_s, **RESPONSE))
+    result = play(contended(seed, jobs=50), NodeOptions(interval_s=interval_s, **RESPONSE))
     assert result.promises
     assert result.broken_promises() == {}
     if interval_s is not None:
