@@ -43,24 +43,16 @@ def test_forty_tiny_snapshots_reach_95_and_97_percent_of_free_placement() -> Non
     assert all(reached[model] >= share * best for model, share in least.items()), (best, reached)
 
 
-@given(
-    seed=SEEDS,
-    model=st.sampled_from(MODELS),
-    weights=st.sampled_from(["lexicographic", "paper"]),
-    objective=st.sampled_from(["priority", "priority_cores"]),
-    others=st.sampled_from([{}, {"reserve": 0}]),
-)
-@settings(max_examples=350, deadline=None)
-def test_every_award_is_valid_and_every_job_in_one_list(
-    seed: int, model: Any, weights: Any, objective: Any, others: dict[str, Any]
-) -> None:
+@given(SEEDS, st.sampled_from(MODELS), st.sampled_from(["lexicographic", "paper"]))
+@settings(max_examples=250, deadline=None)
+def test_every_award_is_valid_and_every_job_in_one_list(seed: int, model: Any, weights: Any) -> None:
     cluster = random_snapshot(seed)
-    result = schedule(cluster, model=model, weights=weights, objective=objective, **others)
+    result = schedule(cluster, model=model, weights=weights, reserve=0)
     check_schedule(cluster, result)
     assert result.objective.bound is None or result.objective.bound >= float(result.objective.priority) - 1e-6
-    started = {award.job for award in result.started}
-    if objective == "priority":
-        assert result.objective.priority == sum(job.priority for job in cluster.jobs if job.id in started)
+    assert result.objective.priority == sum(
+        job.priority for job in cluster.jobs if job.id in {award.job for award in result.started}
+    )
 
 
 @given(SEEDS)
@@ -285,7 +277,7 @@ def crowded() -> Snapshot:
 def test_a_timeout_halves_the_window_while_there_is_time() -> None:
     """Soner: time limit, window halved (3.2)."""
     # Seconds of this process: other work on the machine must not eat the time for a second attempt.
-    result = schedule(crowded(), strategy="exact", time_limit_s=1.0, reserve=0, clock=time.process_time)
+    result = schedule(crowded(), strategy="exact", time_limit_s=3.0, reserve=0, clock=time.process_time)
     sizes = [one.size for one in result.attempts]
     assert sizes == [60 // 2**place for place in range(len(sizes))]
     assert len(sizes) > 1
