@@ -300,8 +300,10 @@ class Ipsched(Model):
                 self._row(f"{resource.family}_{index}", pairs, LpConstraintLE, limits[cell])
 
     def _taken(self, number: int, claim: Claim) -> Iterator[tuple[int, LpVariable, int]]:
-        """Yield which rows of a claim of its unit bids an option's variables take how much of."""
+        """Yield what an option takes by a claim of its unit bids: row, variable, amount for each unit."""
         option = self.options[number]
+        # The bids on any node, of one and of two nodes, come first: two amounts by bid, three by entry.
+        # Twice what the first takes, less what the second does, is taken once wherever the job starts.
         first, once = (2, 2 * claim.amount[0] - claim.amount[1]) if claim.by_bid else (3, 0)
         if once:
             yield int(claim.row[0]), self.s[number], int(once)
