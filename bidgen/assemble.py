@@ -1,5 +1,6 @@
 """From chosen windows to a table of bids, all of them at once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +11,7 @@ from ..cluster.resources.demand import Demand
 from ..topology.tree import Topology
 from .candidates import Reading
 from .table import CLASS_A, CLASS_B, CLASS_C, BidTable, deal_evenly, even, pack, sums_of
-from .windows import Field, WindowArrays, Windows, nodeset_numbers
+from .windows import Field, Windows, nodeset_numbers
 
 #: How a bid's cores are put on its nodes.
 EXACT, PACK, EVEN, WHOLE = 0, 1, 2, 3
@@ -54,33 +55,16 @@ class Caps:
         return chosen
 
 
-@dataclass(slots=True, eq=False)
-class ChosenWindows(WindowArrays):
-    """Chosen windows, before they become bids: parallel arrays, one entry a window.
+#: Chosen windows, before they become bids, shape (windows, 6): where its nodes start in the pool, how many
+#: there are, whose it is, how cores are put on nodes (the mode), whether from the last node on, and whether
+#: it touches an end of its nodeset.
+ChosenWindows = IntArray
+GROUP = 2
 
-    Attributes:
-        place: where its nodes start in the pool; length: how many; group: whose it is.
-        mode: how cores are put on nodes; backward: from the last node on.
-        aligned: it touches an end of its nodeset.
-    """
 
-    place: IntArray
-    length: IntArray
-    group: IntArray
-    mode: IntArray
-    backward: BoolArray
-    aligned: BoolArray
-
-    def __len__(self) -> int:
-        return len(self.place)
-
-    @classmethod
-    def joined(cls, drafts: "list[ChosenWindows]") -> "ChosenWindows":
-        """Return several drafts as one."""
-        if not drafts:
-            counts, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
-            return cls(counts, counts, counts, counts, flags, flags)
-        return cls(*[np.concatenate([getattr(draft, name) for draft in drafts]) for name in cls.__slots__])
+def joined(drafts: Sequence[ChosenWindows]) -> ChosenWindows:
+    """Return several drafts as one."""
+    return np.concatenate(drafts) if drafts else np.zeros((0, 6), np.int64)
 
 
 @dataclass(slots=True, eq=False)
@@ -112,18 +96,15 @@ class NodesetArena:
         return len(self.groups) - 1
 
     def choose(
-        self, listed: Field, windows: Windows, group: int, mode: int, *, backward: bool = False
+        self, listed: Field, windows: Windows, places: IntArray, what: tuple[int, int, bool]
     ) -> ChosenWindows:
-        """Return windows of a field as a draft."""
-        count = len(windows)
-        return ChosenWindows(
-            windows.start + self.add_field(listed),
-            windows.length,
-            np.full(count, group),
-            np.full(count, mode),
-            np.full(count, backward),
-            windows.aligned,
-        )
+        """Return the windows at some places of a field's as a draft; ``what``: group, mode and backward."""
+        chosen = np.empty((len(places), 6), np.int64)
+        chosen[:, 0] = windows.start[places] + self.add_field(listed)
+        chosen[:, 1] = windows.length[places]
+        chosen[:, GROUP:5] = what
+        chosen[:, 5] = windows.aligned[places]
+        return chosen
 
 
 class Assembler:
@@ -132,6 +113,11 @@ class Assembler:
     Entries stand in scan order here, and are sorted by node when the table is made.
     """
 
+    _length: IntArray
+    _group: IntArray
+    _mode: IntArray
+    _aligned: IntArray
+
     def __init__(
         self, columns: Columns, topology: Topology, pool: NodesetArena, draft: ChosenWindows
     ) -> None:
@@ -139,37 +125,37 @@ class Assembler:
         self._topology = topology
         self._groups = pool.groups
         index = np.array([group.demand.index for group in pool.groups], np.int64)
-        draft = draft.only(np.argsort(index[draft.group], kind="stable"))
-        self._draft = draft
-        self._job = index[draft.group]
-        self._indptr = np.concatenate([[0], np.cumsum(draft.length)])
-        self._has_whole = bool((draft.mode == WHOLE).any())
+        draft = draft[np.argsort(index[draft[:, GROUP]], kind="stable")]
+        place, self._length, self._group, self._mode, backward, self._aligned = np.ascontiguousarray(draft.T)
+        self._job = index[self._group]
+        self._indptr = np.concatenate([[0], np.cumsum(self._length)])
+        self._has_whole = bool((self._mode == WHOLE).any())
         # From the first place of a window on, or from its last one back.
         begin, end = self._indptr[:-1], self._indptr[1:] - 1
-        place = np.repeat(draft.place + np.where(draft.backward, end, -begin), draft.length)
+        place = np.repeat(place + np.where(backward, end, -begin), self._length)
         step = np.arange(self._indptr[-1])
-        np.negative(step, out=step, where=np.repeat(draft.backward, draft.length))
+        np.negative(step, out=step, where=np.repeat(backward > 0, self._length))
         place += step
         none = np.zeros(0, np.int64)
         self._node = np.concatenate([none, *pool.nodes])[place]
-        self._units = np.concatenate([none, *pool.units])[place]
+        self._units: IntArray = np.concatenate([none, *pool.units])[place]
 
     def table(self, demands: tuple[Demand, ...], caps: Caps, general_nodesets: int) -> BidTable:
         """Return the table: no duplicates, no bid on too many switches, the first of each job in the caps."""
         entries = self._entries()
         keep = self._distinct(self._node, entries) & self._within_switches(self._node)
         keep = caps.first_of_each(self._job, keep, len(demands))
-        kept = np.flatnonzero(np.repeat(keep, self._draft.length))
-        length = self._draft.length[keep]
+        kept = np.flatnonzero(np.repeat(keep, self._length))
+        length = self._length[keep]
         bid = np.repeat(np.arange(len(length)), length)
         # Only what is kept is sorted, and taken once.
         by_node = kept[np.argsort(bid * len(self._columns.names) + self._node[kept], kind="stable")]
         entries = {name: values[by_node] for name, values in entries.items()}
         indptr, node = np.concatenate([[0], np.cumsum(length)]), self._node[by_node]
-        group = self._draft.group[keep]
+        group = self._group[keep]
         joined = self._nodesets(np.repeat(group, length), indptr, node)
         contiguous = node[indptr[1:] - 1] - node[indptr[:-1]] + 1 == length
-        bid_class = np.where(contiguous, np.where(self._draft.aligned[keep], CLASS_A, CLASS_B), CLASS_C)
+        bid_class = np.where(contiguous, np.where(self._aligned[keep], CLASS_A, CLASS_B), CLASS_C)
         switch = self._topology.common_switch_of_sets(indptr, node)
         gres = {name[5:]: values for name, values in entries.items() if name.startswith("gres ")}
         ratio, share = self._gres_terms(group, indptr, gres)
@@ -253,23 +239,23 @@ class Assembler:
 
     def _of_bids(self, values: list[int]) -> IntArray:
         """Return a value of each group for every bid."""
-        return np.array(values, np.int64)[self._draft.group]
+        return np.array(values, np.int64)[self._group]
 
     def _of_entries(self, values: list[int]) -> IntArray:
         """Return a value of each group for every entry."""
-        return np.repeat(self._of_bids(values), self._draft.length)
+        return np.repeat(self._of_bids(values), self._length)
 
     def _cores(self) -> IntArray:
         unit = self._of_entries([group.demand.unit for group in self._groups])
         units = self._of_entries([group.demand.units_per_node or 0 for group in self._groups])
         least = self._of_bids([group.demand.least for group in self._groups])
         total = self._of_bids([group.demand.units or 0 for group in self._groups])
-        mode = np.repeat(self._draft.mode, self._draft.length)
+        mode = np.repeat(self._mode, self._length)
         for wanted, fill in ((PACK, pack), (EVEN, even)):
-            bids = np.flatnonzero(self._draft.mode == wanted)
+            bids = np.flatnonzero(self._mode == wanted)
             if len(bids):
                 entries = mode == wanted
-                indptr = np.concatenate([[0], np.cumsum(self._draft.length[bids])])
+                indptr = np.concatenate([[0], np.cumsum(self._length[bids])])
                 units[entries] = fill(self._units[entries], indptr, least[bids], total[bids])
         units *= unit
         return (
@@ -302,7 +288,7 @@ class Assembler:
             counts = counts + deal_evenly(free, self._indptr, self._of_bids(total))
         if not self._has_whole:
             return counts
-        mode = np.repeat(self._draft.mode, self._draft.length)
+        mode = np.repeat(self._mode, self._length)
         return np.where(mode == WHOLE, self._columns.total.gres[kind][self._node], counts)
 
     def _distinct(self, node: IntArray, entries: dict[str, IntArray]) -> BoolArray:
@@ -317,7 +303,7 @@ class Assembler:
             prints += word[node] * (values.astype(np.uint64) + np.uint64(1))
         of_job = self._job.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         _, first = np.unique(sums_of(prints, self._indptr) ^ of_job, return_index=True)
-        keep = np.zeros(len(self._draft), np.bool_)
+        keep = np.zeros(len(self._length), np.bool_)
         keep[first] = True
         return keep
 
@@ -325,6 +311,6 @@ class Assembler:
         """Return which bids stand below as few leaf switches as their job allows."""
         limits = [group.demand.max_switches for group in self._groups]
         if all(limit is None for limit in limits):
-            return np.ones(len(self._draft), np.bool_)
+            return np.ones(len(self._length), np.bool_)
         most = self._of_bids([len(self._topology.names) if limit is None else limit for limit in limits])
         return self._topology.leaf_counts(self._indptr, node) <= most

@@ -115,10 +115,16 @@ def counts_of(span: Span) -> list[int]:
     )
 
 
-def usable(asked: Reading, free: Capacity, columns: Columns, nodes: IntArray | slice = ALL) -> BoolArray:
-    """Return which of some nodes could be among the job's: the conditions of a nodeset (section 4.1) too."""
+def usable(
+    asked: Reading, free: Capacity, columns: Columns, nodes: IntArray | slice = ALL
+) -> tuple[BoolArray, IntArray]:
+    """Return which of some nodes could be among the job's, and the units of cores that each could give.
+
+    The conditions of a nodeset (section 4.1) are among these.
+    """
     demand, variant, choice = asked
-    mask = variant.eligible[nodes] & (units_of(demand, free, columns, nodes) >= demand.least)
+    units = units_of(demand, free, columns, nodes)
+    mask = variant.eligible[nodes] & (units >= demand.least)
     if demand.memory_per_node:
         mask &= free.memory[nodes] >= demand.memory_per_node
     if demand.exclusive:
@@ -134,7 +140,7 @@ def usable(asked: Reading, free: Capacity, columns: Columns, nodes: IntArray | s
             mask[:] = False
         elif count:
             mask &= free.gres[kind][nodes] >= count
-    return mask
+    return mask, units
 
 
 def with_blocked(demand: Demand, found: UsableNodes, columns: Columns) -> UsableNodes:
@@ -151,14 +157,16 @@ def with_blocked(demand: Demand, found: UsableNodes, columns: Columns) -> Usable
 
 def usable_in_any(demand: Demand, free: Capacity, columns: Columns) -> BoolArray:
     """Return the nodes that could be among the job's in one of its variants, at the fewest gres."""
-    found: BoolArray = np.any([usable(asked, free, columns) for asked in fewest_gres(demand)], axis=0)
+    found: BoolArray = np.any([usable(asked, free, columns)[0] for asked in fewest_gres(demand)], axis=0)
     return found
 
 
-def usable_nodes(asked: Reading, free: Capacity, columns: Columns) -> UsableNodes:
-    """Return the nodes that could be among the job's, ascending."""
-    nodes = np.flatnonzero(usable(asked, free, columns))
-    return UsableNodes(nodes, units_of(asked.demand, free, columns, nodes))
+def usable_nodes(
+    asked: Reading, free: Capacity, columns: Columns, nodes: IntArray | slice = ALL
+) -> UsableNodes:
+    """Return which of some nodes could be among the job's, ascending."""
+    mask, units = usable(asked, free, columns, nodes)
+    return UsableNodes(np.flatnonzero(mask) if isinstance(nodes, slice) else nodes[mask], units[mask])
 
 
 def units_of(demand: Demand, free: Capacity, columns: Columns, nodes: IntArray | slice = ALL) -> IntArray:
@@ -256,8 +264,7 @@ class FreeView:
         return self._known[key]
 
     def _of(self, asked: Reading) -> Candidates:
-        mask = usable(asked, self.free, self.columns)
-        units = units_of(asked.demand, self.free, self.columns)
+        mask, units = usable(asked, self.free, self.columns)
         nodes = np.flatnonzero(mask)
         richest = np.concatenate([[0], np.cumsum(np.sort(units[nodes])[::-1])])
         return Candidates(
@@ -356,33 +363,28 @@ class CandidateCache:
 
     def all(self, asked: Reading) -> UsableNodes:
         """Return all nodes that the job could use."""
-        nodes = self._known(asked)
-        left = nodes[usable(asked, self._free, self._columns, nodes)]
-        self._open[_key(asked)] = asked.variant, left
-        return self._with_units(asked, left)
+        left = usable_nodes(asked, self._free, self._columns, self._known(asked))
+        self._open[_key(asked)] = asked.variant, left.nodes
+        return left
 
     def first(self, asked: Reading, least: int, units: int) -> UsableNodes | None:
         """Return the first nodes that are so many with so many units together; None: there are not enough."""
         nodes = self._known(asked)
-        found: list[IntArray] = []
+        found: list[UsableNodes] = []
         count = have = looked = 0
         size = max(_FIRST_LOOK, 2 * least)
         while (count < least or have < units) and looked < len(nodes):
-            some = nodes[looked : looked + size]
-            some = some[usable(asked, self._free, self._columns, some)]
+            some = usable_nodes(asked, self._free, self._columns, nodes[looked : looked + size])
             found.append(some)
-            count += len(some)
-            if units:
-                have += int(units_of(asked.demand, self._free, self._columns, some).sum())
+            count += len(some.nodes)
+            have += int(some.units.sum())
             looked, size = min(looked + size, len(nodes)), 2 * size
         if 2 * count < looked:
-            self._open[_key(asked)] = asked.variant, np.concatenate([*found, nodes[looked:]])
+            left = np.concatenate([*(some.nodes for some in found), nodes[looked:]])
+            self._open[_key(asked)] = asked.variant, left
         if not found or count < least or have < units:
             return None
-        return self._with_units(asked, np.concatenate(found))
-
-    def _with_units(self, asked: Reading, nodes: IntArray) -> UsableNodes:
-        return UsableNodes(nodes, units_of(asked.demand, self._free, self._columns, nodes))
+        return found[0] if len(found) == 1 else UsableNodes(*map(np.concatenate, zip(*found, strict=True)))
 
     def _known(self, asked: Reading) -> IntArray:
         key = _key(asked)

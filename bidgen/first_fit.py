@@ -204,23 +204,24 @@ class FirstFitPlacer:
         return None
 
     def _first(self, asked: Reading) -> Placement | None:
-        free = capped_by(self._guards, self._free, asked.demand.job)
-        chosen = self._among_few(asked) or self._among_all(asked, free)
+        chosen, demand = None, asked.demand
+        if self._may_take_first(asked):
+            units = (demand.units or 0) if demand.node_counts is None else 0
+            found = self._candidates.first(asked, demand.fewest_nodes, units)
+            if found is None:
+                return None
+            chosen = _first_candidates(demand, asked.variant, found)
+        chosen = chosen or self._among_all(asked, capped_by(self._guards, self._free, demand.job))
         if chosen is None:
             return None
-        return placement_on(*chosen, asked, mode_of(asked.demand), self._columns, self._free)
+        return placement_on(*chosen, asked, mode_of(demand), self._columns, self._free)
 
-    def _among_few(self, asked: Reading) -> UsableNodes | None:
-        """Return the very first nodes where they will do, without a look at all; None: that is not said."""
+    def _may_take_first(self, asked: Reading) -> bool:
+        """Return whether the very first nodes will do, as far as there are enough, wherever they stand."""
         # What a reservation leaves to one job is not what it leaves to the next one of its shape.
-        demand = asked.demand
-        if self._guards or not _is_simple(demand, asked.choice):
-            return None
-        if self._placer is not None and not self._placer.takes_first(demand):
-            return None
-        units = (demand.units or 0) if demand.node_counts is None else 0
-        found = self._candidates.first(asked, demand.fewest_nodes, units)
-        return None if found is None else _first_candidates(demand, asked.variant, found)
+        if self._guards or not _is_simple(asked.demand, asked.choice):
+            return False
+        return self._placer is None or self._placer.takes_first(asked.demand)
 
     def _among_all(self, asked: Reading, free: Capacity) -> UsableNodes | None:
         """Return the first nodes that hold a job together, as the placer orders them."""

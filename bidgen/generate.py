@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, product
 from math import ceil
-from typing import cast
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from ..topology.tree import Topology
-from .assemble import Assembler, Caps, ChosenWindows, NodesetArena, mode_of
+from .assemble import GROUP, Assembler, Caps, ChosenWindows, NodesetArena, joined, mode_of
 from .candidates import (
     GuardedViews,
     Reading,
@@ -27,7 +26,6 @@ from .candidates import (
     could_hold,
     readings_of,
     totals_of,
-    units_of,
     usable,
     with_blocked,
 )
@@ -155,11 +153,11 @@ def generate_bids(
         of_packings = max(for_each - 1, most // _OF_PACKINGS)
         made = [placement, *(award[demand.index] for award in packed[:of_packings])]
         if generator.is_over():
-            draft = ChosenWindows.joined([generator.placed(one) for one in made if one is not None])
+            draft = joined([generator.placed(one) for one in made if one is not None])
         else:
             draft = generator.bids_of(demand, made, most, stagger)
         left -= min(most, len(draft))
-        stagger += demand.node_counts.minimum if demand.node_counts else int(draft.length[:1].sum())
+        stagger += demand.node_counts.minimum if demand.node_counts else int(draft[:1, 1].sum())
         drafts.append(draft)
     count = 0
     # Who asks for one bid drops a table that has none.
@@ -167,7 +165,7 @@ def generate_bids(
         count = general_nodesets(columns, columns.free, topology, use_switches=options.use_switches)
     for_each = 0 if by_figure else for_each
     caps = Caps(all=options.max_bids, per_job=options.max_bids_per_job, for_each=for_each)
-    assembler = Assembler(columns, topology, generator.pool, ChosenWindows.joined(drafts))
+    assembler = Assembler(columns, topology, generator.pool, joined(drafts))
     table = assembler.table(demands, caps, count)
     for guard in guards:
         table = table.only(~ROOM.delayed(guard, table))
@@ -215,9 +213,7 @@ def first_fit_bids(
     generator = _Generator(cluster, options)
     if placements is None:
         placements = FirstFitPlacer(columns, topology, cluster.guards, cluster.placer).place_all(demands)
-    draft = ChosenWindows.joined(
-        [generator.placed(placement) for placement in placements if placement is not None]
-    )
+    draft = joined([generator.placed(placement) for placement in placements if placement is not None])
     caps = Caps(all=len(demands), per_job=1)
     return Assembler(columns, topology, generator.pool, draft).table(demands, caps, 0)
 
@@ -262,6 +258,7 @@ class _Generator:
         self._columns = columns
         self._topology = topology
         self._options = options
+        self._nodes: dict[object, tuple[BoolArray, IntArray]] = {}
         self._fields: dict[object, Field] = {}
         self._is_in_order = topology.in_snapshot_order
 
@@ -276,7 +273,7 @@ class _Generator:
         """Return placements, then windows, best first: a few more than ``most``, as some may be repeats."""
         most += ceil(most / 8) + 1
         if not self._columns.pools.hold(demand.job):
-            return ChosenWindows.joined([])
+            return joined([])
         readings = readings_of(demand)
         kept: dict[BidPhase, list[ChosenWindows]] = {phase: [] for phase in BidPhase}
         for part, asked in product(self._by_limits(demand), readings):
@@ -292,7 +289,7 @@ class _Generator:
         taken = count_of(kept) if count_of(kept) <= _FEW * most else most
         draft = in_turn({phase: interleaved(drafts) for phase, drafts in kept.items()}, most, taken)
         placed = [self.placed(placement) for placement in placements if placement is not None]
-        return ChosenWindows.joined([*placed, draft]) if placed else draft
+        return joined([*placed, draft]) if placed else draft
 
     def _by_limits(self, demand: Demand) -> list[Demand]:
         """Return a job once for each set of reservations that limits it on some of its node counts.
@@ -323,8 +320,9 @@ class _Generator:
     ) -> None:
         """Add bids on nodes that are no neighbours, where neighbours give too few bids or none."""
         drafts: dict[tuple[int, int], list[ChosenWindows]] = {}
+        count = count_of(kept)
         for order in _OTHER_ORDERS if not len(demand.required) else ():
-            if count_of(kept) >= 2 * most:
+            if count >= 2 * most:
                 return
             for asked in readings:
                 if self.is_over():
@@ -334,46 +332,49 @@ class _Generator:
                 if key not in drafts:
                     drafts[key] = list(self._reordered(asked, field, most, stagger))
                 kept[BidPhase.EXTRA].extend(drafts[key])
-        if not count_of(kept):
+                count += sum(map(len, drafts[key]))
+        if not count:
             kept[BidPhase.EXTRA].extend(self._searched(asked) for asked in readings)
 
     def placed(self, placement: Placement) -> ChosenWindows:
         """Return the first-fit placement as a bid."""
         asked, nodes = placement.asked, placement.nodes
         own = nodes if asked.demand.alone_in is None else nodes[placement.units > 0]
-        return ChosenWindows(
-            np.array([self.pool.add(nodes, placement.units)]),
-            np.array([len(nodes)]),
-            np.array([self.pool.add_group(asked)]),
-            np.array([placement.mode]),
-            np.array([False]),
-            np.array([self._is_aligned(asked, own)]),
-        )
+        place, group = self.pool.add(nodes, placement.units), self.pool.add_group(asked)
+        return np.array([[place, len(nodes), group, placement.mode, False, self._is_aligned(asked, own)]])
 
     def _is_aligned(self, asked: Reading, nodes: IntArray) -> bool:
         """Return whether nodes touch an end of their nodeset as things are before any award."""
         first, last, end = int(nodes.min()), int(nodes.max()), len(self._columns.names) - 1
         beside = np.array([max(first - 1, 0), min(last + 1, end)])
         edges = [first == 0, last == end]
-        edges.extend(~usable(asked, self._views.of(asked.demand).free, self._columns, beside))
+        edges.extend(~self._usable(asked)[0][beside])
         if self._options.use_switches:
             switch = self._topology.common_switch_of_sets(np.array([0, len(nodes)]), nodes)
             edges.extend(~self._topology.below(beside, switch))
-        return bool(np.any(edges))
+        return any(edges)
+
+    def _key(self, asked: Reading) -> tuple[object, ...]:
+        demand = asked.demand
+        return id(asked.variant.eligible), asked.choice, *demand.of_each_node, self._views.limits(demand)
+
+    def _usable(self, asked: Reading) -> tuple[BoolArray, IntArray]:
+        """Return which nodes could be among the job's, and the units that each could give."""
+        key = self._key(asked)
+        if key not in self._nodes:
+            self._nodes[key] = usable(asked, self._views.of(asked.demand).free, self._columns)
+        return self._nodes[key]
 
     def _field(self, asked: Reading, order: str) -> Field:
-        demand = asked.demand
-        limits = self._views.limits(demand)
-        key = (order, id(asked.variant.eligible), asked.choice, *demand.of_each_node, limits)
+        key = (order, *self._key(asked))
         if key not in self._fields:
-            free = self._views.of(demand).free
-            mask = usable(asked, free, self._columns)
-            units = units_of(demand, free, self._columns)
+            mask, units = self._usable(asked)
             nodes = self._scan(np.flatnonzero(mask), units, order)
             # Orders of few nodes, or of nodes alike, are often the same: they share a field.
             same = (nodes.tobytes(), *key[1:])
             if same not in self._fields:
-                totals, below = totals_of(asked.choice, free, nodes), self._options.use_switches
+                totals = totals_of(asked.choice, self._views.of(asked.demand).free, nodes)
+                below = self._options.use_switches
                 self._fields[same] = field_of(nodes, units[nodes], totals, self._topology, use_switches=below)
             self._fields[key] = self._fields[same]
         return self._fields[key]
@@ -416,15 +417,15 @@ class _Generator:
 
     def _in_units(self, asked: Reading, field: Field, group: int, most: int, stagger: int) -> ChosenWindows:
         """Return bids on sets of nodes that topology units allow; jobs that ask alike have the same ones."""
+        sets = islice(legal_sets(field, asked), _UNIT_SETS)
         key = ("units", asked.demand.form, asked.choice)
-        if key not in field.windows:
-            sets = list(islice(legal_sets(field, asked), _UNIT_SETS))
-            field.windows[key] = self._on_sets(sets, asked)
-        found = cast(ChosenWindows, field.windows[key])
+        found: ChosenWindows = field.once(key, lambda: self._on_sets(list(sets), asked))
         # The best, and others from all over the machine, in turn.
         apart = spread(len(found), most, stagger).tolist()
         places = list(dict.fromkeys(chain.from_iterable(zip(range(len(apart)), apart, strict=True))))[:most]
-        return replace(found.only(np.array(places, np.int64)), group=np.full(len(places), group))
+        chosen: ChosenWindows = found[np.array(places, np.int64)]
+        chosen[:, GROUP] = group
+        return chosen
 
     def _reordered(self, asked: Reading, field: Field, most: int, stagger: int) -> Iterator[ChosenWindows]:
         """Yield bids on the nodes in another order: they join nodes that are no neighbours."""
@@ -451,14 +452,11 @@ class _Generator:
         """Return a bid on each of the node sets."""
         demand = asked.demand
         group = self.pool.add_group(asked)
-        units = units_of(demand, self._views.of(demand).free, self._columns)
-        aligned = [self._is_aligned(asked, nodes) for nodes in sets]
+        units = self._usable(asked)[1]
         held = [with_blocked(demand, UsableNodes(nodes, units[nodes]), self._columns) for nodes in sets]
-        return ChosenWindows(
-            np.array([self.pool.add(*some) for some in held], np.int64),
-            np.array([len(some.nodes) for some in held], np.int64),
-            np.full(len(sets), group),
-            np.full(len(sets), mode_of(demand)),
-            np.zeros(len(sets), np.bool_),
-            np.array(aligned, np.bool_),
-        )
+        chosen = joined([])
+        chosen.resize(len(sets), 6)
+        for row, (some, nodes) in enumerate(zip(held, sets, strict=True)):
+            is_aligned = self._is_aligned(asked, nodes)
+            chosen[row] = self.pool.add(*some), len(some.nodes), group, mode_of(demand), False, is_aligned
+        return chosen

@@ -9,13 +9,12 @@ from enum import IntEnum
 from functools import lru_cache
 from itertools import accumulate, chain, pairwise
 from math import ceil
-from typing import cast
 
 import numpy as np
 
 from ..cluster.jobs import JobType
 from ..cluster.resources.capacity import IntArray
-from .assemble import EVEN, ChosenWindows, NodesetArena, mode_of
+from .assemble import EVEN, ChosenWindows, NodesetArena, joined, mode_of
 from .candidates import Reading, most_nodes
 from .windows import (
     Field,
@@ -97,8 +96,8 @@ class JobWindows:
         return windows if fits.all() else windows.only(fits)
 
     def _drafted(self, windows: Windows, mode: int, *, backward: bool = False) -> ChosenWindows:
-        best = order_windows(self.field, windows, self.most, self.stagger)
-        return self.pool.choose(self.field, best, self.group, mode, backward=backward)
+        best = best_windows(self.field, windows, self.most, self.stagger)
+        return self.pool.choose(self.field, windows, best, (self.group, mode, backward))
 
     def _by_class(self, windows: Windows, mode: int) -> Iterator[tuple[BidPhase, ChosenWindows]]:
         phases = (BidPhase.ALIGNED, BidPhase.INNER, BidPhase.JOINED)
@@ -125,16 +124,15 @@ def count_of(kept: dict[BidPhase, list[ChosenWindows]]) -> int:
 def by_figure(kept: dict[BidPhase, list[ChosenWindows]], most: int) -> ChosenWindows:
     """Return a job's windows in the order of figure 4.5: A, then B, then C, spread bids among them."""
     phases = (BidPhase.ALIGNED, BidPhase.INNER, BidPhase.JOINED)
-    ordered = ChosenWindows.joined([interleaved(kept[phase]) for phase in phases])
-    return ordered.only(np.arange(min(most, len(ordered))))
+    return joined([interleaved(kept[phase]) for phase in phases])[:most]
 
 
 def interleaved(drafts: list[ChosenWindows]) -> ChosenWindows:
     """Return several drafts as one: the best of each, then the second best of each."""
-    if len(drafts) == 1:
-        return drafts[0]
-    ranks = np.concatenate([np.zeros(0, np.int64), *(np.arange(len(draft)) for draft in drafts)])
-    return ChosenWindows.joined(drafts).only(np.argsort(ranks, kind="stable"))
+    if len(drafts) < 2:  # noqa: PLR2004 - nothing to deal
+        return joined(drafts)
+    ranks = np.concatenate([np.arange(len(draft)) for draft in drafts])
+    return joined(drafts)[sorted_places(ranks)]
 
 
 def in_turn(kinds: dict[BidPhase, ChosenWindows], most: int, taken: int) -> ChosenWindows:
@@ -156,9 +154,7 @@ def in_turn(kinds: dict[BidPhase, ChosenWindows], most: int, taken: int) -> Chos
             if phase is not BidPhase.INNER:
                 key[:1] = quota + (phase is BidPhase.JOINED)
         keys.append(key)
-    return ChosenWindows.joined(list(kinds.values())).only(
-        np.argsort(np.concatenate(keys), kind="stable")[:taken]
-    )
+    return joined(list(kinds.values()))[np.argsort(np.concatenate(keys), kind="stable")[:taken]]
 
 
 def spread(count: int, most: int, stagger: int) -> IntArray:
@@ -181,55 +177,42 @@ def _visits(most: int) -> IntArray:
     return visits
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Ranked:
-    """The windows of each level, lowest first, and their places from the tightest nodeset on."""
-
-    windows: Windows
-    members: tuple[IntArray, ...]
-    tight: tuple[IntArray, ...]
-
-
-def _ranked(field: Field, windows: Windows) -> _Ranked:
-    """Rank windows; jobs that ask alike share windows, and their ranks."""
-    # The ranks hold the windows, so that no others can have their identity.
-    key = ("ranked", id(windows))
-    if key not in field.windows:
-        last = windows.start + windows.length - 1
-        left = field.run_last[last] - field.run_first[windows.start] + 1 - windows.length
-        counts = [count for count in np.bincount(windows.level).tolist() if count]
-        # Of all levels at once: members of a level stand together, and their places by what is left.
-        of_levels = _sorted_places(windows.level)
-        sorted_left = _sorted_places(left[of_levels])
-        by_left = sorted_left[_sorted_places(windows.level[of_levels][sorted_left])]
-        ends = list(pairwise(accumulate(counts, initial=0)))
-        members = tuple(of_levels[begin:end] for begin, end in ends)
-        tight = tuple(by_left[begin:end] - begin for begin, end in ends)
-        field.windows[key] = _Ranked(windows, members, tight)
-    return cast(_Ranked, field.windows[key])
+def _ranked(field: Field, windows: Windows) -> list[tuple[IntArray, IntArray]]:
+    """Return the windows of each level, lowest first, and their places from the tightest nodeset on."""
+    last = windows.start + windows.length - 1
+    left = field.run_last[last] - field.run_first[windows.start] + 1 - windows.length
+    counts = [count for count in np.bincount(windows.level).tolist() if count]
+    if len(counts) == 1:
+        return [(np.arange(len(windows)), sorted_places(left))]
+    # Of all levels at once: members of a level stand together, and their places by what is left.
+    of_levels = sorted_places(windows.level)
+    sorted_left = sorted_places(left[of_levels])
+    by_left = sorted_left[sorted_places(windows.level[of_levels][sorted_left])]
+    ends = pairwise(accumulate(counts, initial=0))
+    return [(of_levels[begin:end], by_left[begin:end] - begin) for begin, end in ends]
 
 
-def _sorted_places(values: IntArray) -> IntArray:
+def sorted_places(values: IntArray) -> IntArray:
     """Return the places of values, least first, equal ones as they stand."""
     # Numbers of 16 bits are sorted by their digits, in a fraction of the time.
     few = int(values.max(initial=0)) <= np.iinfo(np.uint16).max and int(values.min(initial=0)) >= 0
     return np.argsort(values.astype(np.uint16) if few else values, kind="stable")
 
 
-def order_windows(field: Field, windows: Windows, most: int, stagger: int) -> Windows:
-    """Return the ``most`` best windows to bid on, best first.
+def best_windows(field: Field, windows: Windows, most: int, stagger: int) -> IntArray:
+    """Return the places of the ``most`` best windows to bid on, best first.
 
     Low levels stand first but do not crowd out higher ones; within a level windows in the tightest
     nodesets, which leave the least behind, alternate with windows spread over the cluster.
     """
-    ranked = _ranked(field, windows)
-    levels = zip(ranked.members, ranked.tight, strict=True)
+    if len(windows) < 2:  # noqa: PLR2004 - nothing to order
+        return np.arange(len(windows))[:most]
+    # Jobs that ask alike share windows, and their ranks.
+    levels: list[tuple[IntArray, IntArray]] = field.once(("ranked", windows), lambda: _ranked(field, windows))
     places = [members[_tight_and_spread(tight, most, stagger)] for members, tight in levels]
-    if not places:
-        return windows
     if len(places) == 1:
-        return windows.only(places[0][:most])
-    return windows.only(np.concatenate(places)[_by_weight(tuple(map(len, places)), most)])
+        return places[0][:most]
+    return np.concatenate(places)[_by_weight(tuple(map(len, places)), most)]
 
 
 @lru_cache(maxsize=4096)

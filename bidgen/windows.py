@@ -6,9 +6,9 @@ when it touches the nodeset's beginning or end, else B. Across nodesets it joins
 switches (AUCSCHED3) the nodesets of the lowest common switch count: they end where that switch does.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Self, cast
+from typing import Any
 
 import numpy as np
 
@@ -45,10 +45,16 @@ class Field:
     sums: IntArray
     total_sums: tuple[IntArray, ...]
     offset: int = -1
-    windows: dict[object, object] = field(default_factory=dict)
+    windows: dict[object, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+    def once(self, key: object, find: Callable[[], Any]) -> Any:
+        """Return what was found by what was asked, looked for where it was not yet."""
+        if key not in self.windows:
+            self.windows[key] = find()
+        return self.windows[key]
 
 
 def field_of(
@@ -82,18 +88,8 @@ def _sums(values: IntArray) -> IntArray:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
 
 
-class WindowArrays:
-    """Windows as arrays with one entry a window."""
-
-    __slots__: tuple[str, ...] = ()
-
-    def only(self, places: BoolArray | IntArray) -> Self:
-        """Return the windows at some places, or those that a mask picks."""
-        return type(self)(*[getattr(self, name)[places] for name in self.__slots__])
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Windows(WindowArrays):
+class Windows:
     """Feasible windows of a field, ascending by start; every array of shape (k,)."""
 
     start: IntArray
@@ -105,6 +101,10 @@ class Windows(WindowArrays):
     def __len__(self) -> int:
         return len(self.start)
 
+    def only(self, places: BoolArray | IntArray) -> "Windows":
+        """Return the windows at some places, or those that a mask picks."""
+        return Windows(*[getattr(self, name)[places] for name in self.__slots__])
+
 
 _NO_COUNTS, _NO_FLAGS = np.zeros(0, np.int64), np.zeros(0, np.bool_)
 #: Windows of a field that has none: most whole nodesets of a size stand in no other order.
@@ -113,11 +113,13 @@ _NONE = Windows(_NO_COUNTS, _NO_COUNTS, _NO_FLAGS, _NO_FLAGS, _NO_COUNTS)
 
 def fixed_windows(field: Field, length: int, asked: Reading) -> Windows:
     """Return the windows of exactly ``length`` nodes with enough units and gres for the job."""
-    key = ("fixed", length, *_asked(asked))
-    if key not in field.windows:
+
+    def find() -> Windows:
         starts = np.arange(len(field) - length + 1)
-        field.windows[key] = _kept(field, starts, np.full(len(starts), length), asked)
-    return cast(Windows, field.windows[key])
+        return _kept(field, starts, np.full(len(starts), length), asked)
+
+    found: Windows = field.once(("fixed", length, *_asked(asked)), find)
+    return found
 
 
 def fewest_windows(field: Field, asked: Reading, *, backward: bool = False) -> Windows:
@@ -125,14 +127,16 @@ def fewest_windows(field: Field, asked: Reading, *, backward: bool = False) -> W
 
     ``backward`` takes, for each end of a nodeset, the fewest nodes before it.
     """
-    key = ("fewest", backward, *_asked(asked))
-    if key not in field.windows:
+
+    def find() -> Windows:
         start, length = _backward(field, asked) if backward else _forward(field, asked)
         windows = _kept(field, start, length, asked)
         if backward:
             windows = windows.only(windows.aligned & (field.run_last[_ends(windows)] == _ends(windows)))
-        field.windows[key] = windows
-    return cast(Windows, field.windows[key])
+        return windows
+
+    found: Windows = field.once(("fewest", backward, *_asked(asked)), find)
+    return found
 
 
 def first_window(field: Field, asked: Reading) -> IntArray | None:
@@ -155,31 +159,42 @@ def first_window(field: Field, asked: Reading) -> IntArray | None:
 
 def by_class(field: Field, windows: Windows) -> tuple[Windows, Windows, Windows]:
     """Return windows of class A, B and C."""
-    key = ("by class", id(windows))
-    if key not in field.windows:
-        parts = (
+
+    def find() -> tuple[Windows, Windows, Windows]:
+        return (
             windows.only(np.flatnonzero(windows.contiguous & windows.aligned)),
             windows.only(np.flatnonzero(windows.contiguous & ~windows.aligned)),
             windows.only(np.flatnonzero(~windows.contiguous)),
         )
-        # Kept beside its parts: no others can have its identity while it lives.
-        field.windows[key] = (windows, parts)
-    return cast(tuple[Windows, tuple[Windows, Windows, Windows]], field.windows[key])[1]
+
+    found: tuple[Windows, Windows, Windows] = field.once(("by class", windows), find)
+    return found
 
 
 def whole_nodesets(field: Field, length: int, asked: Reading) -> Windows:
     """Return the windows of exactly ``length`` nodes that begin and end where nodesets do."""
-    starts = np.flatnonzero(field.run_first == np.arange(len(field)))
-    starts = starts[starts + length <= len(field)]
-    last = starts + length - 1
-    starts = starts[field.run_last[last] == last]
-    return _kept(field, starts, np.full(len(starts), length), asked)
+
+    def begins() -> IntArray:
+        starts = np.flatnonzero(np.diff(field.run, prepend=-1))
+        last = starts[starts + length <= len(field)] + length - 1
+        found: IntArray = last[field.run_last[last] == last] - length + 1
+        return found
+
+    def find() -> Windows:
+        starts = field.once(("whole", length), begins)
+        return _kept(field, starts, np.full(len(starts), length), asked)
+
+    windows: Windows = field.once(("whole", length, *_asked(asked)), find)
+    return windows
 
 
 def whole_lengths(field: Field, most: int) -> list[int]:
     """Return the sizes of nodesets and of all usable nodes up to ``most``, largest first, a few of them."""
-    lengths = np.unique(np.append(field.run_last - field.run_first + 1, len(field)))
-    return [int(length) for length in lengths[lengths <= most][::-1][:4]]
+
+    def find() -> list[int]:
+        return sorted({*np.bincount(field.run).tolist(), len(field)}, reverse=True)
+
+    return [length for length in field.once("lengths", find) if length <= most][:4]
 
 
 def _asked(asked: Reading) -> tuple[object, ...]:

@@ -165,7 +165,7 @@ class PartitionNodes:
             raise InputError(f"{wanted} cores a node are above the partition's {int(cores.max())}", path=path)
         total, found = self._columns.total, []
         for asked in fewest_gres(read):
-            mask = usable(asked, total, self._columns) & (cores >= wanted)
+            mask = usable(asked, total, self._columns)[0] & (cores >= wanted)
             for kind, _, low, _ in asked.choice.total:
                 # A node without any would never help.
                 mask &= (total.gres[kind] > 0) | (low == 0)

@@ -28,6 +28,6 @@ def test_windows_are_ranked_by_level_and_the_tightest_of_each_first(data: st.Dat
     of_levels = [
         [at for at, one in enumerate(level.tolist()) if one == here] for here in sorted(set(level.tolist()))
     ]
-    assert [members.tolist() for members in ranked.members] == of_levels
-    for members, tight in zip(of_levels, ranked.tight, strict=True):
+    assert [members.tolist() for members, _ in ranked] == of_levels
+    for members, (_, tight) in zip(of_levels, ranked, strict=True):
         assert tight.tolist() == sorted(range(len(members)), key=lambda place: (left[members[place]], place))

@@ -28,8 +28,9 @@ class Thorough(FirstFitPlacer):
         self._candidates = CandidateCache(self._columns, self._free)
         return super().place(demand)
 
-    def _among_few(self, asked: Reading) -> None:
+    def _may_take_first(self, asked: Reading) -> bool:
         del asked
+        return False
 
 
 def held(placement: Placement | None) -> tuple[list[int], list[int]] | None:
