@@ -1,8 +1,8 @@
 # Two commands do everything on a fresh machine with Python 3.11 or newer and make:
 #   make demo   virtual environment, install, one auction over the crowded queue of a 1408-node cluster
-#   make test   virtual environment, install, all tests but the slow ones
-# make slow runs the slow ones, make test-all both; make quick only what takes next to no time; make times measures which
-# are which. Properties draw the same examples each time; make soak draws others, to find what they miss.
+#   make test   virtual environment, install, all tests
+# make quick runs only what takes next to no time; make times measures which that is. Properties draw the same examples
+# each time; make soak draws others, to find what they miss.
 # The documentation: make site builds it into site/; make site-version commits it, as a folder of this version
 # beside those of earlier ones, to the branch SITE_BRANCH of this repository. Nothing is pushed.
 
@@ -20,7 +20,7 @@ MIKE := PATH="$(abspath $(BIN)):$$PATH" $(BIN)/mike -q
 
 CROWDED := examples/emulated-1408-full.json
 
-.PHONY: demo test slow test-all quick soak times bench site site-version clean
+.PHONY: demo test quick soak times bench site site-version clean
 
 demo: $(VENV)/.run
 	$(BIN)/aucsched compare $(CROWDED) --promise none --reserve 0 --work-limit 20 --top 14
@@ -44,12 +44,7 @@ site-version: $(VENV)/.docs
 	@echo "    git archive $(SITE_BRANCH) | tar -x -C FOLDER"
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" $(PYTEST)
-
-slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist worksteal -m slow
-
-test-all: test slow
+	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST)
 
 quick: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto -q -m "not costly"

@@ -1,8 +1,7 @@
 """What all tests share; it stands here, as the root is a package named as the checkout is.
 
 ``times.txt`` holds the processor seconds of each test function that takes some, all its cases together, as
-``make times`` measured them. Functions of 2 s and more are marked ``slow``: ``make test`` leaves them to
-``make test-all``. Those of 0.3 s and more are marked ``costly``: ``make quick`` leaves them out, too.
+``make times`` measured them. Those of 0.3 s and more are marked ``costly``: ``make quick`` leaves them out.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import pytest
 from hypothesis import settings
 
 TIMES = Path(__file__).with_name("times.txt")
-SLOW_S, COSTLY_S = 2.0, 0.3
+COSTLY_S = 0.3
 
 # No test may fail because the machine is busy: examples are bounded by number, not by time. The same tests
 # draw the same examples, so that a change is refused for what it changes; ``make soak`` draws others.
@@ -48,10 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what takes long."""
     times = known_times()
     for item in items:
-        seconds = times.get(_function(item), 0.0)
-        if seconds >= SLOW_S:
-            item.add_marker(pytest.mark.slow)
-        if seconds >= COSTLY_S or item.get_closest_marker("slow"):
+        if times.get(_function(item), 0.0) >= COSTLY_S:
             item.add_marker(pytest.mark.costly)
 
 

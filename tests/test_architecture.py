@@ -188,7 +188,6 @@ def test_importing_the_package_alone_loads_nothing_heavy() -> None:
     assert _run(code).strip() == "[]"
 
 
-@pytest.mark.slow
 def test_the_wheel_holds_every_room(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(ROOT)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from support.recorded import cases, differences
 
 
-@pytest.mark.slow
 def test_answers_are_as_recorded() -> None:
     assert differences() == []
 

@@ -37,7 +37,6 @@ def started(cluster: Cluster, source: Path, out: Path, *more: str) -> subprocess
     )
 
 
-@pytest.mark.slow
 def test_a_cluster_gives_the_same_rows_one_worker_killed_and_the_sweep_resumed(
     cluster: Cluster, tmp_path: Path
 ) -> None:

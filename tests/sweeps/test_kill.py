@@ -74,7 +74,6 @@ def lines(journal: Path) -> int:
     return max(0, journal.read_bytes().count(b"\n") - 1) if journal.exists() else 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_killed_again_and_again_it_ends_with_the_same_rows(
     reference: list[dict[str, str]], workers: int, tmp_path: Path

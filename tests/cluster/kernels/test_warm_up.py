@@ -6,14 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from aucsched.cluster.kernels.warm_up import MODULES
 
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.slow
 def test_the_makefile_s_line_compiles_every_kernel() -> None:
     command = [sys.executable, "-m", "aucsched.cluster.kernels.warm_up"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -255,7 +255,6 @@ assert not compiled_search.is_loaded()
 """
 
 
-@pytest.mark.slow
 def test_a_broken_numba_is_named_and_the_step_goes_on_without(tmp_path: Path) -> None:
     (tmp_path / "numba.py").write_text("raise RuntimeError('numba needs another numpy')\n")
     code = _SCHEDULE.format(example=str(EXAMPLE))

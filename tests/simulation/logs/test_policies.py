@@ -282,7 +282,6 @@ def test_kth_reference_means() -> None:
 
 @needs_data
 @pytest.mark.parametrize("name", ["HPC2N-first", "SDSC-SP2-1998-4-first5k", "lublin_256", "theta_2023"])
-@pytest.mark.slow
 def test_easy_equals_its_plain_rule_on_public_logs(name: str) -> None:
     workload = workload_from_swf(load_swf(DATA / "swf" / f"{name}.swf"))
     requests = workload.requests
