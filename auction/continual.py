@@ -121,6 +121,7 @@ class Auction:
         draft.end(changes.get("ended", ()), changes.get("failed", ()))
         draft.queue(changes.get("arrived", ()), changes.get("cancelled", ()), changes.get("priorities", {}))
         draft.start(changes.get("started", ()))
+        draft.settle()
         draft.set_state(changes.get("drained", ()), "drained", lambda _: NodeState.DRAINED)
         draft.set_state(changes.get("returned", ()), "returned", _state_in_use)
         changed = draft.snapshot(changes.get("reservations"))
@@ -162,6 +163,10 @@ class _ChangedCluster:
         self._time = before.time
         self._nodes = list(before.nodes)
         self._licenses = dict(before.licenses)
+        #: What is free now of the nodes whose jobs have changed, by their places.
+        self._free: dict[int, Resources] = {}
+        #: What a use leaves of what was free, with the use, by its identity, the sign and what was free.
+        self._left: dict[tuple[object, ...], tuple[Resources, Resources]] = {}
 
     def move_to(self, time: float | None) -> None:
         """Let it be a time."""
@@ -254,13 +259,21 @@ class _ChangedCluster:
         """Take (1) or give back (−1) what a job holds on a node."""
         place = self._place(name, path)
         node = self._nodes[place]
-        free = _with(node.free, use, -sign, path)
-        if sign < 0 or not use.gres.keys() <= node.total.gres.keys():
-            node = replace(node, free=free)
-        # What is free and gets less stays within what there is.
-        in_use = NodeState.IDLE if free == node.total else NodeState.MIXED
-        state = in_use if node.state.is_working else node.state
-        self._nodes[place] = copied(node, free=free, state=state)
+        before = self._free.get(place, node.free)
+        # Nodes of a job are often alike: what is left of them is one object.
+        key = id(use), sign, before.cores, before.memory_mib, *before.gres.items()
+        if key not in self._left:
+            self._left[key] = _with(before, use, -sign, path), use
+        free = self._free[place] = self._left[key][0]
+        if next(free.beyond(node.total), None) is not None:
+            replace(node, free=free)
+
+    def settle(self) -> None:
+        """Let nodes have free what jobs have left of them, and be in use or not."""
+        for place, free in self._free.items():
+            node = self._nodes[place]
+            state = _state_in_use(node, free) if node.state.is_working else node.state
+            self._nodes[place] = copied(node, free=free, state=state)
 
     def _license(self, job: Job, sign: int, path: str) -> None:
         """Take (1) or give back (−1) a job's licences."""
@@ -302,5 +315,5 @@ def _with(free: Resources, use: Resources, sign: int, path: str) -> Resources:
     return copied(free, cores=cores, memory_mib=memory, gres=gres)
 
 
-def _state_in_use(node: Node) -> NodeState:
-    return NodeState.IDLE if node.free == node.total else NodeState.MIXED
+def _state_in_use(node: Node, free: Resources | None = None) -> NodeState:
+    return NodeState.IDLE if (free or node.free) == node.total else NodeState.MIXED

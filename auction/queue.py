@@ -73,7 +73,8 @@ def queue_of(
     for job in jobs:
         refusal = aside.get(job.id) or _never_starts(job, options.auction)
         if refusal is None:
-            demand = _read(reader, job, len(waiting))
+            # Behind the window no job has a place in it.
+            demand = _read(reader, job, min(len(waiting), size))
             if isinstance(demand, Demand) and demand.in_units and not has_bids:
                 detail = f"{options.model} has no blocks, rings or three-dimensional tori"
                 demand = Refusal(job=job.id, reason=Reason.NOT_EXPRESSIBLE, detail=detail)

@@ -5,8 +5,9 @@ A snapshot becomes a state, and so does a simulated machine, whose columns stay:
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress, count
 from math import inf
-from operator import attrgetter
+from operator import attrgetter, is_not
 
 import numpy as np
 
@@ -132,8 +133,7 @@ class SnapshotState(StepState):
         before = self.snapshot
         if len(before.nodes) != len(snapshot.nodes) or not _is_same_site(before, snapshot):
             return None
-        pairs = enumerate(zip(before.nodes, snapshot.nodes, strict=True))
-        changed = [place for place, (old, new) in pairs if new is not old]
+        changed = list(compress(count(), map(is_not, before.nodes, snapshot.nodes)))
         if not all(_is_same_node(before.nodes[place], snapshot.nodes[place]) for place in changed):
             return None
         columns = self.columns.renewed(snapshot.nodes, changed, pools_of(snapshot))
