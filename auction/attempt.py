@@ -15,7 +15,7 @@ from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.schedule import Seconds, Sizes
-from ..models.model import Answer, Weight, bid_weights, priority_weights, sum_of
+from ..models.model import Answer, Weight, bid_weights, priority_weights
 from ..models.solve.lexicographic import NO_LIMIT_S, integer_weights, largest_sum
 from ..models.solve.solver import SolverStatus
 from .ledger import first_fit_table, greedy
@@ -117,8 +117,7 @@ def attempt(
         # What is proved over some of the bids is no proof.
         solved = replace(solved, status=SolverStatus.FEASIBLE_AT_LIMIT, proved=False, bound=None)
     worth = worth_of(solved.answer.table, solved.answer.chosen, options)
-    asked = priority_weights(solved.answer.table, options.objective)
-    priority = sum_of(asked, solved.answer.chosen)
+    priority = _priority_of(solved.answer.table, solved.answer.chosen, options)
     has_worth = any(demand.worth is not None for demand in demands)
     spent = made - began, solved.built - made, clock() - solved.built
     return AttemptResult(
@@ -139,6 +138,11 @@ def attempt(
     )
 
 
+def _priority_of(table: BidTable, chosen: IntArray, options: StepOptions) -> Fraction:
+    """Return the exact sum of some bids' priorities, times what the objective multiplies them by."""
+    return Fraction(sum(priority_weights(table, options.objective, chosen)))
+
+
 def other_award(
     base: AttemptResult, table: BidTable, chosen: IntArray, cluster: Cluster, options: StepOptions
 ) -> AttemptResult:
@@ -153,7 +157,7 @@ def other_award(
         chosen=chosen,
         status=SolverStatus.FEASIBLE_AT_LIMIT,
         proved=False,
-        priority=sum_of(priority_weights(table, options.objective), chosen),
+        priority=_priority_of(table, chosen, options),
         preference=answer.preference,
         value=(worth_of(table, chosen, options), answer.preferred),
     )
@@ -183,7 +187,7 @@ def counted_award(
         table, order = joined_tables(bids.table.demands, tables, jobs)
         chosen = np.flatnonzero(order < len(own))
     answer = answer_of(table, chosen, cluster, options)
-    priority = sum_of(priority_weights(table, options.objective), chosen)
+    priority = _priority_of(table, chosen, options)
     return AttemptResult(
         size=size,
         bids=bids,
@@ -362,12 +366,11 @@ def _packer(
 
 def starts_of(bids: Bids, cluster: Cluster, options: StepOptions) -> tuple[IntArray, IntArray]:
     """Return first-fit's award, and what the search begins with: that or a packing's, if worth more."""
-    weights = bid_weights(bids.table, options.objective)
     # First-fit's placements, as far as they fit together as bids, and what fits beside them.
     first = np.array(greedy(bids.table, cluster, _placements(bids).tolist()), np.int64)
     packed = (greedy(bids.table, cluster, one.tolist()) for one in bids.packed)
     starts = (first, *(np.array(award, np.int64) for award in packed))
-    return first, max(starts, key=lambda award: sum_of(weights, award))
+    return first, max(starts, key=lambda award: worth_of(bids.table, award, options))
 
 
 def _placements(bids: Bids) -> IntArray:

@@ -13,7 +13,7 @@ from ..bidgen.generate import BidOptions, Bids
 from ..bidgen.table import BidTable
 from ..cluster.resources.capacity import FloatArray, IntArray
 from ..cluster.schedule import Sizes
-from ..models.model import Answer, Model, ModelInput, Weight, bid_weights, sum_of
+from ..models.model import Answer, Model, ModelInput, Weight, bid_weights
 from ..models.search.packing import Packing, packing_of
 from ..models.search.search_parameters import SearchLimits
 from ..models.solve.lexicographic import (
@@ -285,7 +285,7 @@ def answer_of(table: BidTable, chosen: IntArray, cluster: Cluster, options: Step
 
 def worth_of(table: BidTable, chosen: IntArray, options: StepOptions) -> Fraction:
     """Return the exact sum of what some bids count."""
-    return sum_of(bid_weights(table, options.objective), chosen)
+    return Fraction(sum(bid_weights(table, options.objective, chosen)))
 
 
 def bid_options(options: StepOptions) -> BidOptions:

@@ -129,7 +129,8 @@ class Aucsched1(LinearAuction):
         none = np.zeros_like(claim.amount)
         per_unit = none + claim.per_core * self._unit
         on_u = claim.fixed(self.table.cores) + per_unit * self._least
-        self._rows(claim, [(self.u, on_u), (self.r, per_unit)])
+        entries: IntArray = np.arange(len(self.table.node))
+        self._rows(claim, [(self.u, entries, on_u), (self.r, entries, per_unit)])
 
     def start(self, chosen: IntArray) -> FloatArray:
         """Return the columns' values that award the chosen bids with the cores the table gives them."""

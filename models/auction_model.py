@@ -17,7 +17,7 @@ from ..bidgen.table import BidTable
 from ..cluster.jobs import JobType
 from ..cluster.resources.capacity import FloatArray, IntArray
 from .model import PAPER, PLUGIN, Answer, Model, ModelInput, Weight, bid_weights, multipliers
-from .solve.solver import LpConstraintLE, LpVariable
+from .solve.solver import LpAffineExpression, LpConstraint, LpConstraintLE, LpVariable
 from .solve.variables import binaries
 
 #: k1, k2, k3, k4 for classes A, B, C (rows) by job type 1, and by types 2 and 3.
@@ -113,29 +113,38 @@ class AuctionModel(Model):
 
     def within(self, claim: Claim) -> None:
         """Add the row of each cell of which some bid takes something."""
-        self._rows(claim, [(self._bids(claim), claim.amount)])
+        bid_of: IntArray = np.arange(len(self.table))
+        bid_of = bid_of if claim.by_bid else np.repeat(bid_of, self.table.lengths)
+        self._rows(claim, [(self.bids, bid_of, claim.amount)])
 
-    def _bids(self, claim: Claim) -> list[LpVariable]:
-        """Return the bid of each amount."""
-        if claim.by_bid:
-            return self.bids
-        bid_of = np.repeat(np.arange(len(self.table)), self.table.lengths)
-        return [self.bids[bid] for bid in bid_of.tolist()]
-
-    def _rows(self, claim: Claim, parts: list[tuple[list[LpVariable], IntArray]]) -> None:
-        """Add Σ amount·variable ≤ capacity for each cell; variables and amounts as the claim's rows."""
+    def _rows(self, claim: Claim, parts: list[tuple[list[LpVariable], IntArray, IntArray]]) -> None:
+        """Add Σ amount·variable ≤ capacity for each cell; ``parts``: variables, which, amounts as rows."""
         order = np.argsort(claim.row, kind="stable")
-        cells = np.unique(claim.row[np.any([amount != 0 for _, amount in parts], axis=0)])
-        terms: list[dict[LpVariable, int]] = [{} for _ in cells]
-        for variables, amount in parts:
+        cells = np.unique(claim.row[np.any([amount != 0 for _, _, amount in parts], axis=0)])
+        terms: list[list[IntArray]] = [[] for _ in cells]
+        for _, number, amount in parts:
             mine = order[amount[order] != 0]
-            counts, named = amount[mine].tolist(), [variables[place] for place in mine.tolist()]
+            both = np.stack([number[mine], amount[mine]], axis=1)
             ends = np.searchsorted(claim.row[mine], cells, side="right").tolist()
             for of_cell, (start, end) in zip(terms, pairwise([0, *ends]), strict=True):
-                of_cell.update(zip(named[start:end], counts[start:end], strict=True))
-        limits = claim.capacity[cells].tolist()
-        for cell, of_cell, limit in zip(cells.tolist(), terms, limits, strict=True):
-            self._row(f"{claim.symbol}_{cell}", of_cell, LpConstraintLE, limit)
+                of_cell.append(both[start:end])
+        rows: dict[str, LpConstraint] = {}
+        made: dict[tuple[bytes, ...], LpAffineExpression] = {}
+        for cell, of_cell, limit in zip(cells.tolist(), terms, claim.capacity[cells].tolist(), strict=True):
+            # Nodes side by side are wanted by the same bids: their rows have one left side.
+            key = tuple(of_part.tobytes() for of_part in of_cell)
+            if key not in made:
+                pairs = zip(parts, of_cell, strict=True)
+                made[key] = LpAffineExpression(
+                    {
+                        variables[place]: times
+                        for (variables, *_), of_part in pairs
+                        for place, times in of_part.tolist()
+                    }
+                )
+            name = f"{claim.symbol}_{cell}"
+            rows[name] = LpConstraint(made[key], LpConstraintLE, name, limit)
+        self.problem.add_rows(rows)
 
     @cached_property
     def first_weights(self) -> list[Weight]:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..bidgen.candidates import ALL
 from ..bidgen.table import BidTable
 from ..cluster.errors import OptionError
 from ..cluster.jobs import Job, Request
@@ -236,21 +237,21 @@ class Model(ABC):
         self.problem.addConstraint(LpConstraint(LpAffineExpression(terms), sense, name, right))
 
 
-def bid_weights(table: BidTable, objective: str) -> list[Weight]:
-    """Return P_j, or P_j·R_j^cpu, of each bid, exactly as given; of jobs with a worth of their own that."""
+def bid_weights(table: BidTable, objective: str, bids: IntArray | slice = ALL) -> list[Weight]:
+    """Return P_j, or P_j·R_j^cpu, of some bids, exactly as given; of jobs with a worth of their own that."""
     own = [demand.worth for demand in table.demands]
-    asked = priority_weights(table, objective)
+    asked = priority_weights(table, objective, bids)
     return [
         weight if (worth := own[job]) is None else worth
-        for job, weight in zip(table.job.tolist(), asked, strict=True)
+        for job, weight in zip(table.job[bids].tolist(), asked, strict=True)
     ]
 
 
-def priority_weights(table: BidTable, objective: str) -> list[Weight]:
-    """Return P_j times what the objective multiplies it by, of each bid, exactly as given."""
+def priority_weights(table: BidTable, objective: str, bids: IntArray | slice = ALL) -> list[Weight]:
+    """Return P_j times what the objective multiplies it by, of some bids, exactly as given."""
     priorities = [demand.job.priority for demand in table.demands]
-    times = multipliers(table, objective).tolist()
-    return [priorities[job] * int(count) for job, count in zip(table.job.tolist(), times, strict=True)]
+    times = multipliers(table, objective)[bids].tolist()
+    return [priorities[job] * count for job, count in zip(table.job[bids].tolist(), times, strict=True)]
 
 
 def sum_of(weights: list[Weight], bids: IntArray) -> Fraction:

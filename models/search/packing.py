@@ -104,14 +104,19 @@ class Packing:
         ``must`` marks, by bid, jobs that have to win with one of them.
         """
         jobs, place = np.unique(self.job[bids], return_inverse=True)
-        entries = self.entries(bids)
         column = np.repeat(np.arange(len(bids)), self.indptr[bids + 1] - self.indptr[bids])
-        rows, row = np.unique(self.row[entries], return_inverse=True)
-        reduced = _reduced(row, column, self.amount[entries], left[rows], self.job[bids])
+        if len(bids) == len(self) and left is self.capacity:
+            # That is what the packing is: it has been reduced.
+            reduced = _Rows(self.row, column, self.amount, left, self.origin)
+        else:
+            entries = self.entries(bids)
+            rows, row = np.unique(self.row[entries], return_inverse=True)
+            reduced = _reduced(row, column, self.amount[entries], left[rows], self.job[bids])
         all_rows = np.concatenate([place, len(jobs) + reduced.row])
         all_columns = np.concatenate([np.arange(len(bids)), reduced.column])
         values = np.concatenate([np.ones(len(bids)), reduced.amount])
-        order = np.lexsort((all_columns, all_rows))
+        # Columns of a row ascend already.
+        order = np.argsort(all_rows, kind="stable")
         count = len(jobs) + len(reduced.capacity)
         lower = np.full(count, -np.inf)
         if must is not None:

@@ -1,7 +1,6 @@
 """Columns that the search's loops read and change (moves.py, repair_kernel.py): of a packing and an award."""
 
 import numpy as np
-import numpy.typing as npt
 
 from ...cluster.resources.capacity import BoolArray, IntArray
 from . import repair_kernel, swaps
@@ -162,20 +161,19 @@ def _near(bid: IntArray, is_hard: BoolArray, bidders: IntArray) -> tuple[IntArra
     holder, place = bid[begins + within], np.searchsorted(pairs, held)
     of_row = np.zeros((len(pairs), count), np.bool_)
     of_row[place, holder] = True
-    bits = np.packbits(of_row, axis=1)
-    # Neighbours are often asked for together: rows of the same bids are one, bids of the same rows too.
+    # Neighbours are often asked for together: rows of the same bids are one.
     kinds: dict[bytes, int] = {}
-    kind = np.array([kinds.setdefault(one.tobytes(), len(kinds)) for one in bits])
+    kind = np.array([kinds.setdefault(one.tobytes(), len(kinds)) for one in np.packbits(of_row, axis=1)])
     of_kind = np.frombuffer(b"".join(kinds), np.uint8).reshape(len(kinds), -1)
     asked = np.zeros((count, len(kinds)), np.bool_)
     asked[holder, kind[place]] = True
-    found: dict[bytes, npt.NDArray[np.uint8]] = {}
-    joined = np.zeros((count, bits.shape[1]), np.uint8)
-    for one, (row, packed) in enumerate(zip(asked, np.packbits(asked, axis=1), strict=True)):
-        key = packed.tobytes()
-        if key not in found:
-            found[key] = np.bitwise_or.reduce(of_kind[row], axis=0)
-        joined[one] = found[key]
+    joined = np.zeros((count, of_kind.shape[1]), np.uint8)
+    asking = np.flatnonzero(asked.any(axis=1))
+    for first in range(0, len(asking), _AT_ONCE):
+        some = asking[first : first + _AT_ONCE]
+        of, which = np.nonzero(asked[some])
+        begins = np.searchsorted(of, np.arange(len(some)))
+        joined[some] = np.bitwise_or.reduceat(of_kind[which], begins, axis=0)
     excludes = np.unpackbits(joined, axis=1, count=count).view(np.bool_)
     np.fill_diagonal(excludes, val=False)
     near_at = np.concatenate([[0], np.cumsum(excludes.sum(axis=1))])
@@ -183,7 +181,9 @@ def _near(bid: IntArray, is_hard: BoolArray, bidders: IntArray) -> tuple[IntArra
     near = np.empty(int(near_at[-1]), np.int64)
     for first in range(0, count, _AT_ONCE):
         rows = excludes[first : first + _AT_ONCE]
-        near[near_at[first] : near_at[first + len(rows)]] = np.nonzero(rows)[1]
+        ends = near_at[first : first + len(rows) + 1]
+        before = np.repeat(np.arange(len(rows)) * count, np.diff(ends))
+        near[ends[0] : ends[-1]] = np.flatnonzero(rows) - before
     return near_at, near
 
 

@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import groupby
 from math import ceil, floor, gcd, lcm, log2
 
 import numpy as np
@@ -380,8 +379,8 @@ def _narrowed(parts: list[tuple[list[int], int]], job: IntArray) -> Stage | None
 
 def largest_sum(weights: Sequence[int], job: IntArray) -> int:
     """Return Σ over jobs of the largest of its bids' |weights|: no award is worth more."""
-    pairs = zip(job.tolist(), map(abs, weights), strict=True)
-    return sum(max(weight for _, weight in bids) for _, bids in groupby(pairs, key=lambda pair: pair[0]))
+    # Most of a job's bids count the same.
+    return sum(dict(sorted(set(zip(job.tolist(), map(abs, weights), strict=True)))).values())
 
 
 def _is_small(weights: list[int], job: IntArray) -> bool:
