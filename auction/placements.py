@@ -24,7 +24,7 @@ from math import ceil
 import numpy as np
 
 from ..bidgen.candidates import GuardedViews
-from ..cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, Cell, FloatArray, IntArray
+from ..cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, FloatArray, IntArray, Resource
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.pools import fewest
@@ -228,14 +228,14 @@ class _Rows:
     def _pools(self) -> None:
         """Take the least of licences, limits and shares."""
         pools = self._columns.pools
-        amounts: dict[Cell, list[tuple[int, int]]] = {}
-        left: dict[Cell, int] = {}
+        amounts: dict[Resource, list[tuple[int, int]]] = {}
+        left: dict[Resource, int] = {}
         for job, demand in enumerate(self._demands):
-            for cell, amount in pools.asked(demand.job, fewest(demand.job)):
-                amounts.setdefault(cell, []).append((job, amount))
-                left[cell] = pools.remaining(cell)
-        for cell, entries in amounts.items():
-            self._take(left[cell], iter(entries))
+            for resource, amount in pools.asked(demand.job, fewest(demand.job)):
+                amounts.setdefault(resource, []).append((job, amount))
+                left[resource] = pools.remaining(resource)
+        for resource, entries in amounts.items():
+            self._take(left[resource], iter(entries))
 
 
 #: Packings: the first three by the prices as they are, the others by prices that chance changes so much (the

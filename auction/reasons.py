@@ -227,7 +227,7 @@ class _Explainer:
     def _no_fit(self, demand: Demand, columns: Columns) -> tuple[Reason, str]:
         lack = next(columns.pools.lacks(demand.job), None)
         if lack is not None:
-            return columns.pools.reason(lack.cell.resource), columns.pools.words(lack)
+            return columns.pools.reason(lack.resource), columns.pools.words(lack)
         too_much = self._asks_too_much(demand)
         if too_much:
             return Reason.INELIGIBLE, too_much

@@ -140,8 +140,7 @@ class JobBids:
         winners = tuple(
             one.job
             for one in self._others
-            for cell in pools.cells(jobs[one.job], use_of_nodes(one.nodes.values()))
-            if cell.resource == resource
+            if resource in dict(pools.asked(jobs[one.job], use_of_nodes(one.nodes.values())))
         )
         return (*pools.running(resource), *winners)
 

@@ -70,7 +70,7 @@ class Family(Protocol):
 
 
 class Pooled(Family, Protocol):
-    """A family of what stands on no node; each of its claims is of one cell.
+    """A family of what stands on no node; each of its claims is one row.
 
     Attributes:
         title: of a list of its resources.

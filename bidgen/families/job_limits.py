@@ -6,7 +6,7 @@ import numpy as np
 
 from ...cluster.jobs import Job, RunningJob
 from ...cluster.limits import AMOUNTS, Lasting, Limit, Owned, of_gres
-from ...cluster.resources.capacity import Cell, IntArray, Resource
+from ...cluster.resources.capacity import IntArray, Resource
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.pools import ResourcePool, Use
 from ...cluster.schedule import Reason
@@ -39,60 +39,60 @@ class LimitPool(ResourcePool):
         """Whether there are no limits."""
         return not self.limits
 
-    def cell(self, limit: Limit, what: str, job: Owned) -> Cell:
-        """Return the cell of which a job of the limit's set takes."""
+    def resource(self, limit: Limit, what: str, job: Owned) -> Resource:
+        """Return the resource of which a job of the limit's set takes."""
         who = "" if limit.per is None else f" of {limit.per} {getattr(job, limit.per) or '(none)'}"
         name = f"{limit.name}: {what}{who}"
         self._known[name] = limit, what
-        return Cell(Resource(_NAME, name))
+        return Resource(_NAME, name)
 
-    def takes(self, job: Owned, use: Use, seconds: float | None) -> Iterator[tuple[Cell, int]]:
+    def takes(self, job: Owned, use: Use, seconds: float | None) -> Iterator[tuple[Resource, int]]:
         """Yield what a job takes of every limit that counts it."""
         for limit in self.limits:
             if limit.jobs.holds(job):
                 for what in limit.most:
                     amount = _amount(what, use, seconds)
                     if amount:
-                        yield self.cell(limit, what, job), amount
+                        yield self.resource(limit, what, job), amount
 
-    def spent(self, job: Job, use: Use, seconds: float | None) -> Iterator[tuple[Cell, int]]:
+    def spent(self, job: Job, use: Use, seconds: float | None) -> Iterator[tuple[Resource, int]]:
         """Yield the core-seconds that a job has used when it ends so many seconds before its time limit."""
         whole = dict(self.takes(job, use, job.time_limit_s))
         unused = dict(self.takes(job, use, seconds))
-        for cell, amount in whole.items():
-            if self.lasting(cell) is Lasting.BUDGET:
-                yield cell, amount - unused.get(cell, 0)
+        for resource, amount in whole.items():
+            if self.lasting(resource) is Lasting.BUDGET:
+                yield resource, amount - unused.get(resource, 0)
 
-    def held(self, job: RunningJob, use: Use, now: float | None) -> Iterator[tuple[Cell, int]]:
+    def held(self, job: RunningJob, use: Use, now: float | None) -> Iterator[tuple[Resource, int]]:
         """Yield what a running job takes; of core-seconds those to its estimated end."""
         known = job.end_time is not None and now is not None
         seconds = max((job.end_time or 0.0) - (now or 0.0), 0.0) if known else None
         return self.takes(job, use, seconds)
 
-    def lasting(self, cell: Cell) -> Lasting:
+    def lasting(self, resource: Resource) -> Lasting:
         """Return how long an amount counts; gres count while a job runs."""
-        return AMOUNTS.get(self._known[cell.resource.name][1], Lasting.RUN)
+        return AMOUNTS.get(self._known[resource.name][1], Lasting.RUN)
 
-    def capacity(self, cell: Cell) -> int:
+    def capacity(self, resource: Resource) -> int:
         """Return the limit."""
-        limit, what = self._known[cell.resource.name]
+        limit, what = self._known[resource.name]
         return limit.most[what]
 
     def alike(self, job: Job) -> Hashable:
-        """Return which cells of which limits count a job."""
+        """Return which of the limits count a job."""
         return tuple(
             (limit.name, None if limit.per is None else getattr(job, limit.per))
             for limit in self.limits
             if limit.jobs.holds(job)
         )
 
-    def lacking(self, cell: Cell, asked: int, left: int) -> str:
+    def lacking(self, resource: Resource, asked: int, left: int) -> str:
         """Return what the limit leaves and what a job asks for."""
-        limit, what = self._known[cell.resource.name]
+        limit, what = self._known[resource.name]
         unit = what.replace("_", "-")
         wanted = "core-seconds without end (no time limit)" if asked >= _ENDLESS else f"{asked} {unit}"
         free = f"{max(left, 0)} of {limit.most[what]}"
-        return f"it asks for {wanted}, the limit {cell.resource.name} leaves {free}"
+        return f"it asks for {wanted}, the limit {resource.name} leaves {free}"
 
 
 def _amount(what: str, use: Use, seconds: float | None) -> int:
@@ -121,19 +121,19 @@ class JobLimits(Pooled):
         number = 0
         for limit in pool.limits:
             for what in limit.most:
-                cells: dict[Cell, list[int]] = {}
+                taken: dict[Resource, list[int]] = {}
                 for demand in table.demands:
                     if limit.jobs.holds(demand.job):
-                        cells.setdefault(pool.cell(limit, what, demand.job), []).append(demand.index)
-                amounts = _amounts(what, table) if cells else np.zeros(0, np.int64)
-                for cell, jobs in cells.items():
+                        taken.setdefault(pool.resource(limit, what, demand.job), []).append(demand.index)
+                amounts = _amounts(what, table) if taken else np.zeros(0, np.int64)
+                for resource, jobs in taken.items():
                     yield Claim(
-                        resource=cell.resource,
+                        resource=resource,
                         symbol=f"limit{number}",
                         by_bid=True,
                         row=np.zeros(len(table), np.int64),
                         amount=amounts * np.isin(table.job, jobs),
-                        capacity=np.array([max(columns.pools.remaining(cell), 0)]),
+                        capacity=np.array([max(columns.pools.remaining(resource), 0)]),
                     )
                     number += 1
 

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 import numpy as np
 
 from ...cluster.jobs import Job
-from ...cluster.resources.capacity import Cell, Resource
+from ...cluster.resources.capacity import Resource
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.pools import ResourcePool, Use
 from ...cluster.schedule import Reason
@@ -20,7 +20,7 @@ class LicensePool(ResourcePool):
     """Free licences by name.
 
     Args:
-        free: counts; each is a resource of one cell.
+        free: counts; each is a resource.
     """
 
     family = _NAME
@@ -35,22 +35,22 @@ class LicensePool(ResourcePool):
         """Whether the cluster has no licences."""
         return not self.free
 
-    def takes(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Cell, int]]:
+    def takes(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Resource, int]]:
         """Yield the counts that a job asks for."""
         del use, seconds
-        return ((_cell(name), count) for name, count in job.request.licenses.items())
+        return ((Resource(_NAME, name), count) for name, count in job.request.licenses.items())
 
-    def capacity(self, cell: Cell) -> int:
+    def capacity(self, resource: Resource) -> int:
         """Return the free licences."""
-        return self.free[cell.resource.name]
+        return self.free[resource.name]
 
     def alike(self, job: Job) -> Hashable:
         """Return the licences that a job asks for."""
         return tuple(sorted(job.request.licenses.items()))
 
-    def lacking(self, cell: Cell, asked: int, left: int) -> str:
+    def lacking(self, resource: Resource, asked: int, left: int) -> str:
         """Return what it asks for and what is free."""
-        return f"it asks for {asked} {cell.resource.name} licences, {left} are free"
+        return f"it asks for {asked} {resource.name} licences, {left} are free"
 
 
 class Licenses(Pooled):
@@ -73,13 +73,9 @@ class Licenses(Pooled):
                 by_bid=True,
                 row=np.zeros(len(table), np.int64),
                 amount=counts[table.job] if len(table) else np.zeros(0, np.int64),
-                capacity=np.array([columns.pools.remaining(_cell(name))]),
+                capacity=np.array([columns.pools.remaining(Resource(_NAME, name))]),
             )
 
     def words(self, resource: Resource) -> str:
         """Return the licence's name."""
         return f"{resource.name} licences"
-
-
-def _cell(name: str) -> Cell:
-    return Cell(Resource(_NAME, name))

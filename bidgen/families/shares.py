@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ...cluster.jobs import Job
-from ...cluster.resources.capacity import Cell, Resource
+from ...cluster.resources.capacity import Resource
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.pools import ResourcePool, Use
 from ...cluster.schedule import Reason
@@ -27,7 +27,7 @@ class SharePool(ResourcePool):
     """How many nodes more the jobs of each shape may take.
 
     Attributes:
-        rooms: nodes, by the shape's name; each is a resource of one cell.
+        rooms: nodes, by the shape's name; each is a resource.
         shapes: the shape's name of each job that has a share, by the job's id.
     """
 
@@ -43,26 +43,24 @@ class SharePool(ResourcePool):
         """Whether no job has a share."""
         return not self.shapes
 
-    def takes(self, job: Job, use: Use, seconds: float | None) -> Iterator[tuple[Cell, int]]:
+    def takes(self, job: Job, use: Use, seconds: float | None) -> Iterator[tuple[Resource, int]]:
         """Yield the nodes that a job takes of its shape's share."""
         del seconds
         name = self.shapes.get(job.id)
         if name is not None:
-            yield _cell(name), use.nodes
+            yield Resource(_SHARES, name), use.nodes
 
-    def capacity(self, cell: Cell) -> int:
+    def capacity(self, resource: Resource) -> int:
         """Return the room of a share."""
-        return self.rooms[cell.resource.name]
+        return self.rooms[resource.name]
 
     def alike(self, job: Job) -> Hashable:
         """Return the job's shape."""
         return self.shapes.get(job.id)
 
-    def lacking(self, cell: Cell, asked: int, left: int) -> str:
+    def lacking(self, resource: Resource, asked: int, left: int) -> str:
         """Return what the share leaves and what a job asks for."""
-        return (
-            f"it asks for {asked} nodes, the share of its shape ({cell.resource.name}) leaves {max(left, 0)}"
-        )
+        return f"it asks for {asked} nodes, the share of its shape ({resource.name}) leaves {max(left, 0)}"
 
 
 class ClassShares(Pooled):
@@ -92,16 +90,12 @@ class ClassShares(Pooled):
                     by_bid=True,
                     row=np.zeros(len(table), np.int64),
                     amount=np.where(mine[table.job], table.lengths, 0),
-                    capacity=np.array([max(columns.pools.remaining(_cell(name)), 0)]),
+                    capacity=np.array([max(columns.pools.remaining(Resource(_SHARES, name)), 0)]),
                 )
 
     def words(self, resource: Resource) -> str:
         """Return whose share it is."""
         return f"the share of its shape ({resource.name})"
-
-
-def _cell(name: str) -> Cell:
-    return Cell(Resource(_SHARES, name))
 
 
 class GapRows(Family):

@@ -51,12 +51,6 @@ class Resource(NamedTuple):
 CORES, MEMORY, _GRES = Resource("cores"), Resource("memory"), "gres"
 
 
-class Cell(NamedTuple):
-    """One capacity that stands on no node: a resource."""
-
-    resource: Resource
-
-
 @dataclass(slots=True, eq=False, kw_only=True)
 class Capacity:
     """An amount on every node: cores, memory in MiB, and each gres by name; arrays of shape (n,)."""

@@ -1,6 +1,6 @@
 """What stands on no node: licences, and whatever else the whole cluster has so much of.
 
-A pool says which jobs take how much of which of its cells; ``Pools`` keeps the account of all of
+A pool says which jobs take how much of which of its resources; ``Pools`` keeps the account of all of
 them: take, give back, what a job lacks.
 """
 
@@ -14,7 +14,7 @@ from ..limits import Lasting
 from ..nodes import Resources
 from ..schedule import Reason
 from ..text import listed
-from .capacity import Capacity, Cell, Resource
+from .capacity import Capacity, Resource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ def use_of(held: Capacity) -> Use:
 
 
 class ResourcePool(Protocol):
-    """The cells of one family and who takes of them; it never changes.
+    """The resources of one family and who takes of them; it never changes.
 
     Unless it says otherwise jobs hold what they take while they run, and running jobs hold nothing
     more than ``capacity`` leaves out.
@@ -79,34 +79,34 @@ class ResourcePool(Protocol):
         """Whether policies that keep the order of the queue wait for a job that lacks some, or reserve."""
         ...
 
-    def held(self, job: RunningJob, use: Use, now: float | None) -> Iterable[tuple[Cell, int]]:
+    def held(self, job: RunningJob, use: Use, now: float | None) -> Iterable[tuple[Resource, int]]:
         """Yield what a running job takes beyond what ``capacity`` leaves out already."""
         del job, use, now
         return ()
 
-    def lasting(self, cell: Cell) -> Lasting:
-        """Return how long what a job takes of a cell counts: while it runs, for good, or in one step."""
-        del cell
+    def lasting(self, resource: Resource) -> Lasting:
+        """Return how long what a job takes of a resource counts: while it runs, for good, or in one step."""
+        del resource
         return Lasting.RUN
 
-    def takes(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Cell, int]]:
+    def takes(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Resource, int]]:
         """Yield what a job takes that may hold something for so long (None: without end)."""
         ...
 
-    def spent(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Cell, int]]:
+    def spent(self, job: Job, use: Use, seconds: float | None) -> Iterable[tuple[Resource, int]]:
         """Yield what a job does not give back that ends so many seconds before it had to."""
         del job, use, seconds
         return ()
 
-    def capacity(self, cell: Cell) -> int:
-        """Return how much of a cell there is."""
+    def capacity(self, resource: Resource) -> int:
+        """Return how much of a resource there is."""
         ...
 
     def alike(self, job: Job) -> Hashable:
         """Return what jobs have in common that take the same where they hold the same."""
         ...
 
-    def lacking(self, cell: Cell, asked: int, left: int) -> str:
+    def lacking(self, resource: Resource, asked: int, left: int) -> str:
         """Return in a sentence what a job asks for and does not get."""
         ...
 
@@ -115,9 +115,9 @@ OnePool = TypeVar("OnePool", bound=ResourcePool)
 
 
 class Shortage(NamedTuple):
-    """What a job lacks of a cell: it takes ``asked``, ``left`` are there."""
+    """What a job lacks of a resource: it takes ``asked``, ``left`` are there."""
 
-    cell: Cell
+    resource: Resource
     asked: int
     left: int
 
@@ -127,38 +127,38 @@ class Pools:
 
     Args:
         pools: what there is, at most one of each family.
-        taken: of each cell; cells of which nothing is taken may be absent.
-        running: names of the running jobs that hold some of a cell.
+        taken: of each resource; one of which nothing is taken may be absent.
+        running: names of the running jobs that hold some of a resource.
     """
 
     def __init__(
         self,
         pools: tuple[ResourcePool, ...] = (),
-        taken: Mapping[Cell, int] | None = None,
-        running: Mapping[Cell, list[str]] | None = None,
+        taken: Mapping[Resource, int] | None = None,
+        running: Mapping[Resource, list[str]] | None = None,
     ) -> None:
         self._pools = pools
-        #: Those of which somebody may take something; a pool need not say that it has no cell.
+        #: Those of which somebody may take something; a pool need not say that it has no resource.
         self._asked = tuple(pool for pool in pools if not getattr(pool, "is_empty", False))
-        self._taken: dict[Cell, int] = dict(taken or {})
-        self._running: Mapping[Cell, list[str]] = running or {}
+        self._taken: dict[Resource, int] = dict(taken or {})
+        self._running: Mapping[Resource, list[str]] = running or {}
 
     @classmethod
     def beside(
         cls, pools: tuple[ResourcePool, ...], running: Iterable[RunningJob], now: float | None
     ) -> "Pools":
         """Return the account of pools of which running jobs hold some."""
-        taken: Counter[Cell] = Counter()
-        holders: dict[Cell, list[str]] = {}
+        taken: Counter[Resource] = Counter()
+        holders: dict[Resource, list[str]] = {}
         counting = [pool for pool in pools if not getattr(pool, "is_empty", False)]
         for job in running if counting else ():
             use = use_of_nodes(job.nodes.values())
             for pool in counting:
-                for cell, amount in pool.held(job, use, now):
-                    if pool.lasting(cell) is Lasting.STEP:
+                for resource, amount in pool.held(job, use, now):
+                    if pool.lasting(resource) is Lasting.STEP:
                         continue
-                    taken[cell] += amount
-                    holders.setdefault(cell, []).append(job.id)
+                    taken[resource] += amount
+                    holders.setdefault(resource, []).append(job.id)
         return cls(pools, taken, holders)
 
     def copy(self) -> "Pools":
@@ -178,21 +178,21 @@ class Pools:
         """Return the pool of a family (KeyError where there is none)."""
         return {pool.family: pool for pool in self._pools}[family]
 
-    def remaining(self, cell: Cell) -> int:
-        """Return how much is left of a cell."""
-        return self.of(cell.resource.family).capacity(cell) - self._taken.get(cell, 0)
+    def remaining(self, resource: Resource) -> int:
+        """Return how much is left of a resource."""
+        return self.of(resource.family).capacity(resource) - self._taken.get(resource, 0)
 
     def lacks(self, job: Job, use: Use | None = None) -> Iterator[Shortage]:
         """Yield what a job lacks that holds so much; without ``use`` the least that it could hold."""
         if not self._asked:
             return
-        for cell, asked in self.asked(job, fewest(job) if use is None else use):
-            left = self.remaining(cell)
+        for resource, asked in self.asked(job, fewest(job) if use is None else use):
+            left = self.remaining(resource)
             if asked > left:
-                yield Shortage(cell, asked, left)
+                yield Shortage(resource, asked, left)
 
-    def asked(self, job: Job, use: Use) -> Iterator[tuple[Cell, int]]:
-        """Yield what a job that holds so much takes of each cell."""
+    def asked(self, job: Job, use: Use) -> Iterator[tuple[Resource, int]]:
+        """Yield what a job that holds so much takes of each resource."""
         for pool in self._asked:
             yield from pool.takes(job, use, job.time_limit_s)
 
@@ -207,13 +207,13 @@ class Pools:
 
     def words(self, lack: Shortage) -> str:
         """Return in a sentence what a job lacks."""
-        said = self.of(lack.cell.resource.family).lacking(lack.cell, lack.asked, lack.left)
-        running = self.running(lack.cell.resource)
+        said = self.of(lack.resource.family).lacking(lack.resource, lack.asked, lack.left)
+        running = self.running(lack.resource)
         return f"{said}; held by running {listed(running)}" if running else said
 
     def running(self, resource: Resource) -> list[str]:
         """Return the running jobs that hold some of a resource."""
-        return self._running.get(Cell(resource), [])
+        return self._running.get(resource, [])
 
     def reason(self, resource: Resource) -> Reason:
         """Return why a job waits that lacks some of a resource."""
@@ -221,73 +221,73 @@ class Pools:
 
     def passes_over(self, job: Job) -> bool:
         """Return whether a job is to be passed over now, the queue behind it not waiting for it."""
-        return any(not self.of(lack.cell.resource.family).holds_queue for lack in self.lacks(job))
+        return any(not self.of(lack.resource.family).holds_queue for lack in self.lacks(job))
 
     def end(self, running: RunningJob, now: float | None) -> None:
         """Let a job end that runs in the snapshot, at its estimated end."""
         use = use_of_nodes(running.nodes.values())
         for pool in self._pools:
-            for cell, amount in pool.held(running, use, now):
-                if pool.lasting(cell) is Lasting.RUN:
-                    self._taken[cell] -= amount
+            for resource, amount in pool.held(running, use, now):
+                if pool.lasting(resource) is Lasting.RUN:
+                    self._taken[resource] -= amount
 
     def joined(self, others: "Iterable[Pools]") -> "Pools":
-        """Return an account of the most that is taken of each cell in any of this and later steps.
+        """Return an account of the most that is taken of each resource in any of this and later steps.
 
         What counts in one step only is this one's.
         """
         taken = dict(self._taken)
         for other in others:
-            for cell, amount in other._taken.items():  # noqa: SLF001 - of the same class
-                if self._lasting(cell) is not Lasting.STEP:
-                    taken[cell] = max(taken.get(cell, 0), amount)
+            for resource, amount in other._taken.items():  # noqa: SLF001 - of the same class
+                if self._lasting(resource) is not Lasting.STEP:
+                    taken[resource] = max(taken.get(resource, 0), amount)
         return Pools(self._pools, taken, self._running)
-
-    def cells(self, job: Job, use: Use) -> list[Cell]:
-        """Return the cells of which a job takes something."""
-        return [cell for cell, _ in self.asked(job, use)]
 
     def begin_step(self) -> bool:
         """Forget what was taken for the step before only; return whether there was any."""
         if not self.counts_step:
             return False
-        kept = {cell: n for cell, n in self._taken.items() if self._lasting(cell) is not Lasting.STEP}
+        kept = {
+            resource: n for resource, n in self._taken.items() if self._lasting(resource) is not Lasting.STEP
+        }
         self._taken = kept
         return True
 
     @property
     def counts_step(self) -> bool:
         """Whether something is taken for this step only: the next one may start more."""
-        return any(self._lasting(cell) is Lasting.STEP for cell in self._taken)
+        return any(self._lasting(resource) is Lasting.STEP for resource in self._taken)
 
-    def _lasting(self, cell: Cell) -> Lasting:
-        return self.of(cell.resource.family).lasting(cell)
+    def _lasting(self, resource: Resource) -> Lasting:
+        return self.of(resource.family).lasting(resource)
 
-    def going_on(self, cells: Iterable[tuple[Cell, int]]) -> list[tuple[Cell, int]]:
+    def going_on(self, taken: Iterable[tuple[Resource, int]]) -> list[tuple[Resource, int]]:
         """Return the amounts that count as long as a job runs, not only in the step in which it starts."""
-        return [(cell, amount) for cell, amount in cells if self._lasting(cell) is not Lasting.STEP]
+        return [
+            (resource, amount) for resource, amount in taken if self._lasting(resource) is not Lasting.STEP
+        ]
 
     def take(self, job: Job, use: Use, *, starts: bool = True) -> None:
         """Let a job start, or (where it does not start in this step) go on."""
         taken = self.asked(job, use)
         self.add(taken if starts else self.going_on(taken))
 
-    def spent(self, job: Job, use: Use) -> list[tuple[Cell, int]]:
+    def spent(self, job: Job, use: Use) -> list[tuple[Resource, int]]:
         """Return what a job would not give back when it ends at its time limit."""
         return [entry for pool in self._pools for entry in pool.spent(job, use, 0.0)]
 
-    def add(self, cells: Iterable[tuple[Cell, int]]) -> None:
-        """Take so much of each cell."""
-        for cell, amount in cells:
-            self._taken[cell] = self._taken.get(cell, 0) + amount
+    def add(self, taken: Iterable[tuple[Resource, int]]) -> None:
+        """Take so much of each resource."""
+        for resource, amount in taken:
+            self._taken[resource] = self._taken.get(resource, 0) + amount
 
     def give(self, job: Job, use: Use, early_s: float | None = 0.0) -> None:
         """Let a job end, so many seconds before its time limit (None: it has none)."""
         for pool in self._asked:
             spent = dict(pool.spent(job, use, early_s))
-            for cell, amount in pool.takes(job, use, job.time_limit_s):
-                if pool.lasting(cell) is not Lasting.STEP:
-                    self._taken[cell] -= amount - spent.get(cell, 0)
+            for resource, amount in pool.takes(job, use, job.time_limit_s):
+                if pool.lasting(resource) is not Lasting.STEP:
+                    self._taken[resource] -= amount - spent.get(resource, 0)
 
     def alike(self, job: Job) -> Hashable:
         """Return what jobs have in common that take the same of every pool where they hold the same."""

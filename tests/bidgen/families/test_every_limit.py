@@ -27,7 +27,7 @@ from aucsched.auction.options import StepOptions
 from aucsched.bidgen.families import registry
 from aucsched.bidgen.families.claims import Claim, Family
 from aucsched.cluster.limits import AMOUNTS, Lasting
-from aucsched.cluster.resources.capacity import Cell, Resource
+from aucsched.cluster.resources.capacity import Resource
 from aucsched.formats.native.cluster_file import parse_snapshot, parse_workload
 from aucsched.simulation.negotiated.plays import play_of
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES
@@ -246,42 +246,42 @@ class StartPool:
     def __init__(self, counts: Lasting) -> None:
         self._counts = counts
 
-    def held(self, job: object, use: object, now: float | None) -> Iterator[tuple[Cell, int]]:
+    def held(self, job: object, use: object, now: float | None) -> Iterator[tuple[Resource, int]]:
         """Yield one of what runs: whether it counts is for ``lasting`` to say."""
         del job, use, now
-        yield CELL, 1
+        yield STARTS, 1
 
-    def lasting(self, cell: Cell) -> Lasting:
+    def lasting(self, resource: Resource) -> Lasting:
         """Return how long a start counts."""
-        del cell
+        del resource
         return self._counts
 
-    def takes(self, job: object, use: object, seconds: float | None) -> Iterator[tuple[Cell, int]]:
+    def takes(self, job: object, use: object, seconds: float | None) -> Iterator[tuple[Resource, int]]:
         """Yield one start."""
         del job, use, seconds
-        yield CELL, 1
+        yield STARTS, 1
 
     def spent(self, job: object, use: object, seconds: float | None) -> tuple[()]:
         """Return nothing."""
         del job, use, seconds
         return ()
 
-    def capacity(self, cell: Cell) -> int:
+    def capacity(self, resource: Resource) -> int:
         """Return the most."""
-        del cell
+        del resource
         return 2
 
     def alike(self, job: object) -> None:
         """Return that all jobs are alike."""
         del job
 
-    def lacking(self, cell: Cell, asked: int, left: int) -> str:
+    def lacking(self, resource: Resource, asked: int, left: int) -> str:
         """Return it in words."""
-        del cell
+        del resource
         return f"it is {asked} start, the step has {left} left"
 
 
-CELL = Cell(Resource("starts"))
+STARTS = Resource("starts")
 
 
 class Starts(Family):
@@ -300,12 +300,12 @@ class Starts(Family):
     def claims(self, table: Any, columns: Any) -> Iterator[Claim]:
         """Yield a start for each bid."""
         yield Claim(
-            resource=CELL.resource,
+            resource=STARTS,
             symbol="starts",
             by_bid=True,
             row=np.zeros(len(table), np.int64),
             amount=np.ones(len(table), np.int64),
-            capacity=np.array([columns.pools.remaining(CELL)]),
+            capacity=np.array([columns.pools.remaining(STARTS)]),
         )
 
     def words(self, resource: Resource) -> str:
