@@ -96,7 +96,7 @@ def check_malleable(options: dict[str, Any]) -> None:
 
 def policy_of(options: dict[str, Any]) -> IschedulerPolicy:
     """Return the policy that the options combine, or a baseline."""
-    from ..negotiation.malleable.malleable_policies import BASELINES, Control, IschedulerPolicy
+    from ..negotiation.malleable.malleable_policies import BASELINES, IschedulerPolicy
 
     if options["policy"] != ISCHEDULER:
         return BASELINES[options["policy"]]
@@ -108,11 +108,9 @@ def policy_of(options: dict[str, Any]) -> IschedulerPolicy:
         admission=None if admission == NO_LIMIT else int(admission),
         harvest=given.harvest,
         distribution=given.distribute,
-        control=Control(
-            max_harvests=given.max_harvests,
-            protected_s=given.protected_s or 0.0,
-            weighs=bool(given.weigh_harvests),
-        ),
+        max_harvests=given.max_harvests,
+        protected_s=given.protected_s or 0.0,
+        weighs=bool(given.weigh_harvests),
     )
 
 

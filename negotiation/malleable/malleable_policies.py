@@ -11,47 +11,34 @@ from .harvesting import DISTRIBUTIONS, HARVESTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Control:
-    """What every decision respects (control_policy).
-
-    Attributes:
-        max_harvests: how often an application may be harvested; None: without limit.
-        protected_s: an application that has run for less gives nothing.
-        weighs: harvest only where the wait that it saves is above the delay that it causes.
-    """
-
-    max_harvests: int | None = None
-    protected_s: float = 0.0
-    weighs: bool = False
-
-    def __post_init__(self) -> None:
-        at_least(self.max_harvests, 0, "max_harvests")
-        if not isfinite(self.protected_s) or self.protected_s < 0:
-            raise OptionError(f"a protected age of {self.protected_s:g} s is below 0")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class IschedulerPolicy:
-    """One policy of each component.
+    """One policy of each component; what every decision respects (control_policy) are its last members.
 
     Attributes:
         admission: M of achieve_mp(M), None without limit.
         harvest: one of HARVESTS.
         distribution: one of DISTRIBUTIONS.
-        control: limits on all of it.
         is_ideal: every application takes its ideal processors or waits.
         backfills: applications may pass others, which none of them delays (EASY); only with ``is_ideal``.
+        max_harvests: how often an application may be harvested; None: without limit.
+        protected_s: an application that has run for less gives nothing.
+        weighs: harvest only where the wait that it saves is above the delay that it causes.
     """
 
     admission: int | None = None
     harvest: str = "low_impact"
     distribution: str = "favor_running"
-    control: Control = Control()
     is_ideal: bool = False
     backfills: bool = False
+    max_harvests: int | None = None
+    protected_s: float = 0.0
+    weighs: bool = False
 
     def __post_init__(self) -> None:
         at_least(self.admission, 0, "admission")
+        at_least(self.max_harvests, 0, "max_harvests")
+        if not isfinite(self.protected_s) or self.protected_s < 0:
+            raise OptionError(f"a protected age of {self.protected_s:g} s is below 0")
         for name, known in ((self.harvest, HARVESTS), (self.distribution, DISTRIBUTIONS)):
             if name not in known:
                 raise OptionError(f"{name!r} is none of {', '.join(known)}")
@@ -66,15 +53,15 @@ class IschedulerPolicy:
         """
         if model not in EXECUTION_MODELS:
             raise OptionError(f"{model!r} is none of {', '.join(EXECUTION_MODELS)}")
-        most = self.control.max_harvests
+        most = self.max_harvests
         return PolicyRules(
             admission=NO_LIMIT if self.admission is None else self.admission,
             harvest=HARVESTS.index(self.harvest),
             distribution=DISTRIBUTIONS.index(self.distribution),
             model=EXECUTION_MODELS.index(model),
             max_harvests=NO_LIMIT if most is None else most,
-            protected_s=self.control.protected_s,
-            weighs=int(self.control.weighs),
+            protected_s=self.protected_s,
+            weighs=int(self.weighs),
         )
 
 

@@ -6,7 +6,7 @@ import pytest
 from adaptive.scheduler import Application, Event, decide
 
 from aucsched.cluster.errors import InputError, OptionError
-from aucsched.negotiation.malleable.malleable_policies import BASELINES, Control, IschedulerPolicy
+from aucsched.negotiation.malleable.malleable_policies import BASELINES, IschedulerPolicy
 
 
 def app(name: str, least: int, ideal: int, count: int = 0, **more: float) -> Application:
@@ -141,7 +141,7 @@ def test_processors_are_traded_until_no_price_is_clearly_above_another() -> None
     assert found.counts == {"long": 2, "short": 6}
     alike = [app("a", 1, 8, 4, left_s=100), app("b", 1, 8, 4, left_s=99)]
     assert decide(Event.END, 9, "linear", alike, [], 8, trading).counts == {}
-    kept = policy("priced", "trade", control=Control(max_harvests=0))
+    kept = policy("priced", "trade", max_harvests=0)
     assert decide(Event.END, 9, "linear", running, [], 10, kept).counts == {}
 
 
@@ -165,13 +165,13 @@ def test_fair_gives_first_to_those_harvested_most() -> None:
 def test_control_limits_harvests_protects_the_young_and_weighs() -> None:
     """Weissman: admission, harvesting, distribution (2.2)."""
     new = [app("n", 3, 9)]
-    limited = policy("even", control=Control(max_harvests=1))
+    limited = policy("even", max_harvests=1)
     found = decide(Event.ARRIVAL, 40, "linear", four((1, 0, 1, 0)), new, 20, limited)
     assert found.harvested == ("b", "d")
-    young = policy("even", control=Control(protected_s=25))
+    young = policy("even", protected_s=25)
     assert decide(Event.ARRIVAL, 40, "linear", four(), new, 20, young).harvested == ("a", "b")
     assert decide(Event.ARRIVAL, 20, "linear", four(), new, 20, young).counts == {}
-    weighed = policy("low_impact", control=Control(weighs=True))
+    weighed = policy("low_impact", weighs=True)
     # d ends in 10 s and frees five: the wait saved is 10 s, the harvest would put a, c and d off by 77.5 s.
     assert decide(Event.ARRIVAL, 40, "linear", four(), new, 20, weighed).counts == {}
     lasting = [app("a", 1, 5, 5, left_s=9.0), app("b", 5, 5, 5, left_s=90.0)]

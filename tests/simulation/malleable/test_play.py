@@ -16,7 +16,6 @@ from aucsched.negotiation.malleable.application_columns import EXECUTION_MODELS,
 from aucsched.negotiation.malleable.harvesting import DISTRIBUTIONS, HARVESTS
 from aucsched.negotiation.malleable.malleable_policies import (
     BASELINES,
-    Control,
     IschedulerPolicy,
 )
 from aucsched.simulation import malleable_run
@@ -52,12 +51,9 @@ policies = st.builds(
     admission=st.sampled_from([None, 0, 1, 2, 4]),
     harvest=st.sampled_from(sorted(HARVESTS)),
     distribution=st.sampled_from(sorted(DISTRIBUTIONS)),
-    control=st.builds(
-        Control,
-        max_harvests=st.sampled_from([None, 0, 2]),
-        protected_s=st.sampled_from([0.0, 20.0]),
-        weighs=st.booleans(),
-    ),
+    max_harvests=st.sampled_from([None, 0, 2]),
+    protected_s=st.sampled_from([0.0, 20.0]),
+    weighs=st.booleans(),
     is_ideal=st.booleans(),
 )
 
@@ -116,7 +112,7 @@ def test_bounds_processors_and_work_hold_whatever_the_policy(
     found = simulate_malleable(made, policy, model=model, min_of_ideal=share, data=data, keep_sizes=True)
     check(found, policy, model, share, data)
     assert found.events == found.harvests.sum()
-    if policy.harvest == "never" or policy.control.max_harvests == 0:
+    if policy.harvest == "never" or policy.max_harvests == 0:
         assert found.events == 0
 
 
@@ -168,7 +164,7 @@ def test_compiled_and_plain_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch)
     made = trace(list(zip(gaps.tolist(), sizes.tolist(), run.tolist(), strict=True)), 64)
     data = np.full(400, 1e5)
     chosen = [IschedulerPolicy(admission=m, harvest=h) for h in HARVESTS for m in (3, None)]
-    chosen += [*BASELINES.values(), IschedulerPolicy(control=Control(weighs=True))]
+    chosen += [*BASELINES.values(), IschedulerPolicy(weighs=True)]
     for policy in chosen:
         for model in EXECUTION_MODELS:
             outcomes = []
