@@ -14,7 +14,7 @@ import numpy as np
 from ..bidgen.candidates import GuardedViews
 from ..bidgen.families.registry import columns_of, pools_of
 from ..cluster.jobs import Job, RunningJob
-from ..cluster.nodes import Node, NodeState
+from ..cluster.nodes import NodeState
 from ..cluster.resources.allocation import Allocation, allocation_of_resources
 from ..cluster.resources.capacity import BoolArray, Capacity, FloatArray, IntArray
 from ..cluster.resources.columns import Columns
@@ -134,7 +134,8 @@ class SnapshotState(StepState):
         if len(before.nodes) != len(snapshot.nodes) or not _is_same_site(before, snapshot):
             return None
         changed = list(compress(count(), map(is_not, before.nodes, snapshot.nodes)))
-        if not all(_is_same_node(before.nodes[place], snapshot.nodes[place]) for place in changed):
+        kept = _node_but_what_is_free
+        if not all(kept(before.nodes[place]) == kept(snapshot.nodes[place]) for place in changed):
             return None
         columns = self.columns.renewed(snapshot.nodes, changed, pools_of(snapshot))
         return columns, self.topology, self.reader.after(snapshot, columns)
@@ -150,10 +151,6 @@ def _is_same_site(before: Snapshot, after: Snapshot) -> bool:
 
 
 _node_but_what_is_free = attrgetter("name", "total", "features", "partitions")
-
-
-def _is_same_node(before: Node, after: Node) -> bool:
-    return _node_but_what_is_free(before) == _node_but_what_is_free(after)
 
 
 def state_of(snapshot: Snapshot, last: SnapshotState | None = None) -> SnapshotState:

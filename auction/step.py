@@ -212,7 +212,9 @@ def _schedule(
     state: SnapshotState, queue: Queue, decision: StepPass, options: StepOptions, began: float
 ) -> Schedule:
     best, attempts, discarded = decision.best, decision.attempts, decision.discarded
-    awards = () if best is None or discarded else _awards(best, decision.cluster)
+    awards = (
+        () if best is None or discarded else [_award(best, int(bid), decision.cluster) for bid in best.chosen]
+    )
     now = options.clock()
     left_s = NO_LIMIT_S if options.most_s is None else began + options.most_s - now
 
@@ -225,7 +227,7 @@ def _schedule(
         model=options.model,
         status=_status(decision),
         objective=_objective(decision, options, left_s),
-        started=awards,
+        started=tuple(awards),
         pending=refused if decision.only_starts else refused(),
         window=len(decision.window) if best is None else best.size,
         next_window=decision.next_window,
@@ -233,10 +235,6 @@ def _schedule(
         sizes=Sizes() if best is None else best.sizes,
         seconds=replace(summed(Seconds, (one.seconds for one in attempts)), total=options.clock() - began),
     )
-
-
-def _awards(best: AttemptResult, cluster: Cluster) -> tuple[Award, ...]:
-    return tuple(_award(best, int(bid), cluster) for bid in best.chosen)
 
 
 def _award(best: AttemptResult, bid: int, cluster: Cluster) -> Award:

@@ -410,10 +410,10 @@ class _Generator:
             if demand.in_units:
                 yield BidPhase.EXTRA, self._in_units(asked, field, group, most, stagger)
                 return
-            family = self._windows(asked, field, group, most, stagger)
-            yield from family.choices()
+            yield from self._windows(asked, field, group, most, stagger).choices()
             if len(demand.required) and not demand.contiguous:
-                yield BidPhase.EXTRA, self._around_required(family)
+                sets = required_sets(field, asked, most, stagger)
+                yield BidPhase.EXTRA, self._on_sets(list(sets), asked)
 
     def _in_units(self, asked: Reading, field: Field, group: int, most: int, stagger: int) -> ChosenWindows:
         """Return bids on sets of nodes that topology units allow; jobs that ask alike have the same ones."""
@@ -442,11 +442,6 @@ class _Generator:
         field = self._field(asked, "snapshot")
         nodes = exhaustive_bids(field, asked, self.is_over) if len(field) else None
         return self._on_sets([] if nodes is None else [nodes], asked)
-
-    def _around_required(self, family: JobWindows) -> ChosenWindows:
-        """Return bids on the required nodes and others."""
-        sets = required_sets(family.field, family.asked, family.most, family.stagger)
-        return self._on_sets(list(sets), family.asked)
 
     def _on_sets(self, sets: list[IntArray], asked: Reading) -> ChosenWindows:
         """Return a bid on each of the node sets."""

@@ -70,11 +70,9 @@ def torus_places(shape: tuple[int, ...], points: IntArray) -> tuple[IntArray, in
     bits = max(1, (max(shape) - 1).bit_length())
     tried = permutations(axes) if len(axes) <= _MOST_TRIED else iter([tuple(axes)])
     places = [curve_place(points[:, list(order)], bits) for order in tried]
-    return min(places, key=lambda place: _steps(shape, points[np.argsort(place)])), len(axes)
-
-
-def _steps(shape: tuple[int, ...], points: IntArray) -> int:
-    return int(torus_hops(shape, points[:-1], points[1:]).sum())
+    in_order = [points[np.argsort(place)] for place in places]
+    steps = [torus_hops(shape, along[:-1], along[1:]).sum() for along in in_order]
+    return places[int(np.argmin(steps))], len(axes)
 
 
 def torus_hops(shape: tuple[int, ...], first: IntArray, last: IntArray) -> IntArray:

@@ -32,15 +32,11 @@ FAMILIES: tuple[Family, ...] = (*ON_NODES, ROOM, *POOLED, GapRows())
 _BY_NAME = {family.name: family for family in FAMILIES}
 
 
-def _families(guards: tuple[Guard, ...]) -> Iterator[Family]:
-    """Yield every family, with the rows of these reservations."""
-    return (ReservationRows(ON_NODES, guards) if family is ROOM else family for family in FAMILIES)
-
-
 def claims_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> Iterator[Claim]:
     """Yield what a table's bids take of every resource."""
-    for family in _families(guards):
-        yield from family.claims(table, columns)
+    for family in FAMILIES:
+        of_these = ReservationRows(ON_NODES, guards) if family is ROOM else family
+        yield from of_these.claims(table, columns)
 
 
 def pools_of(snapshot: Snapshot) -> Pools:

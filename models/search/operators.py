@@ -245,7 +245,6 @@ def greedy_award(packing: Packing, weights: list[int], second: FloatArray, start
     largest = float(max(weights)) or 1.0
     value = np.array([weight / largest for weight in weights])
     worth = Worth(weights=weights, value=value, preference=second)
-    group = np.repeat(np.arange(len(packing.first)), np.diff(np.append(packing.first, len(packing))))
     by_worth = np.lexsort((-second, -value, packing.job))
     keys = (
         np.arange(len(packing.first)),
@@ -255,7 +254,7 @@ def greedy_award(packing: Packing, weights: list[int], second: FloatArray, start
     for key in keys:
         rank = np.empty(len(key), np.int64)
         rank[np.argsort(key, kind="stable")] = np.arange(len(key))
-        awards.append(greedy_by(packing, by_worth[np.argsort(rank[group[by_worth]], kind="stable")]))
+        awards.append(greedy_by(packing, by_worth[np.argsort(rank[packing.group[by_worth]], kind="stable")]))
     return _liked_better(packing, value, second, max(awards, key=worth.of))
 
 

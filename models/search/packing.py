@@ -48,6 +48,11 @@ class Packing:
         return len(self.first) + len(self.capacity)
 
     @property
+    def group(self) -> IntArray:
+        """Which of the bidding jobs each bid is of, shape (bids,)."""
+        return np.repeat(np.arange(len(self.first)), np.diff(np.append(self.first, len(self))))
+
+    @property
     def has_parts(self) -> bool:
         """Whether some bid takes less of a row than there is."""
         return bool((self.amount < self.capacity[self.row]).any())

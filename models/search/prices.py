@@ -52,7 +52,7 @@ def find_prices(
     """
     capacity = packing.capacity.astype(np.float64)
     runs = runs_of(packing)
-    group, most = _groups(packing), np.maximum(capacity, 1)
+    group, most = packing.group, np.maximum(capacity, 1)
     price = np.zeros(len(capacity)) if begin is None else begin
     best = SearchPrices(price=price, bound=float("inf"), share=np.zeros(len(value)))
     share = np.zeros(len(value))
@@ -145,14 +145,8 @@ def lagrangian_bound(packing: Packing, gain: FloatArray, rest: float) -> tuple[f
     if not len(gain):
         return rest, np.zeros(0)
     most = np.maximum(np.maximum.reduceat(gain, packing.first), 0.0)
-    count = np.diff(np.append(packing.first, len(gain)))
-    loss: FloatArray = np.repeat(most, count) - gain
+    loss: FloatArray = most[packing.group] - gain
     return float(most.sum()) + rest, loss
-
-
-def _groups(packing: Packing) -> IntArray:
-    """Return which of the bidding jobs each bid is of, shape (bids,)."""
-    return np.repeat(np.arange(len(packing.first)), np.diff(np.append(packing.first, len(packing))))
 
 
 def _best_bids(group: IntArray, first: IntArray, gain: FloatArray) -> IntArray:
