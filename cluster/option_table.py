@@ -255,8 +255,8 @@ class WithinOption:
 
 
 @dataclass(kw_only=True, unsafe_hash=True)
-class WindowFrom:
-    """What ``schedule`` takes besides."""
+class OtherOptions:
+    """What ``schedule`` and ``winners`` take besides."""
 
     window_from: Option[Path | None] = _option(
         "Schedule file of the pass before: as many jobs take part as its window.next says, half as many "
@@ -264,12 +264,6 @@ class WindowFrom:
         unit="FILE",
         readers=(SCHEDULE,),
     )
-
-
-@dataclass(kw_only=True, unsafe_hash=True)
-class RoundOption:
-    """What ``winners`` takes besides."""
-
     round: Option[bool] = _option(
         "Round values to integers, halves to even.",
         default="on for CATS's files, off for JSON",
@@ -278,7 +272,7 @@ class RoundOption:
 
 
 OPTIONS_BY_NAME: Mapping[str, Option[Any]] = {
-    name: one for name, one in options_in(StepKeywords, WindowFrom, RoundOption).items() if one.readers
+    name: one for name, one in options_in(StepKeywords, OtherOptions).items() if one.readers
 }
 OPTIONS = tuple(OPTIONS_BY_NAME.values())
 

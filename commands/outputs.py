@@ -16,6 +16,8 @@ from ..cluster.errors import errors_in
 from ..cluster.option_fields import Option
 from ..cluster.option_table import STEP, read_by
 from ..cluster.text import one_line, plural
+from ..formats.drawing import check_drawing
+from ..formats.writing import write_text
 from .built_options import click_option, in_order, in_section, record_options
 
 if TYPE_CHECKING:
@@ -44,8 +46,6 @@ def plot_option(shows: str) -> Callable[[Decorated], Decorated]:
 
 
 def _drawable(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
-    from ..formats.drawing import check_drawing
-
     check_drawing("--plot", path)
     return path
 
@@ -94,8 +94,6 @@ def read_jobs(path: str, log: SwfLog, processors: int | None, queue_weights: str
 
 def write_report(run: RunReport, name: str, options: Mapping[str, Any]) -> None:
     """Write a row for each job where ``--jobs-out`` asks for it, then the document or the table."""
-    from ..formats.writing import write_text
-
     if options["jobs_out"] is not None:
         write_text(options["jobs_out"], run.jobs_csv())
     write_text(options["output"], run.to_json() if options["form"] == "json" else run.to_text(name))
@@ -162,7 +160,6 @@ top_option = click.option(
 
 def write_rich(output: str, render: Callable[[Console], None]) -> None:
     """Print to the terminal in its width and colours; to a file or a pipe as plain text."""
-    from ..formats.writing import write_text
     from ..reports.console_tables import PLAIN_WIDTH, LiteralConsole
 
     if output == "-" and sys.stdout.isatty():
@@ -187,8 +184,6 @@ def write_found(
 def write_json(output: str, document: Any) -> None:
     """Write a document as JSON, two blanks a level."""
     import msgspec
-
-    from ..formats.writing import write_text
 
     write_text(output, msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
 
@@ -233,8 +228,6 @@ class RunFiles:
 
 def check_charts(options: dict[str, Any]) -> None:
     """Refuse charts that could not be drawn, before anything runs."""
-    from ..formats.drawing import check_drawing
-
     check_drawing("--gantt", options["gantt"])
     check_drawing("--plot", options["plot"])
 
@@ -257,7 +250,6 @@ def write_run(
         named: settings that only the JSON has.
     """
     from ..formats.swf import write_swf
-    from ..formats.writing import write_text
     from ..simulation.report import batsim_csv, simulated_log
 
     name = run.name or file_name(path)

@@ -11,12 +11,13 @@ import click
 
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_fields import Option
+from ..cluster.text import one_line
+from ..formats.notes import Notes
 from .built_options import filled_options
-from .outputs import output_option, read_log, shown, workload_argument
+from .outputs import output_option, read_log, shown, tell, workload_argument
 
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
-    from ..formats.notes import Notes
 
 _MOST_NODES = 100_000
 _PATH = click.Path(allow_dash=True)
@@ -174,11 +175,9 @@ def read_machine(nodes: str | None, cores: int | None, gpus: int, switch: str | 
         OptionError: the options contradict each other.
     """
     from ..cluster.workload import ClusterWorkload
-    from ..formats.notes import Notes
     from ..formats.reading import read_document
     from ..simulation.workloads.named_clusters import EvenCluster
     from ..slurm.answers.node_records import empty_nodes
-    from .outputs import tell
 
     if nodes is None:
         raise OptionError("--nodes is missing: a number of equal nodes, or a file of the site's")
@@ -222,8 +221,6 @@ def _pairs(columns: tuple[str, ...]) -> dict[str, str]:
 
 def _write(source: str, output: Path, make: Callable[[str], tuple[ClusterWorkload, Notes]]) -> None:
     """Write what is made of a log; errors name the file."""
-    from ..cluster.text import one_line
-
     with errors_in(source):
         made, notes = make(one_line(Path(source).name))
     _save(output, made, notes)
@@ -232,7 +229,6 @@ def _write(source: str, output: Path, make: Callable[[str], tuple[ClusterWorkloa
 def _save(output: Path, made: ClusterWorkload, notes: Notes) -> None:
     """Write a workload and say what it does not hold."""
     from ..formats.native.cluster_file import save_workload
-    from .outputs import tell
 
     save_workload(made, output)
     tell(notes.summary())

@@ -21,7 +21,7 @@ from ..cluster.option_table import (
     ValueOptions,
     read_by,
 )
-from ..cluster.schedule import Schedule
+from ..cluster.schedule import Schedule, document_of
 from ..cluster.snapshot import Snapshot
 from ..cluster.workload import ClusterWorkload
 from ..formats.native.cluster_file import parse_snapshot, parse_workload
@@ -140,7 +140,7 @@ def _run_step(snapshot: Snapshot, options: Row) -> Row:
 
 def _columns(result: Schedule) -> Row:
     """Return a schedule's figures, named as in its file."""
-    objective, sizes, seconds = result.objective, result.sizes, result.seconds
+    objective, seconds = result.objective, result.seconds
     held = [use for award in result.started for use in award.nodes.values()]
     return {
         "status": result.status.value,
@@ -154,11 +154,7 @@ def _columns(result: Schedule) -> Row:
         "gres": sum(sum(use.gres.values()) for use in held),
         "window_awarded": result.window,
         "attempts": len(result.attempts),
-        "nodesets": sizes.nodesets,
-        "bids": sizes.bids,
-        "variables": sizes.variables,
-        "constraints": sizes.constraints,
-        "nonzeros": sizes.nonzeros,
+        **document_of(result.sizes),
         "seconds.bids": seconds.bids,
         "seconds.build": seconds.build,
         "seconds.solve": seconds.solve,

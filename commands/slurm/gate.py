@@ -31,24 +31,18 @@ def up(*, licence: str, seconds: int) -> None:
     import socket
 
     from ...slurm.answers.live import ask_slurm
+    from ...slurm.live import license_gate
     from ...slurm.live.actions import one_scontrol, require_done
-    from ...slurm.live.license_gate import (
-        check_licence,
-        create_words,
-        extend_words,
-        gate_name,
-        gates,
-        licence_count,
-    )
 
-    total = licence_count(ask_slurm, check_licence(licence))
-    found = gates(ask_slurm, licence)
+    total = license_gate.licence_count(ask_slurm, license_gate.check_licence(licence))
+    found = license_gate.gates(ask_slurm, licence)
     if found:
         name = found[0].name
-        require_done(one_scontrol, extend_words(name, seconds))
+        require_done(one_scontrol, license_gate.extend_words(name, seconds))
     else:
-        name = gate_name(licence, socket.gethostname())
-        require_done(one_scontrol, create_words(name, licence, total, seconds, getpass.getuser()))
+        name = license_gate.gate_name(licence, socket.gethostname())
+        words = license_gate.create_words(name, licence, total, seconds, getpass.getuser())
+        require_done(one_scontrol, words)
     click.echo(f"{name}: up, ends in {seconds} s unless its end is moved")
 
 
