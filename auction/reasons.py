@@ -337,8 +337,9 @@ def _asked(demand: Demand) -> str:
     parts: list[str] = []
     counts = demand.node_counts
     if counts is not None:
-        number = f"{counts.minimum}" if counts.is_exact else f"{counts.minimum} to {counts.maximum}"
-        parts.append(f"{number} {'empty ' if request.exclusive else ''}nodes")
+        thing = "empty node" if request.exclusive else "node"
+        most = plural(counts.maximum, thing)
+        parts.append(most if counts.is_exact else f"{counts.minimum} to {most}")
     if request.cores_per_node is not None:
         parts.append(f"{plural(request.cores_per_node, 'core')} a node")
     elif request.cores is not None:

@@ -28,7 +28,7 @@ def plural(count: int, thing: str) -> str:
     """Return a count and what is counted, in the plural where it is not one.
 
     Examples:
-        >>> counted(1, "node"), counted(2, "node")
+        >>> plural(1, "node"), plural(2, "node")
         ('1 node', '2 nodes')
     """
     return f"{count} {thing}{'' if count == 1 else 's'}"

@@ -266,7 +266,8 @@ class UnitSets:
         free, reach = self.free(nodes), self.blocks.reach(asked.unit)
         most, best = self.blocks.most(free, reach)
         if most >= asked.unit:
-            what = f"segments of {asked.unit} nodes" if asked.unit < count else f"{count} nodes"
+            whole = plural(count, "node")
+            what = f"segments of {plural(asked.unit, 'node')}" if asked.unit < count else whole
             return f"blocks{alone} with {plural(sum(free), 'free node')} hold no {what} as asked"
         if reach.group == 1:
             return f"no block{alone} has {many}; block {self.names[best]} has {most}"

@@ -15,6 +15,7 @@ from ...cluster.resources.columns import Columns
 from ...cluster.resources.pools import ResourcePool, Use
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
+from ...cluster.text import plural
 from ..table import BidTable
 from .claims import Claim, Family, Pooled
 
@@ -60,7 +61,8 @@ class SharePool(ResourcePool):
 
     def lacking(self, resource: Resource, asked: int, left: int) -> str:
         """Return what the share leaves and what a job asks for."""
-        return f"it asks for {asked} nodes, the share of its shape ({resource.name}) leaves {max(left, 0)}"
+        has = f"the share of its shape ({resource.name}) leaves {max(left, 0)}"
+        return f"it asks for {plural(asked, 'node')}, {has}"
 
 
 class ClassShares(Pooled):

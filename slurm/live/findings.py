@@ -278,10 +278,9 @@ def _submission(patient: Patient) -> tuple[Severity, str]:
 def _answers(patient: Patient) -> tuple[Severity, str]:
     look = take_look(gate=patient.licence, ask=patient.ask, now=patient.now)
     snapshot = look.snapshot
-    counts = (
-        f"{len(snapshot.nodes)} nodes, {len(snapshot.jobs)} waiting and {len(snapshot.running)} running jobs"
-    )
-    return Severity.OK, f"{counts} are read in {look.read_s:.2f} s, {len(snapshot.notes)} notes"
+    jobs = f"{len(snapshot.jobs)} waiting and {len(snapshot.running)} running jobs"
+    read = f"are read in {look.read_s:.2f} s, {len(snapshot.notes)} notes"
+    return Severity.OK, f"{plural(len(snapshot.nodes), 'node')}, {jobs} {read}"
 
 
 #: Each check by what it is about.
