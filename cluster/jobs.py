@@ -291,6 +291,12 @@ class Request:
         return 1 if span is None else span.minimum
 
     @property
+    def fewest_gres(self) -> dict[str, int]:
+        """The fewest of each gres asked for, over all nodes."""
+        gres = {name: span.minimum * self.fewest_nodes for name, span in self.gres_per_node.items()}
+        return gres | {name: span.minimum for name, span in self.gres_total.items()}
+
+    @property
     def node_counts(self) -> Span | None:
         """The node counts the job may get, None for job type 1."""
         if self.cores_per_node is not None and self.cores is not None:

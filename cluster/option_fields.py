@@ -42,7 +42,6 @@ class Option(Generic[T]):
         policies: the policies that read it, where not all do.
         parameter: its name as a policy's parameter (``--policy slack:factor=2``); empty: its flag's.
         spelling: its name on the command line, where that is not the field's.
-        sweep_help: what ``aucsched sweep`` says about it as an axis; empty: as its help.
         is_swept: it is an axis of sweeps.
     """
 
@@ -61,7 +60,6 @@ class Option(Generic[T]):
     policies: tuple[str, ...] = ()
     parameter: str = ""
     spelling: str = ""
-    sweep_help: str = ""
     is_swept: bool = False
 
     def __set_name__(self, owner: type, name: str) -> None:

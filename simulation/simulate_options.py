@@ -325,14 +325,12 @@ class PassOptions:
         low=0,
         high=10**6,
         unit="SECONDS",
-        sweep_help="Seconds between scheduling passes (workloads of nodes only).",
         is_swept=True,
     )
     selection: Option[Literal["first", "best", "next"] | None] = Option(
         "How fcfs, easy and reservations choose nodes.",
         default="first",
         policies=("fcfs", "easy", "reservations"),
-        sweep_help="How fcfs, easy and reservations choose nodes: first, best, next.",
         is_swept=True,
     )
 
@@ -345,7 +343,6 @@ class PriceOptions:
         "Blocked jobs may stop running ones that pay less (credits_per_core_h), where that earns more than "
         "it loses. The user of the blocked job pays for the lost work.",
         policies=_MODELS,
-        sweep_help="Whether blocked jobs may stop running ones that pay less (workloads of nodes only).",
         is_swept=True,
     )
     credits: Option[float | None] = Option(
@@ -355,7 +352,6 @@ class PriceOptions:
         high=10**15,
         includes_low=True,
         policies=_MODELS,
-        sweep_help="With preempt: each user's at first (workloads of nodes only).",
         is_swept=True,
     )
 

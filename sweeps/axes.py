@@ -107,8 +107,7 @@ def _names(name: str, text: str) -> Axis:
 def axis_of(option: Option[Any]) -> Axis:
     """Return an option as an axis; the range of a step's option the step checks."""
     is_of_a_step = SWEEP in option.readers
-    text = option.sweep_help or option.help
-    metavar, what = "NAME,…", "a name"
+    text, metavar, what = option.help, "NAME,…", "a name"
     read: Callable[[str], Value] = _name
     if option.is_switch:
         metavar, read, what = "on,off", _switch, "on or off"
@@ -119,7 +118,7 @@ def axis_of(option: Option[Any]) -> Axis:
         metavar = f"{option.unit or 'X'},…"
         read, what = _number(float, option.low or 0.0, inf if option.high is None else option.high)
         text += " Rows then depend on the machine's speed." if is_of_a_step else ""
-    elif option.choices and not option.sweep_help:
+    elif option.choices:
         text += f" One of {', '.join(option.choices)}."
     return Axis(name=option.name, metavar=metavar, read=read, what=what, help=text, is_whole=option.is_whole)
 

@@ -29,10 +29,7 @@ class Use:
 def fewest(job: Job) -> Use:
     """Return the least that a job could hold; a gres counts by the name in the request."""
     request = job.request
-    nodes = request.fewest_nodes
-    gres = {name: span.minimum * nodes for name, span in request.gres_per_node.items()}
-    gres |= {name: span.minimum for name, span in request.gres_total.items()}
-    return Use(nodes=nodes, cores=request.fewest_cores, gres=gres)
+    return Use(nodes=request.fewest_nodes, cores=request.fewest_cores, gres=request.fewest_gres)
 
 
 def use_of_nodes(held: Iterable[Resources]) -> Use:

@@ -23,9 +23,9 @@ Integers: TypeAlias = IntArray | list[int]
 Floats: TypeAlias = FloatArray | list[float]
 
 #: drand48: x ← (a·x + c) mod 2⁴⁸, of which the upper bits are used.
-_FACTOR, _ADDED, _BITS = 25_214_903_917, 11, (1 << 48) - 1
+FACTOR, ADDED, BITS = 25_214_903_917, 11, (1 << 48) - 1
 #: Upper bits that are used, and one over how many numbers they make.
-_UPPER, _UNIT = 17, 1.0 / (1 << 31)
+UPPER, UNIT = 17, 1.0 / (1 << 31)
 #: Thresholds are drawn from a table of 2¹⁰ of them.
 THRESHOLDS = 1024
 #: Bids of which the most promising is taken where a cycle begins anew.
@@ -282,8 +282,8 @@ def begin_anew(random: int, gain: Floats, shape: MoveProblem, state: MoveState) 
     while missed < _PATIENCE:
         chosen = -1
         for _ in range(_DRAWN_ANEW):
-            random = (random * _FACTOR + _ADDED) & _BITS
-            one = pool[(random >> _UPPER) % in_pool]
+            random = (random * FACTOR + ADDED) & BITS
+            one = pool[(random >> UPPER) % in_pool]
             if short[one] == 0 and not won[one] and (chosen < 0 or gain[one] > gain[chosen]):
                 chosen = one
         if chosen < 0:
@@ -363,18 +363,18 @@ def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats
         # The most promising of some losers.
         admitted = -1
         for _ in range(shape.drawn[kind]):
-            random = (random * _FACTOR + _ADDED) & _BITS
-            one = pool[(random >> _UPPER) % in_pool]
+            random = (random * FACTOR + ADDED) & BITS
+            one = pool[(random >> UPPER) % in_pool]
             if not won[one] and (admitted < 0 or gain[one] > gain[admitted]):
                 admitted = one
         if admitted < 0:
             continue
-        random = (random * _FACTOR + _ADDED) & _BITS
-        takes_least = (random >> _UPPER) % 1024 < _LEAST
-        random = (random * _FACTOR + _ADDED) & _BITS
+        random = (random * FACTOR + ADDED) & BITS
+        takes_least = (random >> UPPER) % 1024 < _LEAST
+        random = (random * FACTOR + ADDED) & BITS
         around = 0
-        if (random >> _UPPER) % 1024 < _AROUND:
-            around = 1 + (random >> _UPPER) // 1024 % _MOST_AROUND
+        if (random >> UPPER) % 1024 < _AROUND:
+            around = 1 + (random >> UPPER) // 1024 % _MOST_AROUND
         counter[STAMP] += 1
         found, left_out, came = 0, 0, 0
         lost, lost_liked = -weight[admitted], -liked[admitted]
@@ -385,8 +385,8 @@ def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats
                 begin, holders = shape.room[here], held[here]
                 chosen = holder[begin]
                 if holders > 1:
-                    random = (random * _FACTOR + _ADDED) & _BITS
-                    chosen = holder[begin + (random >> _UPPER) % holders]
+                    random = (random * FACTOR + ADDED) & BITS
+                    chosen = holder[begin + (random >> UPPER) % holders]
                     if takes_least:
                         for at in range(begin, begin + holders):
                             if weight[holder[at]] < weight[chosen]:
@@ -399,9 +399,9 @@ def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats
         insert(admitted, shape, state)
         if around > 0 and own > 0 and indptr[admitted + 1] > indptr[admitted]:
             # Winners on rows left and right of one of its own in turn, ever farther.
-            random = (random * _FACTOR + _ADDED) & _BITS
+            random = (random * FACTOR + ADDED) & BITS
             entries = indptr[admitted + 1] - indptr[admitted]
-            centre, near = row[indptr[admitted] + (random >> _UPPER) % entries], 0
+            centre, near = row[indptr[admitted] + (random >> UPPER) % entries], 0
             while around > 0 and near < 2 * own and centre < own:
                 here = centre + (near + 1) // 2 * (1 - 2 * (near % 2))
                 near += 1
@@ -419,9 +419,9 @@ def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats
         for at in range(found):
             one = candidate[at]
             if short[one] == 0 and not won[one]:
-                random = (random * _FACTOR + _ADDED) & _BITS
+                random = (random * FACTOR + ADDED) & BITS
                 candidate[kept] = one
-                key[kept] = gain[one] + shape.noise * ((random >> _UPPER) * _UNIT)
+                key[kept] = gain[one] + shape.noise * ((random >> UPPER) * UNIT)
                 kept += 1
         found = kept
         first = min(found, COMPLETED)
@@ -432,8 +432,8 @@ def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats
                     most = other
             candidate[at], candidate[most] = candidate[most], candidate[at]
             key[at], key[most] = key[most], key[at]
-        random = (random * _FACTOR + _ADDED) & _BITS
-        may_lose = int(warm * shape.threshold[(random >> _UPPER) % THRESHOLDS])
+        random = (random * FACTOR + ADDED) & BITS
+        may_lose = int(warm * shape.threshold[(random >> UPPER) % THRESHOLDS])
         least = lost - may_lose - 1
         size = complete(first, least, price, shape, state)
         if size < 0 and least < 0:

@@ -11,10 +11,8 @@ plain Python, bit for bit alike.
 from typing import NamedTuple
 
 from ...cluster.kernels.harness import kernel
-from .moves import Floats, Integers
+from .moves import ADDED, BITS, FACTOR, UNIT, UPPER, Floats, Integers
 
-#: drand48, as in moves.py.
-_FACTOR, _ADDED, _BITS, _UPPER, _UNIT = 25_214_903_917, 11, (1 << 48) - 1, 17, 1.0 / (1 << 31)
 #: Rounds of prices before some bids are taken, how many of the jobs that still bid then win, and
 #: how far the bound is thought to be above the best award, which sets the length of a round's step.
 _ROUNDS, _TAKEN, _STEP = 8, 0.03, 0.1
@@ -131,15 +129,15 @@ def leave(random: int, bids: DiveBids, dive: Dive) -> int:  # noqa: C901 - one l
         dive.held[job] = 0
     for row in range(len(bids.capacity)):
         dive.left[row] = bids.capacity[row]
-    random = (random * _FACTOR + _ADDED) & _BITS
-    leaving = int(count * (_FEWEST + (_MOST - _FEWEST) * ((random >> _UPPER) * _UNIT)))
-    random = (random * _FACTOR + _ADDED) & _BITS
-    is_near = (random >> _UPPER) % 1024 < _NEAR
-    random = (random * _FACTOR + _ADDED) & _BITS
-    centre = bids.place[winners[(random >> _UPPER) % count]] if count > 0 else 0
+    random = (random * FACTOR + ADDED) & BITS
+    leaving = int(count * (_FEWEST + (_MOST - _FEWEST) * ((random >> UPPER) * UNIT)))
+    random = (random * FACTOR + ADDED) & BITS
+    is_near = (random >> UPPER) % 1024 < _NEAR
+    random = (random * FACTOR + ADDED) & BITS
+    centre = bids.place[winners[(random >> UPPER) % count]] if count > 0 else 0
     for at in range(count):
-        random = (random * _FACTOR + _ADDED) & _BITS
-        key[at] = (random >> _UPPER) * _UNIT
+        random = (random * FACTOR + ADDED) & BITS
+        key[at] = (random >> UPPER) * UNIT
         if is_near:
             key[at] += abs(bids.place[winners[at]] - centre)
     for at in range(leaving):
@@ -259,8 +257,8 @@ def take_some(random: int, bids: DiveBids, dive: Dive) -> int:
     live, key, job, jobs = dive.live, dive.key, -1, 0
     for at in range(dive.counter[LIVE]):
         bid = live[at]
-        random = (random * _FACTOR + _ADDED) & _BITS
-        key[at] = dive.share[bid] * (1.0 + _NOISE * ((random >> _UPPER) * _UNIT)) + _WORTH * bids.value[bid]
+        random = (random * FACTOR + ADDED) & BITS
+        key[at] = dive.share[bid] * (1.0 + _NOISE * ((random >> UPPER) * UNIT)) + _WORTH * bids.value[bid]
         dive.share[bid] *= _KEPT_ON
         if bids.job[bid] != job:
             job = bids.job[bid]
@@ -304,8 +302,8 @@ def end(random: int, bids: DiveBids, dive: Dive) -> int:
         counter[BEST], counter[BEST_LIKED] = total, liked
         for bid in range(len(bids.weight)):
             dive.best[bid] = dive.won[bid]
-    random = (random * _FACTOR + _ADDED) & _BITS
-    may_lose = int(_WORSE * counter[HAND]) if (random >> _UPPER) % 1024 < _OFTEN else 0
+    random = (random * FACTOR + ADDED) & BITS
+    may_lose = int(_WORSE * counter[HAND]) if (random >> UPPER) % 1024 < _OFTEN else 0
     is_better = total > counter[HAND] - may_lose or (total == counter[HAND] and liked >= counter[HAND_LIKED])
     if is_better:
         counter[HAND], counter[HAND_LIKED] = total, liked

@@ -15,10 +15,8 @@ Only indexing and comparisons, as in moves.py: the same lines run over lists in 
 from typing import NamedTuple
 
 from ...cluster.kernels.harness import kernel
-from .moves import Floats, Integers, MoveProblem
+from .moves import ADDED, BITS, FACTOR, UPPER, Floats, Integers, MoveProblem
 
-#: drand48, as in moves.py.
-_FACTOR, _ADDED, _BITS, _UPPER = 25_214_903_917, 11, (1 << 48) - 1, 17
 #: Swaps for which a bid that left may not come back: at least, and how many more by chance.
 _AWAY, _LONGER = 3, 5
 #: Swaps without a better award after which a run goes back, how many bids then come in, and of how
@@ -70,11 +68,11 @@ def swap_in(chosen: int, swap: int, shape: MoveProblem, swaps: Swaps) -> None:
         if won[one]:
             won[one] = 0
             counter[TOTAL] -= weight[one]
-            random = (counter[RANDOM] * _FACTOR + _ADDED) & _BITS
+            random = (counter[RANDOM] * FACTOR + ADDED) & BITS
             counter[RANDOM] = random
             # It stays FAR below the others: it has left, and is away.
             swaps.away[counter[GONE]] = one
-            swaps.until[counter[GONE]] = swap + _AWAY + (random >> _UPPER) % _LONGER
+            swaps.until[counter[GONE]] = swap + _AWAY + (random >> UPPER) % _LONGER
             counter[GONE] += 1
             for other in range(near_at[one], near_at[one + 1]):
                 adds[near[other]] += weight[one]
@@ -110,9 +108,9 @@ def next_in(shape: MoveProblem, swaps: Swaps) -> int:
         most = max(most, adds[bid])
     if most < -(FAR >> 1):
         return -1
-    random = (counter[RANDOM] * _FACTOR + _ADDED) & _BITS
+    random = (counter[RANDOM] * FACTOR + ADDED) & BITS
     counter[RANDOM] = random
-    chosen = (random >> _UPPER) % count
+    chosen = (random >> UPPER) % count
     while adds[chosen] != most:
         chosen += 1
         if chosen == count:
@@ -144,9 +142,9 @@ def let_in_drawn(count: int, swap: int, shape: MoveProblem, swaps: Swaps, gain: 
     for _ in range(count):
         chosen = -1
         for _drawn in range(_DRAWN):
-            random = (counter[RANDOM] * _FACTOR + _ADDED) & _BITS
+            random = (counter[RANDOM] * FACTOR + ADDED) & BITS
             counter[RANDOM] = random
-            bid = pool[(random >> _UPPER) % len(pool)]
+            bid = pool[(random >> UPPER) % len(pool)]
             if chosen < 0 or gain[bid] > gain[chosen]:
                 chosen = bid
         if not won[chosen]:
@@ -184,12 +182,12 @@ def begin_run(swap: int, shape: MoveProblem, swaps: Swaps, gain: Floats) -> None
     for one in range(KEPT):
         if swaps.worth[one] == 0:
             missing += 1
-    drawn = (counter[RANDOM] * _FACTOR + _ADDED) & _BITS
-    first = (drawn * _FACTOR + _ADDED) & _BITS
-    second = (first * _FACTOR + _ADDED) & _BITS
+    drawn = (counter[RANDOM] * FACTOR + ADDED) & BITS
+    first = (drawn * FACTOR + ADDED) & BITS
+    second = (first * FACTOR + ADDED) & BITS
     counter[RANDOM] = second
-    if missing == 0 and (drawn >> _UPPER) % 100 < _COMMON:
-        one, other = (first >> _UPPER) % KEPT, (second >> _UPPER) % KEPT
+    if missing == 0 and (drawn >> UPPER) % 100 < _COMMON:
+        one, other = (first >> UPPER) % KEPT, (second >> UPPER) % KEPT
         go_to(swaps.ends, one * bids, other * bids, shape, swaps)
         let_in_drawn(_COME, swap, shape, swaps, gain)
     else:

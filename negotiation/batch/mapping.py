@@ -156,19 +156,12 @@ MapperName = Literal["greedy", "auction"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSettings:
-    """Choices of the batch scheduler.
+    """Choices of the batch scheduler, as its options describe them (BatchOptions).
 
     Attributes:
-        mapper: what answers an offer.
-        decision: what accepts one.
-        depth: how many jobs are forwarded without a mapping (the reservation depth); with none, an empty
-            Map would say that nothing waits.
-        third_of: of what a third must be mapped (decision "paper").
+        depth: the reservation depth; with none, an empty Map would say that nothing waits.
         max_attempts, interval_s: proposed to the runtime scheduler.
-        steps: how a job's range is divided by the attempts (negotiation/runtime/share.py).
-        atomic: Maps start whole or not at all.
         ends_when_done: end the negotiation once every job has ended and none is to come.
-        patience_s: mapper "auction": how long a job waits before nodes are kept for it.
         engine: mapper "auction": how its engine decides on each Map.
         switches: the nodes' tree: mapper "auction" keeps jobs below few of them; None: a row of nodes.
     """

@@ -27,24 +27,14 @@ def check_interval(interval_s: float) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeSettings:
-    """Choices of the runtime scheduler.
+    """Choices of the runtime scheduler, as its options describe them (RuntimeOptions).
 
     Attributes:
         max_attempts: of a transaction; the last one is accepted by both.
         interval_s: between periodic steps.
-        dependencies: whether all running jobs that end when a waiting one could start count as its
-            dependencies, or one of them (the thesis).
         last_backfill: plan once more after holders were expanded (DBES; the thesis leaves it out).
-        equipartition: who shares idle nodes at the end: jobs that run and those that start, or the former
-            alone (the thesis: among other remaining running malleable jobs).
-        reject_idle: reject while nodes stay idle that a job could use, or while any stay idle (the thesis).
-        start_at_minimum: account a new job at its minimum until its first periodic step (the thesis's
-            simulation).
         transaction_s: what a transaction costs on the clock (the thesis: 1-2 s).
-        shrink: who gives first for a waiting job, within the classes of algorithm 5.
-        steps: how a job's range is divided by the attempts (negotiation/runtime/share.py).
         urgency: what may be done to running jobs for an urgent one.
-        parts: equal parts, sockets or cores, in which nodes are given out; 1: whole nodes.
     """
 
     max_attempts: int = MAX_ATTEMPTS

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...cluster.jobs import JobType, Request
+from ...cluster.jobs import JobType
+from ...cluster.limits import of_gres
 from ...cluster.text import one_line, plural
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ...formats.swf import SwfLog
@@ -119,9 +120,8 @@ def describe_cluster(workload: ClusterWorkload) -> dict[str, Any]:
     size = np.array([arriving.job.request.fewest_cores for arriving in jobs])
     span = jobs[-1].arrival_s - jobs[0].arrival_s if jobs else 0.0
     theoretical = fsum((run * size).tolist()) / cores
-    held = [_fewest_gres(arriving.job.request) for arriving in jobs]
     gres_s = {
-        kind: fsum(arriving.run_time_s * mine[kind] for arriving, mine in zip(jobs, held, strict=True))
+        kind: fsum(one.run_time_s * of_gres(kind, one.job.request.fewest_gres) for one in jobs)
         for kind in gres
     }
     labels = Counter(label for arriving in jobs for label in _labels(arriving))
@@ -146,15 +146,6 @@ def describe_cluster(workload: ClusterWorkload) -> dict[str, Any]:
         "limit_s": distribution(np.array(limits)) if limits else None,
         "gap_s": distribution(np.diff([job.arrival_s for job in jobs])) if len(jobs) > 1 else None,
     }
-
-
-def _fewest_gres(request: Request) -> Counter[str]:
-    """Return the fewest gres of each kind that a job holds, whatever their type."""
-    counts: Counter[str] = Counter()
-    for times, spans in ((request.fewest_nodes, request.gres_per_node), (1, request.gres_total)):
-        for name, span in spans.items():
-            counts[name.partition(":")[0]] += times * span.minimum
-    return counts
 
 
 def _labels(arriving: ArrivingJob) -> Iterator[str]:

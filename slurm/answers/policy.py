@@ -237,11 +237,7 @@ def _beyond(job: Job, limit: OneJob) -> str | None:
     asked = {"cores": request.fewest_cores, "nodes": request.fewest_nodes}
     for what, most in limit.most.items():
         if what.startswith("gres/"):
-            per_node = {
-                name: span.minimum * request.fewest_nodes for name, span in request.gres_per_node.items()
-            }
-            total = {name: span.minimum for name, span in request.gres_total.items()}
-            if of_gres(what, per_node) + of_gres(what, total) > most:
+            if of_gres(what, request.fewest_gres) > most:
                 return f"{kind}MaxGRESPerJob"
         elif asked[what] > most:
             return f"{kind}Max{'Cpu' if what == 'cores' else 'Node'}PerJobLimit"
