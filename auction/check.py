@@ -28,7 +28,7 @@ def check_awards(snapshot: Snapshot, schedule: Schedule) -> None:
     checker = AwardChecker(snapshot)
     for award in schedule.started:
         checker.check(jobs[award.job], award.nodes)
-    _check_capacity(snapshot, schedule)
+    _check_capacity(snapshot, schedule, checker.places)
     _check_licenses(snapshot, schedule, jobs)
     _check_alone(snapshot, schedule, jobs)
     for limit in snapshot.limits:
@@ -40,12 +40,12 @@ class AwardChecker:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._places = {node.name: place for place, node in enumerate(snapshot.nodes)}
+        self.places = {node.name: place for place, node in enumerate(snapshot.nodes)}
         self._leaves = _leaves(snapshot)
 
     def check(self, job: Job, held: Mapping[str, Resources]) -> None:
         """Raise AwardError unless what a job holds, by node name, keeps what it asked."""
-        _Check(self._snapshot, job, held, self._places, self._leaves).run()
+        _Check(self._snapshot, job, held, self.places, self._leaves).run()
 
 
 def _check_lists(snapshot: Snapshot, schedule: Schedule) -> None:
@@ -63,7 +63,7 @@ def _leaves(snapshot: Snapshot) -> dict[str, str]:
     return {name: switch.name for switch in snapshot.switches or () for name in switch.nodes}
 
 
-def _check_capacity(snapshot: Snapshot, schedule: Schedule) -> None:
+def _check_capacity(snapshot: Snapshot, schedule: Schedule, places: Mapping[str, int]) -> None:
     cores: Counter[str] = Counter()
     memory: Counter[str] = Counter()
     gres: dict[str, Counter[str]] = {}
@@ -73,9 +73,7 @@ def _check_capacity(snapshot: Snapshot, schedule: Schedule) -> None:
             memory[name] += use.memory_mib or 0
             if use.gres:
                 gres.setdefault(name, Counter()).update(use.gres)
-    for node in snapshot.nodes:
-        if node.name not in cores:
-            continue
+    for node in (snapshot.nodes[places[name]] for name in cores):
         _check_amount(node.name, "cores", cores[node.name], node.free.cores)
         if node.free.memory_mib is not None:
             _check_amount(node.name, "memory", memory[node.name], node.free.memory_mib)

@@ -91,8 +91,9 @@ class NodesetArena:
         return listed.offset
 
     def add_group(self, group: Reading) -> int:
-        """Append a group and return its number."""
-        self.groups.append(group)
+        """Append a group, once in a row, and return its number."""
+        if not self.groups or self.groups[-1] is not group:
+            self.groups.append(group)
         return len(self.groups) - 1
 
     def choose(

@@ -129,6 +129,7 @@ class FirstFitPlacer:
         self._placer = placer
         self._pools = columns.pools if in_place else columns.pools.copy()
         self._candidates = CandidateCache(columns, self._free)
+        self._cores = int(self._free.cores.sum())
         self._placed: set[str] = set()
         #: Kinds for which there is not enough: less is free with each start and reservation, but what is
         #: reserved for a job itself it may take.
@@ -195,7 +196,7 @@ class FirstFitPlacer:
 
     def find(self, demand: Demand) -> Placement | None:
         """Return where the job could start, None when it does not fit."""
-        if not self._pools.hold(demand.job):
+        if demand.fewest_cores > self._cores or not self._pools.hold(demand.job):
             return None
         for asked in fewest_gres(demand):
             found = self._first(asked)
@@ -260,6 +261,7 @@ class FirstFitPlacer:
         self._views = None
         self._placed.add(job.id)
         self._pools.take(job, use_of(held))
+        self._cores -= int(held.cores.sum())
         if self._in_place:
             put(self._columns, where, -1, self._limited)
         else:

@@ -40,7 +40,7 @@ class BidPhase(IntEnum):
     EXTRA = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JobWindows:
     """The bids of one job on one field; ``by_figure`` sorts spread bids into classes by their place."""
 

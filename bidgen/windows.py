@@ -174,18 +174,17 @@ def by_class(field: Field, windows: Windows) -> tuple[Windows, Windows, Windows]
 def whole_nodesets(field: Field, length: int, asked: Reading) -> Windows:
     """Return the windows of exactly ``length`` nodes that begin and end where nodesets do."""
 
-    def begins() -> IntArray:
+    def find() -> Windows:
         starts = np.flatnonzero(np.diff(field.run, prepend=-1))
         last = starts[starts + length <= len(field)] + length - 1
-        found: IntArray = last[field.run_last[last] == last] - length + 1
-        return found
+        starts = last[field.run_last[last] == last] - length + 1
+        return _classified(field, starts, np.full(len(starts), length)) if len(starts) else _NONE
 
-    def find() -> Windows:
-        starts = field.once(("whole", length), begins)
-        return _kept(field, starts, np.full(len(starts), length), asked)
-
-    windows: Windows = field.once(("whole", length, *_asked(asked)), find)
-    return windows
+    windows: Windows = field.once(("whole", length), find)
+    if not len(windows):
+        return windows
+    fits = _fitting(field, windows.start, windows.length, asked)
+    return windows if fits.all() else windows.only(fits)
 
 
 def whole_lengths(field: Field, most: int) -> list[int]:

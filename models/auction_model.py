@@ -121,26 +121,22 @@ class AuctionModel(Model):
         """Add Σ amount·variable ≤ capacity for each cell; ``parts``: variables, which, amounts as rows."""
         order = np.argsort(claim.row, kind="stable")
         cells = np.unique(claim.row[np.any([amount != 0 for _, _, amount in parts], axis=0)])
-        terms: list[list[IntArray]] = [[] for _ in cells]
+        terms: list[list[bytes]] = [[] for _ in cells]
         for _, number, amount in parts:
             mine = order[amount[order] != 0]
-            both = np.stack([number[mine], amount[mine]], axis=1)
+            pairs = np.stack([number[mine], amount[mine]], axis=1).tobytes()
             ends = np.searchsorted(claim.row[mine], cells, side="right").tolist()
             for of_cell, (start, end) in zip(terms, pairwise([0, *ends]), strict=True):
-                of_cell.append(both[start:end])
+                of_cell.append(pairs[16 * start : 16 * end])
         rows: dict[str, LpConstraint] = {}
         made: dict[tuple[bytes, ...], LpAffineExpression] = {}
         for cell, of_cell, limit in zip(cells.tolist(), terms, claim.capacity[cells].tolist(), strict=True):
             # Nodes side by side are wanted by the same bids: their rows have one left side.
-            key = tuple(of_part.tobytes() for of_part in of_cell)
-            if key not in made:
-                pairs = zip(parts, of_cell, strict=True)
+            if (key := tuple(of_cell)) not in made:
+                read = [np.frombuffer(one, np.int64).reshape(-1, 2).tolist() for one in of_cell]
+                of_parts = zip(parts, read, strict=True)
                 made[key] = LpAffineExpression(
-                    {
-                        variables[place]: times
-                        for (variables, *_), of_part in pairs
-                        for place, times in of_part.tolist()
-                    }
+                    {variables[one]: times for (variables, *_), some in of_parts for one, times in some}
                 )
             name = f"{claim.symbol}_{cell}"
             rows[name] = LpConstraint(made[key], LpConstraintLE, name, limit)

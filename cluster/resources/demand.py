@@ -91,6 +91,11 @@ class Demand:
         return 1 if self.node_counts is None else self.node_counts.minimum
 
     @property
+    def fewest_cores(self) -> int:
+        """Cores that the job gets at least, over all its nodes."""
+        return max(self.units or 0, self.fewest_nodes * (self.units_per_node or self.least)) * self.unit
+
+    @property
     def memory_per_unit(self) -> int:
         """MiB that a unit of cores counts."""
         return self.memory_per_core * self.unit

@@ -6,6 +6,7 @@ never worse; with the same seed the steps are the same whatever the clock says, 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from ...cluster.resources.capacity import FloatArray, IntArray
 from ..solve.program import IntegerProgram
 from ..solve.solver import SolverOptions, SolverStatus, solve
 from .operators import greedy_by
-from .packing import Packing, Worth
+from .packing import ByRow, Packing, Worth
 from .search_parameters import SearchLimits
 
 #: Bids of a neighbourhood, branch-and-bound nodes of its solve, and how often that may ask to go on.
@@ -63,12 +64,16 @@ class SmallAuctions:
         self._rng = np.random.default_rng(limits.seed)
         self._reach, self._since = _REACH, 0
         self._others: list[IntArray] = []
-        self._by_row = packing.by_row()
         self._jobs = int(packing.job.max(initial=-1)) + 1
         self._place = packing.places()
         award = self._filled(np.sort(start))
         self.award, self.best = award, worth.of(award)
         self._at_hand, self._value = self.award, self.best
+
+    @cached_property
+    def _by_row(self) -> ByRow:
+        """Who bids on each capacity; many searches end before that is asked."""
+        return self._packing.by_row()
 
     @property
     def has_time(self) -> bool:

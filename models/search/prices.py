@@ -106,8 +106,8 @@ class Runs:
     def cost(self, price: FloatArray) -> FloatArray:
         """Return what every bid would pay, shape (bids,)."""
         upto = _sums(price)
-        paid = _sums(self.amount * (upto[self.end] - upto[self.first]))
-        cost: FloatArray = paid[self.ends[1:]] - paid[self.ends[:-1]]
+        paid = _sums(self.amount * (upto.take(self.end) - upto.take(self.first))).take(self.ends)
+        cost: FloatArray = paid[1:] - paid[:-1]
         return cost
 
 

@@ -49,7 +49,8 @@ def rows_of(packing: Packing, worth: Worth) -> MoveProblem:
     capacity = np.append(packing.capacity, np.ones(jobs, np.int64))
     bid = np.repeat(np.arange(bids), np.diff(indptr))
     too_much = bid[amount > capacity[row]]
-    order = np.lexsort((bid, -amount, row))
+    # Bids of a row ascend already.
+    order = np.lexsort((-amount, row))
     bidders = np.bincount(row, minlength=own + jobs)
     is_hard = _hard_rows(amount[order], capacity, bidders) & (bids <= _MOST_PAIRED)
     near_at, near = _near(bid[order], is_hard, bidders)
