@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray, sorted_places
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..topology.tree import Topology
@@ -126,7 +126,7 @@ class Assembler:
         self._topology = topology
         self._groups = pool.groups
         index = np.array([group.demand.index for group in pool.groups], np.int64)
-        draft = draft[np.argsort(index[draft[:, GROUP]], kind="stable")]
+        draft = draft[sorted_places(index[draft[:, GROUP]])]
         place, self._length, self._group, self._mode, backward, self._aligned = np.ascontiguousarray(draft.T)
         self._job = index[self._group]
         self._indptr = np.concatenate([[0], np.cumsum(self._length)])
@@ -150,7 +150,7 @@ class Assembler:
         length = self._length[keep]
         bid = np.repeat(np.arange(len(length)), length)
         # Only what is kept is sorted, and taken once.
-        by_node = kept[np.argsort(bid * len(self._columns.names) + self._node[kept], kind="stable")]
+        by_node = kept[sorted_places(bid * len(self._columns.names) + self._node[kept])]
         entries = {name: values[by_node] for name, values in entries.items()}
         indptr, node = np.concatenate([[0], np.cumsum(length)]), self._node[by_node]
         group = self._group[keep]

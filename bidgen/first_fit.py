@@ -129,7 +129,8 @@ class FirstFitPlacer:
         self._placer = placer
         self._pools = columns.pools if in_place else columns.pools.copy()
         self._candidates = CandidateCache(columns, self._free)
-        self._cores = int(self._free.cores.sum())
+        #: Free cores of all nodes: where a moment to come is foreseen a node may lack some.
+        self._cores = int(np.maximum(self._free.cores, 0).sum())
         self._placed: set[str] = set()
         #: Kinds for which there is not enough: less is free with each start and reservation, but what is
         #: reserved for a job itself it may take.

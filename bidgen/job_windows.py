@@ -13,7 +13,7 @@ from math import ceil
 import numpy as np
 
 from ..cluster.jobs import JobType
-from ..cluster.resources.capacity import IntArray
+from ..cluster.resources.capacity import IntArray, sorted_places
 from .assemble import EVEN, ChosenWindows, NodesetArena, joined, mode_of
 from .candidates import Reading, most_nodes
 from .windows import (
@@ -190,13 +190,6 @@ def _ranked(field: Field, windows: Windows) -> list[tuple[IntArray, IntArray]]:
     by_left = sorted_left[sorted_places(windows.level[of_levels][sorted_left])]
     ends = pairwise(accumulate(counts, initial=0))
     return [(of_levels[begin:end], by_left[begin:end] - begin) for begin, end in ends]
-
-
-def sorted_places(values: IntArray) -> IntArray:
-    """Return the places of values, least first, equal ones as they stand."""
-    # Numbers of 16 bits are sorted by their digits, in a fraction of the time.
-    few = int(values.max(initial=0)) <= np.iinfo(np.uint16).max and int(values.min(initial=0)) >= 0
-    return np.argsort(values.astype(np.uint16) if few else values, kind="stable")
 
 
 def best_windows(field: Field, windows: Windows, most: int, stagger: int) -> IntArray:

@@ -15,7 +15,7 @@ from ..bidgen.families.claims import Claim
 from ..bidgen.families.registry import claims_of
 from ..bidgen.table import BidTable
 from ..cluster.jobs import JobType
-from ..cluster.resources.capacity import FloatArray, IntArray
+from ..cluster.resources.capacity import FloatArray, IntArray, sorted_places
 from .model import PAPER, PLUGIN, Answer, Model, ModelInput, Weight, bid_weights, multipliers
 from .solve.solver import LpAffineExpression, LpConstraint, LpConstraintLE, LpVariable
 from .solve.variables import binaries
@@ -119,7 +119,7 @@ class AuctionModel(Model):
 
     def _rows(self, claim: Claim, parts: list[tuple[list[LpVariable], IntArray, IntArray]]) -> None:
         """Add Σ amount·variable ≤ capacity for each cell; ``parts``: variables, which, amounts as rows."""
-        order = np.argsort(claim.row, kind="stable")
+        order = sorted_places(claim.row)
         cells = np.unique(claim.row[np.any([amount != 0 for _, _, amount in parts], axis=0)])
         terms: list[list[bytes]] = [[] for _ in cells]
         for _, number, amount in parts:

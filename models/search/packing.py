@@ -13,7 +13,7 @@ import numpy as np
 from ...bidgen.families.claims import Claim
 from ...bidgen.families.registry import claims_of
 from ...bidgen.table import BidTable
-from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray, sorted_places
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.job_reservations import Guard
 from ..solve.program import IntegerProgram
@@ -86,7 +86,7 @@ class Packing:
 
     def by_row(self) -> "ByRow":
         """Return the entries capacity by capacity."""
-        order = np.argsort(self.row, kind="stable")
+        order = sorted_places(self.row)
         bid = np.repeat(np.arange(len(self)), np.diff(self.indptr))
         counts = np.bincount(self.row, minlength=len(self.capacity))
         return ByRow(
@@ -121,7 +121,7 @@ class Packing:
         all_columns = np.concatenate([np.arange(len(bids)), reduced.column])
         values = np.concatenate([np.ones(len(bids)), reduced.amount])
         # Columns of a row ascend already.
-        order = np.argsort(all_rows, kind="stable")
+        order = sorted_places(all_rows)
         count = len(jobs) + len(reduced.capacity)
         lower = np.full(count, -np.inf)
         if must is not None:
@@ -204,7 +204,7 @@ def _stacked(table: BidTable, claims: Iterable[Claim]) -> "_Rows":
 
 
 def _packed(job: IntArray, rows: "_Rows") -> Packing:
-    order = np.argsort(rows.column, kind="stable")
+    order = sorted_places(rows.column)
     return Packing(
         job=job,
         first=np.flatnonzero(np.diff(job, prepend=-1)),
@@ -244,7 +244,7 @@ def _could_bind(row: IntArray, job: IntArray, amount: IntArray, capacity: IntArr
     if not len(row):
         return np.zeros(len(capacity), np.bool_)
     key = row * (int(job.max()) + 1) + job
-    order = np.argsort(key, kind="stable")
+    order = sorted_places(key)
     starts = np.flatnonzero(np.diff(key[order], prepend=-1))
     largest = np.maximum.reduceat(amount[order], starts)
     total = np.bincount(row[order][starts], weights=largest, minlength=len(capacity))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...cluster.resources.capacity import BoolArray, IntArray
+from ...cluster.resources.capacity import BoolArray, IntArray, sorted_places
 from . import repair_kernel, swaps
 from .moves import (
     BEST,
@@ -50,7 +50,8 @@ def rows_of(packing: Packing, worth: Worth) -> MoveProblem:
     bid = np.repeat(np.arange(bids), np.diff(indptr))
     too_much = bid[amount > capacity[row]]
     # Bids of a row ascend already.
-    order = np.lexsort((-amount, row))
+    order = sorted_places(amount.max(initial=0) - amount)
+    order = order[sorted_places(row[order])]
     bidders = np.bincount(row, minlength=own + jobs)
     is_hard = _hard_rows(amount[order], capacity, bidders) & (bids <= _MOST_PAIRED)
     near_at, near = _near(bid[order], is_hard, bidders)
@@ -95,7 +96,7 @@ def moves_at(packing: Packing, award: IntArray, shape: MoveProblem, counter: Int
     capacity = np.append(packing.capacity, np.ones(rows - shape.own, np.int64))
     left = capacity - used.astype(np.int64)
     is_short = np.asarray(shape.wanted) > left[row_of]
-    mine = mine[np.argsort(row[mine], kind="stable")]
+    mine = mine[sorted_places(row[mine])]
     held = np.bincount(row[mine], minlength=rows)
     within = np.arange(len(mine)) - np.repeat(np.cumsum(held) - held, held)
     holder = np.zeros(int(room[-1]), np.int64)
