@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray, sorted_places
+from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray, sorted_places, sums_before
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..topology.tree import Topology
@@ -129,7 +129,7 @@ class Assembler:
         draft = draft[sorted_places(index[draft[:, GROUP]])]
         place, self._length, self._group, self._mode, backward, self._aligned = np.ascontiguousarray(draft.T)
         self._job = index[self._group]
-        self._indptr = np.concatenate([[0], np.cumsum(self._length)])
+        self._indptr = sums_before(self._length)
         self._has_whole = bool((self._mode == WHOLE).any())
         # From the first place of a window on, or from its last one back.
         begin, end = self._indptr[:-1], self._indptr[1:] - 1
@@ -152,7 +152,7 @@ class Assembler:
         # Only what is kept is sorted, and taken once.
         by_node = kept[sorted_places(bid * len(self._columns.names) + self._node[kept])]
         entries = {name: values[by_node] for name, values in entries.items()}
-        indptr, node = np.concatenate([[0], np.cumsum(length)]), self._node[by_node]
+        indptr, node = sums_before(length), self._node[by_node]
         group = self._group[keep]
         joined = self._nodesets(np.repeat(group, length), indptr, node)
         contiguous = node[indptr[1:] - 1] - node[indptr[:-1]] + 1 == length
@@ -256,7 +256,7 @@ class Assembler:
             bids = np.flatnonzero(self._mode == wanted)
             if len(bids):
                 entries = mode == wanted
-                indptr = np.concatenate([[0], np.cumsum(self._length[bids])])
+                indptr = sums_before(self._length[bids])
                 units[entries] = fill(self._units[entries], indptr, least[bids], total[bids])
         units *= unit
         return (

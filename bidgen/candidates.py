@@ -11,7 +11,7 @@ import numpy as np
 
 from ..cluster.checks import LARGEST_COUNT
 from ..cluster.jobs import Span
-from ..cluster.resources.capacity import BoolArray, Capacity, IntArray
+from ..cluster.resources.capacity import BoolArray, Capacity, IntArray, sums_before
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand, Variant
 from ..cluster.resources.job_reservations import HeldBack, capped_by
@@ -266,7 +266,7 @@ class FreeView:
     def _of(self, asked: Reading) -> Candidates:
         mask, units = usable(asked, self.free, self.columns)
         nodes = np.flatnonzero(mask)
-        richest = np.concatenate([[0], np.cumsum(np.sort(units[nodes])[::-1])])
+        richest = sums_before(np.sort(units[nodes])[::-1])
         return Candidates(
             variant=asked.variant,
             choice=asked.choice,

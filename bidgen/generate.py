@@ -7,6 +7,7 @@ by the demand of higher-priority jobs. The caps are dealt by priority after one 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain, islice, product
 from math import ceil
 
@@ -243,6 +244,11 @@ def place_alone(
     return allocation_of_bid(table, 0) if len(table) else None
 
 
+@lru_cache(maxsize=64)
+def _shuffled(seed: int, count: int) -> IntArray:
+    return np.random.default_rng(seed).permutation(count)
+
+
 class _Generator:
     """Finds each job's windows; fields and windows that jobs have in common are computed once."""
 
@@ -356,7 +362,8 @@ class _Generator:
 
     def _key(self, asked: Reading) -> tuple[object, ...]:
         demand = asked.demand
-        return id(asked.variant.eligible), asked.choice, *demand.of_each_node, self._views.limits(demand)
+        choice, limits = (asked.choice.per_node, asked.choice.total), self._views.limits(demand)
+        return id(asked.variant.eligible), choice, *demand.of_each_node, limits
 
     def _usable(self, asked: Reading) -> tuple[BoolArray, IntArray]:
         """Return which nodes could be among the job's, and the units that each could give."""
@@ -388,7 +395,7 @@ class _Generator:
         if order == "fewest gres":
             return nodes[np.lexsort((units[nodes], self._columns.free.gres_count[nodes]))]
         if order.startswith("shuffled"):
-            return np.random.default_rng(len(order)).permutation(nodes)
+            return nodes[_shuffled(len(order), len(nodes))]
         return nodes
 
     def _orders(self, demand: Demand) -> list[str]:

@@ -6,19 +6,16 @@ entries ``indptr[i]:indptr[i + 1]``; ``units`` is what each entry's node could g
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..cluster.resources.allocation import Allocation
-from ..cluster.resources.capacity import BoolArray, Capacity, FloatArray, IntArray
+from ..cluster.resources.capacity import BoolArray, Capacity, FloatArray, IntArray, Number, sums_before
 from ..cluster.resources.demand import Demand
 
 #: Class codes of ``BidTable.bid_class``.
 CLASS_A, CLASS_B, CLASS_C = 0, 1, 2
-
-Number = TypeVar("Number", np.int64, np.uint64)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -63,7 +60,7 @@ class BidTable:
     @property
     def lengths(self) -> IntArray:
         """Nodes of each bid, |N_c|, shape (bids,)."""
-        return np.diff(self.indptr)
+        return self.indptr[1:] - self.indptr[:-1]
 
     def entries(self, bid: int) -> slice:
         """Return the slice of one bid's entries."""
@@ -106,7 +103,7 @@ class BidTable:
             bid_class=self.bid_class[keep],
             level=self.level[keep],
             nodesets=self.nodesets[keep],
-            indptr=np.concatenate([[0], np.cumsum(self.lengths[keep])]),
+            indptr=sums_before(self.lengths[keep]),
             node=self.node[entries],
             cores=self.cores[entries],
             memory=None if self.memory is None else self.memory[entries],
@@ -141,7 +138,7 @@ def joined_tables(
     order = np.argsort(job, kind="stable")
     length = np.concatenate([none, *(table.lengths for table in tables)])
     starts = np.cumsum(length) - length
-    indptr = np.concatenate([[0], np.cumsum(length[order])])
+    indptr = sums_before(length[order])
     entries = np.arange(indptr[-1]) + np.repeat(starts[order] - indptr[:-1], length[order])
     kinds = sorted({kind for table in tables for kind in table.gres})
     has_memory = any(table.memory is not None for table in tables)
@@ -236,16 +233,16 @@ def _water_level(most: IntArray, indptr: IntArray, least: IntArray, total: IntAr
     share = -(-total // np.maximum(length, 1))
     level = np.where(share > least, share, 0)
     poorest = np.minimum.reduceat(most, indptr[:-1]) if len(total) else share
-    rest = np.flatnonzero((poorest < share) & (share > least))
-    if len(rest):
-        some = most[np.repeat(np.isin(np.arange(len(total)), rest), length)]
+    rest = (poorest < share) & (share > least)
+    if rest.any():
+        some = most[np.repeat(rest, length)]
         level[rest] = _searched_level(some, length[rest], least[rest], total[rest])
     return level
 
 
 def _searched_level(most: IntArray, length: IntArray, least: IntArray, total: IntArray) -> IntArray:
     """Return the same by bisection; ``most`` is of these bids' entries."""
-    indptr = np.concatenate([[0], np.cumsum(length)])
+    indptr = sums_before(length)
     floor = np.repeat(least, length)
     low = np.zeros(len(total), np.int64)
     high = np.full(len(total), int(most.max(initial=1)))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..cluster.resources.capacity import BoolArray, Capacity, IntArray
+from ..cluster.resources.capacity import BoolArray, Capacity, IntArray, sums_before
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..topology.tree import Topology
@@ -66,26 +66,21 @@ def field_of(
     use_switches: bool = False,
 ) -> Field:
     """Return the field of ``nodes`` in the order given, with what each of them gives."""
-    breaks = np.ones(len(nodes), np.bool_)
-    np.not_equal(nodes[1:], nodes[:-1] + 1, out=breaks[1:])
-    run = np.cumsum(breaks) - 1
-    firsts = np.flatnonzero(breaks)
-    lasts = np.append(firsts[1:], len(nodes)) - 1
+    breaks = np.ones(len(nodes) + 1, np.bool_)
+    np.not_equal(nodes[1:], nodes[:-1] + 1, out=breaks[1:-1])
+    run = breaks[:-1].cumsum() - 1
+    ends = breaks.nonzero()[0]
     return Field(
         topology=topology,
         use_switches=use_switches,
         nodes=nodes,
         units=units,
         run=run,
-        run_first=firsts[run],
-        run_last=lasts[run],
-        sums=_sums(units),
-        total_sums=tuple(_sums(total) for total in totals),
+        run_first=ends[run],
+        run_last=ends[run + 1] - 1,
+        sums=sums_before(units),
+        total_sums=tuple(sums_before(total) for total in totals),
     )
-
-
-def _sums(values: IntArray) -> IntArray:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(values)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -269,7 +264,7 @@ def _leaves(field: Field, start: IntArray, length: IntArray) -> IntArray:
         leaves: IntArray = changes[start + length - 1] - changes[start] + 1
         return leaves
     # Neighbours in the scan may alternate between two leaves: count them.
-    indptr = np.concatenate([[0], np.cumsum(length)])
+    indptr = sums_before(length)
     within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], length)
     return field.topology.leaf_counts(indptr, field.nodes[np.repeat(start, length) + within])
 

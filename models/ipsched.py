@@ -12,7 +12,7 @@ from ..bidgen.families.claims import Claim
 from ..bidgen.families.registry import claims_of
 from ..bidgen.table import CLASS_A, CLASS_B, CLASS_C, BidTable, joined_tables
 from ..cluster.jobs import Job
-from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray, Resource
+from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray, Resource, sums_before
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand, Variant
 from ..cluster.resources.job_reservations import Guard
@@ -85,7 +85,7 @@ class VariantChoice:
             bid_class=none.astype(np.int8),
             level=none,
             nodesets=none,
-            indptr=np.concatenate([[0], np.cumsum(length)]),
+            indptr=sums_before(length),
             node=np.concatenate([any_node, np.tile(nodes, len(cores))]),
             cores=entries,
             memory=demand.memory_on(entries) if demand.counts_memory else None,

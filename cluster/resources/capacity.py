@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,8 @@ from ..nodes import Resources
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
+
+Number = TypeVar("Number", bound=np.generic)
 
 #: Free memory of a node whose memory is not limited (MiB): beyond what a node can be said to have;
 #: sums of it stay below 2⁶³.
@@ -141,6 +143,13 @@ def capacity_of(uses: Sequence[Resources], kinds: Iterable[str], uncounted_mib: 
             for kind in kinds
         },
     )
+
+
+def sums_before(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
+    """Return the sum of the values before each, and of all, shape (values + 1,)."""
+    sums = np.zeros(len(values) + 1, values.dtype)
+    values.cumsum(out=sums[1:])
+    return sums
 
 
 def sorted_places(values: IntArray) -> IntArray:

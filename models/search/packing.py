@@ -13,7 +13,7 @@ import numpy as np
 from ...bidgen.families.claims import Claim
 from ...bidgen.families.registry import claims_of
 from ...bidgen.table import BidTable
-from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray, sorted_places
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray, sorted_places, sums_before
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.job_reservations import Guard
 from ..solve.program import IntegerProgram
@@ -61,7 +61,7 @@ class Packing:
         """Return which of some bids fit, each alone, in what is left of the capacities."""
         entries = self.entries(bids)
         short = self.amount[entries] > left[self.row[entries]]
-        return _none_of(short, np.cumsum(np.append(0, self.indptr[bids + 1] - self.indptr[bids])))
+        return _none_of(short, sums_before(self.indptr[bids + 1] - self.indptr[bids]))
 
     def use(self, bids: IntArray) -> IntArray:
         """Return what some bids take of every capacity together, shape (rows,)."""
@@ -89,9 +89,7 @@ class Packing:
         order = sorted_places(self.row)
         bid = np.repeat(np.arange(len(self)), np.diff(self.indptr))
         counts = np.bincount(self.row, minlength=len(self.capacity))
-        return ByRow(
-            indptr=np.concatenate([[0], np.cumsum(counts)]), bid=bid[order], amount=self.amount[order]
-        )
+        return ByRow(indptr=sums_before(counts), bid=bid[order], amount=self.amount[order])
 
     def fits(self, left: IntArray) -> BoolArray:
         """Return which bids alone would fit into what is left of the capacities, shape (bids,)."""
@@ -99,7 +97,7 @@ class Packing:
 
     def cost(self, prices: FloatArray) -> FloatArray:
         """Return what every bid would pay at prices of the capacities, shape (bids,)."""
-        paid = np.concatenate([[0.0], np.cumsum(self.amount * prices[self.row])])
+        paid = sums_before(self.amount * prices[self.row])
         cost: FloatArray = paid[self.indptr[1:]] - paid[self.indptr[:-1]]
         return cost
 
@@ -133,7 +131,7 @@ class Packing:
             is_integer=np.ones(len(bids), np.bool_),
             row_lower=lower,
             row_upper=np.concatenate([np.ones(len(jobs)), reduced.capacity]),
-            indptr=np.concatenate([[0], np.cumsum(np.bincount(all_rows, minlength=count))]),
+            indptr=sums_before(np.bincount(all_rows, minlength=count)),
             index=all_columns[order],
             value=values[order],
         )
@@ -208,7 +206,7 @@ def _packed(job: IntArray, rows: "_Rows") -> Packing:
     return Packing(
         job=job,
         first=np.flatnonzero(np.diff(job, prepend=-1)),
-        indptr=np.concatenate([[0], np.cumsum(np.bincount(rows.column, minlength=len(job)))]),
+        indptr=sums_before(np.bincount(rows.column, minlength=len(job))),
         row=rows.row[order],
         amount=rows.amount[order],
         capacity=rows.capacity,

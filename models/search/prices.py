@@ -10,7 +10,7 @@ from math import isfinite
 
 import numpy as np
 
-from ...cluster.resources.capacity import FloatArray, IntArray
+from ...cluster.resources.capacity import FloatArray, IntArray, sums_before
 from .packing import Packing
 
 #: Rounds without a better bound after which steps are halved.
@@ -105,8 +105,8 @@ class Runs:
 
     def cost(self, price: FloatArray) -> FloatArray:
         """Return what every bid would pay, shape (bids,)."""
-        upto = _sums(price)
-        paid = _sums(self.amount * (upto.take(self.end) - upto.take(self.first))).take(self.ends)
+        upto = sums_before(price)
+        paid = sums_before(self.amount * (upto.take(self.end) - upto.take(self.first))).take(self.ends)
         cost: FloatArray = paid[1:] - paid[:-1]
         return cost
 
@@ -125,13 +125,6 @@ def runs_of(packing: Packing) -> Runs:
         amount=amount[place],
         ends=np.searchsorted(place, packing.indptr),
     )
-
-
-def _sums(values: FloatArray) -> FloatArray:
-    """Return the sums of values before each, and of all."""
-    sums = np.zeros(len(values) + 1)
-    values.cumsum(out=sums[1:])
-    return sums
 
 
 def lagrangian_bound(packing: Packing, gain: FloatArray, rest: float) -> tuple[float, FloatArray]:

@@ -6,7 +6,7 @@ begin. No clock takes part: the same packing gives the same answer, compiled or 
 
 import numpy as np
 
-from ...cluster.resources.capacity import FloatArray, IntArray
+from ...cluster.resources.capacity import FloatArray, IntArray, sums_before
 from ..solve.lexicographic import NO_LIMIT_S
 from ..solve.solver import RelaxedSolver
 from .compiled_search import as_lists, compiled_proofs, is_loaded
@@ -95,7 +95,7 @@ def _jobs(
     length = packing.indptr[order + 1] - packing.indptr[order]
     return ProofBids(
         begins=np.append(begins, len(order)),
-        indptr=np.concatenate([[0], np.cumsum(length)]),
+        indptr=sums_before(length),
         row=packing.row[entries],
         amount=packing.amount[entries],
         weight=weight[order],

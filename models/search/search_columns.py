@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...cluster.resources.capacity import BoolArray, IntArray, sorted_places
+from ...cluster.resources.capacity import BoolArray, IntArray, sorted_places, sums_before
 from . import repair_kernel, swaps
 from .moves import (
     BEST,
@@ -65,10 +65,10 @@ def rows_of(packing: Packing, worth: Worth) -> MoveProblem:
         amount=amount,
         near_at=near_at,
         near=near,
-        by_row=np.concatenate([[0], np.cumsum(np.where(is_hard, 0, bidders))]),
+        by_row=sums_before(np.where(is_hard, 0, bidders)),
         bid=bid[order],
         wanted=amount[order],
-        room=np.concatenate([[0], np.cumsum(most)]),
+        room=sums_before(most),
         weight=weight,
         liked=liked_of(worth),
         pool=np.flatnonzero(np.bincount(too_much, minlength=bids) == 0),
@@ -178,7 +178,7 @@ def _near(bid: IntArray, is_hard: BoolArray, bidders: IntArray) -> tuple[IntArra
         joined[some] = np.bitwise_or.reduceat(of_kind[which], begins, axis=0)
     excludes = np.unpackbits(joined, axis=1, count=count).view(np.bool_)
     np.fill_diagonal(excludes, val=False)
-    near_at = np.concatenate([[0], np.cumsum(excludes.sum(axis=1))])
+    near_at = sums_before(excludes.sum(axis=1))
     # Millions of pairs: one array of them is filled some rows at a time, none is made to make it.
     near = np.empty(int(near_at[-1]), np.int64)
     for first in range(0, count, _AT_ONCE):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray, sums_before
 from .program import IntegerProgram, Rows, bits_of, sums
 
 #: Entries above which a program is left as it is: HiGHS looks for the same, in C++.
@@ -185,7 +185,7 @@ def without_implied(program: IntegerProgram, rows: Rows) -> IntegerProgram:
         program,
         row_lower=rows.lower,
         row_upper=rows.upper,
-        indptr=np.concatenate([[0], np.cumsum(np.bincount(rows.row, minlength=len(rows.lower)))]),
+        indptr=sums_before(np.bincount(rows.row, minlength=len(rows.lower))),
         index=rows.column,
         value=rows.value,
     )

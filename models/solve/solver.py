@@ -35,7 +35,7 @@ from pulp import (
 from pulp.mps_lp import MPSVariable
 
 from ...cluster.errors import SolverError
-from ...cluster.resources.capacity import FloatArray, IntArray
+from ...cluster.resources.capacity import FloatArray, IntArray, sums_before
 from ...formats.writing import write_bytes
 from .program import IntegerProgram, is_too_large, reduced
 
@@ -107,7 +107,7 @@ def read_pulp(problem: LpProblem, variables: Sequence[LpVariable]) -> IntegerPro
         is_integer=np.array([cat == LpInteger for cat in map(attrgetter("cat"), variables)], np.bool_),
         row_lower=np.where(sense == LpConstraintLE, -np.inf, right),
         row_upper=np.where(sense == LpConstraintGE, np.inf, right),
-        indptr=np.concatenate([[0], np.cumsum(lengths)]),
+        indptr=sums_before(lengths),
         index=column.of(chain.from_iterable(expressions), count),
         value=np.fromiter(chain.from_iterable(map(dict.values, expressions)), np.float64, count),
     )
