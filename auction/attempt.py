@@ -117,7 +117,8 @@ def attempt(
         # What is proved over some of the bids is no proof.
         solved = replace(solved, status=SolverStatus.FEASIBLE_AT_LIMIT, proved=False, bound=None)
     worth = worth_of(solved.answer.table, solved.answer.chosen, options)
-    priority = _priority_of(solved.answer.table, solved.answer.chosen, options)
+    asked = priority_weights(solved.answer.table, options.objective, solved.answer.chosen)
+    priority = Fraction(sum(asked))
     has_worth = any(demand.worth is not None for demand in demands)
     spent = made - began, solved.built - made, clock() - solved.built
     return AttemptResult(
@@ -138,11 +139,6 @@ def attempt(
     )
 
 
-def _priority_of(table: BidTable, chosen: IntArray, options: StepOptions) -> Fraction:
-    """Return the exact sum of some bids' priorities, times what the objective multiplies them by."""
-    return Fraction(sum(priority_weights(table, options.objective, chosen)))
-
-
 def other_award(
     base: AttemptResult, table: BidTable, chosen: IntArray, cluster: Cluster, options: StepOptions
 ) -> AttemptResult:
@@ -157,7 +153,7 @@ def other_award(
         chosen=chosen,
         status=SolverStatus.FEASIBLE_AT_LIMIT,
         proved=False,
-        priority=_priority_of(table, chosen, options),
+        priority=Fraction(sum(priority_weights(table, options.objective, chosen))),
         preference=answer.preference,
         value=(worth_of(table, chosen, options), answer.preferred),
     )
@@ -187,7 +183,7 @@ def counted_award(
         table, order = joined_tables(bids.table.demands, tables, jobs)
         chosen = np.flatnonzero(order < len(own))
     answer = answer_of(table, chosen, cluster, options)
-    priority = _priority_of(table, chosen, options)
+    priority = Fraction(sum(priority_weights(table, options.objective, chosen)))
     return AttemptResult(
         size=size,
         bids=bids,

@@ -21,7 +21,7 @@ from ..bidgen.generate import BidOptions, Bids, generate_bids
 from ..bidgen.table import BidTable, joined_tables
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.demand import Demand
-from ..models.model import bid_weights, sum_of
+from ..models.model import bid_weights
 from ..models.search.packing import packing_of
 from ..models.search.search_parameters import SearchLimits
 from ..models.solve.lexicographic import NO_LIMIT_S
@@ -124,8 +124,7 @@ class Rounds:
         return self._value(table.only(chosen))
 
     def _value(self, winners: BidTable) -> Value:
-        everyone = np.arange(len(winners))
-        worth = Fraction(sum_of(bid_weights(winners, self._options.objective), everyone))
+        worth = Fraction(sum(bid_weights(winners, self._options.objective)))
         return worth, float(self._preference(winners).sum())
 
     def _preference(self, table: BidTable) -> FloatArray:

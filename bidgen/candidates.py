@@ -364,7 +364,7 @@ class CandidateCache:
     def all(self, asked: Reading) -> UsableNodes:
         """Return all nodes that the job could use."""
         left = usable_nodes(asked, self._free, self._columns, self._known(asked))
-        self._open[_key(asked)] = asked.variant, left.nodes
+        self._open[key_of(asked)] = asked.variant, left.nodes
         return left
 
     def first(self, asked: Reading, least: int, units: int) -> UsableNodes | None:
@@ -381,18 +381,18 @@ class CandidateCache:
             looked, size = min(looked + size, len(nodes)), 2 * size
         if 2 * count < looked:
             left = np.concatenate([*(some.nodes for some in found), nodes[looked:]])
-            self._open[_key(asked)] = asked.variant, left
+            self._open[key_of(asked)] = asked.variant, left
         if not found or count < least or have < units:
             return None
         return found[0] if len(found) == 1 else UsableNodes(*map(np.concatenate, zip(*found, strict=True)))
 
     def _known(self, asked: Reading) -> IntArray:
-        key = _key(asked)
+        key = key_of(asked)
         if key not in self._open:
             self._open[key] = (asked.variant, np.flatnonzero(asked.variant.eligible))
         return self._open[key][1]
 
 
-def _key(asked: Reading) -> tuple[object, ...]:
+def key_of(asked: Reading) -> tuple[object, ...]:
     """Return everything that ``usable`` depends on beside what is free."""
     return (id(asked.variant.eligible), asked.choice.per_node, *asked.demand.of_each_node)

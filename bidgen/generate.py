@@ -25,6 +25,7 @@ from .candidates import (
     Reading,
     UsableNodes,
     could_hold,
+    key_of,
     readings_of,
     totals_of,
     usable,
@@ -361,9 +362,7 @@ class _Generator:
         return any(edges)
 
     def _key(self, asked: Reading) -> tuple[object, ...]:
-        demand = asked.demand
-        choice, limits = (asked.choice.per_node, asked.choice.total), self._views.limits(demand)
-        return id(asked.variant.eligible), choice, *demand.of_each_node, limits
+        return *key_of(asked), asked.choice.total, self._views.limits(asked.demand)
 
     def _usable(self, asked: Reading) -> tuple[BoolArray, IntArray]:
         """Return which nodes could be among the job's, and the units that each could give."""

@@ -152,17 +152,15 @@ def first_window(field: Field, asked: Reading) -> IntArray | None:
     return None
 
 
-def by_class(field: Field, windows: Windows) -> tuple[Windows, Windows, Windows]:
+def by_class(field: Field, windows: Windows) -> list[Windows]:
     """Return windows of class A, B and C."""
 
-    def find() -> tuple[Windows, Windows, Windows]:
-        return (
-            windows.only(np.flatnonzero(windows.contiguous & windows.aligned)),
-            windows.only(np.flatnonzero(windows.contiguous & ~windows.aligned)),
-            windows.only(np.flatnonzero(~windows.contiguous)),
-        )
+    def find() -> list[Windows]:
+        joined, aligned = ~windows.contiguous, windows.aligned
+        classes = (aligned & ~joined, ~aligned & ~joined, joined)
+        return [windows.only(np.flatnonzero(one)) for one in classes]
 
-    found: tuple[Windows, Windows, Windows] = field.once(("by class", windows), find)
+    found: list[Windows] = field.once(("by class", windows), find)
     return found
 
 

@@ -129,8 +129,8 @@ class Aucsched1(LinearAuction):
         none = np.zeros_like(claim.amount)
         per_unit = none + claim.per_core * self._unit
         on_u = claim.fixed(self.table.cores) + per_unit * self._least
-        entries: IntArray = np.arange(len(self.table.node))
-        self._rows(claim, [(self.u, entries, on_u), (self.r, entries, per_unit)])
+        number = len(self.bids) + np.arange(2 * len(self.table.node))
+        self._rows(claim, np.tile(claim.row, 2), number, np.concatenate([on_u, per_unit]))
 
     def start(self, chosen: IntArray) -> FloatArray:
         """Return the columns' values that award the chosen bids with the cores the table gives them."""

@@ -15,7 +15,7 @@ from ..bidgen.families.claims import Claim
 from ..bidgen.families.registry import claims_of
 from ..bidgen.table import BidTable
 from ..cluster.jobs import JobType
-from ..cluster.resources.capacity import FloatArray, IntArray, sorted_places
+from ..cluster.resources.capacity import FloatArray, IntArray, sorted_places, sums_before
 from .model import PAPER, PLUGIN, Answer, Model, ModelInput, Weight, bid_weights, multipliers
 from .solve.solver import LpAffineExpression, LpConstraint, LpConstraintLE, LpVariable
 from .solve.variables import binaries
@@ -113,31 +113,24 @@ class AuctionModel(Model):
 
     def within(self, claim: Claim) -> None:
         """Add the row of each cell of which some bid takes something."""
-        bid_of: IntArray = np.arange(len(self.table))
-        bid_of = bid_of if claim.by_bid else np.repeat(bid_of, self.table.lengths)
-        self._rows(claim, [(self.bids, bid_of, claim.amount)])
+        bid = np.arange(len(self.table))
+        bid = bid if claim.by_bid else np.repeat(bid, self.table.lengths)
+        self._rows(claim, claim.row, bid, claim.amount)
 
-    def _rows(self, claim: Claim, parts: list[tuple[list[LpVariable], IntArray, IntArray]]) -> None:
-        """Add Σ amount·variable ≤ capacity for each cell; ``parts``: variables, which, amounts as rows."""
-        order = sorted_places(claim.row)
-        cells = np.unique(claim.row[np.any([amount != 0 for _, _, amount in parts], axis=0)])
-        terms: list[list[bytes]] = [[] for _ in cells]
-        for _, number, amount in parts:
-            mine = order[amount[order] != 0]
-            pairs = np.stack([number[mine], amount[mine]], axis=1).tobytes()
-            ends = np.searchsorted(claim.row[mine], cells, side="right").tolist()
-            for of_cell, (start, end) in zip(terms, pairwise([0, *ends]), strict=True):
-                of_cell.append(pairs[16 * start : 16 * end])
-        rows: dict[str, LpConstraint] = {}
-        made: dict[tuple[bytes, ...], LpAffineExpression] = {}
-        for cell, of_cell, limit in zip(cells.tolist(), terms, claim.capacity[cells].tolist(), strict=True):
+    def _rows(self, claim: Claim, row: IntArray, number: IntArray, amount: IntArray) -> None:
+        """Add Σ amount·variable ≤ capacity for each cell: ``amount`` of which variable in which row."""
+        some = np.flatnonzero(amount)
+        some = some[sorted_places(row[some])]
+        terms = np.stack([number[some], amount[some]], axis=1).tobytes()
+        cells, ends = np.unique(row[some], return_counts=True)
+        limits, spans = claim.capacity[cells].tolist(), pairwise((16 * sums_before(ends)).tolist())
+        variables, rows = self.variables, dict[str, LpConstraint]()
+        made: dict[bytes, LpAffineExpression] = {}
+        for cell, limit, (start, end) in zip(cells.tolist(), limits, spans, strict=True):
             # Nodes side by side are wanted by the same bids: their rows have one left side.
-            if (key := tuple(of_cell)) not in made:
-                read = [np.frombuffer(one, np.int64).reshape(-1, 2).tolist() for one in of_cell]
-                of_parts = zip(parts, read, strict=True)
-                made[key] = LpAffineExpression(
-                    {variables[one]: times for (variables, *_), some in of_parts for one, times in some}
-                )
+            if (key := terms[start:end]) not in made:
+                pairs = np.frombuffer(key, np.int64).reshape(-1, 2).tolist()
+                made[key] = LpAffineExpression({variables[one]: times for one, times in pairs})
             name = f"{claim.symbol}_{cell}"
             rows[name] = LpConstraint(made[key], LpConstraintLE, name, limit)
         self.problem.add_rows(rows)

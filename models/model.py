@@ -254,11 +254,6 @@ def priority_weights(table: BidTable, objective: str, bids: IntArray | slice = A
     return [priorities[job] * count for job, count in zip(table.job[bids].tolist(), times, strict=True)]
 
 
-def sum_of(weights: list[Weight], bids: IntArray) -> Fraction:
-    """Return the exact sum of some bids' weights."""
-    return sum((weights[bid] for bid in bids.tolist()), start=Fraction(0))
-
-
 def multipliers(table: BidTable, objective: str) -> IntArray:
     """Return what each bid's priority is multiplied by."""
     factors = [OBJECTIVES[objective].times(demand.job.request) for demand in table.demands]
