@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray, sorted_places
 from . import repair_kernel
 from . import swaps as swap_kernel
 from .compiled_search import Swap, as_lists, compiled_dives, compiled_loop, is_loaded
@@ -254,7 +254,7 @@ def greedy_award(packing: Packing, weights: list[int], second: FloatArray, start
     for key in keys:
         rank = np.empty(len(key), np.int64)
         rank[np.argsort(key, kind="stable")] = np.arange(len(key))
-        awards.append(greedy_by(packing, by_worth[np.argsort(rank[packing.group[by_worth]], kind="stable")]))
+        awards.append(greedy_by(packing, by_worth[sorted_places(rank[packing.group[by_worth]])]))
     return _liked_better(packing, value, second, max(awards, key=worth.of))
 
 
