@@ -455,8 +455,7 @@ class _Generator:
         group = self.pool.add_group(asked)
         units = self._usable(asked)[1]
         held = [with_blocked(demand, UsableNodes(nodes, units[nodes]), self._columns) for nodes in sets]
-        chosen = joined([])
-        chosen.resize(len(sets), 6)
+        chosen = np.zeros((len(sets), 6), np.int64)
         for row, (some, nodes) in enumerate(zip(held, sets, strict=True)):
             is_aligned = self._is_aligned(asked, nodes)
             chosen[row] = self.pool.add(*some), len(some.nodes), group, mode_of(demand), False, is_aligned

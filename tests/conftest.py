@@ -2,6 +2,7 @@
 
 ``times.txt`` holds the processor seconds of each test function that takes some, all its cases together, as
 ``make times`` measured them. Those of 0.3 s and more are marked ``costly``: ``make quick`` leaves them out.
+While those of 2 s and more run, nobody counts lines: it would add half to their time.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pytest
 from hypothesis import settings
 
 TIMES = Path(__file__).with_name("times.txt")
-COSTLY_S = 0.3
+COSTLY_S, UNCOUNTED_S = 0.3, 2.0
 
 # No test may fail because the machine is busy: examples are bounded by number, not by time. The same tests
 # draw the same examples, so that a change is refused for what it changes; ``make soak`` draws others.
@@ -47,8 +48,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what takes long."""
     times = known_times()
     for item in items:
-        if times.get(_function(item), 0.0) >= COSTLY_S:
+        seconds = times.get(_function(item), 0.0)
+        if seconds >= COSTLY_S:
             item.add_marker(pytest.mark.costly)
+        if seconds >= UNCOUNTED_S:
+            item.add_marker(pytest.mark.no_cover)
 
 
 @pytest.hookimpl(wrapper=True)
