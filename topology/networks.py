@@ -7,6 +7,7 @@ order is a Hilbert curve, as Soner (section 9.1) proposes; its groups are the cu
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -86,14 +87,16 @@ def dragonfly(groups: int, routers: int, nodes: int, global_links: int, *, membe
     _check_count("x".join(map(str, sizes[:3])), prod(sizes[:3]), members)
     place = np.arange(len(members))
     levels = [place // nodes, place // (nodes * routers)]
-    return Network(
-        kind=NetworkKind.DRAGONFLY,
-        members=tuple(members),
-        nodes=tuple(members),
-        switches=_grouped(members, levels, ("router", "group")),
-        sizes=sizes,
-        order="members",
-    )
+    switches = _grouped(members, levels, ("router", "group"))
+    return as_numbered(NetworkKind.DRAGONFLY, members, switches, sizes=sizes)
+
+
+def as_numbered(
+    kind: NetworkKind, members: Sequence[str], switches: tuple[Switch, ...], **more: Any
+) -> Network:
+    """Return a network whose nodes stand as they are numbered."""
+    nodes = tuple(members)
+    return Network(kind=kind, members=nodes, nodes=nodes, switches=switches, order="members", **more)
 
 
 def fat_tree_size(levels: int, radix: int) -> int:
@@ -144,14 +147,8 @@ def fat_tree_network(levels: int, radix: int, *, members: Sequence[str]) -> Netw
     Raises:
         InputError: there is none such, or it has another number of nodes.
     """
-    return Network(
-        kind=NetworkKind.FAT_TREE,
-        members=tuple(members),
-        nodes=tuple(members),
-        switches=fat_tree(levels, radix, members),
-        sizes=(levels, radix),
-        order="members",
-    )
+    switches = fat_tree(levels, radix, members)
+    return as_numbered(NetworkKind.FAT_TREE, members, switches, sizes=(levels, radix))
 
 
 def linked(links: Sequence[tuple[str, str]], members: Sequence[str]) -> Network:

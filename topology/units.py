@@ -16,7 +16,7 @@ from ..cluster.resources.capacity import IntArray
 from ..cluster.resources.demand import Demand
 from ..cluster.text import plural
 from .blocks import BlockRequest, Blocks
-from .networks import check_sizes
+from .networks import as_numbered, check_sizes
 
 #: A block size is the base block's times a power of two up to this one.
 MOST_DOUBLINGS = 15
@@ -121,15 +121,7 @@ def _network(
     switches = _switches(units, groups)
     if outside:
         switches = (*switches, Switch(name=NO_UNIT, nodes=tuple(outside)))
-    return Network(
-        kind=kind,
-        members=members,
-        nodes=members,
-        switches=switches,
-        sizes=sizes,
-        units=units,
-        order="members",
-    )
+    return as_numbered(kind, members, switches, sizes=sizes, units=units)
 
 
 def _switches(units: Sequence[Unit], groups: Sequence[int]) -> tuple[Switch, ...]:

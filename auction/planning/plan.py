@@ -313,7 +313,8 @@ class ClusterTimeline:
         self._columns = columns
         self.times = np.array(forecast.times, np.float64)
         steps = [forecast.at(step) for step in range(len(forecast.times))]
-        self._free = _stacked([step.free for step in steps])
+        first, *later = [step.free for step in steps]
+        self._free = first.combined(later, lambda *counts: np.stack(counts))
         # By step of the forecast: nodes come back when jobs end, whatever is planned.
         self._takes_jobs = [step.takes_jobs for step in steps]
         self._ends = self.times
@@ -392,11 +393,3 @@ class ClusterTimeline:
             self._pools.insert(place, self._pools[place - 1].copy())
             self._pools[place].begin_step()
         return place
-
-
-def _stacked(rows: list[Capacity]) -> Capacity:
-    return Capacity(
-        cores=np.stack([row.cores for row in rows]),
-        memory=np.stack([row.memory for row in rows]),
-        gres={kind: np.stack([row.gres[kind] for row in rows]) for kind in rows[0].gres},
-    )

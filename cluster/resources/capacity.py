@@ -87,12 +87,15 @@ class Capacity:
         gres = {kind: change(counts) for kind, counts in self.gres.items()}
         return Capacity(cores=change(self.cores), memory=change(self.memory), gres=gres)
 
-    def paired(self, other: "Capacity", combine: Callable[[IntArray, IntArray], IntArray]) -> "Capacity":
-        """Return a capacity of which every array is combined with that of another one of the same shape."""
+    def combined(self, others: Sequence["Capacity"], combine: Callable[..., IntArray]) -> "Capacity":
+        """Return a capacity of which every array is combined with those of others of the same shape."""
         return Capacity(
-            cores=combine(self.cores, other.cores),
-            memory=combine(self.memory, other.memory),
-            gres={kind: combine(counts, other.gres[kind]) for kind, counts in self.gres.items()},
+            cores=combine(self.cores, *(one.cores for one in others)),
+            memory=combine(self.memory, *(one.memory for one in others)),
+            gres={
+                kind: combine(counts, *(one.gres[kind] for one in others))
+                for kind, counts in self.gres.items()
+            },
         )
 
     def copy(self) -> "Capacity":
@@ -105,11 +108,11 @@ class Capacity:
 
     def less(self, other: "Capacity") -> "Capacity":
         """Return what is above another capacity of the same shape."""
-        return self.paired(other, np.subtract)
+        return self.combined((other,), np.subtract)
 
     def least(self, other: "Capacity") -> "Capacity":
         """Return the lesser of two capacities of the same shape, amount by amount."""
-        return self.paired(other, np.minimum)
+        return self.combined((other,), np.minimum)
 
     def covers(self, other: "Capacity") -> bool:
         """Return whether there is as much of everything as in another capacity on the same nodes."""

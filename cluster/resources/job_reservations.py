@@ -64,7 +64,7 @@ class Guard:
         if not self.outlasts(job):
             return free
         own = self.kept.get(job.id)
-        return free.capped(self.nodes, self.room if own is None else self.room.paired(own, np.add))
+        return free.capped(self.nodes, self.room if own is None else self.room.combined((own,), np.add))
 
     def take(self, job: Job, nodes: IntArray, held: Capacity) -> None:
         """Lessen the room by what a job that starts now holds on some nodes, if it outlasts the start."""

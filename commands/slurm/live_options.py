@@ -47,13 +47,13 @@ def say_unknown_release() -> None:
 
 
 @contextmanager
-def looping(name: str, interval_s: float, options: LoopOptions) -> Iterator[tuple[Metrics, Ticker]]:
+def looping(name: str, options: LoopOptions) -> Iterator[tuple[Metrics, Ticker]]:
     """Give the figures of a loop, answered where ``--metrics`` says, and its passes, which signals end."""
     from ...slurm.live.loop_metrics import Metrics, served
     from ...slurm.live.ticker import Ticker
 
     figures = Metrics(loop=name)
-    ticker = Ticker(interval_s=interval_s, passes=1 if options.once else options.passes)
+    ticker = Ticker(interval_s=options.interval, passes=1 if options.once else options.passes)
     ticker.stop_on_signals()
     with served(figures, options.metrics) as where:
         if where:

@@ -99,7 +99,7 @@ def _until_told(settings: Settings, checked: Any) -> int:
         stack.enter_context(only_one(settings.lock or default_lock(settings.licence)))
         journal = stack.enter_context(log_of(settings.log, settings)).write
         loop = Loop(settings, checked, ask=ask_slurm, runner=one_scontrol, journal=journal)
-        figures, ticker = stack.enter_context(looping("run", settings.interval, settings))
+        figures, ticker = stack.enter_context(looping("run", settings))
         warm_up(checked)
         forecasts = LiveForecasts() if settings.forecasts else None
         for _ in ticker:

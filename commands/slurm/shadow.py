@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...cluster.option_fields import Option, options_in
+from ...cluster.option_fields import options_in
 from ...slurm.answers.slurm_files import SlurmFiles
 from ...slurm.live.loop_options import LoopOptions
 from ..built_options import SectionCommand, filled_options
@@ -23,20 +22,6 @@ if TYPE_CHECKING:
     from ...slurm.live.shadow_log import ShadowPass
 
 
-@dataclass(kw_only=True)
-class ShadowOptions(LoopOptions):
-    """How the shadow looks."""
-
-    interval: Option[float] = Option(
-        "From the beginning of one pass to that of the next.",
-        default=30,
-        low=0.1,
-        high=86400,
-        includes_low=True,
-        unit="SECONDS",
-    )
-
-
 @click.command(cls=SectionCommand)
 @click.option(
     "-o",
@@ -46,7 +31,7 @@ class ShadowOptions(LoopOptions):
     show_default=True,
     help="The log, a line of JSON for each pass; - prints it.",
 )
-@filled_options(ShadowOptions)
+@filled_options(LoopOptions)
 @answer_options
 @auction_options
 def shadow(*, log: str, **options: Any) -> None:
@@ -58,7 +43,7 @@ def shadow(*, log: str, **options: Any) -> None:
     from ...slurm.live.live_forecasts import LiveForecasts
     from ...slurm.live.passes import watch
 
-    own = ShadowOptions(**{name: options.pop(name) for name in options_in(ShadowOptions)})
+    own = LoopOptions(**{name: options.pop(name) for name in options_in(LoopOptions)})
     files = SlurmFiles(**{name: options.pop(name) for name in options_in(SlurmFiles)})
     take = _taking(files, options)
     if files.jobs is None:
@@ -72,7 +57,7 @@ def shadow(*, log: str, **options: Any) -> None:
 
     given = {name: str(value) for name, value in options.items() if value is not None}
     with ExitStack() as stack:
-        figures, ticker = stack.enter_context(looping("shadow", own.interval, own))
+        figures, ticker = stack.enter_context(looping("shadow", own))
         watch(
             take,
             _writing(stack, log, own),

@@ -20,7 +20,7 @@ from ...cluster.nodes import Switch
 from ...cluster.option_table import StrategyName
 from ..job_records import JobReport, MapEntry, NodeCount
 from ..messages import Code
-from ..runtime.runtime_machine import highest, lowest, places
+from ..runtime.runtime_machine import highest, lowest, places, union_of
 from ..runtime.settings import MAX_ATTEMPTS, check_interval
 from ..runtime.share import Steps, step_size
 
@@ -49,11 +49,7 @@ class Place:
 
     def mask(self, names: Sequence[str]) -> int:
         """Return a node set given by names; those that are none here are left out."""
-        bits = self.bits
-        mask = 0
-        for name in names:
-            mask |= bits.get(name, 0)
-        return mask
+        return union_of(self.bits.get(name, 0) for name in names)
 
     def names_of(self, nodes: int) -> tuple[str, ...]:
         """Return a node set by name."""

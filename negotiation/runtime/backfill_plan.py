@@ -5,7 +5,7 @@ none delays one before it (conservative backfilling; the free nodes over time ar
 Running jobs that end when a reserved one would start are those that it depends on (lines 5 and 15).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Literal
@@ -15,6 +15,7 @@ import msgspec
 from ...cluster.timeline.count_profile import CountProfile
 from ..job_records import DIGITS, MapEntry, run_time_s
 from .placement_constraints import has_constraints, start_nodes
+from .runtime_machine import union_of
 from .tentative import TentativeState
 
 
@@ -99,14 +100,6 @@ def _start_now(
         if draft.start(entry, count, wanted, avoid):
             return count
     return 0
-
-
-def union_of(sets: Iterable[int]) -> int:
-    """Return the union of node sets."""
-    union = 0
-    for nodes in sets:
-        union |= nodes
-    return union
 
 
 def _reserve(profile: CountProfile, entry: MapEntry, tried: dict[tuple[str, int, float], float]) -> Planned:

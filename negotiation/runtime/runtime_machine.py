@@ -218,6 +218,14 @@ def places(nodes: int) -> list[int]:
     return found
 
 
+def union_of(sets: Iterable[int]) -> int:
+    """Return the union of node sets."""
+    union = 0
+    for nodes in sets:
+        union |= nodes
+    return union
+
+
 def lowest(nodes: int, count: int) -> int:
     """Return the ``count`` first nodes of a set."""
     if nodes.bit_count() <= count:

@@ -16,11 +16,10 @@ from .backfill_plan import (
     holders_of,
     plan,
     resume_count,
-    union_of,
     update_dependencies,
 )
 from .placement_constraints import has_constraints, in_parts, start_nodes, touched, usable
-from .runtime_machine import MachineState, RunRecord, bits_of, report, started
+from .runtime_machine import MachineState, RunRecord, bits_of, report, started, union_of
 from .settings import RuntimeSettings, Urgency
 from .share import Shrinking, equipartition, shrink
 from .tentative import TentativeState, waiting_first

@@ -65,12 +65,11 @@ STATIC_KEYS: dict[str, Callable[[Requests], Sequence[float]]] = {
 }
 
 
-def _slowdown(requests: Requests) -> Resort:
-    """Return the order by current slowdown (wait + estimate) / estimate, the largest first."""
-    submit, estimate = requests.submit, requests.estimate
+def _by_wait_over(divisor: Sequence[float], submit: Sequence[float]) -> Resort:
+    """Return the order by wait / divisor, the largest first."""
 
     def resort(now: float, queue: list[int]) -> None:
-        queue.sort(key=lambda job: ((submit[job] - now) / estimate[job], job))
+        queue.sort(key=lambda job: ((submit[job] - now) / divisor[job], job))
 
     return resort
 
@@ -94,21 +93,15 @@ def _unicep(requests: Requests) -> Resort:
     UNICEF of the same paper as WFP3, spelt as the tables of learnt schedulers have it. Blue Gene/P runs no
     job of one processor, with the logarithm 0: here such a job is before all others as soon as it waits.
     """
-    submit = requests.submit
-    divisor = [
-        max(log2(size), _NO_LOGARITHM) * estimate
-        for size, estimate in zip(requests.size, requests.estimate, strict=True)
-    ]
-
-    def resort(now: float, queue: list[int]) -> None:
-        queue.sort(key=lambda job: ((submit[job] - now) / divisor[job], job))
-
-    return resort
+    columns = zip(requests.size, requests.estimate, strict=True)
+    divisor = [max(log2(size), _NO_LOGARITHM) * estimate for size, estimate in columns]
+    return _by_wait_over(divisor, requests.submit)
 
 
 #: Order name -> what sorts the queue as of a time, for orders in which jobs change places as they wait.
 CHANGING_ORDERS: dict[str, Callable[[Requests], Resort]] = {
-    "slowdown": _slowdown,
+    # Current slowdown (wait + estimate) / estimate, the largest first.
+    "slowdown": lambda requests: _by_wait_over(requests.estimate, requests.submit),
     "wfp3": _wfp3,
     "unicep": _unicep,
 }

@@ -24,9 +24,8 @@ from ..answers.reservation_records import ReservationFigures
 from .license_gate import gates
 
 _TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-_ADDRESS = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:]+)\]|(?P<host>[\w.-]+)):(?P<port>\d{1,5})", re.ASCII)
-#: A request's Host: the port may be left out.
-_HOST = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:]+)\]|(?P<host>[\w.-]+))(?::\d{1,5})?", re.ASCII)
+#: An address; of a request's Host the port may be left out.
+_HOST = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:]+)\]|(?P<host>[\w.-]+))(?::(?P<port>\d{1,5}))?", re.ASCII)
 _LARGEST_PORT = 65535
 
 
@@ -141,9 +140,9 @@ def loopback(address: str) -> tuple[str, int]:
     Raises:
         OptionError: it is none, or no address of this host alone: figures are told to nobody else.
     """
-    match = _ADDRESS.fullmatch(address)
+    match = _HOST.fullmatch(address)
     host = "" if match is None else (match["six"] or match["host"])
-    if match is None or int(match["port"]) > _LARGEST_PORT:
+    if match is None or int(match["port"] or _LARGEST_PORT + 1) > _LARGEST_PORT:
         raise OptionError(f"--metrics: {address!r} is not ADDRESS:PORT, as in 127.0.0.1:9123")
     host = "127.0.0.1" if host == "localhost" else host
     if not is_loopback(host):

@@ -19,8 +19,16 @@ class GateOption:
 
 @dataclass(kw_only=True)
 class LoopOptions:
-    """How often a loop looks, and what it keeps of that."""
+    """How often a loop looks, and what it keeps of that; as it is, the shadow's."""
 
+    interval: Option[float] = Option(
+        "From the beginning of one pass to that of the next.",
+        default=30,
+        low=0.1,
+        high=86400,
+        includes_low=True,
+        unit="SECONDS",
+    )
     passes: Option[int | None] = Option("Stop after so many passes  [default: go on]", low=1)
     once: Option[bool] = Option("Make one pass; a failure is the command's.", default=False)
     rotate_mib: Option[float] = Option(
