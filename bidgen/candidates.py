@@ -118,10 +118,7 @@ def counts_of(span: Span) -> list[int]:
 def usable(
     asked: Reading, free: Capacity, columns: Columns, nodes: IntArray | slice = ALL
 ) -> tuple[BoolArray, IntArray]:
-    """Return which of some nodes could be among the job's, and the units of cores that each could give.
-
-    The conditions of a nodeset (section 4.1) are among these.
-    """
+    """Return which of some nodes could be a job's (section 4.1 too), and the units of cores of each."""
     demand, variant, choice = asked
     units = units_of(demand, free, columns, nodes)
     mask = variant.eligible[nodes] & (units >= demand.least)

@@ -221,9 +221,8 @@ class FirstFitPlacer:
     def _may_take_first(self, asked: Reading) -> bool:
         """Return whether the very first nodes will do, as far as there are enough, wherever they stand."""
         # What a reservation leaves to one job is not what it leaves to the next one of its shape.
-        if self._guards or not _is_simple(asked.demand, asked.choice):
-            return False
-        return self._placer is None or self._placer.takes_first(asked.demand)
+        is_as_listed = self._placer is None or self._placer.takes_first(asked.demand)
+        return is_as_listed and not self._guards and _is_simple(asked.demand, asked.choice)
 
     def _among_all(self, asked: Reading, free: Capacity) -> UsableNodes | None:
         """Return the first nodes that hold a job together, as the placer orders them."""

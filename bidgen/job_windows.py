@@ -57,7 +57,8 @@ class JobWindows:
         """Yield the bids of classes A, B and C, and spread bids for a cores-only job."""
         if self.asked.demand.type is not JobType.CORES:
             for count in node_counts(self.asked, len(self.field)):
-                yield from self._by_class(self._fixed(count), mode_of(self.asked.demand))
+                windows = fixed_windows(self.field, count, self.asked)
+                yield from self._by_class(windows, mode_of(self.asked.demand))
             return
         forward = self._fewest(backward=False)
         yield from self._by_class(forward, mode_of(self.asked.demand))
@@ -82,12 +83,9 @@ class JobWindows:
                 yield from (self._drafted(windows, EVEN) for windows in self._spread(fewest))
             return
         for count in node_counts(self.asked, len(self.field)):
-            windows = self._fixed(count)
+            windows = fixed_windows(self.field, count, self.asked)
             if len(windows):
                 yield self._drafted(windows, mode_of(self.asked.demand))
-
-    def _fixed(self, count: int) -> Windows:
-        return fixed_windows(self.field, count, self.asked)
 
     def _fewest(self, *, backward: bool) -> Windows:
         windows = fewest_windows(self.field, self.asked, backward=backward)
@@ -111,7 +109,8 @@ class JobWindows:
         if not len(fewest):
             return
         count = int(fewest.length.min())
-        found = (self._fixed(length) for length in dict.fromkeys((2 * count, 4 * count)) if length <= most)
+        multiples = (length for length in dict.fromkeys((2 * count, 4 * count)) if length <= most)
+        found = (fixed_windows(self.field, length, self.asked) for length in multiples)
         whole = (whole_nodesets(self.field, length, self.asked) for length in whole_lengths(self.field, most))
         yield from (windows for windows in chain(found, whole) if len(windows))
 

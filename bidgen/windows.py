@@ -108,12 +108,8 @@ _NONE = Windows(_NO_COUNTS, _NO_COUNTS, _NO_FLAGS, _NO_FLAGS, _NO_COUNTS)
 
 def fixed_windows(field: Field, length: int, asked: Reading) -> Windows:
     """Return the windows of exactly ``length`` nodes with enough units and gres for the job."""
-
-    def find() -> Windows:
-        starts = np.arange(len(field) - length + 1)
-        return _kept(field, starts, np.full(len(starts), length), asked)
-
-    found: Windows = field.once(("fixed", length, *_asked(asked)), find)
+    key = ("fixed", length, *_asked(asked))
+    found: Windows = field.once(key, lambda: _kept(field, *_of_length(field, length), asked))
     return found
 
 
@@ -136,20 +132,20 @@ def fewest_windows(field: Field, asked: Reading, *, backward: bool = False) -> W
 
 def first_window(field: Field, asked: Reading) -> IntArray | None:
     """Return the nodes of the first window of the fewest nodes that holds a job; None: no window does."""
-    if asked.demand.node_counts is None:
-        start, length = _forward(field, asked)
+    counts = [None] if asked.demand.node_counts is None else sorted(node_counts(asked, len(field)))
+    for count in counts:
+        start, length = _forward(field, asked) if count is None else _of_length(field, count)
         fits = _fitting(field, start, length, asked) & (length <= asked.variant.max_nodes)
         if fits.any():
             first = int(np.argmax(fits))
             return field.nodes[start[first] : start[first] + length[first]]
-        return None
-    for count in sorted(node_counts(asked, len(field))):
-        starts = np.arange(len(field) - count + 1)
-        fits = _fitting(field, starts, np.full(len(starts), count), asked)
-        if fits.any():
-            first = int(np.argmax(fits))
-            return field.nodes[first : first + count]
     return None
+
+
+def _of_length(field: Field, length: int) -> tuple[IntArray, IntArray]:
+    """Return where windows of so many nodes could begin, and that number for each."""
+    starts = np.arange(len(field) - length + 1)
+    return starts, np.full(len(starts), length)
 
 
 def by_class(field: Field, windows: Windows) -> list[Windows]:
@@ -182,11 +178,8 @@ def whole_nodesets(field: Field, length: int, asked: Reading) -> Windows:
 
 def whole_lengths(field: Field, most: int) -> list[int]:
     """Return the sizes of nodesets and of all usable nodes up to ``most``, largest first, a few of them."""
-
-    def find() -> list[int]:
-        return sorted({*np.bincount(field.run).tolist(), len(field)}, reverse=True)
-
-    return [length for length in field.once("lengths", find) if length <= most][:4]
+    sizes = field.once("sizes", lambda: sorted({*np.bincount(field.run).tolist(), len(field)}, reverse=True))
+    return [size for size in sizes if size <= most][:4]
 
 
 def _asked(asked: Reading) -> tuple[object, ...]:

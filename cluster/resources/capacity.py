@@ -49,9 +49,6 @@ class Resource(NamedTuple):
         return self.family in (CORES.family, MEMORY.family, _GRES)
 
 
-#: Values that are sorted as they are.
-_FEW_VALUES = 100
-
 #: The resources of nodes: cores, memory, and each gres under its own name.
 CORES, MEMORY, _GRES = Resource("cores"), Resource("memory"), "gres"
 
@@ -158,7 +155,7 @@ def sums_before(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
 def sorted_places(values: IntArray) -> IntArray:
     """Return the places of values, least first, equal ones as they stand."""
     least, most = int(values.min(initial=0)), int(values.max(initial=0))
-    if len(values) < _FEW_VALUES or least < 0 or most >> 32:
+    if len(values) < 100 or least < 0 or most >> 32:  # noqa: PLR2004 - few are sorted as they are
         return np.argsort(values, kind="stable")
     # Numbers of 16 bits are sorted by their digits, in a tenth of the time.
     order = np.argsort(values.astype(np.uint16), kind="stable")

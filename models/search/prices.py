@@ -6,7 +6,7 @@ where less is. Any prices bound what an award can be worth; the choices, average
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def find_prices(
     runs = runs_of(packing)
     group, most = packing.group, np.maximum(capacity, 1)
     price = np.zeros(len(capacity)) if begin is None else begin
-    best = SearchPrices(price=price, bound=float("inf"), share=np.zeros(len(value)))
+    best, least = price, inf
     share = np.zeros(len(value))
     step, since = 1.0, 0
     for number in range(rounds):
@@ -66,8 +66,8 @@ def find_prices(
         share *= 1 - weight
         share[chosen] += weight
         since += 1
-        if bound < best.bound - 1e-9 * max(1.0, abs(bound)):
-            best, since = SearchPrices(price=price, bound=bound, share=share), 0
+        if bound < least - 1e-9 * max(1.0, abs(bound)):
+            best, least, since = price, bound, 0
         if since > _PATIENCE:
             step, since = step / 2, 0
         # Only what is over-used, or has a price that can fall, moves.
@@ -78,9 +78,8 @@ def find_prices(
         scaled = step * 1.05 * max(bound - target, 1e-9 * abs(bound)) / norm
         price = np.maximum(0.0, price + scaled * move / most)
     # Sums over runs lose more digits than plain ones: what bounds is summed plainly.
-    gain = value - packing.cost(best.price)
-    bound, _ = lagrangian_bound(packing, gain, dot(capacity, best.price))
-    return SearchPrices(price=best.price, bound=bound if isfinite(best.bound) else best.bound, share=share)
+    bound, _ = lagrangian_bound(packing, value - packing.cost(best), dot(capacity, best))
+    return SearchPrices(price=best, bound=bound if isfinite(least) else least, share=share)
 
 
 def dot(one: FloatArray, other: FloatArray) -> float:
@@ -153,7 +152,7 @@ def _best_bids(group: IntArray, first: IntArray, gain: FloatArray) -> IntArray:
     if not len(gain):
         return np.zeros(0, np.int64)
     most = np.maximum.reduceat(gain, first)
-    place = np.flatnonzero(gain >= most[group])
+    place = (gain >= most.take(group)).nonzero()[0]
     # The first of each job's, every one of which gains most somewhere.
     best = place[np.searchsorted(group[place], np.arange(len(first)))]
     return best[most > 0]

@@ -38,8 +38,9 @@ def best_among(
     weight = np.array(worth.weights, object if is_large else np.int64)
     unit = float(worth.value.max()) / max(float(weight.max()), 1.0) or 1.0
     joy, most_joy = _joys(packing, worth, award)
-    order = _order(packing, worth, bids, price)
-    jobs = _jobs(packing, worth, order, weight, worth.value / unit - packing.cost(price) / unit, joy)
+    cost = packing.cost(price)
+    order = _order(packing, worth, bids, cost[bids])
+    jobs = _jobs(packing, worth, order, weight, worth.value / unit - cost / unit, joy)
     branch = _first(packing, jobs, float((packing.capacity * price).sum()) / unit, most_joy)
     best, liked = worth.of(award)
     # As bounds by prices are rounded elsewhere: more than floats can lose.
@@ -78,9 +79,9 @@ def _joys(packing: Packing, worth: Worth, award: IntArray) -> tuple[FloatArray, 
     return joy, float((packing.capacity * price).sum()) - paid * least
 
 
-def _order(packing: Packing, worth: Worth, bids: IntArray, price: FloatArray) -> IntArray:
-    """Return the bids in the order of the branches."""
-    cost, job = packing.cost(price)[bids], packing.job[bids]
+def _order(packing: Packing, worth: Worth, bids: IntArray, cost: FloatArray) -> IntArray:
+    """Return the bids, by what they cost at the prices, in the order of the branches."""
+    job = packing.job[bids]
     least = np.full(int(job.max()) + 1, np.inf)
     np.minimum.at(least, job, cost)
     return bids[np.lexsort((-worth.preference[bids], -worth.value[bids], job, -least[job]))]

@@ -219,11 +219,11 @@ def _distinct(rows: Rows, is_clique: BoolArray) -> tuple[Rows, BoolArray]:
     """Return the rows without those that say the same as another, and which of them are cliques."""
     keys: dict[bytes, int] = {}
     ends = np.cumsum(np.bincount(rows.row, minlength=len(rows.lower)))
-    held = np.stack([rows.column.astype(np.float64), rows.value], axis=1)
-    sides = np.stack([rows.lower, rows.upper], axis=1)
+    held = np.stack([rows.column.astype(np.float64), rows.value], axis=1).tobytes()
+    sides = np.stack([rows.lower, rows.upper], axis=1).tobytes()
     start = 0
-    for row, end in enumerate(ends.tolist()):
-        keys.setdefault(held[start:end].tobytes() + sides[row].tobytes(), row)
+    for row, end in enumerate((16 * ends).tolist()):
+        keys.setdefault(held[start:end] + sides[16 * row : 16 * row + 16], row)
         start = end
     keep = np.zeros(len(rows.lower), np.bool_)
     keep[list(keys.values())] = True

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray, sorted_places
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -111,7 +111,7 @@ class Rows:
         """Return the rows with the entries of one row and column as one, those of 0 left out."""
         key = self.row * self.columns + self.column
         # Rows stand in order already, of which this sort makes use.
-        order = sorted_places(key)
+        order = np.argsort(key, kind="stable")
         key = key[order]
         first = np.flatnonzero(np.diff(key, prepend=-1))
         value = np.add.reduceat(self.value[order], first) if len(first) else self.value
