@@ -95,8 +95,8 @@ def as_numbered(
     kind: NetworkKind, members: Sequence[str], switches: tuple[Switch, ...], **more: Any
 ) -> Network:
     """Return a network whose nodes stand as they are numbered."""
-    nodes = tuple(members)
-    return Network(kind=kind, members=nodes, nodes=nodes, switches=switches, order="members", **more)
+    row = tuple(members)
+    return Network(kind=kind, members=row, nodes=row, switches=switches, order="members", **more)
 
 
 def fat_tree_size(levels: int, radix: int) -> int:

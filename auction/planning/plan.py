@@ -314,7 +314,7 @@ class ClusterTimeline:
         self.times = np.array(forecast.times, np.float64)
         steps = [forecast.at(step) for step in range(len(forecast.times))]
         first, *later = [step.free for step in steps]
-        self._free = first.combined(later, lambda *counts: np.stack(counts))
+        self._free = first.joined(later, lambda *counts: np.stack(counts))
         # By step of the forecast: nodes come back when jobs end, whatever is planned.
         self._takes_jobs = [step.takes_jobs for step in steps]
         self._ends = self.times

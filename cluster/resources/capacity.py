@@ -84,14 +84,13 @@ class Capacity:
         gres = {kind: change(counts) for kind, counts in self.gres.items()}
         return Capacity(cores=change(self.cores), memory=change(self.memory), gres=gres)
 
-    def combined(self, others: Sequence["Capacity"], combine: Callable[..., IntArray]) -> "Capacity":
-        """Return a capacity of which every array is combined with those of others of the same shape."""
+    def joined(self, others: Sequence["Capacity"], join: Callable[..., IntArray]) -> "Capacity":
+        """Return a capacity of which every array is joined with those of others of its shape."""
         return Capacity(
-            cores=combine(self.cores, *(one.cores for one in others)),
-            memory=combine(self.memory, *(one.memory for one in others)),
+            cores=join(self.cores, *(one.cores for one in others)),
+            memory=join(self.memory, *(one.memory for one in others)),
             gres={
-                kind: combine(counts, *(one.gres[kind] for one in others))
-                for kind, counts in self.gres.items()
+                kind: join(counts, *(one.gres[kind] for one in others)) for kind, counts in self.gres.items()
             },
         )
 
@@ -105,11 +104,11 @@ class Capacity:
 
     def less(self, other: "Capacity") -> "Capacity":
         """Return what is above another capacity of the same shape."""
-        return self.combined((other,), np.subtract)
+        return self.joined((other,), np.subtract)
 
     def least(self, other: "Capacity") -> "Capacity":
         """Return the lesser of two capacities of the same shape, amount by amount."""
-        return self.combined((other,), np.minimum)
+        return self.joined((other,), np.minimum)
 
     def covers(self, other: "Capacity") -> bool:
         """Return whether there is as much of everything as in another capacity on the same nodes."""

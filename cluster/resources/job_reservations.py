@@ -64,7 +64,8 @@ class Guard:
         if not self.outlasts(job):
             return free
         own = self.kept.get(job.id)
-        return free.capped(self.nodes, self.room if own is None else self.room.combined((own,), np.add))
+        room = self.room if own is None else self.room.joined((own,), np.add)
+        return free.capped(self.nodes, room)
 
     def take(self, job: Job, nodes: IntArray, held: Capacity) -> None:
         """Lessen the room by what a job that starts now holds on some nodes, if it outlasts the start."""

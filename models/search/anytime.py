@@ -9,6 +9,7 @@ number of steps, only ends it, so that more is never worse.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..solve.lexicographic import SolveSettings, WindowSolution, solve_lexicogra
 from ..solve.solver import SolverStatus
 from .bounding import Bounding, Relaxed
 from .compiled_search import compiled_swaps
-from .neighbourhoods import SmallAuction, SmallAuctions
+from .neighbourhoods import SmallAuctions
 from .operators import DestroyRepair, ExchangeSearch, Swapping, greedy_by
 from .packing import SCALE, Packing, Worth
 from .prices import SearchPrices
@@ -42,10 +43,6 @@ class Operator(Protocol):
         """Go on from an award that is better than the best so far."""
         ...
 
-    def run(self, count: int, is_over: Callable[[], bool]) -> None:
-        """Work so many times, fewer when the time is up."""
-        ...
-
 
 @dataclass(slots=True, eq=False)
 class Turn:
@@ -55,12 +52,14 @@ class Turn:
         is_due: whether it has the step of a number, where no turn before it has.
         budget: how often it works in a step, and what ends it before; asked for with the turn.
         operator: None until it is made.
+        work: works so many times, fewer when the time is up.
         spent_s: seconds that it had so far.
     """
 
     is_due: Callable[[int], bool]
     budget: "Callable[[Turn], tuple[int, Callable[[], bool]]]"
     operator: Operator | None = None
+    work: Callable[[int, Callable[[], bool]], None] | None = None
     spent_s: float = 0.0
 
 
@@ -153,12 +152,12 @@ class AnytimeSearch:
             return number % every == 0 and self._repairs and may_repair
 
         return [
-            Turn(prefers, _once, SmallAuction(auctions, auctions.prefer)),
-            Turn(merges, _once, SmallAuction(auctions, auctions.merge)),
+            Turn(prefers, _once, auctions, partial(auctions.run, auctions.prefer)),
+            Turn(merges, _once, auctions, partial(auctions.run, auctions.merge)),
             self._swap_turn,
-            Turn(improves, self._between, SmallAuction(auctions, auctions.improve)),
-            Turn(repairs, self._between, self._repairing),
-            Turn(lambda _: True, self._moves, self._repacking),
+            Turn(improves, self._between, auctions, partial(auctions.run, auctions.improve)),
+            Turn(repairs, self._between, self._repairing, self._repairing.run),
+            Turn(lambda _: True, self._moves, self._repacking, self._repacking.run),
         ]
 
     def run(self) -> Found:
@@ -175,11 +174,11 @@ class AnytimeSearch:
         while number < steps and not self._is_finished(since):
             before = self.best
             turn = next(one for one in self._turns if one.is_due(number))
-            operator = turn.operator
-            assert operator is not None  # noqa: S101 - made before it is due
+            operator, work = turn.operator, turn.work
+            assert operator is not None and work is not None  # noqa: S101, PT018 - made before it is due
             operator.adopt(self.award, self.best)
             began = self._searching.left_s()
-            operator.run(*turn.budget(turn))
+            work(*turn.budget(turn))
             turn.spent_s += began - self._searching.left_s()
             self._offer(operator.award)
             self._events(number)
@@ -263,7 +262,7 @@ class AnytimeSearch:
         if self._swapping is None and loop is not None and sets is not None:
             repacking = self._repacking
             self._swapping = Swapping(loop, sets, self._worth, repacking.gain, self.award, self._limits.seed)
-            self._swap_turn.operator = self._swapping
+            self._swap_turn.operator, self._swap_turn.work = self._swapping, self._swapping.run
         return self._swapping is not None
 
     def _others(self) -> list[IntArray]:

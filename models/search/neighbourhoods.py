@@ -5,7 +5,6 @@ never worse; with the same seed the steps are the same whatever the clock says, 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -90,6 +89,16 @@ class SmallAuctions:
     def guide(self, gain: FloatArray, share: FloatArray) -> None:
         """Prefer bids by another gain; ``share`` of each wins in the relaxed solution."""
         self._gain, self._relaxed = gain, share
+
+    def run(self, hold: Callable[[float], None], count: int, is_over: Callable[[], bool]) -> None:
+        """Hold so many auctions of a kind, one at least, fewer when the time is up."""
+        limits = self.limits
+        began = limits.left_s()
+        hold(min(began, limits.ends_in_s()))
+        while count > 1 and not is_over():
+            hold(min(limits.left_s(), limits.ends_in_s()))
+            count -= 1
+        self.longest_s = max(self.longest_s, began - limits.left_s())
 
     def improve(self, left_s: float) -> None:
         """Free winners around a place or in the way of a loser, and auction what is free."""
@@ -280,30 +289,3 @@ class SmallAuctions:
         fitting = np.flatnonzero(self._packing.fits(self._packing.capacity - self._packing.use(award)))
         order = fitting[np.lexsort((-self._gain[fitting], -self._worth.value[fitting]))]
         return greedy_by(self._packing, np.concatenate([award, order]))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SmallAuction:
-    """One kind of small auctions as an operator of the search."""
-
-    auctions: SmallAuctions
-    hold: Callable[[float], None]
-
-    @property
-    def award(self) -> IntArray:
-        """The best award met."""
-        return self.auctions.award
-
-    def adopt(self, award: IntArray, value: tuple[int, float]) -> None:
-        """Go on from an award that is better than the best so far."""
-        self.auctions.adopt(award, value)
-
-    def run(self, count: int, is_over: Callable[[], bool]) -> None:
-        """Hold so many auctions, one at least, fewer when the time is up."""
-        limits = self.auctions.limits
-        began = limits.left_s()
-        self.hold(min(began, limits.ends_in_s()))
-        while count > 1 and not is_over():
-            self.hold(min(limits.left_s(), limits.ends_in_s()))
-            count -= 1
-        self.auctions.longest_s = max(self.auctions.longest_s, began - limits.left_s())
