@@ -165,7 +165,7 @@ class _ChangedCluster:
         self._licenses = dict(before.licenses)
         #: What is free now of the nodes whose jobs have changed, by their places.
         self._free: dict[int, Resources] = {}
-        #: What a use leaves of what was free, with the use, by its identity, the sign and what was free.
+        #: What a use leaves, and the use, by its identity, the sign and what was free.
         self._left: dict[tuple[object, ...], tuple[Resources, Resources]] = {}
 
     def move_to(self, time: float | None) -> None:

@@ -219,7 +219,7 @@ class FirstFitPlacer:
         return placement_on(*chosen, asked, mode_of(demand), self._columns, self._free)
 
     def _may_take_first(self, asked: Reading) -> bool:
-        """Return whether the very first nodes will do, as far as there are enough, wherever they stand."""
+        """Return whether the very first nodes will do where there are enough, wherever they stand."""
         # What a reservation leaves to one job is not what it leaves to the next one of its shape.
         is_as_listed = self._placer is None or self._placer.takes_first(asked.demand)
         return is_as_listed and not self._guards and _is_simple(asked.demand, asked.choice)

@@ -123,7 +123,8 @@ def fewest_windows(field: Field, asked: Reading, *, backward: bool = False) -> W
         start, length = _backward(field, asked) if backward else _forward(field, asked)
         windows = _kept(field, start, length, asked)
         if backward:
-            windows = windows.only(windows.aligned & (field.run_last[_ends(windows)] == _ends(windows)))
+            last = windows.start + windows.length - 1
+            windows = windows.only(windows.aligned & (field.run_last[last] == last))
         return windows
 
     found: Windows = field.once(("fewest", backward, *_asked(asked)), find)
@@ -187,10 +188,6 @@ def _asked(asked: Reading) -> tuple[object, ...]:
     demand = asked.demand
     own = (demand.units, demand.contiguous, demand.max_switches, demand.required.tobytes())
     return (*own, asked.choice.total)
-
-
-def _ends(windows: Windows) -> IntArray:
-    return windows.start + windows.length - 1
 
 
 def _needs(field: Field, asked: Reading) -> list[tuple[IntArray, int]]:

@@ -118,7 +118,7 @@ class AuctionModel(Model):
         self._rows(claim, claim.row, bid, claim.amount)
 
     def _rows(self, claim: Claim, row: IntArray, number: IntArray, amount: IntArray) -> None:
-        """Add Σ amount·variable ≤ capacity for each cell: ``amount`` of which variable in which row."""
+        """Add Σ amount·variable ≤ capacity for each cell; rows, variables and amounts are entries'."""
         some = np.flatnonzero(amount)
         some = some[sorted_places(row[some])]
         terms = np.stack([number[some], amount[some]], axis=1).tobytes()
