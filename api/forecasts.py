@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from ..cluster.errors import InputError, OptionError
 from ..cluster.jobs import Job, Span
-from ..cluster.keywords import of_type
+from ..cluster.keywords import of_type, refuses_unknown
 from ..cluster.promises import seconds_of
 from ..cluster.snapshot import Snapshot
 from ..cluster.tabular import Tabular, rows_of
@@ -112,6 +112,7 @@ class Forecasts(Tabular):
         return f"forecast of {plural(len(self.forecasts), 'job')}{words}"
 
 
+@refuses_unknown
 def forecast(  # noqa: PLR0913 - what a forecast may know
     snapshot: Snapshot | str | Path,
     jobs: str | int | Sequence[str | int] | None = None,

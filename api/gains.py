@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cluster.errors import InputError
+from ..cluster.keywords import refuses_unknown
 from ..cluster.tabular import Tabular
 from ..cluster.text import plural
 from ..cluster.workload import ClusterWorkload
@@ -49,7 +50,7 @@ class Gain(Tabular):
     are paired: the same jobs, drawn again by days or weeks (``Resampling``).
 
     Attributes:
-        workload: the history.
+        workload: the history; it lacks ``unfit`` jobs, which the machine cannot hold.
         results: the simulations by policy, ``backfill-slurm`` first.
 
     Examples:
@@ -64,6 +65,7 @@ class Gain(Tabular):
 
     workload: ClusterWorkload
     results: Mapping[str, NodeResult]
+    unfit: int = 0
 
     @cached_property
     def starts(self) -> dict[str, Floats]:
@@ -273,7 +275,7 @@ class Gain(Tabular):
 
     def title(self) -> str:
         """Return the history in one line."""
-        whole = len(self.workload.jobs)
+        whole = len(self.workload.jobs) + self.unfit
         return f"{self.workload.name}: {len(self.compared)} of {whole} jobs compared"
 
     @cached_property
@@ -314,6 +316,7 @@ class Gain(Tabular):
         }
 
 
+@refuses_unknown
 def gain(
     workload: ClusterWorkload | str | Path,
     policies: Sequence[str] = ("aucsched3",),

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ..cluster.keywords import checked
 from ..cluster.snapshot import Snapshot
 from ..cluster.workload import ClusterWorkload
 from ..formats.swf import SwfLog, load_swf
@@ -65,7 +66,7 @@ def snapshot_from_slurm(
 
     Raises:
         InputError: a file cannot be read, or Slurm does not answer; names the file or the command.
-        OptionError: two of the files are standard input.
+        OptionError: there is no such file, or two of the files are standard input.
 
     Examples:
         >>> snapshot_from_slurm(jobs="no-such-file.json", nodes="neither.json")
@@ -74,6 +75,6 @@ def snapshot_from_slurm(
         aucsched.cluster.errors.InputError: no-such-file.json: No such file or directory
     """
     names = {name: None if path is None else str(path) for name, path in files.items()}
-    sources, notes = collect(SlurmFiles(**names))
+    sources, notes = collect(SlurmFiles(**checked(names, SlurmFiles, "snapshot_from_slurm")))
     made, _ = import_slurm(sources, time=time, schedule_held=schedule_held, notes=notes)
     return made

@@ -110,10 +110,12 @@ class Auction:
         Raises:
             InputError: there is no such job or node, a job does not fit, or the time goes back.
         """
-        for name in changes:
+        for name, value in changes.items():
             if name not in ClusterChanges.__annotations__:
                 meant = did_you_mean(name, ClusterChanges.__annotations__)
                 raise OptionError(f"{name}: update has no such change{meant}")
+            if isinstance(value, str) and name != "time":
+                raise InputError(f"{shown(value)} is a text: give a list", path=f"update.{name}")
         draft = _ChangedCluster(self.cluster, self._places)
         draft.waiting, draft.running = dict(self._waiting), dict(self._running)
         draft.started = dict(self._started)

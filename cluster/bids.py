@@ -13,7 +13,7 @@ class AuctionFile:
     """Bids and capacities of a file.
 
     Attributes:
-        bids: in the order of the file, with exact numbers.
+        bids: in the order of the file, exact; ``rounded`` of their values were no integers.
         numbers: what the file calls each bid, shape (bids,).
         capacities: how much there is of each item.
         groups: of each bid, of which at most one wins; None for a bid in no group.
@@ -25,3 +25,4 @@ class AuctionFile:
     capacities: Mapping[str, int | Fraction]
     groups: tuple[str | None, ...]
     second: tuple[int | Fraction, ...] = ()
+    rounded: int = 0

@@ -1,5 +1,6 @@
 """The few range checks that every type of this room makes on construction."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 
 from .errors import InputError
@@ -7,6 +8,7 @@ from .text import hidden_in
 
 #: Numbers beyond this are no count of anything a cluster has, and would overflow 64-bit sums.
 LARGEST_COUNT = 10**12
+HOST_NAME = re.compile(r"[\w.-]+", re.ASCII)  # a node's, as hostlists can hold it
 
 
 def at_least(value: int | None, minimum: int, path: str) -> None:

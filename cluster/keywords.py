@@ -7,16 +7,18 @@ is one line that names the option.
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from numbers import Real
 from textwrap import wrap
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
 from .errors import OptionError
 from .option_fields import alternatives, options_in
 from .text import did_you_mean, not_one_of
 from .value_types import as_int
 
+_Call = TypeVar("_Call", bound=Callable[..., Any])
 _WIDTH = 100
 _INDENTED: Any = {"initial_indent": " " * 4, "subsequent_indent": " " * 8, "break_on_hyphens": False}
 #: An option as the command line spells it.
@@ -50,6 +52,19 @@ def with_names(texts: Mapping[str, str]) -> Callable[[Callable[..., Any]], Any]:
         return call
 
     return named
+
+
+def refuses_unknown(call: _Call) -> _Call:
+    """Return a public function that refuses a keyword it does not have with an OptionError."""
+    known, name = inspect.signature(call).parameters, call.__name__.removeprefix("make_")
+
+    @wraps(call)
+    def refusing(*args: Any, **given: Any) -> Any:
+        if bad := [one for one in given if one not in known]:
+            raise OptionError(f"{bad[0]}: {name} has no such option{did_you_mean(bad[0], known)}")
+        return call(*args, **given)
+
+    return cast("_Call", refusing)
 
 
 def checked(given: Mapping[str, Any], keywords: Callable[..., object], call: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from enum import StrEnum
 from typing import SupportsIndex
 
-from .checks import at_least, known, unique
+from .checks import HOST_NAME, at_least, cut, known, unique
 from .errors import InputError
 from .value_types import (
     Anything,
@@ -111,7 +111,7 @@ class Node:
         free: the free part of them, by default everything.
 
     Raises:
-        InputError: both ways are given, or more is free than there is.
+        InputError: both ways are given, more is free than there is, or no file can hold the name.
 
     Examples:
         >>> node = Node(name="n01", cores=8, gres={"gpu": 2})
@@ -154,6 +154,8 @@ class Node:
 
     def _check(self) -> None:
         at_least(self.total.cores, 1, "cores")
+        if not HOST_NAME.fullmatch(self.name):
+            raise InputError(f"{cut(self.name)} is no name of letters, digits, _ . -", path="name")
         if self.free.memory_mib is not None and self.total.memory_mib is None:
             raise InputError(f"{self.free.memory_mib} is given without memory_mib", path="free_memory_mib")
         for what, free, most in self.free.beyond(self.total):

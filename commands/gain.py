@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import time
@@ -49,16 +50,17 @@ def gain(history: str | None, html: Path | None, form: str, output: str, **optio
     from ..api.gains import gain as compare
     from ..formats.writing import write_text
 
-    workload = _read_history(history, options)
+    workload, unfit = _read_history(history, options)
     window, interval_s = _read_backfill(options["conf"], is_live=history == _SLURM)
     with errors_in(options["sacct"] or history or _SLURM):
-        made = compare(
+        found = compare(
             workload,
             ("aucsched3", *options["policies"]),
             window=window,
             backfill_interval_s=interval_s,
             progress=lambda policy: progress_over(len(workload.jobs), policy),
         )
+    made = replace(found, unfit=unfit)
     if html is not None:
         from ..reports.run_pages import gain_page
 
@@ -66,8 +68,8 @@ def gain(history: str | None, html: Path | None, form: str, output: str, **optio
     write_found(output, form, made.to_dict, lambda console: _render(made, console))
 
 
-def _read_history(history: str | None, options: dict[str, Any]) -> ClusterWorkload:
-    """Return the workload that the arguments name."""
+def _read_history(history: str | None, options: dict[str, Any]) -> tuple[ClusterWorkload, int]:
+    """Return the workload that the arguments name, and how many jobs its machine cannot hold."""
     if (history is None) == (options["sacct"] is None):
         raise OptionError("give one of: --sacct FILE, slurm, a workload file")
     machine = {name: options[name] for name in ("nodes", "cores", "gpus", "switch")}
@@ -78,15 +80,22 @@ def _read_history(history: str | None, options: dict[str, Any]) -> ClusterWorklo
         for name in (*machine, "since", "until"):
             if options[name]:
                 raise OptionError(f"--{name} is for sacct's output; a workload has its own")
-        return load_workload(history)
+        return load_workload(history), 0
+    from ..formats.delimited import read_table
     from ..formats.reading import read_document
+    from ..simulation.workloads.from_table import workload_of_sacct
 
     if history is None:
         empty, source = read_machine(**machine), options["sacct"]
-        return _from_sacct(read_document(source, bytes), source, empty, since, until)
-    empty = read_machine(**machine) if machine["nodes"] else _live_nodes()
-    since = time() - _BACK_S if since is None else since
-    return _from_sacct(ask_sacct(since, until), _SLURM, empty, since, until)
+        content = read_document(source, bytes)
+    else:
+        empty, source = read_machine(**machine) if machine["nodes"] else _live_nodes(), _SLURM
+        since = time() - _BACK_S if since is None else since
+        content = ask_sacct(since, until)
+    with errors_in(source):
+        table, name = read_table(content, "|"), file_name(source)
+        made, notes = workload_of_sacct(name, table, empty, since=since, until=until)
+    return made, notes.unfit
 
 
 def _moment(name: str, text: str | None) -> float | None:
@@ -96,17 +105,6 @@ def _moment(name: str, text: str | None) -> float | None:
         return None if text is None else moment(text, "")
     except InputError as error:
         raise OptionError(f"--{name}: {error.message}") from error
-
-
-def _from_sacct(
-    content: bytes, source: str, empty: ClusterWorkload, since: float | None, until: float | None
-) -> ClusterWorkload:
-    from ..formats.delimited import read_table
-    from ..simulation.workloads.from_table import workload_of_sacct
-
-    with errors_in(source):
-        table = read_table(content, "|")
-        return workload_of_sacct(file_name(source), table, empty, since=since, until=until)[0]
 
 
 def ask_sacct(since: float, until: float | None) -> bytes:

@@ -10,7 +10,7 @@ import click
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_table import WINNERS, read_by
 from .built_options import click_option, in_order
-from .outputs import output_options, write_found
+from .outputs import note, output_options, write_found
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,6 +50,8 @@ def winners(
     # How long another program writes is not the command's time.
     began = None if file == "-" else entered if began is None else began
     auction = load_auction(file, rounded=rounded)
+    if auction.rounded and rounded is None:
+        note(f"{auction.rounded} values are rounded to integers: --no-round keeps them")
     with errors_in(file):
         lot = read_lot(auction.bids, auction.capacities, auction.groups)
         _note_slow_reading(began, options)
@@ -67,7 +69,6 @@ def winners(
 def _note_slow_reading(began: float | None, options: dict[str, Any]) -> None:
     """Say where a file alone took the time limit: a quick search follows, so that there is an award."""
     from ..models.winners.determine import time_limit_of
-    from .outputs import note
 
     limit_s = time_limit_of(options["time_limit_s"], options["work_limit"])
     took = 0.0 if began is None else perf_counter() - began

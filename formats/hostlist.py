@@ -9,7 +9,7 @@ from itertools import groupby
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetParseError
 
-from ..cluster.checks import cut
+from ..cluster.checks import HOST_NAME, cut
 from ..cluster.errors import InputError
 
 #: More names than any hostlist may hold; equal to the most nodes a snapshot may have.
@@ -20,7 +20,6 @@ _ITEM = rf"[\w.-]*(?:{_RANGES}[\w.-]*)*"
 _HOSTLIST = re.compile(rf"{_ITEM}(?:,{_ITEM})*", re.ASCII)
 #: An item: what stands between commas that are in no brackets; these are balanced and never nested.
 _PIECES = re.compile(r"(?:[^,\[]++|\[[^\]]*+\])++")
-_PLAIN = re.compile(r"[\w.-]+", re.ASCII)
 _GROUP = re.compile(r"\[([^\]]*)\]")
 _DIGITS = re.compile(r"\d+")
 #: Slurm itself reads no more groups of ranges in one name.
@@ -41,7 +40,7 @@ def expand(text: str, path: str = "") -> tuple[str, ...]:
         InputError: it is empty, is not as Slurm writes hostlists (node groups, wildcards and set
             operators are not), counts backwards, repeats a name or holds more than LIMIT names.
     """
-    if _PLAIN.fullmatch(text):
+    if HOST_NAME.fullmatch(text):
         charge(1, path)
         return (text,)
     if not text or not _HOSTLIST.fullmatch(text):
@@ -139,7 +138,7 @@ def _fold_alike(names: tuple[str, ...]) -> tuple[str, ...]:
     Remembered: many partitions hold the same nodes.
     """
     # Of names that no hostlist can hold (the Python API's), none is folded; a pair is the least that folds.
-    if len(names) < 2 or not all(map(_PLAIN.fullmatch, names)):  # noqa: PLR2004
+    if len(names) < 2 or not all(map(HOST_NAME.fullmatch, names)):  # noqa: PLR2004
         return names
     # Nor any with more digits than Python reads as a number.
     if max(map(len, names)) > _LONGEST_NAME:

@@ -20,6 +20,7 @@ class Notes:
 
     entries: dict[tuple[str, str], None] = field(default_factory=dict)
     policies: dict[str, None] = field(default_factory=dict)
+    unfit: int = 0  # jobs of a history that its machine cannot hold
 
     def add(self, kind: str, text: str) -> None:
         """Note ``text`` as one line; one said before is not repeated."""

@@ -18,7 +18,7 @@ from ...bidgen.candidates import units_of, usable_in_any
 from ...bidgen.generate import place_alone
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, RunningJob
-from ...cluster.keywords import of_type
+from ...cluster.keywords import of_type, refuses_unknown
 from ...cluster.nodes import Resources
 from ...cluster.resources.allocation import Allocation, add_allocation, resources_of
 from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray, nothing_held
@@ -119,6 +119,7 @@ class Plan(Tabular):
         return document_text(self.to_dict())
 
 
+@refuses_unknown
 def make_plan(
     snapshot: Snapshot | str | Path, *, jobs: int | None = None, progress: Callable[[int], None] | None = None
 ) -> Plan:

@@ -38,8 +38,8 @@ _REASONS = 6
     metavar="SECONDS",
     help="Between two looks.",
 )
-@click.option("--once", is_flag=True, help="Print the state once (default without a terminal).")
-def status(*, licence: str, addresses: tuple[str, ...], interval: float, once: bool) -> None:
+@click.option("--once", is_flag=True, help="Look once (as without a terminal); exit 2: no answer.")
+def status(*, licence: str, addresses: tuple[str, ...], interval: float, once: bool) -> int:
     """Show the state of the cluster, the gate and the loops; Ctrl-C ends it."""
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.license_gate import check_licence
@@ -50,27 +50,24 @@ def status(*, licence: str, addresses: tuple[str, ...], interval: float, once: b
     for address in addresses:
         loopback(address)
 
-    def look() -> RenderableType:
-        return _table(cluster_status(ask_slurm, licence, addresses), time.time())
-
+    found = cluster_status(ask_slurm, licence, addresses)
     if once or not sys.stdout.isatty():
-        table = look()
-        write_rich("-", lambda console: console.print(table))
-        return
+        write_rich("-", lambda console: console.print(_table(found)))
+        return 0 if found.has_answered else 2
     from rich.live import Live
 
     from ...reports.console_tables import LiteralConsole
 
-    with Live(look(), console=LiteralConsole(), auto_refresh=False, screen=False) as shown:
+    with Live(_table(found), console=LiteralConsole(), auto_refresh=False, screen=False) as shown:
         while True:
             time.sleep(interval)
-            shown.update(look(), refresh=True)
+            shown.update(_table(cluster_status(ask_slurm, licence, addresses)), refresh=True)
 
 
-def _table(found: ClusterStatus, now: float) -> RenderableType:
+def _table(found: ClusterStatus) -> RenderableType:
     from rich.table import Table
 
-    table = Table("", "", show_header=False)
+    now, table = time.time(), Table("", "", show_header=False)
     for name, text in _of_cluster(found, now) if found.has_answered else ():
         table.add_row(name, one_line(text))
     for loop, figures in sorted(found.loops.items()):

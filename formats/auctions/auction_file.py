@@ -8,6 +8,7 @@ dummies: bids that share one exclude each other.
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -69,9 +70,7 @@ def _parsed(content: bytes, rounded: bool | None) -> AuctionFile:
     if not (not is_json if rounded is None else rounded):
         return read
     bids = tuple((bidder, round(value), items) for bidder, value, items in read.bids)
-    return AuctionFile(
-        bids=bids, numbers=read.numbers, capacities=read.capacities, groups=read.groups, second=read.second
-    )
+    return replace(read, bids=bids, rounded=sum(value.denominator > 1 for _, value, _ in read.bids))
 
 
 def parse_auction(content: bytes) -> AuctionFile:

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...cluster.errors import InputError
+from ...cluster.keywords import refuses_unknown
 from ...cluster.option_table import OPTIONS_BY_NAME
 from ...cluster.resources.capacity import FloatArray, IntArray
 from ...cluster.schedule import Status
@@ -112,6 +113,7 @@ def _number(value: int | Fraction) -> int | float:
     return value.numerator if value.denominator == 1 else float(value)
 
 
+@refuses_unknown
 def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
     bids: Iterable[Bid] | BidArrays,
     capacities: Mapping[Any, Number] | npt.ArrayLike,

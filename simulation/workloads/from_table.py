@@ -247,6 +247,9 @@ def workload_of_sacct(
     ends = [job.start_s + job.run_s for job in over if job.start_s is not None]
     begin = min(ends, default=-inf) if since is None else since
     jobs = list(history.within(found, begin, inf if until is None else until))
+    if found and not jobs:
+        times = sorted(datetime.fromtimestamp(job.submit_s, UTC).isoformat() for job in found)
+        raise InputError(f"--since, --until leave no job: all came from {times[0]} to {times[-1]}")
     for text, count in history.counts.items():
         notes.add("history", f"{count} {text}")
     return imported_workload(name, jobs, machine, notes), notes

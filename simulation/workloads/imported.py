@@ -71,8 +71,10 @@ def imported_workload(
     sizes = _Sizes(machine.nodes, notes)
     _count([job for job in listed if job.run_s <= 0], "did not run", notes)
     sized = [(job, sizes.request(job)) for job in listed if job.run_s > 0]
-    fitting = [(job, request) for job, request in sized if request is not None]
-    _count([job for job, request in sized if request is None], "are larger than the machine", notes)
+    fitting = [(job, request) for job, request in sized if isinstance(request, Request)]
+    for why in dict.fromkeys(request for _, request in sized if isinstance(request, str)):
+        _count([job for job, request in sized if request == why], why, notes)
+    notes.unfit = len(sized) - len(fitting)
     if not fitting:
         raise InputError("no job is left")
     fitting.sort(key=lambda pair: (pair[0].submit_s, -(pair[0].priority or 0)))
@@ -130,24 +132,24 @@ class _Sizes:
                     self._most[known] = max(count, self._most.get(known, 0))
         self._named = {name for node in nodes for name in node.total.gres}
 
-    def request(self, job: LoggedJob) -> Request | None:
-        """Return what a job asks for; None when the empty machine cannot hold it."""
+    def request(self, job: LoggedJob) -> Request | str:
+        """Return what a job asks for; what is said of it when the empty machine cannot hold it."""
         gres = self._gres(job)
-        if any(self._most.get(name, 0) == 0 for name in gres):
-            return None
+        for name in gres:
+            if not self._most.get(name):
+                return f"ask for {name}, which no node has"
         nodes = job.nodes or max(
             (ceil(count / self._most[name]) for name, count in gres.items()), default=None
         )
         cores = job.cores or nodes or 1
-        if (nodes or 1) > len(self._cores) or cores > self._cores[(nodes or 0) - 1]:
-            return None
+        each = {name: ceil(count / (nodes or 1)) for name, count in gres.items()}
+        lacks = any(count > self._most[name] for name, count in each.items())
+        if lacks or (nodes or 1) > len(self._cores) or cores > self._cores[(nodes or 0) - 1]:
+            return "are larger than the machine"
         names = ("memory_mib_per_node", "memory_mib_per_core")
         memory: dict[str, Any] = {name: getattr(job, name) for name in names}
         if nodes is None:
             return Request(cores=cores, **memory)
-        each = {name: ceil(count / nodes) for name, count in gres.items()}
-        if any(count > self._most[name] for name, count in each.items()):
-            return None
         # Slurm gives each node of a job at least one core.
         return Request(
             nodes=Span.exactly(nodes),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -104,6 +105,18 @@ A: Any = aucsched
         (
             lambda: A.winners([], {}, strategy="exakt"),
             "strategy: 'exakt' is not one of .*: did you mean exact",
+        ),
+        *(
+            (lambda call=call, wrong=wrong: call(**wrong), f"{next(iter(wrong))}: {said}?")
+            for call, wrong, said in (
+                (partial(A.winners, [], {}), {"time_limit": 3}, "winners .*mean time_limit_s"),
+                (partial(A.forecast, SNAPSHOT), {"by": 3}, "forecast .*mean by_s"),
+                (partial(A.plan, SNAPSHOT), {"job": 5}, "plan .*mean jobs"),
+                (partial(A.gain, "week.json"), {"polices": 5}, "gain .*mean policies"),
+                (A.snapshot_from_slurm, {"jbs": "x"}, "snapshot_from_slurm .*mean jobs"),
+                (partial(A.schedule, SNAPSHOT), {"time_limit": 3}, "schedule .*mean time_limit_s"),
+                (partial(A.compare, SNAPSHOT), {"within": 60}, "compare .*mean within_s"),
+            )
         ),
     ],
 )

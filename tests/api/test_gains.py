@@ -117,6 +117,12 @@ def test_the_example_says_what_its_intervals_say_and_how_far_the_model_is_off(tm
     assert len(found.groups) <= 10
 
 
+def test_jobs_that_the_machine_cannot_hold_are_counted_with_the_reason() -> None:
+    done = aucsched("gain", "--sacct", EXAMPLES / "history.txt.gz", "--nodes", "20", "--cores", "16")
+    assert "history.txt.gz: 239 of 299 jobs compared" in done.stdout
+    assert "60 jobs (first 1003) ask for gpu, which no node has: left out" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -133,6 +139,10 @@ def test_the_example_says_what_its_intervals_say_and_how_far_the_model_is_off(tm
         (
             ("--sacct", "SACCT", "--nodes", "1", "--cores", "4", "--conf", "SACCT"),
             "not what scontrol show config",
+        ),
+        (
+            ("--sacct", "SACCT", "--nodes", "1", "--cores", "4", "--since", "2027-01-01"),
+            "--since, --until leave no job: all came from 1970-01-01T00:00:00+00:00 to 1970-01-01T00:05",
         ),
         (("--sacct", "none.txt", "--nodes", "1", "--cores", "4"), "none.txt: No such file"),
         (("--sacct", "SACCT", "--nodes", "1", "--cores", "4", "--policy", "eazy"), "eazy"),

@@ -249,6 +249,8 @@ def test_what_has_not_changed_is_not_read_anew(monkeypatch: pytest.MonkeyPatch) 
         ({"time": 999.0}, "update.time: 999 is before 1000"),
         ({"time": "now"}, "update.time: 'now' is no time in seconds"),
         ({"ended": ["J"]}, "update.ended[0]: no job 'J' runs"),
+        ({"ended": "ab"}, "update.ended: 'ab' is a text: give a list"),
+        ({"drained": "n0"}, "update.drained: 'n0' is a text: give a list"),
         ({"failed": ["J"]}, "update.failed[0]: 'J' did not start here: end it and let it arrive"),
         ({"cancelled": ["w", "J"]}, "update.cancelled[1]: no job 'J' waits"),
         ({"priorities": {"J": 3}}, "update.priorities.J: no job 'J' waits"),

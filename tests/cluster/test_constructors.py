@@ -127,6 +127,12 @@ def test_a_node_that_contradicts_itself_is_refused(members: dict[str, Any], mess
     assert str(refused.value) == message
 
 
+@pytest.mark.parametrize("name", ["a b", "n[1-2]", "a,b", "é", "n1\n"])
+def test_a_node_s_name_is_one_that_files_hold(name: str) -> None:
+    with pytest.raises(InputError, match=r"^name: "):
+        Node(name=name, cores=1)
+
+
 def test_lists_of_nodes_and_jobs_make_a_snapshot() -> None:
     nodes = [Node(name=f"n{place}", cores=4) for place in range(4)]
     jobs = [Job(id="a", priority=1.5, request=Request(cores=4, nodes=2))]

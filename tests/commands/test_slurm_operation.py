@@ -90,7 +90,7 @@ def test_a_unit_takes_no_value_that_would_be_read_otherwise(option: str, value: 
 
 def test_status_where_slurm_is_not() -> None:
     shown = aucsched("slurm", "status", "--metrics", "127.0.0.1:1", env={"PATH": "/nonexistent"})
-    assert shown.returncode == 0
+    assert shown.returncode == 2
     assert "sinfo -h -o %C: the command is not installed here" in shown.stdout
     assert "127.0.0.1:1: " in shown.stdout
     assert "gate" not in shown.stdout

@@ -60,6 +60,11 @@ def test_cats_is_rounded_and_keeps_its_numbers(tmp_path: Path) -> None:
     assert (found["status"], found["value"], found["bound"], found["gap"]) == ("optimal", 12, 12, 0)
     assert found["chosen"][0] == 0
     assert len(found["chosen"]) == 2
+    note = "note: 4 values are rounded to integers: --no-round keeps them\n"
+    said = {
+        given: aucsched("winners", str(file), *given).stderr for given in ((), ("--round",), ("--no-round",))
+    }
+    assert said == {(): note, ("--round",): "", ("--no-round",): ""}
     exact = answer(file, "--no-round")
     assert exact["value"] == 12.75
     assert exact["chosen"] == [0, 7]
