@@ -10,8 +10,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import msgspec
 import pytest
 import yaml
 from command_options import command_options
@@ -22,6 +23,8 @@ from aucsched.cli import cli, run
 from aucsched.cluster import errors
 from aucsched.cluster.schedule import Reason, Status
 from aucsched.commands.man import man_pages
+from aucsched.negotiation.messages import FromBatchBase, Message
+from aucsched.negotiation.transport.handshake import Hello, Proof
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -66,7 +69,7 @@ def test_a_stranger_s_script_is_short_and_runs(script: Path, place: Path) -> Non
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("page", ["python.md", "continual.md", "solver-users.md"])
+@pytest.mark.parametrize("page", ["python.md", "continual.md", "solver-users.md", "winners.md"])
 def test_a_page_s_python_runs(page: str, place: Path) -> None:
     blocks = (DOCS / page).read_text().split("```python\n")[1:]
     (place / "page.py").write_text("\n".join(block.split("```")[0] for block in blocks))
@@ -80,6 +83,47 @@ def test_a_page_s_python_runs(page: str, place: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+def test_the_page_of_winners_shows_what_the_command_prints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bids, shown = re.findall(r"```json\n(.*?)```", (DOCS / "winners.md").read_text(), re.DOTALL)
+    (tmp_path / "bids.json").write_text(bids)
+    assert run(["winners", str(tmp_path / "bids.json"), "--format", "json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert {**printed, "seconds": 0} == {**json.loads(shown), "seconds": 0}
+
+
+def test_the_table_of_messages_has_every_member() -> None:
+    kinds = {kind.__struct_config__.tag: kind for kind in (*get_args(Message), Hello, Proof)}
+    assert {"message"} == {kind.__struct_config__.tag_field for kind in kinds.values()}
+    page = (DOCS / "negotiate.md").read_text()
+    rows = re.findall(r"^\| `([A-Z_]+)`, \w+ \| (.+) \|$", page, re.MULTILINE)
+    assert len(rows) == 6
+    common = set(FromBatchBase.__struct_fields__)
+    for name, members in rows:
+        assert set(kinds[name].__struct_fields__) - common <= set(re.findall(r"`(\w+)`", members)), name
+    assert all(f"`{member}`" in page for member in common)
+    assert b"NEGOTIATION_START" in msgspec.json.encode(msgspec.json.schema(Message))
+
+
+@pytest.mark.parametrize(
+    ("loop", "pages_of_it"), [("run", ("slurm", "rollback")), ("shadow", ("shadow", "rollback"))]
+)
+def test_pages_name_the_unit_as_the_command_does(
+    loop: str, pages_of_it: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["slurm", "unit", loop, "--program", "/bin/aucsched"]) == 0
+    unit = capsys.readouterr().out.splitlines()[0].split()[1].removesuffix(",")
+    name = Path(unit).stem
+    for page in pages_of_it:
+        text = (DOCS / f"{page}.md").read_text()
+        assert unit in text
+        assert "systemctl daemon-reload" in text
+        assert f"systemctl disable --now {name}" in text
+        told = re.findall(r"systemctl (?:start|stop|(?:enable|disable) --now) ([\w-]+)", text)
+        assert {*told} <= {"aucsched-run", "aucsched-shadow"}
 
 
 def test_the_reference_of_the_python_api_names_what_there_is() -> None:
