@@ -126,5 +126,5 @@ def compare(snapshot: _Source, **options: Any) -> Comparison:
     within = explicit.pop("within_s", CompareKeywords().within_s)
     chosen, cluster = options_with_preset(explicit), snapshot_of(snapshot)
     result = run_step(cluster, chosen)
-    baseline = first_fit_by_priority(cluster, chosen.window, chosen.reservations)
+    baseline = first_fit_by_priority(cluster, chosen.jobs_in_sight, chosen.reservations)
     return compared(cluster, result, baseline, within)

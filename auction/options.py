@@ -149,6 +149,11 @@ class StepOptions(StepRecord):
         return 0 if self.chosen_promise == AUTO else _default("reserve")
 
     @property
+    def jobs_in_sight(self) -> int | None:
+        """Of how many jobs a step may start some: its window, or all (None) where it completes its award."""
+        return self.window if self.award_alone else None
+
+    @property
     def backfills(self) -> bool:
         """Whether every job starts that plain backfilling would start."""
         return self.chosen_promise == BACKFILL

@@ -53,7 +53,7 @@ def compare(
     with errors_in(snapshot):
         result = run_step(loaded, checked)
     found = compared(
-        loaded, result, first_fit_by_priority(loaded, checked.window, checked.reservations), within_s
+        loaded, result, first_fit_by_priority(loaded, checked.jobs_in_sight, checked.reservations), within_s
     )
     if html is not None:
         from ..reports.auction_pages import comparison_page

@@ -113,7 +113,7 @@ def schedule(
     if html is not None or form == "text":
         from ..auction.explain.comparison import first_fit_by_priority
 
-        baseline = first_fit_by_priority(loaded, checked.window, checked.reservations)
+        baseline = first_fit_by_priority(loaded, checked.jobs_in_sight, checked.reservations)
     if html is not None:
         from ..reports.auction_pages import schedule_page
 

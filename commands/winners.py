@@ -9,6 +9,7 @@ import click
 
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_table import WINNERS, read_by
+from ..cluster.text import plural
 from .built_options import click_option, in_order
 from .outputs import note, output_options, write_found
 
@@ -91,16 +92,18 @@ def _render(auction: AuctionFile, found: Winners, console: Console) -> None:
         Column("items", items, is_text=True),
     ]
     chosen, more = found.chosen[:_MOST_ROWS], and_more("items", len(found.chosen) - _MOST_ROWS)
-    console.print(table_of(f"{len(found.chosen)} bids win", columns, chosen, console, more))
+    title = plural(len(found.chosen), "winning bid")
+    console.print(table_of(title, columns, chosen, console, more))
     costly = sorted((item for item in found.prices.items() if item[1] > 0), key=lambda item: -item[1])
     columns = [
         Column("item", lambda item: item[0], is_text=True),
         Column("price", lambda item: f"{item[1]:.6g}", is_right=True),
     ]
     more = and_more("price", len(costly) - _MOST_ROWS)
-    console.print(table_of(f"{len(costly)} items have a price", columns, costly[:_MOST_ROWS], console, more))
+    title = f"{plural(len(costly), 'item')} with a price"
+    console.print(table_of(title, columns, costly[:_MOST_ROWS], console, more))
     console.print(
         f"{found.status.value}: value {decimal_text(found.value)}, bound {decimal_text(found.bound)}, "
-        f"gap {found.gap:.2%}; {len(auction.bids)} bids on {len(auction.capacities)} items; "
-        f"{found.seconds:.2f} s"
+        f"gap {found.gap:.2%}; {plural(len(auction.bids), 'bid')} "
+        f"on {plural(len(auction.capacities), 'item')}; {found.seconds:.2f} s"
     )

@@ -115,13 +115,17 @@ def _changes(changes: Sequence[Change] | None) -> Iterator[tuple[str, str]]:
 
 
 def _starts(found: Explanation, now: float | None) -> Iterator[tuple[str, str]]:
-    """Yield when the job could start at the latest, if running jobs end as estimated."""
-    if found.refusal is not None and found.refusal.reason is Reason.INELIGIBLE:
-        yield "at the latest", "never: see why it waits"
+    """Yield when nodes would be free for the job, if running jobs end by their limits."""
+    reason = None if found.refusal is None else found.refusal.reason
+    if reason is Reason.INELIGIBLE:
+        yield "could start", "never: see why it waits"
         return
-    yield "at the latest", f"{_start(found.alone, now)} if nothing else starts before it"
+    released = "it is released and " if reason in {Reason.HELD, Reason.NOT_ELIGIBLE} else ""
+    kept = ", were no nodes kept for others" if reason is Reason.RESERVATION else ""
+    yield "could start", f"{_start(found.alone, now)} if {released}nothing else starts before it{kept}"
     if found.after_award != found.alone:
-        yield "", f"{_start(found.after_award, now)} after the jobs that start now, each for its time limit"
+        after = "after the jobs that start now, each for its time limit"
+        yield "", f"{_start(found.after_award, now)} {after}{kept}"
     if found.reserved is not None:
         yield "reserved", f"{_start(found.reserved, now)}, which no bid may delay"
 

@@ -27,17 +27,18 @@ class Baseline:
     priority: Fraction | int
 
 
-def first_fit_by_priority(snapshot: Snapshot, window: int, reserve: int = 0) -> Baseline:
-    """Return what starts when each job of a window in turn takes the first nodes that hold it.
+def first_fit_by_priority(snapshot: Snapshot, window: int | None, reserve: int = 0) -> Baseline:
+    """Return what starts when each job in turn takes the first nodes that hold it.
 
     Args:
         snapshot: the cluster and its queue.
-        window: jobs of highest priority that are looked at.
+        window: jobs of highest priority that are looked at; None: all, as a step looks at those
+            behind its window, too, once its award is made.
         reserve: this many of the first blocked jobs get a reservation, which later jobs do not
             delay, as in plain backfill.
     """
     state = state_of(snapshot)
-    queue = queue_of(snapshot, state.reader, StepOptions(window=window))
+    queue = queue_of(snapshot, state.reader, StepOptions(window=window or max(1, len(snapshot.jobs))))
     fit = FirstFitPlacer(state.columns, state.topology)
     backfilling = Backfilling(fit, StepReservations(state, reserve, later_only=True))
     backfilling.start(queue.window)

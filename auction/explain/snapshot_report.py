@@ -148,7 +148,10 @@ def render_report(report: Mapping[str, Any], console: Console) -> None:
     without = running["without_end"]
     endless = f", {without} of them without an estimated end" if without else ""
     table.add_row("running", f"{plural(running['count'], 'job')}{endless}")
-    table.add_row("pending", f"{plural(jobs['pending'], 'job')}: {_counts(jobs['by_type'])}")
+    table.add_row("pending", plural(jobs["pending"], "job"))
+    table.add_row(
+        "by request", ", ".join(f"{kind}: {count}" for kind, count in jobs["by_type"].items() if count)
+    )
     table.add_row("of these", _counts(jobs["by_member"]) or "none is special")
     for text, count in jobs["unsupported"].items():
         table.add_row("not expressible", f"{text} ({plural(count, 'job')})")

@@ -85,7 +85,9 @@ def description_text(description: Mapping[str, Any], name: str) -> str:
     lines.append(f"dropped of {description['rows']} rows: {dropped}")
     days, load = description["span_s"] / 86_400, description["offered_load"]
     shown = "-" if load is None else f"{load:.3f}"
-    lines.append(f"{description['users']} users, {days:.1f} days of submissions, offered load {shown}")
+    lines.append(
+        f"{plural(description['users'], 'user')}, {days:.1f} days of submissions, offered load {shown}"
+    )
     lines += ["", "share of jobs"]
     lines += [f"  {label:<18}{description['shares'][key]:>9.1%}" for label, key in _LOG_SHARES.items()]
     members = ("size", "run_s", "estimate_s", "run_over_estimate", "gap_s")
@@ -191,7 +193,7 @@ def cluster_text(description: Mapping[str, Any], name: str) -> str:
     lines = [
         f"{name}: {plural(description['jobs'], 'job')} on {machine}",
         *(f"  {one_line(note)}" for note in description["notes"]),
-        f"{description['users']} users, {hours['span_s']:.2f} h of submissions",
+        f"{plural(description['users'], 'user')}, {hours['span_s']:.2f} h of submissions",
         f"theoretical run time {hours['theoretical_s']:.2f} h, offered load {load}",
     ]
     lines += [f"offered load of {kind} {load:.3f}" for kind, load in description["gres_load"].items()]

@@ -82,7 +82,7 @@ def test_json_gzip_and_standard_input(tmp_path: Path) -> None:
     assert run.returncode == 0
     assert "optimal: value 12.5" in run.stdout
     run = aucsched("winners", "-", "--work-limit", "20", stdin=CATS)
-    assert "2 bids win" in run.stdout
+    assert "2 winning bids" in run.stdout
 
 
 @pytest.mark.parametrize("ending", ["mps", "lp"])

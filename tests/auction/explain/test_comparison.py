@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
@@ -80,6 +81,14 @@ def test_totals_are_those_of_the_schedules(seed: int) -> None:
     assert found.first_fit.jobs == len(baseline.started)
     assert found.first_fit.priority == baseline.priority
     json.dumps(found.to_dict())
+
+
+@pytest.mark.parametrize(("options", "most"), [((), 3), (("--award-alone",), 1)])
+def test_first_fit_sees_the_jobs_that_the_auction_sees(options: tuple[str, ...], most: int) -> None:
+    text = json.dumps(document([{"name": "n1", "cores": 4}], [{"cores": 1}, {"cores": 1}, {"cores": 1}]))
+    command = ("compare", "-", "--window", "1", "--reserve", "0", *options, "--format", "json")
+    totals = json.loads(aucsched(*command, stdin=text).stdout)["totals"]
+    assert totals["auction"]["jobs"] == totals["first_fit"]["jobs"] == most
 
 
 def test_the_command_prints_tables_and_json() -> None:

@@ -244,7 +244,7 @@ def test_the_command_explains_a_real_queue() -> None:
     for words in (
         "asks for",
         "outbid by ",
-        "at the latest",
+        "could start",
         "bids, in the order",
         "taken by jobs that start",
     ):
@@ -253,6 +253,16 @@ def test_the_command_explains_a_real_queue() -> None:
     assert answer["waits"]["reason"] == "no_fit"
     assert answer["latest_start"]["alone"]["time"] > NOW
     assert answer["expected_start_time"] == 1_795_169_669
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [("114", "if it is released and nothing"), ("64", "before it, were no nodes kept for others")],
+)
+def test_when_a_job_could_start_says_what_would_have_to_be_otherwise(job: str, words: str) -> None:
+    said = aucsched("explain", EXAMPLE, job, "--work-limit", "5").stdout
+    assert words in " ".join(said.split())
+    assert "it is released" not in aucsched("explain", EXAMPLE, "33", "--work-limit", "5").stdout
 
 
 def test_explain_and_compare_take_reservations() -> None:
