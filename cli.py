@@ -5,6 +5,7 @@ becomes one line on stderr and an exit code: 0 done, 1 failed, 2 bad usage or ba
 """
 
 import gc
+import os
 import sys
 import warnings
 from time import perf_counter, process_time
@@ -70,6 +71,8 @@ def cli(context: click.Context, config: str | None) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code; 1, and no word, where standard output takes nothing."""
+    # Arrays of an auction are small: further threads of numpy's would only wait for work, busily.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     prepare_streams()
     # What the process has done so far, loading most of all, is part of a command's time limit.
     began = perf_counter() - process_time() if arguments is None else None

@@ -1,6 +1,7 @@
 """Forecasts for a snapshot: its queue and what runs, told to a forecaster that knows the site's past."""
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
 
 from ...auction.queue import in_order
 from ...bidgen.families.registry import columns_of
@@ -90,9 +91,11 @@ class SnapshotForecaster:
                 forecaster.submit(request)
         asked_ids = [job for job in wanted if job not in never]
         found = {one.id: one for one in forecaster.forecast(self.now, asked_ids)} if asked_ids else {}
+        # The forecaster counts GPUs and whole nodes as cores; a table says what a job asks for.
         return [
-            found.get(job)
-            or StartForecast(id=job, asked_s=self.now, cores=cores[job], never=never.get(job, ""))
+            replace(found[job], cores=cores[job])
+            if job in found
+            else StartForecast(id=job, asked_s=self.now, cores=cores[job], never=never.get(job, ""))
             for job in wanted
         ]
 

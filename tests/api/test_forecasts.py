@@ -73,6 +73,14 @@ def test_a_history_of_short_jobs_forecasts_an_early_start(tmp_path: Path) -> Non
     assert short.forecasts[0].p50_s < long.forecasts[0].p50_s
 
 
+def test_a_table_says_the_cores_that_a_job_asks_for_though_its_gpus_count_for_more() -> None:
+    node = au.Node(name="n", cores=12, gres={"gpu": 3})
+    request = au.Request(nodes=1, cores_per_node=1, gres_per_node={"gpu": 3})
+    job = au.Job(id="1", priority=1, request=request, time_limit_s=60)
+    found = au.forecast(au.Snapshot(nodes=[node], jobs=[job], time=1.0))
+    assert found.columns["cores"] == [1]
+
+
 def test_the_same_seed_gives_the_same_forecasts() -> None:
     one, two = (forecast(busy(), futures=30, seed=4).columns for _ in range(2))
     assert one == two
