@@ -233,12 +233,13 @@ _NEVER = (
 def _planned(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) -> Table:
     priority = {job.id: job.priority for job in snapshot.jobs}
     now, shown = snapshot.time, sorted(plan.planned, key=lambda one: one.start)[:top]
+    zone = "" if now is None else " (UTC)"
     columns = (
         Column("job", lambda one: one.job),
         Column("priority", lambda one: number(priority[one.job]), is_right=True, leaves=3),
         Column("starts in", lambda one: duration(one.start - plan.time) if one.start > plan.time else "now"),
-        Column("start", lambda one: _moment(one.start, now), leaves=4),
-        Column("end", lambda one: _moment(one.end, now), leaves=2),
+        Column(f"start{zone}", lambda one: _moment(one.start, now), leaves=4),
+        Column(f"end{zone}", lambda one: _moment(one.end, now), leaves=2),
         Column("cores", _cores, is_right=True),
         Column("nodes", lambda one: len(one.nodes), is_right=True, leaves=1),
         Column("where", lambda one: shortened(tuple(one.nodes)), is_text=True),
