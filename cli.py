@@ -115,8 +115,6 @@ def _explained(error: Exception) -> tuple[str, int]:
         return str(error), 2
     if isinstance(error, click.ClickException):
         return f"aucsched: {error.format_message()}", 2
-    if isinstance(error, OptionError):
-        return f"aucsched: {error}", 2
     if isinstance(error, AucschedError):
-        return f"aucsched: {type(error).__name__}: {error}", 1
+        return f"aucsched: {error}", 2 if isinstance(error, OptionError) else 1
     return "aucsched: interrupted", 1

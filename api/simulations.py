@@ -362,6 +362,8 @@ def board(jobs: Workload, own: Sequence[str] = (), *, progress: Progress) -> lis
         with progress(len(jobs), name) as report:
             order = told.get("order", "fcfs")
             result = play_log(jobs, told["policy"], order=order, options=options, progress=report)
+        if not len(result.started):
+            raise OptionError(f"--policy {name} starts no job: there is nothing to compare")
         rows.append(row_of(name, [result]))
     return rows
 
@@ -372,6 +374,7 @@ def row_of(policy: str, results: Sequence[Result]) -> BoardRow:
     row: BoardRow = {"policy": policy}
     for name in ("bounded_slowdown_mean", "wait_mean_s", "cpu_utilization"):
         row[name] = float(np.mean([one[name] for one in found]))
+    row["never_started"] = sum(len(one.never_started) for one in results)
     row["wait_max_s"] = max(float(one["wait_max_s"] or 0) for one in found)
     if len(results) == 1:
         one = results[0]
@@ -384,9 +387,10 @@ def row_of(policy: str, results: Sequence[Result]) -> BoardRow:
 
 
 def on_edge(rows: Sequence[BoardRow]) -> list[BoardRow]:
-    """Return the rows that no other has both figures below, by their longest waits."""
+    """Return the rows of whole logs that no other has both figures below, by their longest waits."""
     found: list[BoardRow] = []
-    for row in sorted(rows, key=lambda one: (one["wait_max_s"], one["bounded_slowdown_mean"])):
+    whole = [row for row in rows if not row.get("never_started")]
+    for row in sorted(whole, key=lambda one: (one["wait_max_s"], one["bounded_slowdown_mean"])):
         if not found or row["bounded_slowdown_mean"] < found[-1]["bounded_slowdown_mean"]:
             found.append(row)
     return found

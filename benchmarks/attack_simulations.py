@@ -30,6 +30,7 @@ from aucsched.formats.native.cluster_file import parse_snapshot
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
 from aucsched.simulation.nodes.node_report import node_jobs_csv, node_metrics, to_node_document, to_node_text
 from aucsched.simulation.nodes.node_result import NodeResult
+from aucsched.simulation.stepping import LEFT_WAITING
 
 #: Every policy, and the variants that choose nodes or jobs another way.
 SETTINGS: tuple[dict[str, Any], ...] = (
@@ -251,7 +252,7 @@ def _lists(
         if listed != 1:
             yield f"job {job} is listed {listed} times"
         reason = record.never.get(job, record.lost.get(job, "-"))
-        if not reason or "the policy finds no place" in reason:
+        if not reason or reason == LEFT_WAITING:
             # What can never start is known when it comes, or when nodes go down for good.
             yield f"job {job} is listed with the reason {reason!r}"
         most = 0 if options.on_failure == "lost" else 100

@@ -136,6 +136,15 @@ class PolicyError(AucschedError):
         super().__init__(one_line(f"policy {policy}: {what}: {type(error).__name__}: {error}"))
 
 
+@contextmanager
+def errors_of_policy(name: str) -> Iterator[None]:
+    """Name a policy, as it was typed, in the AwardErrors that its starts raise inside."""
+    try:
+        yield
+    except AwardError as error:
+        raise AwardError(f"policy {name}: {error}", job=error.job) from error
+
+
 class AwardError(AucschedError):
     """An award that breaks capacity, counts or contiguity: an internal error, never an output.
 

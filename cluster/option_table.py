@@ -153,7 +153,8 @@ class BiddingOptions:
     on_timeout: Option[Literal["halve", "incumbent", "discard"] | None] = _option(
         "What to do when a limit ends a step before its proof. halve: the next pass takes half as many "
         "jobs. incumbent: as many. discard: start nothing now, and take half as many.",
-        default="halve; reaching the default work limit does not count as such a limit",
+        default="halve; incumbent where steps alone end strategy anytime (simulations, "
+        "--work-limit); reaching the default work limit does not count as such a limit",
     )
     weights: Option[Literal["lexicographic", "paper"]] = _option(
         "Maximise priorities exactly before preference, or the papers' weighted sum of both.",

@@ -1,11 +1,13 @@
 """``aucsched board``: a log under published policies and ours, in one table."""
 
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import click
 
 from .outputs import (
+    note_unstarted,
     output_options,
     plot_option,
     print_table,
@@ -32,7 +34,7 @@ def board(
     """Play LOG, in the Standard Workload Format, under published policies and ours.
 
     The table has the lowest mean bounded slowdown first. A policy on the edge has no other below it
-    in both slowdown and longest wait.
+    in both slowdown and longest wait, and leaves no job unstarted.
     """
     from ..api.simulations import board as played
     from ..api.simulations import on_edge
@@ -45,10 +47,10 @@ def board(
 
         draw_board({Path(log).name: rows}, plot)
     document = [{**row, "on_edge": row["policy"] in edge} for row in rows]
-    lines = [
-        _line(row, is_on_edge=row["policy"] in edge)
-        for row in sorted(rows, key=lambda one: float(one["bounded_slowdown_mean"]))
-    ]
+    by_slowdown = sorted(document, key=itemgetter("bounded_slowdown_mean"))
+    lines = [_line(row) for row in sorted(by_slowdown, key=lambda row: bool(row["never_started"]))]
+    for row in rows:
+        note_unstarted(row["policy"], row["never_started"], len(jobs) - row["never_started"])
     title = f"{shown(log)}: {len(jobs)} jobs on {jobs.requests.processors} processors"
     write_found(
         output,
@@ -58,8 +60,9 @@ def board(
     )
 
 
-def _line(row: dict[str, Any], *, is_on_edge: bool) -> dict[str, str]:
+def _line(row: dict[str, Any]) -> dict[str, str]:
     """Return a row for people."""
+    left = row["never_started"]
     return {
         "policy": row["policy"],
         "slowdown": f"{row['bounded_slowdown_mean']:.2f}",
@@ -68,7 +71,7 @@ def _line(row: dict[str, Any], *, is_on_edge: bool) -> dict[str, str]:
         "mean wait (s)": f"{row['wait_mean_s']:.0f}",
         "95 % (s)": _span(row["wait_interval_s"], 0),
         "CPU %": f"{row['cpu_utilization'] * 100:.1f}",
-        "edge": "yes" if is_on_edge else "",
+        "edge": "yes" if row["on_edge"] else f"{left} never start" if left else "",
     }
 
 

@@ -109,6 +109,13 @@ def note(text: str) -> None:
     say(f"note: {text}")
 
 
+def note_unstarted(policy: str, left: int, started: int) -> None:
+    """Say how many jobs never start under a policy."""
+    if left:
+        of = plural(left + started, "job")
+        note(f"policy {policy}: {left} of {of} never start; its figures leave them out")
+
+
 def tell(lines: Iterable[str]) -> None:
     """Print notes on stderr, a line each."""
     for line in lines:
@@ -270,6 +277,7 @@ def write_run(
         write_text(options["html"], simulation_page([run], name))
     told = replace(run, settings={**run.settings, **(named or {})})
     write_report(told, run.name or shown(path), options)
+    note_unstarted(run.policy, len(run.result.never_started), len(run.result.started))
 
 
 #: Members of arriving jobs that only negotiations read.

@@ -106,7 +106,7 @@ def _run(
             write()
     except AucschedError as error:
         fail()
-        told(str(error) if isinstance(error, InputError) else f"{type(error).__name__}: {error}")
+        told(str(error))
     except BaseException:
         fail()
         raise

@@ -22,6 +22,7 @@ from .outputs import (
     check_charts,
     file_name,
     format_option,
+    note_unstarted,
     output_option,
     processors_option,
     workload_argument,
@@ -126,6 +127,8 @@ def _simulate_several(workload: str, policies: list[str], options: dict[str, Any
 
     refuse_evolving(workload, options)
     runs = simulate_several(workload, policies, options, _processors(options))
+    for run, typed in zip(runs, policies, strict=True):
+        note_unstarted(typed, len(run.result.never_started), len(run.result.started))
     if options["html"] is not None:
         from ..reports.run_pages import simulation_page
 

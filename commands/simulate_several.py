@@ -125,6 +125,7 @@ _COLUMNS = (
     ("CPU %", 7, "cpu_utilization", 100.0, 1),
     ("GPU %", 7, "gpu_utilization", 100.0, 1),
     ("hours", 8, "makespan_s", 1 / 3600, 1),
+    ("unstarted", 11, "unstarted", 1.0, 0),
 )
 
 
@@ -133,19 +134,20 @@ def text_of(runs: Sequence[Simulation]) -> str:
     first = runs[0]
     requests = first.result.workload.requests
     order = "" if first.result.order == "fcfs" else f", {first.result.order} order"
-    columns = [one for one in _COLUMNS if any(run.metrics.get(one[2]) is not None for run in runs)]
+    rows = [{**run.metrics, "unstarted": len(run.result.never_started) or None} for run in runs]
+    columns = [one for one in _COLUMNS if any(row.get(one[2]) is not None for row in rows)]
     wide = max(6, *(len(run.policy) for run in runs))
-    of = f"{plural(len(first.result.workload), 'job')}, {plural(requests.processors, 'processor')}"
+    jobs = plural(len(first.result.started) + len(first.result.never_started), "job")
     lines = [
-        f"{first.name}{order}: {of}",
+        f"{first.name}{order}: {jobs}, {plural(requests.processors, 'processor')}",
         "waits in seconds",
         "",
         f"{'policy':<{wide}}" + "".join(f"{label:>{width}}" for label, width, *_ in columns),
     ]
-    for run in runs:
+    for run, row in zip(runs, rows, strict=True):
         line = f"{run.policy:<{wide}}"
         for _, width, metric, factor, digits in columns:
-            value = run.metrics.get(metric)
+            value = row.get(metric)
             line += f"{'-' if value is None else f'{value * factor:.{digits}f}':>{width}}"
         lines.append(line)
     return "\n".join(lines) + "\n"

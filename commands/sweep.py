@@ -13,7 +13,7 @@ import click
 from ..cluster.errors import OptionError
 from ..sweeps.axes import AXES
 from .built_options import SectionCommand, in_order, in_section
-from .outputs import OUTPUT, html_option, note, plot_option, progress_over
+from .outputs import OUTPUT, html_option, note, note_unstarted, plot_option, progress_over
 
 if TYPE_CHECKING:
     from ..sweeps.axes import Row
@@ -130,6 +130,8 @@ def _note_failed(rows: list[Row]) -> None:
     if failed:
         first = failed[0]
         note(f"{len(failed)} of {len(rows)} runs failed; run {first['run']}: {first['error']}")
+    for policy, row in {row.get("policy"): row for row in rows if row.get("never_started")}.items():
+        note_unstarted(str(policy), int(str(row["never_started"])), int(str(row["jobs"])))
 
 
 @contextmanager

@@ -120,7 +120,8 @@ class MachineView:
             AwardError: the job does not wait, or a node is unknown.
         """
         if job.number not in self._left:
-            raise AwardError(f"job {job.number} does not wait at {self._now:g}")
+            which = f"{job.number}, submitted at {job.submit_s:g} s, which does not wait"
+            raise AwardError(f"at {self._now:g} s it starts job number {which}: a job starts once")
         start = self._try_start(self._left[job.number], nodes)
         if start is None:
             return False

@@ -4,13 +4,13 @@ No numpy here: ``--help`` reads it.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import Option, options_in
-from ..cluster.text import not_one_of
+from ..cluster.text import did_you_mean
 from .simulate_options import (
     EVOLVING,
     LOG_POLICIES,
@@ -85,10 +85,18 @@ def policy_with_parameters(text: str) -> tuple[str, dict[str, Any]]:
         elif last and known[last].is_text:
             texts[last][-1] += f",{part}"
         else:
-            raise OptionError(f"--policy {text}: {not_one_of(part.partition('=')[0], known)}")
+            raise OptionError(f"--policy {text}: {_unknown(part.partition('=')[0], name, known)}")
     return name, {
         known[key].name: _value(known[key], given, f"--policy {name}:{key}") for key, given in texts.items()
     }
+
+
+def _unknown(given: str, policy: str, known: Mapping[str, Option[Any]]) -> str:
+    """Return in words that a policy has no such parameter, and which it has."""
+    names = list({known[key].name: key for key in reversed([*known])}.values())[::-1]
+    on_both = READ_ON_LOGS if policy in LOG_POLICIES else [one.name for one in known.values()]
+    shown = [key + " (on nodes only)" * (known[key].name not in on_both) for key in names]
+    return f"{given!r} is not one of {', '.join(shown)}{did_you_mean(given, names)}"
 
 
 def _value(option: Option[Any], texts: Sequence[str], typed: str) -> Any:

@@ -58,12 +58,13 @@ def to_document(
         "order": result.order,
         **settings,
         "processors": workload.requests.processors,
-        "jobs": len(workload),
+        "jobs": len(result.started),
         "rows": workload.rows,
         "dropped": {reason.value: count for reason, count in workload.dropped.items()},
         "killed_at_estimate": len(workload.killed),
         **_stopped(result),
         **({} if result.refused is None else {"refused_requests": list(result.refused)}),
+        "never_started": result.never_started,
         "seconds": round(result.seconds, 6),
         "metrics": dict(metrics(result) if values is None else values),
     }
@@ -114,11 +115,13 @@ def to_text(
     workload = result.workload
     order = "" if result.order == "fcfs" else f", {result.order} order"
     machine = plural(workload.requests.processors, "processor")
-    lines = [f"{name}: {result.policy}{order}, {plural(len(workload), 'job')} on {machine}"]
+    lines = [f"{name}: {result.policy}{order}, {plural(len(result.started), 'job')} on {machine}"]
     lines += metric_lines(metrics(result) if values is None else values, columns, rows)
     lines += count_lines(_stopped(result))
     if result.refused is not None:
         lines += count_lines({"refused_requests": len(result.refused)})
+    if left := len(result.never_started):
+        lines += count_lines({"never_started": left})
     return "\n".join([*lines, speed_line(len(workload), result.seconds)]) + "\n"
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .log_columns import Workload
-from .stepping import NEVER, StoppedRun
+from .stepping import LEFT_WAITING, NEVER, StoppedRun
 
 Column = NDArray[np.float64]
 
@@ -46,6 +46,12 @@ class Result:
     def started(self) -> NDArray[np.intp]:
         """The jobs that started, by number."""
         return np.flatnonzero(np.asarray(self.starts) != NEVER)
+
+    @property
+    def never_started(self) -> list[dict[str, str]]:
+        """The jobs that never started, each with its id as ``job`` and its ``reason``."""
+        left = np.flatnonzero(np.asarray(self.starts) == NEVER).tolist()
+        return [{"job": str(self.workload.ids[job]), "reason": LEFT_WAITING} for job in left]
 
     @cached_property
     def submit(self) -> Column:

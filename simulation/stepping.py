@@ -13,6 +13,8 @@ Resort = Callable[[float, list[int]], None]
 
 #: Start time of a job that never started: times count from the first submission, so none is below 0.
 NEVER = -1
+#: What is known of a job that still waits when nothing runs and nothing comes.
+LEFT_WAITING = "the policy does not start it, though nothing runs and nothing else will come"
 #: Arrivals between two reports of progress.
 REPORT_EVERY = 4096
 

@@ -224,7 +224,8 @@ def _run_log(log: SwfLog, options: Row) -> Row:
     result = play_log(jobs, policy, order=order, options=choice)
     return {
         "status": "done",
-        "jobs": len(jobs),
+        "jobs": len(result.started),
+        "never_started": len(result.never_started),
         "dropped": sum(jobs.dropped.values()),
         # What needs nodes is null for a machine that counts, in every row: no columns.
         **{name: float(value) for name, value in metrics(result).items() if value is not None},

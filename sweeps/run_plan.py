@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..cluster.errors import OptionError, errors_in
+from ..cluster.errors import AucschedError, OptionError, errors_in
 from ..cluster.text import one_line
 from ..formats import file_kinds
 from ..formats.reading import read_bytes, unpacked
@@ -197,7 +197,8 @@ def run_row(kind: str, loaded: Any, run: Run) -> Row:
     try:
         result = KINDS[kind].run(loaded, run.options)
     except Exception as error:  # noqa: BLE001 - whatever fails is a row, and the others go on
-        result = failure(f"{type(error).__name__}: {error}")
+        kind = "" if isinstance(error, AucschedError) else f"{type(error).__name__}: "
+        result = failure(f"{kind}{error}")
     seconds = {"seconds.run": time.perf_counter() - began, "seconds.cpu": time.process_time() - cpu}
     return {"run": run.number, **run.options, **result, **seconds, **versions()}
 

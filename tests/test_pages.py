@@ -13,6 +13,8 @@ import yaml
 from reference import pages
 
 from aucsched.cli import cli
+from aucsched.simulation.nodes.node_policies import NODE_POLICIES
+from aucsched.simulation.simulate_options import LOG_POLICIES
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -75,6 +77,14 @@ def test_a_table_has_a_caption(page: Path) -> None:
     for table in re.finditer(r"(?:^\|.*\n)+", text, re.MULTILINE):
         before = text[: table.start()].rstrip().splitlines()[-1]
         assert before.startswith("*") or before.endswith("*"), table[0]
+
+
+def test_researchers_read_which_policies_run_on_what() -> None:
+    text = " ".join((DOCS / "researchers.md").read_text().split())
+    on_both = [f"`{name}`" for name in LOG_POLICIES if name in NODE_POLICIES]
+    assert f"{', '.join(on_both)} and your policy run on logs and on nodes." in text
+    assert {"conservative", "slack"} <= {*LOG_POLICIES} - {*NODE_POLICIES}
+    assert "Every other policy, such as `conservative` or `slack`, runs on logs only." in text
 
 
 def rows(page: str) -> int:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from ...cluster.errors import AwardError, OptionError
+from ...cluster.errors import AwardError, OptionError, errors_of_policy
 from ...cluster.nodes import Resources
 from ...cluster.text import did_you_mean
 from ..backfilling.conservative import Conservative
@@ -219,7 +219,7 @@ class CountView(MachineView):
 
     def _try_start(self, asked: int, nodes: Mapping[str, Resources | int] | None) -> int | None:
         if nodes is not None:
-            raise AwardError(f"job {asked} is put on nodes, but a log's machine has none")
+            raise AwardError(f"it puts job number {asked} on nodes, but a log's machine has none")
         # What the policy holds may have been changed: the size is the request's.
         size, estimate = self._requests.size[asked], self._requests.estimate[asked]
         if size > self._free:
@@ -295,7 +295,8 @@ def play_log(
     began = time.perf_counter()
     made = make_policy(policy, jobs.requests, order=order, options=options)
     made = CheckedPolicy(made, jobs.requests) if is_checked else made
-    starts = simulate_counts(jobs, made, progress, stopped)
+    with errors_of_policy(policy):
+        starts = simulate_counts(jobs, made, progress, stopped)
     return Result(
         workload=jobs,
         policy=policy,

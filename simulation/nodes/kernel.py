@@ -19,6 +19,7 @@ from ...cluster.resources.allocation import Allocation, StartingJob, resources_o
 from ...cluster.resources.demand import Demand
 from ...cluster.workload import ArrivingJob, ClusterWorkload
 from ..events import Event, EventKind, EventQueue, run_events, turn_of
+from ..stepping import LEFT_WAITING
 from .node_machine import Failures, Machine, Remaining, why_never
 from .node_queue import NodePolicy, NodeQueue
 from .node_result import NodeOutage, NodeRun, PlayedJob, Preempted, StoppedAttempt
@@ -325,7 +326,7 @@ class _NodeSystem:
     def _unblock(self, now: float, queue: EventQueue) -> None:
         """Nothing runs and nothing comes: ask again, or say of the first job that it never starts."""
         if not self._policy.wants_more:
-            self._drop_first("the policy finds no place for it on the empty machine")
+            self._drop_first(LEFT_WAITING)
         self._pass(now, queue)
 
     def _drop_first(self, why: str) -> None:

@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 
 from ...auction.options import MODELS, MODELS_BY_NAME, StepOptions, options_with_preset
-from ...cluster.errors import AwardError, OptionError
+from ...cluster.errors import AwardError, OptionError, errors_of_policy
 from ...cluster.nodes import Resources
 from ...cluster.option_fields import flag_of, given_in, options_in
 from ...cluster.option_table import AuctionOptions, PresetOption
@@ -17,7 +17,7 @@ from ...cluster.resources.demand import Demand
 from ...cluster.text import did_you_mean
 from ...cluster.workload import ClusterWorkload, Outage
 from ..own_policy import ActiveJob, MachineView, QueuedJob, is_own, own_policy, stepped
-from ..simulate_options import NodeKeywords, NodeRecord
+from ..simulate_options import LOG_POLICIES, MALLEABLE_POLICIES, NodeKeywords, NodeRecord
 from .auction import NodeAuction
 from .backfill import Backfill, BackfillPass, PlannedBackfill
 from .kernel import simulate_nodes
@@ -49,7 +49,7 @@ class NodeOptions(NodeKeywords):
     def __post_init__(self) -> None:
         if self.policy not in NODE_POLICIES and not is_own(self.policy):
             close = did_you_mean(self.policy, NODE_POLICIES)
-            why = "is no policy" if close else "counts processors"
+            why = "counts processors" if self.policy in LOG_POLICIES + MALLEABLE_POLICIES else "is no policy"
             raise OptionError(f"--policy {self.policy} {why}; a machine of nodes has {_LISTED}{close}")
         if self.order not in ("fcfs", "multifactor"):
             raise OptionError(f"--order {self.order} is for logs; nodes have fcfs and multifactor")
@@ -212,17 +212,19 @@ def play(
     policy = OwnOnNodes(options.policy, machine) if made is None else made(options, machine)
     first = inf if options.credits is None else options.credits
     preemptor = Preemptor(workload, machine, first) if options.preempt else None
-    record = simulate_nodes(
-        workload,
-        machine,
-        policy,
-        queue,
-        interval_s=options.interval_s,
-        progress=progress,
-        refused=MODELS_BY_NAME[options.policy].cannot_express if options.policy in MODELS_BY_NAME else None,
-        failures=_failures(options, machine),
-        preemptor=preemptor,
-    )
+    model = MODELS_BY_NAME.get(options.policy)
+    with errors_of_policy(options.policy):
+        record = simulate_nodes(
+            workload,
+            machine,
+            policy,
+            queue,
+            interval_s=options.interval_s,
+            progress=progress,
+            refused=None if model is None else model.cannot_express,
+            failures=_failures(options, machine),
+            preemptor=preemptor,
+        )
     seconds = time.perf_counter() - began
     result = node_result(
         workload, machine, record, policy=options.policy, order=options.order, seconds=seconds

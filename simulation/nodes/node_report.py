@@ -34,24 +34,18 @@ def to_node_document(result: NodeResult, settings: Mapping[str, Any]) -> dict[st
     document = to_document(result, settings, node_metrics(result))
     metrics = document.pop("metrics")
     # What was not asked for is not said.
-    failed = {**result.failure_counts(), "lost": _named(result, result.record.lost)}
-    broken = _named(result, result.broken_promises())
+    failed = {**result.failure_counts(), "lost": result.named(result.record.lost)}
+    broken = result.named(result.broken_promises())
     promised = {"promises": len(result.promises or ()), "broken_promises": broken}
     preempted = {**result.preemption_counts(), "balances": dict(sorted((result.balance or {}).items()))}
     return document | {
         "nodes": len(result.columns.names),
         "passes": result.record.passes,
-        "never_started": _named(result, result.record.never),
         **(failed if result.nodes_fail else {}),
         **(promised if result.promises is not None else {}),
         **(preempted if result.balance is not None else {}),
         "metrics": metrics,
     }
-
-
-def _named(result: NodeResult, reasons: Mapping[int, str]) -> list[dict[str, str]]:
-    jobs = result.cluster.jobs
-    return [{"job": jobs[number].job.id, "reason": reason} for number, reason in sorted(reasons.items())]
 
 
 def to_node_text(result: NodeResult, name: str) -> str:
@@ -79,7 +73,7 @@ def to_node_text(result: NodeResult, name: str) -> str:
 
 def _listed(result: NodeResult, reasons: Mapping[int, str], what: str) -> list[str]:
     """Return a line for each of the first jobs, and how many more there are."""
-    named = _named(result, reasons)
+    named = result.named(reasons)
     lines = [f"job {one['job']} {what}: {one['reason']}" for one in named[:_LISTED]]
     if len(named) > _LISTED:
         more = len(named) - _LISTED

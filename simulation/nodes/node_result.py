@@ -47,6 +47,16 @@ class NodeResult(Result):
     balance: Mapping[str, float] | None = None
 
     @property
+    def never_started(self) -> list[dict[str, str]]:
+        """The jobs that never started, each with its id as ``job`` and its ``reason``."""
+        return self.named(self.record.never)
+
+    def named(self, reasons: Mapping[int, str]) -> list[dict[str, str]]:
+        """Return reasons by job number as rows with the jobs' ids, in order of arrival."""
+        jobs = self.cluster.jobs
+        return [{"job": jobs[one].job.id, "reason": why} for one, why in sorted(reasons.items())]
+
+    @property
     def first_s(self) -> float:
         """The first arrival of a job that ended, on the workload's clock: the result's second 0."""
         return self.cluster.jobs[self.played[0].demand.index].arrival_s if self.played else 0.0

@@ -250,6 +250,26 @@ def test_one_rule_says_the_promise_and_the_reservations(given: Any, promise: str
 
 
 @pytest.mark.parametrize(
+    ("given", "chosen"),
+    [
+        ({}, "halve"),
+        ({"work_limit": 7}, "incumbent"),
+        ({"work_limit": 7, "time_limit_s": 5.0}, "halve"),
+        ({"work_limit": 7, "strategy": "exact"}, "halve"),
+        ({"work_limit": 7, "on_timeout": "discard"}, "discard"),
+    ],
+)
+def test_what_a_limit_leads_to_is_what_the_help_says(given: Any, chosen: str) -> None:
+    assert StepOptions(**given).chosen_on_timeout == chosen
+    played = {name: value for name, value in given.items() if name != "time_limit_s"}
+    step = node_step_options(NodeOptions(policy="aucsched3", **played))
+    # No clock ends a simulation's pass.
+    assert step.chosen_on_timeout == ("incumbent" if step.is_anytime and chosen != "discard" else chosen)
+    said = "halve; incumbent where steps alone end strategy anytime (simulations, --work-limit)"
+    assert str(OPTIONS_BY_NAME["on_timeout"].default).startswith(said)
+
+
+@pytest.mark.parametrize(
     ("given", "work", "seconds"),
     [
         ({}, 20, 3.0),

@@ -71,7 +71,10 @@ def test_several_policies_carry_their_own(capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--policy", "slack:fctor=1"), "'fctor' is not one of factor, slack: did you mean factor?"),
+        (("--policy", "slack:fctor=1"), "'fctor' is not one of factor: did you mean factor?"),
+        (("--policy", "easy:factor=1"), "'factor' is not one of selection (on nodes only)"),
+        (("--policy", "reservations:k=1"), "'k' is not one of number, selection (on nodes only)"),
+        (("--policy", "promised:nope=1"), "'nope' is not one of objective, promise"),
         (("--policy", "slack:factor=x"), "slack:factor: 'x' is not a number"),
         (("--policy", "slack:factor=-1"), "slack:factor: -1 is out of its range"),
         (("--policy", "slack:factor=1", "--slack", "2"), "--slack: --policy slack:factor=1 says it, too"),

@@ -96,7 +96,7 @@ def test_document_has_the_promised_members(small: Result) -> None:
     assert document["format"] == "aucsched-simulation/1"
     assert list(document) == [
         "format", "policy", "order", "processors", "jobs", "rows", "dropped", "killed_at_estimate",
-        "seconds", "metrics",
+        "never_started", "seconds", "metrics",
     ]  # fmt: skip
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 

@@ -3,6 +3,8 @@
 # ruff: noqa: D101, D102, ARG002 - policies as people write them
 from __future__ import annotations
 
+import csv
+import json
 import random
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint
@@ -174,7 +176,7 @@ class Nothing:
 @pytest.mark.parametrize(
     ("policy", "error", "message"),
     [
-        (StartsTheSame, AwardError, "does not wait at"),
+        (StartsTheSame, AwardError, "^policy .*:StartsTheSame: at .* s it starts job .* a job starts once"),
         (Fails, PolicyError, "its step at 0 s: ZeroDivisionError: by me|its step at .* s: ZeroDivisionError"),
         (CannotBeMade, PolicyError, "making it: ValueError: no luck"),
         (Unknown, AwardError, "not a node|has none"),
@@ -192,7 +194,7 @@ def test_a_policy_that_breaks_a_rule_ends_the_run(
 
 
 def test_less_than_a_job_asks_for_is_refused_on_nodes() -> None:
-    with pytest.raises(AwardError):
+    with pytest.raises(AwardError, match=r"^policy .*:TooFew: job"):
         aucsched.simulate(_workload(1), TooFew)
 
 
@@ -210,6 +212,32 @@ def test_more_than_is_free_is_not_started() -> None:
 
     found = aucsched.simulate(_log(3), Greedy)
     assert None not in found.columns["start_s"]
+
+
+class SmallOnly:
+    def step(self, now: float, machine: MachineView) -> None:
+        for job in machine.waiting:
+            if job.cores <= 8:
+                machine.start(job)
+
+
+@pytest.mark.parametrize("workload", [_log(1), _workload(1)], ids=["log", "nodes"])
+def test_jobs_that_a_policy_leaves_are_listed(
+    workload: aucsched.SwfLog | aucsched.ClusterWorkload,
+) -> None:
+    found = aucsched.simulate(workload, SmallOnly)
+    starts = dict(zip(map(str, found.columns["id"]), found.columns["start_s"], strict=True))
+    left = [job for job, start in starts.items() if start is None]
+    document = found.to_dict()
+    never = document["never_started"]
+    assert [one["job"] for one in never] == left != []
+    assert document["jobs"] == len(starts) - len(left)
+    assert all("no place" not in one["reason"] for one in never)
+    assert f"never started{len(left):>25}" in found.to_text("")
+    # Some of the jobs on nodes fit nowhere; easy starts all others.
+    easy = aucsched.simulate(workload, "easy").to_dict()["never_started"]
+    assert {one["reason"] for one in easy} <= {"it fits nowhere on the empty machine"}
+    assert len(easy) < len(never)
 
 
 MINE = """
@@ -265,6 +293,77 @@ def test_a_name_that_is_none_is_one_line(
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert message in err
+
+
+OTHERS = """
+class SmallOnly:
+    def step(self, now, machine):
+        for job in machine.waiting:
+            if job.cores <= machine.cores // 2:
+                machine.start(job)
+
+class Twice:
+    def step(self, now, machine):
+        for job in machine.waiting:
+            machine.start(job)
+            machine.start(job)
+
+class Idle:
+    def step(self, now, machine):
+        pass
+"""
+
+
+@pytest.mark.parametrize("source", ["days.swf", "overtaken.json"])
+def test_the_command_says_what_a_policy_left_or_broke(
+    source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, path = tmp_path / "others.py", str(EXAMPLES / source)
+    file.write_text(OTHERS)
+    left = len(aucsched.simulate(path, f"{file}:SmallOnly").to_dict()["never_started"])
+    jobs = len(aucsched.simulate(path, "easy").columns["id"])
+    assert 0 < left < jobs
+    said = f"note: policy {file}:SmallOnly: {left} of {jobs} jobs never start; its figures leave them out\n"
+    assert run(["simulate", path, "--policy", f"{file}:SmallOnly"]) == 0
+    assert capsys.readouterr().err == said
+    assert run(["simulate", path, "--policy", f"{file}:SmallOnly,easy"]) == 0
+    out, err = capsys.readouterr()
+    assert err == said
+    assert f": {jobs} jobs, " in out
+    assert [line.split()[-1] for line in out.splitlines()[-3:]] == ["unstarted", str(left), "-"]
+    table = str(tmp_path / "rows.csv")
+    assert run(["sweep", path, "--policy", f"easy,{file}:SmallOnly", "-o", table, "--workers", "1"]) == 0
+    assert capsys.readouterr().err == said
+    found = csv.DictReader(Path(table).read_text().splitlines())
+    assert [(one["jobs"], one["never_started"]) for one in found] == [
+        (str(jobs), "0"),
+        (str(jobs - left), str(left)),
+    ]
+    assert run(["simulate", path, "--policy", f"{file}:Twice"]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith(f"aucsched: policy {file}:Twice: at 0 s it starts job number 0, submitted at ")
+    assert err.endswith("which does not wait: a job starts once\n")
+    assert "Error" not in err
+
+
+def test_a_board_s_edge_is_of_policies_that_start_all_jobs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, days = tmp_path / "others.py", str(EXAMPLES / "days.swf")
+    file.write_text(OTHERS)
+    assert run(["board", days, "--policy", f"{file}:SmallOnly", "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    rows = json.loads(out)["policies"]
+    own = next(row for row in rows if row["policy"].endswith("SmallOnly"))
+    assert own["bounded_slowdown_mean"] == min(row["bounded_slowdown_mean"] for row in rows)
+    assert own["never_started"] > 0
+    assert not own["on_edge"]
+    assert any(row["on_edge"] and not row["never_started"] for row in rows)
+    assert err.startswith(f"note: policy {file}:SmallOnly: {own['never_started']} of 600 jobs never start")
+    assert run(["board", days, "--policy", f"{file}:SmallOnly"]) == 0
+    assert f"{own['never_started']} never start" in capsys.readouterr().out.splitlines()[-2]
+    assert run(["board", days, "--policy", f"{file}:Idle"]) == 2
+    assert f"--policy {file}:Idle starts no job" in capsys.readouterr().err
 
 
 def test_installed_packages_list_theirs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from support.sweeps import GRID, RUNS, TRACE, rows_of, small, workload
 import aucsched as package
 from aucsched.cli import run
 from aucsched.formats.native.cluster_file import load_snapshot
+from aucsched.simulation.negotiated.negotiation_options import SWEPT
 from aucsched.sweeps.axes import AXES
 from aucsched.sweeps.result_table import write_table
 from aucsched.sweeps.run_plan import KINDS, make_plan
@@ -425,3 +426,14 @@ def test_every_axis_is_read_by_some_kind(tmp_path: Path) -> None:
     assert set(AXES) == {name for kind in KINDS.values() for name in kind.axes}
     plan = make_plan(str(small(tmp_path)), {})
     assert [run.number for run in plan.runs] == [0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "begins"), [("snapshot", "| snapshot |"), ("workload", "| workload of nodes |")]
+)
+def test_the_page_names_every_axis(kind: str, begins: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sweep.md").read_text()
+    (row,) = (line for line in page.splitlines() if line.startswith(begins))
+    names = {f"--{flag}" for flag in re.findall(r"--([a-z-]+)", row)}
+    # What only the policy `negotiate` reads has a row of its own.
+    assert names == {AXES[name].option for name in KINDS[kind].axes if name not in SWEPT}
