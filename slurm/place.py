@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ..cluster.checks import HOST_NAME
 from ..cluster.jobs import Job
 from ..cluster.network import alone_on
 from ..cluster.nodes import Node, Resources
@@ -24,7 +25,6 @@ from .answers.node_records import THREADS_NOTE
 _SLURM_ID = re.compile(r"[1-9]\d{0,9}(?:_\d{1,9})?", re.ASCII)
 #: What scontrol reads as one name: no comma, which begins the next, no sign in front, which adds or removes.
 _ONE_NAME = re.compile(r"[^,+-][^,]*")
-_HOST = re.compile(r"[\w.-]+", re.ASCII)
 _MINUTE_S = 60
 #: A reservation must outlast its job, which starts some seconds after it is made (minutes).
 _MARGIN = 10
@@ -97,7 +97,7 @@ class JobCommands:
             CannotPlaceError: a name is none of Slurm's.
         """
         for node in self.award.nodes:
-            if not _HOST.fullmatch(node):
+            if not HOST_NAME.fullmatch(node):
                 raise CannotPlaceError(f"{node!r} is no node name of Slurm")
         return join(self.award.nodes)
 

@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -252,10 +253,14 @@ def test_a_gres_of_two_names_is_not_placed() -> None:
     assert "# job 17 cannot be placed: 'gpu:a,license' is no gres that scontrol reads as one name" in text
 
 
-def test_a_node_of_the_python_api_that_is_a_hostlist_is_not_placed() -> None:
-    node = Node(name="n[1-9]", total=Resources(cores=4), free=Resources(cores=4))
-    text = script_of(Snapshot(nodes=(node,), jobs=(Job(id="1", priority=1, request=Request(cores=1)),)))
+def test_an_award_of_the_python_api_on_a_hostlist_is_not_placed() -> None:
+    node = Node(name="n1", total=Resources(cores=4), free=Resources(cores=4))
+    snapshot = Snapshot(nodes=(node,), jobs=(Job(id="1", priority=1, request=Request(cores=1)),))
+    made = schedule(snapshot, strategy="greedy")
+    spoiled = replace(made, started=(replace(made.started[0], nodes={"n[1-9]": Resources(cores=1)}),))
+    text, problems = placement(snapshot, spoiled)
     assert "# job 1 cannot be placed: 'n[1-9]' is no node name of Slurm" in text
+    assert len(problems) == 1
 
 
 @pytest.mark.parametrize(("way", "is_name"), PLACES)
