@@ -23,7 +23,7 @@ from ..cluster.value_types import copied
 from ..formats.native.cluster_file import snapshot_of
 from .options import options_with_preset
 from .state import SnapshotState
-from .step import take_step
+from .step import check_queue_promise, take_step
 
 _Entry = TypeVar("_Entry", Job, RunningJob)
 
@@ -82,6 +82,7 @@ class Auction:
 
     def __init__(self, cluster: Snapshot | str | Path, **options: Any) -> None:
         self._options = options_with_preset(checked(options, StepKeywords, "Auction"))
+        check_queue_promise(self._options)
         self.cluster = snapshot_of(cluster)
         self._places = {node.name: place for place, node in enumerate(self.cluster.nodes)}
         self._waiting = {job.id: job for job in self.cluster.jobs}

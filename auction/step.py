@@ -157,7 +157,8 @@ def check_queue_promise(options: StepOptions) -> None:
     """
     if options.promise not in {None, PLAN, NONE, BACKFILL}:
         raise OptionError(
-            f"promise: {options.promise!r} is for simulations; a queue's promises are its jobs'"
+            f"promise: {options.promise!r} is for simulations and slurm run; for one queue give none, "
+            "backfill or plan (plan keeps what its jobs were promised)"
         )
 
 

@@ -149,7 +149,10 @@ def test_as_a_user_asks_for_it(tmp_path: Path) -> None:
     done = aucsched("schedule", path, "--reserve", "1", "--promise", "backfill", "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
     assert [one["job"] for one in json.loads(done.stdout)["started"]] == ["first"]
-    for word, words in (("backfil", "is not plan, auto, backfill, none"), ("auto", "is for simulations")):
+    for word, words in (
+        ("backfil", "is not plan, auto, backfill, none"),
+        ("auto", "is for simulations and slurm run; for one queue give none, backfill or plan"),
+    ):
         done = aucsched("schedule", path, "--promise", word)
         assert done.returncode == 2
         assert words in done.stderr

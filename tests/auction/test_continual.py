@@ -315,3 +315,8 @@ def test_the_state_is_that_of_a_step() -> None:
     assert state_of(later, step.state).columns.index is step.state.columns.index
     fewer = replace(now, nodes=now.nodes[1:])
     assert_same(state_of(fewer, step.state), state_of(fewer), ())
+
+
+def test_a_promise_that_no_queue_can_make_is_refused_at_once() -> None:
+    with pytest.raises(aucsched.OptionError, match="'12h' is for simulations"):
+        Auction(snapshot([{"name": "n", "cores": 1}], []), promise="12h")
