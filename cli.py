@@ -72,7 +72,8 @@ def cli(context: click.Context, config: str | None) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its code; 1, and no word, where standard output takes nothing."""
     # Arrays of an auction are small: further threads of numpy's would only wait for work, busily.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if "OMP_NUM_THREADS" not in os.environ:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     prepare_streams()
     # What the process has done so far, loading most of all, is part of a command's time limit.
     began = perf_counter() - process_time() if arguments is None else None

@@ -50,7 +50,7 @@ def board(
     by_slowdown = sorted(document, key=itemgetter("bounded_slowdown_mean"))
     lines = [_line(row) for row in sorted(by_slowdown, key=lambda row: bool(row["never_started"]))]
     for row in rows:
-        note_unstarted(row["policy"], row["never_started"], len(jobs) - row["never_started"])
+        note_unstarted(row["policy"], row["never_started"])
     title = f"{shown(log)}: {len(jobs)} jobs on {jobs.requests.processors} processors"
     write_found(
         output,

@@ -109,11 +109,10 @@ def note(text: str) -> None:
     say(f"note: {text}")
 
 
-def note_unstarted(policy: str, left: int, started: int) -> None:
+def note_unstarted(policy: str, left: int) -> None:
     """Say how many jobs never start under a policy."""
     if left:
-        of = plural(left + started, "job")
-        note(f"policy {policy}: {left} of {of} never start; its figures leave them out")
+        note(f"policy {policy} never starts {plural(left, 'job')}; its figures leave them out")
 
 
 def tell(lines: Iterable[str]) -> None:
@@ -277,7 +276,7 @@ def write_run(
         write_text(options["html"], simulation_page([run], name))
     told = replace(run, settings={**run.settings, **(named or {})})
     write_report(told, run.name or shown(path), options)
-    note_unstarted(run.policy, len(run.result.never_started), len(run.result.started))
+    note_unstarted(run.policy, len(run.result.never_started))
 
 
 #: Members of arriving jobs that only negotiations read.

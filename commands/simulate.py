@@ -128,7 +128,7 @@ def _simulate_several(workload: str, policies: list[str], options: dict[str, Any
     refuse_evolving(workload, options)
     runs = simulate_several(workload, policies, options, _processors(options))
     for run, typed in zip(runs, policies, strict=True):
-        note_unstarted(typed, len(run.result.never_started), len(run.result.started))
+        note_unstarted(typed, len(run.result.never_started))
     if options["html"] is not None:
         from ..reports.run_pages import simulation_page
 

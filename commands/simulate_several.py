@@ -49,6 +49,8 @@ def simulate_several(
         }
         return runs_on_nodes(workload, options, _narrowed(options, policies, reading))
     policies = [current_name(name) for name in policies]
+    if len(set(policies)) < len(policies):
+        raise OptionError(f"--policy {','.join(policies)}: one stands there twice")
     candidates = tuple((options["candidates"] or "").split(","))
     reading = {
         member: [one for one in policies if is_read(member, one.partition(":")[0], candidates)]

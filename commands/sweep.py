@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,8 +131,10 @@ def _note_failed(rows: list[Row]) -> None:
     if failed:
         first = failed[0]
         note(f"{len(failed)} of {len(rows)} runs failed; run {first['run']}: {first['error']}")
-    for policy, row in {row.get("policy"): row for row in rows if row.get("never_started")}.items():
-        note_unstarted(str(policy), int(str(row["never_started"])), int(str(row["jobs"])))
+    left = [(int(str(row["never_started"])), row) for row in rows if row.get("never_started")]
+    # Of each policy the run that leaves most.
+    for policy, (most, row) in {one[1].get("policy"): one for one in sorted(left, key=itemgetter(0))}.items():
+        note_unstarted(f"{policy}, run {row['run']},", most)
 
 
 @contextmanager

@@ -52,7 +52,7 @@ def winners(
     began = None if file == "-" else entered if began is None else began
     auction = load_auction(file, rounded=rounded)
     if auction.rounded and rounded is None:
-        note(f"{auction.rounded} values are rounded to integers: --no-round keeps them")
+        note(f"rounded to integers: {plural(auction.rounded, 'value')}; --no-round keeps them")
     with errors_in(file):
         lot = read_lot(auction.bids, auction.capacities, auction.groups)
         _note_slow_reading(began, options)

@@ -54,7 +54,9 @@ class Ground:
 
     def __init__(self, place: Place, switches: Sequence[Switch] | None) -> None:
         one = Resources(cores=1)
-        nodes = tuple(Node(name=name, total=one, free=one) for name in place.names)
+        # Names are the peer's, and may be none that files hold: only a tree needs them.
+        names = place.names if switches else [f"n{number}" for number in range(len(place.names))]
+        nodes = tuple(Node(name=name, total=one, free=one) for name in names)
         snapshot = Snapshot(
             nodes=nodes, switches=part_of_tree(switches, place.bits) if switches else None, time=0.0
         )

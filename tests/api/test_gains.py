@@ -199,3 +199,11 @@ def test_a_workload_with_starts_is_a_history_too(tmp_path: Path) -> None:
     assert "too short to say what you would gain: 1 job in 0 s" in done.stdout
     path.write_text(text % 5)
     assert "jobs[0].started_s: 5 is not from 10" in refused("gain", path)
+
+
+def test_no_window_is_named_that_nobody_gave(sacct: Path) -> None:
+    lines = sacct.read_text().splitlines()
+    sacct.write_text("\n".join(lines[:2]) + "\n")
+    said = refused("gain", "--sacct", sacct, "--nodes", "1", "--cores", "4")
+    assert "no job" in said
+    assert "--since" not in said

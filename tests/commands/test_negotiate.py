@@ -101,6 +101,15 @@ def test_one_order_of_the_experiment(mapper: str, share: float, most_min: float)
     check_held(result)
 
 
+def test_nodes_have_the_names_that_the_peer_gives_them() -> None:
+    names = ("rack 1/a", "rack 1/b")
+    jobs = tuple(Arrival(time_s=5.0 * n, job=rigid(f"j{n}", 1 + n % 2, 20)) for n in range(4))
+    play = Play(name="two", nodes=names, partitions={"": names}, arrivals=jobs)
+    for mapper in ("auction", "greedy"):
+        batch = BatchSettings(mapper=mapper, ends_when_done=True)
+        assert len(negotiate(play, batch, RuntimeSettings()).done) == 4
+
+
 def test_each_map_is_an_award_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 

@@ -91,3 +91,9 @@ def test_the_table_has_a_line_a_policy_and_fits_60_columns(
 )
 def test_what_cannot_be_said_together_is_refused(arguments: tuple[str, ...], message: str) -> None:
     assert message in refused("simulate", *arguments)
+
+
+@pytest.mark.filterwarnings("ignore:on a log --policy aucsched3:FutureWarning")
+def test_a_policy_under_its_old_and_its_new_name_is_one() -> None:
+    said = refused("simulate", DAYS, "--policy", "aucsched3,promised", "--format", "json")
+    assert "promised,promised: one stands there twice" in said

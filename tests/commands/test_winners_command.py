@@ -60,7 +60,7 @@ def test_cats_is_rounded_and_keeps_its_numbers(tmp_path: Path) -> None:
     assert (found["status"], found["value"], found["bound"], found["gap"]) == ("optimal", 12, 12, 0)
     assert found["chosen"][0] == 0
     assert len(found["chosen"]) == 2
-    note = "note: 4 values are rounded to integers: --no-round keeps them\n"
+    note = "note: rounded to integers: 4 values; --no-round keeps them\n"
     said = {
         given: aucsched("winners", str(file), *given).stderr for given in ((), ("--round",), ("--no-round",))
     }

@@ -17,6 +17,7 @@ import pytest
 import aucsched
 from aucsched import AwardError, MachineView, Node, OptionError, PolicyError, QueuedJob, Request, Resources
 from aucsched.cli import run
+from aucsched.cluster.text import plural
 from aucsched.simulation import own_policy
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "swf"
@@ -323,7 +324,7 @@ def test_the_command_says_what_a_policy_left_or_broke(
     left = len(aucsched.simulate(path, f"{file}:SmallOnly").to_dict()["never_started"])
     jobs = len(aucsched.simulate(path, "easy").columns["id"])
     assert 0 < left < jobs
-    said = f"note: policy {file}:SmallOnly: {left} of {jobs} jobs never start; its figures leave them out\n"
+    said = f"note: policy {file}:SmallOnly never starts {plural(left, 'job')}; its figures leave them out\n"
     assert run(["simulate", path, "--policy", f"{file}:SmallOnly"]) == 0
     assert capsys.readouterr().err == said
     assert run(["simulate", path, "--policy", f"{file}:SmallOnly,easy"]) == 0
@@ -333,7 +334,7 @@ def test_the_command_says_what_a_policy_left_or_broke(
     assert [line.split()[-1] for line in out.splitlines()[-3:]] == ["unstarted", str(left), "-"]
     table = str(tmp_path / "rows.csv")
     assert run(["sweep", path, "--policy", f"easy,{file}:SmallOnly", "-o", table, "--workers", "1"]) == 0
-    assert capsys.readouterr().err == said
+    assert capsys.readouterr().err == said.replace(":SmallOnly", ":SmallOnly, run 1,")
     found = csv.DictReader(Path(table).read_text().splitlines())
     assert [(one["jobs"], one["never_started"]) for one in found] == [
         (str(jobs), "0"),
@@ -359,7 +360,7 @@ def test_a_board_s_edge_is_of_policies_that_start_all_jobs(
     assert own["never_started"] > 0
     assert not own["on_edge"]
     assert any(row["on_edge"] and not row["never_started"] for row in rows)
-    assert err.startswith(f"note: policy {file}:SmallOnly: {own['never_started']} of 600 jobs never start")
+    assert err.startswith(f"note: policy {file}:SmallOnly never starts {own['never_started']} jobs;")
     assert run(["board", days, "--policy", f"{file}:SmallOnly"]) == 0
     assert f"{own['never_started']} never start" in capsys.readouterr().out.splitlines()[-2]
     assert run(["board", days, "--policy", f"{file}:Idle"]) == 2
