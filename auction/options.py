@@ -150,7 +150,7 @@ class StepOptions(StepRecord):
 
     @property
     def jobs_in_sight(self) -> int | None:
-        """Of how many jobs a step may start some: its window, or all (None) where it completes its award."""
+        """The jobs that a step may start: its window, or all (None) where it completes its award."""
         return self.window if self.award_alone else None
 
     @property

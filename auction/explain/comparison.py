@@ -38,7 +38,7 @@ def first_fit_by_priority(snapshot: Snapshot, window: int | None, reserve: int =
             delay, as in plain backfill.
     """
     state = state_of(snapshot)
-    queue = queue_of(snapshot, state.reader, StepOptions(window=window or max(1, len(snapshot.jobs))))
+    queue = queue_of(snapshot, state.reader, StepOptions(window=window or len(snapshot.jobs) or 1))
     fit = FirstFitPlacer(state.columns, state.topology)
     backfilling = Backfilling(fit, StepReservations(state, reserve, later_only=True))
     backfilling.start(queue.window)

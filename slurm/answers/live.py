@@ -142,7 +142,7 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tup
         found = {"config" if name == "conf" else name: answer(name) for name in names}
     here = [name.replace("_", " ") for name in asked if found.get(name)]
     if files.jobs is not None and here:
-        notes.add("live commands", f"asked of the Slurm here, next to a saved queue: {', '.join(here)}")
+        notes.add("live commands", f"asked of Slurm here, next to a saved queue: {', '.join(here)}")
     sources = SlurmSources(**found)  # type: ignore[arg-type]
     # Live commands are told to print seconds of the epoch.
     if sources.reservations and _LOCAL_TIME.search(sources.reservations.content):

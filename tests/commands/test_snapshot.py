@@ -148,7 +148,7 @@ def test_what_is_not_given_is_asked_of_the_cluster(tmp_path: Path) -> None:
     assert made["topology"] == from_files["topology"]
     some = run("--jobs", FILES["--jobs"], "--topology", FILES["--topology"], path=path)
     asked = json.loads(some.stdout)
-    assert asked["notes"].pop(0) == "asked of the Slurm here, next to a saved queue: nodes, job detail"
+    assert asked["notes"].pop(0) == "asked of Slurm here, next to a saved queue: nodes, job detail"
     assert asked == from_files
 
 
