@@ -48,7 +48,7 @@ def test_nothing_starts_that_would_put_a_promise_off() -> None:
 def test_promises_may_be_left_alone_and_are_not_made() -> None:
     assert started(LONG, wide("31:40"), promise="none") == ["long"]
     assert started(LONG, wide("31:40"), promise="plan") == []
-    with pytest.raises(OptionError, match="a queue's promises"):
+    with pytest.raises(OptionError, match="'2d' is for simulations"):
         started(LONG, promise="2d")
 
 
