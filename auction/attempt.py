@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from math import gcd, inf
 
 import numpy as np
@@ -11,11 +10,11 @@ from ..bidgen.first_fit import Cluster, FirstFitPlacer, Placement
 from ..bidgen.generate import Bids, Others, first_fit_bids, generate_bids
 from ..bidgen.table import CLASS_A, BidTable, joined_tables
 from ..cluster.errors import InputError
-from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from ..cluster.resources.capacity import BoolArray, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.schedule import Seconds, Sizes
-from ..models.model import Answer, Weight, bid_weights, priority_weights
+from ..models.model import Answer, Weight, bid_weights
 from ..models.solve.lexicographic import NO_LIMIT_S, integer_weights, largest_sum
 from ..models.solve.solver import SolverStatus
 from .ledger import first_fit_table, greedy
@@ -30,7 +29,6 @@ from .strategies import (
     keeps_whole,
     solve_exactly,
     solve_greedily,
-    worth_of,
 )
 
 #: Above this a sum of weights is refused: floats, in which others read it, no longer hold every integer.
@@ -46,29 +44,23 @@ class AttemptResult:
     """What one attempt found.
 
     Attributes:
+        size: jobs of the window that were looked at.
         bids: the bids that were auctioned.
-        table: the same with what the winners hold; chosen: the winners in it, ascending.
+        answer: the winners, in the same table with what they hold.
         status: of the solver; ``proved`` when the sum of priorities is proved the best over the bids.
-        priority: the exact sum of the winners' weights by priority; ``bound`` the most any award could
-            reach, None where jobs count something else.
-        preference: of each bid of the table, as schedules show it; None where the model has none.
-        value: the exact sum of what the winners count, then preference: what awards are compared by.
-        earlier: other awards over the table, found with less work. What one of them leaves may hold more:
-            with all of them looked at, more work is never worse.
+        bound: the most by priority that any award could reach; None where jobs count something else.
+        earlier: other awards over the answer's table, found with less work. What one of them leaves may hold
+            more: with all of them looked at, more work is never worse.
         first: first-fit's award, a table and the winners in it, ascending, where a strategy found another:
             what it leaves is looked at too, so that no strategy is worth less than the first bids.
     """
 
     size: int
     bids: Bids
-    table: BidTable
-    chosen: IntArray
+    answer: Answer
     status: SolverStatus
     proved: bool
-    priority: Fraction | int
-    bound: Fraction | int | None
-    preference: FloatArray | None
-    value: tuple[Fraction | int, float]
+    bound: Weight | None
     sizes: Sizes = Sizes()
     seconds: Seconds = Seconds()
     earlier: tuple[IntArray, ...] = ()
@@ -116,25 +108,19 @@ def attempt(
     if not bids.complete:
         # What is proved over some of the bids is no proof.
         solved = replace(solved, status=SolverStatus.FEASIBLE_AT_LIMIT, proved=False, bound=None)
-    worth = worth_of(solved.answer.table, solved.answer.chosen, options)
-    asked = priority_weights(solved.answer.table, options.objective, solved.answer.chosen)
-    priority = Fraction(sum(asked))
+    answer = solved.answer
     has_worth = any(demand.worth is not None for demand in demands)
     spent = made - began, solved.built - made, clock() - solved.built
     return AttemptResult(
         size=size,
         bids=bids,
-        table=solved.answer.table,
-        chosen=solved.answer.chosen,
+        answer=answer,
         status=solved.status,
         proved=solved.proved,
-        priority=priority,
-        bound=None if has_worth or solved.bound is None else max(solved.bound, priority),
-        preference=solved.answer.preference,
-        value=(worth, solved.answer.preferred),
+        bound=None if has_worth or solved.bound is None else max(solved.bound, answer.priority),
         sizes=solved.sizes,
         seconds=Seconds(bids=spent[0], build=spent[1], solve=spent[2], total=sum(spent)),
-        earlier=solved.earlier if solved.answer.table is bids.table else (),
+        earlier=solved.earlier if answer.table is bids.table else (),
         first=_start_of(begun, bids) if _may_be_first(solved, begun[1], options) else None,
     )
 
@@ -143,20 +129,11 @@ def other_award(
     base: AttemptResult, table: BidTable, chosen: IntArray, cluster: Cluster, options: StepOptions
 ) -> AttemptResult:
     """Return an attempt with another award, over any bids, of which nothing is proved."""
-    if table is base.table:
-        answer = Answer(table=table, chosen=chosen, preference=base.preference)
+    if table is base.answer.table:
+        answer = replace(base.answer, chosen=chosen, unshared=0.0)
     else:
         answer = answer_of(table, chosen, cluster, options)
-    return replace(
-        base,
-        table=table,
-        chosen=chosen,
-        status=SolverStatus.FEASIBLE_AT_LIMIT,
-        proved=False,
-        priority=Fraction(sum(priority_weights(table, options.objective, chosen))),
-        preference=answer.preference,
-        value=(worth_of(table, chosen, options), answer.preferred),
-    )
+    return replace(base, answer=answer, status=SolverStatus.FEASIBLE_AT_LIMIT, proved=False)
 
 
 def counted_award(
@@ -183,18 +160,13 @@ def counted_award(
         table, order = joined_tables(bids.table.demands, tables, jobs)
         chosen = np.flatnonzero(order < len(own))
     answer = answer_of(table, chosen, cluster, options)
-    priority = Fraction(sum(priority_weights(table, options.objective, chosen)))
     return AttemptResult(
         size=size,
         bids=bids,
-        table=table,
-        chosen=chosen,
+        answer=answer,
         status=SolverStatus.OPTIMAL,
         proved=True,
-        priority=priority,
-        bound=priority,
-        preference=answer.preference,
-        value=(worth_of(table, chosen, options), answer.preferred),
+        bound=answer.priority,
     )
 
 
@@ -366,7 +338,7 @@ def starts_of(bids: Bids, cluster: Cluster, options: StepOptions) -> tuple[IntAr
     first = np.array(greedy(bids.table, cluster, _placements(bids).tolist()), np.int64)
     packed = (greedy(bids.table, cluster, one.tolist()) for one in bids.packed)
     starts = (first, *(np.array(award, np.int64) for award in packed))
-    return first, max(starts, key=lambda award: worth_of(bids.table, award, options))
+    return first, max(starts, key=lambda award: sum(bid_weights(bids.table, options.objective, award)))
 
 
 def _placements(bids: Bids) -> IntArray:
@@ -410,7 +382,7 @@ def _not_below(
     if options.weights == "paper" and solved.proved:
         return solved
     table, first = begun
-    if worth_of(table, first, options) <= worth_of(solved.answer.table, solved.answer.chosen, options):
+    if sum(bid_weights(table, options.objective, first)) <= solved.answer.value[0]:
         return solved
     return replace(
         solved,

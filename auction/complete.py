@@ -7,7 +7,6 @@ beside the reservations and the rows of a balance, in the order of the queue.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
@@ -16,11 +15,12 @@ from ..bidgen.generate import BidOptions, first_fit_bids, generate_bids
 from ..bidgen.table import BidTable, allocation_of_bid, joined_tables
 from ..cluster.resources.capacity import BoolArray
 from ..cluster.resources.demand import Demand
+from ..models.model import Weight
 from ..models.solve.solver import SolverStatus
 from .attempt import AttemptResult, counted_award, other_award
 from .ledger import FreeState, what_is_left
 from .options import StepOptions
-from .strategies import answer_of, bid_options, keeps_whole, worth_of
+from .strategies import answer_of, bid_options, keeps_whole
 
 #: A job that starts on what is left, and its bid: a table of this one.
 _Found = tuple[Demand, BidTable]
@@ -51,7 +51,7 @@ def completed(
     base = counted_award((), cluster, options, len(window)) if best is None else best
     tried: list[tuple[AttemptResult, list[_Found], float]] = []
     for award in _awards(base, cluster, options):
-        leftover = _Leftover(what_is_left(award.table, award.chosen, cluster), options)
+        leftover = _Leftover(what_is_left(award.answer.table, award.answer.chosen, cluster), options)
         found = leftover.start(waiting(_winners(award)), is_over)
         tried.append((award, found, leftover.whole()))
         if is_over():
@@ -67,32 +67,31 @@ def completed(
 
 
 def _winners(award: AttemptResult) -> frozenset[str]:
-    table = award.table
-    return frozenset(table.demands[int(table.job[bid])].job.id for bid in award.chosen.tolist())
+    table = award.answer.table
+    return frozenset(table.demands[int(table.job[bid])].job.id for bid in award.answer.chosen.tolist())
 
 
 def _awards(base: AttemptResult, cluster: Cluster, options: StepOptions) -> Iterable[AttemptResult]:
     """Yield the award, those that were found with less work, and first-fit's."""
     yield base
     for chosen in base.earlier:
-        yield other_award(base, base.table, chosen, cluster, options)
+        yield other_award(base, base.answer.table, chosen, cluster, options)
     if base.first is None:
         return
     table, chosen = base.first
-    known = (base.chosen, *base.earlier)
-    if table is not base.table or not any(np.array_equal(chosen, one) for one in known):
+    known = (base.answer.chosen, *base.earlier)
+    if table is not base.answer.table or not any(np.array_equal(chosen, one) for one in known):
         yield other_award(base, table, chosen, cluster, options)
 
 
 def _worth(
     award: AttemptResult, found: list[_Found], whole: float, cluster: Cluster, options: StepOptions
-) -> tuple[Fraction | int, float, float]:
+) -> tuple[Weight, float, float]:
     """Return what an award counts with the jobs that start beside it, what stays whole, its preference."""
     first = np.zeros(1, np.int64)
-    more = sum((worth_of(bid, first, options) for _, bid in found), start=Fraction(0))
-    liked = sum(answer_of(bid, first, cluster, options).preferred for _, bid in found)
+    values = [award.answer.value, *(answer_of(bid, first, cluster, options).value for _, bid in found)]
     # Sums in different orders differ in their last digits.
-    return award.value[0] + more, whole, round(award.value[1] + liked, 9)
+    return sum(worth for worth, _ in values), whole, round(sum(liked for _, liked in values), 9)
 
 
 class _Leftover:
@@ -187,7 +186,8 @@ def _joined(
     What is proved stays proved over all these bids, by weights and by preference: of the old bids no award
     has more than this one, and of the new ones none has more than all.
     """
-    demands = list(base.table.demands)
+    table = base.answer.table
+    demands = list(table.demands)
     places = {demand.job.id: demand.index for demand in demands}
     for demand, _ in found:
         if demand.job.id not in places:
@@ -195,11 +195,10 @@ def _joined(
             demands.append(replace(demand, index=len(demands)))
     mine = [np.array([places[demand.job.id]]) for demand, _ in found]
     extra = [bid for _, bid in found]
-    table, order = joined_tables(tuple(demands), [base.table, *extra], [base.table.job, *mine])
+    whole, order = joined_tables(tuple(demands), [table, *extra], [table.job, *mine])
     bids, _ = joined_tables(tuple(demands), [base.bids.table, *extra], [base.bids.table.job, *mine])
-    won = np.isin(order, base.chosen) | (order >= len(base.table))
-    chosen = np.flatnonzero(won)
-    joined = other_award(base, table, chosen, cluster, options)
+    won = np.isin(order, base.answer.chosen) | (order >= len(table))
+    joined = other_award(base, whole, np.flatnonzero(won), cluster, options)
     return replace(
         joined,
         status=base.status,
@@ -210,7 +209,7 @@ def _joined(
             first_fit=_padded(base.bids.first_fit, len(demands), value=False),
             could_bid=_padded(base.bids.could_bid, len(demands), value=True),
         ),
-        bound=None if base.bound is None else base.bound + joined.priority - base.priority,
+        bound=None if base.bound is None else base.bound + joined.answer.priority - base.answer.priority,
     )
 
 

@@ -296,9 +296,9 @@ def reserve_for_losers(step: StepPass) -> bool:
         if not reserved.wants_more:
             break
     step.guards = reserved.guards
-    ledger = FreeState(best.table, step.cluster)
+    ledger = FreeState(best.answer.table, step.cluster)
     delays = any(guard.is_now for guard in reserved.guards)
-    for winner in best.chosen.tolist():
+    for winner in best.answer.chosen.tolist():
         delays = delays or ledger.delayed(winner) is not None
         ledger.take(winner)
     return delays
@@ -328,7 +328,7 @@ def award(step: StepPass, guards: tuple[Guard, ...], *, share: float = 1.0, ever
             break
         size //= 2
     step.attempts += made
-    step.best = max(made, key=lambda one: (one.value[0], one.value[1], one.proved), default=step.best)
+    step.best = max(made, key=lambda one: (*one.answer.value, one.proved), default=step.best)
 
 
 def _attempt_of(options: StepOptions, nodes: int) -> Callable[..., AttemptResult]:

@@ -83,20 +83,20 @@ class _Explainer:
         self._left = decision.cluster
         if best is None:
             return
-        self._left = what_is_left(best.table, best.chosen, decision.cluster)
         self._best = best
-        self._table = best.table
-        self._place = {demand.job.id: demand.index for demand in best.table.demands}
-        self._state = FreeState(best.table, decision.cluster)
-        for bid in best.chosen.tolist():
+        self._table, self._chosen = best.answer.table, best.answer.chosen
+        self._left = what_is_left(self._table, self._chosen, decision.cluster)
+        self._place = {demand.job.id: demand.index for demand in self._table.demands}
+        self._state = FreeState(self._table, decision.cluster)
+        for bid in self._chosen.tolist():
             self._state.take(bid)
 
     def _holders_at(self, resource: Resource, cell: int) -> list[str]:
         """Return the winners that hold some of a cell, in order."""
         if resource not in self._holders:
-            jobs = self._table.job[self._best.chosen]
+            jobs = self._table.job[self._chosen]
             held = [np.zeros((2, 0), np.int64)]
-            for place, bid in enumerate(self._best.chosen.tolist()):
+            for place, bid in enumerate(self._chosen.tolist()):
                 for claim, cells in self._state.cells(bid, resource):
                     if claim.guard is None:
                         held.append(np.stack([cells, np.full(len(cells), jobs[place])]))

@@ -30,7 +30,7 @@ from ..models.winners.determine import determine
 from .ledger import first_fit_table, what_is_left
 from .options import StepOptions
 from .placements import SPARED, Packer, bound_over_placements, in_order
-from .strategies import AuctionInstance, Solved, answer_of, preferences, searched, worth_of
+from .strategies import AuctionInstance, Solved, answer_of, preferences, searched
 
 #: The share of the winners that a round takes out, and the fewest and most winners that it takes out.
 _SHARE, _FEWEST, _MOST = 0.15, 4, 12
@@ -303,4 +303,4 @@ def _is_best_of_all(solved: Solved, instance: AuctionInstance, deadline: float) 
         return False
     left_s = max(0.0, deadline - options.clock())
     bound = bound_over_placements(table.demands, instance.cluster.columns, left_s)
-    return bound is not None and worth_of(table, solved.answer.chosen, options) >= bound
+    return bound is not None and solved.answer.value[0] >= bound

@@ -9,8 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import numpy as np
-
 from ..bidgen.first_fit import Cluster
 from ..bidgen.table import allocation_of_bid
 from ..cluster.errors import AwardError, InputError, OptionError, SolverError
@@ -35,6 +33,7 @@ from ..cluster.schedule import (
 )
 from ..cluster.snapshot import Snapshot
 from ..formats.native.cluster_file import snapshot_of
+from ..models.model import Answer
 from ..models.search.compiled_search import load_within
 from ..models.search.operators import FEW_BIDS
 from ..models.solve.lexicographic import NO_LIMIT_S
@@ -212,10 +211,9 @@ def take_step(
 def _schedule(
     state: SnapshotState, queue: Queue, decision: StepPass, options: StepOptions, began: float
 ) -> Schedule:
-    best, attempts, discarded = decision.best, decision.attempts, decision.discarded
-    awards = (
-        () if best is None or discarded else [_award(best, int(bid), decision.cluster) for bid in best.chosen]
-    )
+    best, started = decision.best, []
+    if best is not None and not decision.discarded:
+        started = [_award(best.answer, bid, decision.cluster) for bid in best.answer.chosen.tolist()]
     now = options.clock()
     left_s = NO_LIMIT_S if options.most_s is None else began + options.most_s - now
 
@@ -228,23 +226,25 @@ def _schedule(
         model=options.model,
         status=_status(decision),
         objective=_objective(decision, options, left_s),
-        started=tuple(awards),
+        started=tuple(started),
         pending=refused if decision.only_starts else refused(),
         window=len(decision.window) if best is None else best.size,
         next_window=decision.next_window,
-        attempts=tuple(_reported(one) for one in attempts),
+        attempts=tuple(map(_reported, decision.attempts)),
         sizes=Sizes() if best is None else best.sizes,
-        seconds=replace(summed(Seconds, (one.seconds for one in attempts)), total=options.clock() - began),
+        seconds=replace(
+            summed(Seconds, (one.seconds for one in decision.attempts)), total=options.clock() - began
+        ),
     )
 
 
-def _award(best: AttemptResult, bid: int, cluster: Cluster) -> Award:
-    table = best.table
+def _award(answer: Answer, bid: int, cluster: Cluster) -> Award:
+    table = answer.table
     demand = table.demands[int(table.job[bid])]
     summary = BidSummary(
         bid_class=_CLASSES[int(table.bid_class[bid])],
         level=None if cluster.topology.is_linear else int(table.level[bid]),
-        preference=None if best.preference is None else float(best.preference[bid]),
+        preference=None if answer.preference is None else float(answer.preference[bid]),
     )
     nodes = resources_of(demand, allocation_of_bid(table, bid), cluster.columns.names)
     return Award(job=demand.job.id, nodes=nodes, bid=summary)
@@ -265,7 +265,7 @@ def _objective(decision: StepPass, options: StepOptions, left_s: float) -> Objec
     """
     best = decision.best
     over_all: Fraction | int | None = None
-    waits = decision.only_starts and (best is None or best.bound == best.priority)
+    waits = decision.only_starts and (best is None or best.bound == best.answer.priority)
     if not waits:
         over_all = _over_all(decision, options, left_s)
 
@@ -282,12 +282,11 @@ def _objective(decision: StepPass, options: StepOptions, left_s: float) -> Objec
     bound = float(min(bounds)) if bounds else None
     if decision.discarded:
         return Objective(priority=0, preference=0.0, bound=bound, gap=None, bound_over_placements=shown)
-    preference = None if best.preference is None else float(np.sum(best.preference[best.chosen]))
     return Objective(
-        priority=best.priority,
-        preference=preference,
+        priority=best.answer.priority,
+        preference=None if best.answer.preference is None else best.answer.preferred,
         bound=bound,
-        gap=_gap(best.priority, min(bounds) if bounds else None),
+        gap=_gap(best.answer.priority, min(bounds) if bounds else None),
         bound_over_placements=shown,
     )
 
@@ -302,7 +301,7 @@ def _over_all(decision: StepPass, options: StepOptions, left_s: float) -> Fracti
     found = bound_over_placements(tuple(jobs.values()), decision.cluster.columns, max(left_s, _BOUND_S))
     if found is None:
         return None
-    return found if best is None else max(found, best.priority)
+    return found if best is None else max(found, best.answer.priority)
 
 
 def _gap(value: Fraction | int, bound: Fraction | int | None) -> float | None:
@@ -316,7 +315,7 @@ def _reported(one: AttemptResult) -> Attempt:
     return Attempt(
         size=one.size,
         status=one.status.value,
-        priority=one.priority,
+        priority=one.answer.priority,
         seconds=one.seconds.total,
     )
 

@@ -105,20 +105,21 @@ class StepPass:
         """Return the winners so far with what they hold, as the jobs of the queue."""
         if self.best is None:
             return tuple(self.counted or ())
-        table = self.best.table
+        table = self.best.answer.table
         jobs = self.behind_started | {demand.job.id: demand for demand in self.window}
         return tuple(
             StartingJob(
                 demand=jobs[table.demands[int(table.job[bid])].job.id],
                 allocation=allocation_of_bid(table, bid),
             )
-            for bid in self.best.chosen.tolist()
+            for bid in self.best.answer.chosen.tolist()
         )
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing runs and nothing starts."""
-        return not (self.state.holds or self.counted) and (self.best is None or not len(self.best.chosen))
+        won = self.best is not None and len(self.best.answer.chosen)
+        return not (self.state.holds or self.counted or won)
 
     @property
     def discarded(self) -> bool:

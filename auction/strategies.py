@@ -13,7 +13,7 @@ from ..bidgen.generate import BidOptions, Bids
 from ..bidgen.table import BidTable
 from ..cluster.resources.capacity import FloatArray, IntArray
 from ..cluster.schedule import Sizes
-from ..models.model import Answer, Model, ModelInput, Weight, bid_weights
+from ..models.model import Answer, Model, ModelInput, Weight
 from ..models.search.packing import Packing, packing_of
 from ..models.search.search_parameters import SearchLimits
 from ..models.solve.lexicographic import (
@@ -171,7 +171,7 @@ def solve_greedily(instance: AuctionInstance) -> tuple[Solved, Bids]:
         limits = _limits(options, None)
         chosen = determine(packing, instance.weights, tied, instance.first, limits, "greedy").award
     solved = Solved(
-        answer=Answer(table=table, chosen=chosen, preference=shown),
+        answer=Answer(table=table, chosen=chosen, objective=options.objective, preference=shown),
         sizes=_packed_sizes(instance.bids, packing),
         built=built,
     )
@@ -197,7 +197,7 @@ def searched(instance: AuctionInstance, *, ends: bool = True) -> Solved:
         state=lambda some: state(table.only(some), cluster, options).program,
     )
     return Solved(
-        answer=Answer(table=table, chosen=found.award, preference=shown),
+        answer=Answer(table=table, chosen=found.award, objective=options.objective, preference=shown),
         status=found.status,
         proved=found.proved,
         bound=found.bound,
@@ -280,12 +280,7 @@ def preferences(table: BidTable, cluster: Cluster, options: StepOptions) -> tupl
 def answer_of(table: BidTable, chosen: IntArray, cluster: Cluster, options: StepOptions) -> Answer:
     """Return an award as an answer: with each bid's preference as schedules show it, if bids have any."""
     shown = preferences(table, cluster, options)[1] if options.auction.has_bids else None
-    return Answer(table=table, chosen=chosen, preference=shown)
-
-
-def worth_of(table: BidTable, chosen: IntArray, options: StepOptions) -> Fraction:
-    """Return the exact sum of what some bids count."""
-    return Fraction(sum(bid_weights(table, options.objective, chosen)))
+    return Answer(table=table, chosen=chosen, objective=options.objective, preference=shown)
 
 
 def bid_options(options: StepOptions) -> BidOptions:

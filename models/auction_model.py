@@ -176,7 +176,8 @@ class AuctionModel(Model):
     def answer(self, values: FloatArray) -> Answer:
         """Return the winning bids, ascending."""
         chosen = np.flatnonzero(values[: len(self.bids)] > 0.5)  # noqa: PLR2004 - 0/1 values
-        return Answer(table=self.table, chosen=chosen, preference=self.preferences(self.given)[1])
+        objective, shown = self.given.objective, self.preferences(self.given)[1]
+        return Answer(table=self.table, chosen=chosen, objective=objective, preference=shown)
 
     @classmethod
     def nonzeros(cls, given: ModelInput) -> int:

@@ -403,7 +403,8 @@ class Ipsched(Model):
         losers = self.table.only(~np.isin(self.table.job, jobs))
         table, origin = joined_tables(self.table.demands, [self._bids_of(placed), losers], [jobs, losers.job])
         won, counted = np.flatnonzero(origin < len(placed)), float(self.preference() @ values)
-        return Answer(table=table, chosen=won, preference=None, unshared=counted)
+        objective = self.given.objective
+        return Answer(table=table, chosen=won, objective=objective, preference=None, unshared=counted)
 
     def _bids_of(self, placed: list[PlacedOption]) -> BidTable:
         """Return placements as bids, in their order."""

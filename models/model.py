@@ -87,15 +87,20 @@ class ModelInput:
         return len(self.columns.names)
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Answer:
-    """A solution as bids of a table: the winners, ascending, and the preference of each bid, if any.
+    """An award: winners among the bids of a table, and what they count.
 
-    ``unshared``: what the second stage counts where it is not shared out to bids.
+    Attributes:
+        table, chosen: the bids, and the winners, ascending.
+        objective: one of OBJECTIVES.
+        preference: of each bid, as schedules show it; None where the model has none.
+        unshared: what the second stage counts where it is not shared out to bids.
     """
 
     table: BidTable
     chosen: IntArray
+    objective: str
     preference: FloatArray | None
     unshared: float = 0.0
 
@@ -103,6 +108,16 @@ class Answer:
     def preferred(self) -> float:
         """The preference of the whole award."""
         return self.unshared if self.preference is None else float(self.preference[self.chosen].sum())
+
+    @cached_property
+    def priority(self) -> Fraction:
+        """The exact sum of the winners' weights by priority."""
+        return Fraction(sum(priority_weights(self.table, self.objective, self.chosen)))
+
+    @cached_property
+    def value(self) -> tuple[Fraction, float]:
+        """The exact sum of what the winners count, then preference: what awards are compared by."""
+        return Fraction(sum(bid_weights(self.table, self.objective, self.chosen))), self.preferred
 
 
 class Model(ABC):

@@ -93,7 +93,7 @@ class JobBids:
         place = next((one.index for one in table.demands if one.job.id == job.id), None)
         if place is None or not MODELS_BY_NAME[step.schedule.model].has_bids:
             return
-        preference = None if step.best is None else step.best.preference
+        preference = None if step.best is None else step.best.answer.preference
         award = next((one for one in step.schedule.started if one.job == job.id), None)
         won = None if award is None else {name: use.cores for name, use in award.nodes.items()}
         for bid in range(*np.searchsorted(table.job, [place, place + 1]).tolist()):

@@ -166,7 +166,7 @@ def market_of(step: Step, options: StepOptions) -> Market | None:
         return None
     table, columns, guards = step.best.bids.table, step.cluster.columns, step.cluster.guards
     worth = _worth(table, options)
-    award = 0.0 if step.decision.discarded else float(step.best.value[0])
+    award = 0.0 if step.decision.discarded else float(step.best.answer.value[0])
     target = award or float(worth[greedy(table, step.cluster)].sum())
     prices = _prices(table, worth, target, columns, guards)
     return Market(
@@ -183,7 +183,7 @@ def market_of(step: Step, options: StepOptions) -> Market | None:
 
 def _paid(best: AttemptResult, prices: UnitPrices, columns: Columns) -> Iterator[tuple[str, float]]:
     """Yield what each winner pays, as it was awarded."""
-    table = best.table.only(best.chosen)
+    table = best.answer.table.only(best.answer.chosen)
     for job, cost in zip(table.job.tolist(), prices.of_bids(table, columns).tolist(), strict=True):
         yield table.demands[job].job.id, cost
 

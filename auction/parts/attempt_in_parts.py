@@ -10,7 +10,6 @@ bound holds over the bids that were made; what a job could have done in another 
 
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
@@ -23,13 +22,14 @@ from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ...cluster.resources.demand import Demand, Variant
 from ...cluster.resources.pools import fewest
 from ...cluster.schedule import Seconds, Sizes, summed
+from ...models.model import Answer, Weight, bid_weights
 from ...models.solve.lexicographic import NO_LIMIT_S
 from ...models.solve.solver import SolverStatus
 from ...topology.tree import parts_of_nodes
 from ..attempt import AttemptResult, other_award
 from ..ledger import allocations_of, first_fit_table
 from ..options import StepOptions
-from ..strategies import bid_options, worth_of
+from ..strategies import bid_options
 from .workers import Workers, WorkerTask, crew_of
 
 #: How often losers are assigned again.
@@ -106,7 +106,7 @@ class _Parts:
                 break
         joined = self._joined()
         everyone = np.arange(len(first))
-        if joined.value[0] < worth_of(first, everyone, self._options):
+        if joined.answer.value[0] < sum(bid_weights(first, self._options.objective)):
             # How far others might be above it is not known.
             return replace(other_award(joined, first, everyone, cluster, self._options), bound=None)
         return joined if self._options.is_greedy else replace(joined, first=(first, np.arange(len(first))))
@@ -137,8 +137,9 @@ class _Parts:
         """Hold an auction of some jobs in each of some parts (None: the whole cluster) at once."""
         auctions = [self._auction(mine, part) for mine, part in zip(places, parts, strict=True)]
         for mine, result in zip(places, self._crew.hold(auctions, end), strict=True):
-            self._won[mine[result.table.job[result.chosen]]] = True
-            self._columns = columns_beside(self._columns, allocations_of(result.table, result.chosen))
+            table, chosen = result.answer.table, result.answer.chosen
+            self._won[mine[table.job[chosen]]] = True
+            self._columns = columns_beside(self._columns, allocations_of(table, chosen))
             self._done.append((mine, result))
 
     def _auction(self, places: IntArray, part: int | None) -> WorkerTask:
@@ -201,30 +202,30 @@ class _Parts:
         jobs: list[IntArray] = []
         wins: list[BoolArray] = []
         preferences: list[FloatArray] = []
-        bound: Fraction | int = 0
+        bound: Weight = 0
         for places, result in self._done:
-            job = places[result.table.job]
-            won = np.zeros(len(result.table), np.bool_)
-            won[result.chosen] = True
+            answer = result.answer
+            job = places[answer.table.job]
+            won = np.zeros(len(answer.table), np.bool_)
+            won[answer.chosen] = True
             keep = ~seen[job] | won
             # Later winners come on top of what the first auctions could reach.
             again = bool(seen[places].any())
             if again or result.bound is None:
-                bound += result.priority
+                bound += answer.priority
             else:
                 bound += result.bound
             seen[places] = True
-            tables.append(result.table.only(keep))
+            tables.append(answer.table.only(keep))
             jobs.append(job[keep])
             wins.append(won[keep])
-            preferences.append(np.zeros(keep.sum()) if result.preference is None else result.preference[keep])
+            preferences.append(np.zeros(keep.sum()) if answer.preference is None else answer.preference[keep])
         table, order = joined_tables(self._window, tables, jobs)
         chosen = np.flatnonzero(np.concatenate([*wins, np.zeros(0, np.bool_)])[order])
         preference = np.concatenate([*preferences, np.zeros(0)])[order]
+        objective = self._options.objective
         results = [result for _, result in self._done]
         sizes = [result.sizes for result in results]
-        priority = sum((result.priority for result in results), start=Fraction(0))
-        worth = sum((result.value[0] for result in results), start=Fraction(0))
         has_worth = any(demand.worth is not None for demand in self._window)
         could_bid = np.zeros(len(self._window), np.bool_)
         first_fit = np.zeros(len(self._window), np.bool_)
@@ -240,14 +241,10 @@ class _Parts:
                 complete=all(result.bids.complete for result in results),
                 could_bid=could_bid,
             ),
-            table=table,
-            chosen=chosen,
+            answer=Answer(table=table, chosen=chosen, objective=objective, preference=preference),
             status=SolverStatus.FEASIBLE_AT_LIMIT,
             proved=False,
-            priority=priority,
             bound=None if has_worth else bound,
-            preference=preference,
-            value=(worth, float(preference[chosen].sum())),
             sizes=replace(
                 summed(Sizes, sizes),
                 nodesets=max((one.nodesets for one in sizes), default=0),

@@ -184,15 +184,16 @@ def _held_there(auction: WorkerTask, share: _Share) -> AttemptResult:
     with _ONE_AT_A_TIME:
         compiled_loop()
         result = _held_here(auction, share)
-    table = replace(result.table, demands=())
-    bids = table if result.bids.table is result.table else replace(result.bids.table, demands=())
-    return replace(result, table=table, bids=replace(result.bids, table=bids), first=None)
+    answer = replace(result.answer, table=replace(result.answer.table, demands=()))
+    is_same = result.bids.table is result.answer.table
+    bids = answer.table if is_same else replace(result.bids.table, demands=())
+    return replace(result, answer=answer, bids=replace(result.bids, table=bids), first=None)
 
 
 def _restored(auction: WorkerTask, result: AttemptResult) -> AttemptResult:
-    table = replace(result.table, demands=auction.demands)
+    answer = replace(result.answer, table=replace(result.answer.table, demands=auction.demands))
     bids = replace(result.bids, table=replace(result.bids.table, demands=auction.demands))
-    return replace(result, table=table, bids=bids)
+    return replace(result, answer=answer, bids=bids)
 
 
 _PATIENCE = "10s"

@@ -103,7 +103,7 @@ def test_a_search_is_worth_no_less_than_the_first_bids(seed: int, case: tuple[st
         return
     assert (first.best is None) == (found.best is None)
     if first.best is not None and found.best is not None:
-        assert found.best.value[0] >= first.best.value[0]
+        assert found.best.answer.value[0] >= first.best.answer.value[0]
 
 
 @given(st.integers(0, 10**6))
@@ -118,20 +118,22 @@ def test_the_greedy_award_is_the_first_bids(seed: int) -> None:
     if best is None:
         assert not found.schedule.started
         return
-    if not len(found.decision.attempts[0].chosen):
+    if not len(found.decision.attempts[0].answer.chosen):
         # First bids start nothing on a machine that would stay empty: then jobs bid everywhere.
         assert not cluster.running
         return
-    assert best.chosen.tolist() == list(range(len(best.table)))
-    demands = best.table.demands
+    assert best.answer.chosen.tolist() == list(range(len(best.answer.table)))
+    demands = best.answer.table.demands
     if any(variant.gres_total for demand in demands for variant in demand.variants):
         return  # Dealt one after another: their places are not those of one sequence.
     placed = FirstFitPlacer(found.cluster.columns, found.cluster.topology, (), balance_in(found)).place_all(
         demands
     )
     assert {demands[place].job.id: sorted(one.nodes.tolist()) for place, one in enumerate(placed) if one} == {
-        demands[int(best.table.job[bid])].job.id: best.table.node[best.table.entries(bid)].tolist()
-        for bid in best.chosen.tolist()
+        demands[int(best.answer.table.job[bid])].job.id: best.answer.table.node[
+            best.answer.table.entries(bid)
+        ].tolist()
+        for bid in best.answer.chosen.tolist()
     }
 
 
@@ -255,7 +257,7 @@ def test_the_objective_shown_is_of_priorities_and_nothing_is_proved_of_them() ->
     assert found.schedule.objective.priority == sum(priorities[award.job] for award in found.schedule.started)
     assert found.schedule.objective.bound is None
     assert found.best is not None
-    assert found.best.value[0] != found.schedule.objective.priority
+    assert found.best.answer.value[0] != found.schedule.objective.priority
 
 
 def test_worth_is_what_each_job_counts() -> None:
@@ -264,7 +266,7 @@ def test_worth_is_what_each_job_counts() -> None:
     state = state_of(mixed())
     mix = mix_of(state, found.queue.waiting)
     balance = balance_of(mix.waiting, found.queue.window, mix.held, state.columns.free, state.topology)
-    assert found.best.value[0] == sum(balance.worth(award.job) for award in found.schedule.started)
+    assert found.best.answer.value[0] == sum(balance.worth(award.job) for award in found.schedule.started)
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_the_program_over_fewer_has_the_same_optimum(
     )
     assert few is not None
     assert all_ is not None
-    assert few.value[0] == all_.value[0]
+    assert few.answer.value[0] == all_.answer.value[0]
     assert len(few.bids.table.demands) <= len(all_.bids.table.demands) == len(jobs)
 
 
