@@ -4,8 +4,9 @@ How an amount is put on the nodes of a bid is found for many bids at once: bid `
 entries ``indptr[i]:indptr[i + 1]``; ``units`` is what each entry's node could give.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -96,20 +97,26 @@ class BidTable:
         if keep.dtype != np.bool_:
             keep = np.zeros(len(self), np.bool_)
             keep[bids] = True
-        entries = np.repeat(keep, self.lengths)
+        return self.at(np.flatnonzero(keep))
+
+    def at(self, bids: IntArray) -> "BidTable":
+        """Return the table of the bids at some places, in their order."""
+        lengths = self.lengths[bids]
+        indptr = sums_before(lengths)
+        entries = np.arange(indptr[-1]) + np.repeat(self.indptr[bids] - indptr[:-1], lengths)
         return replace(
             self,
-            job=self.job[keep],
-            bid_class=self.bid_class[keep],
-            level=self.level[keep],
-            nodesets=self.nodesets[keep],
-            indptr=sums_before(self.lengths[keep]),
+            job=self.job[bids],
+            bid_class=self.bid_class[bids],
+            level=self.level[bids],
+            nodesets=self.nodesets[bids],
+            indptr=indptr,
             node=self.node[entries],
             cores=self.cores[entries],
             memory=None if self.memory is None else self.memory[entries],
             gres={kind: counts[entries] for kind, counts in self.gres.items()},
-            gres_ratio=self.gres_ratio[keep],
-            gres_share=self.gres_share[keep],
+            gres_ratio=self.gres_ratio[bids],
+            gres_share=self.gres_share[bids],
             own=None if self.own is None else self.own[entries],
         )
 
@@ -133,51 +140,35 @@ def joined_tables(
 
     |S| is that of the first table which has nodesets: others may be of what it leaves.
     """
-    none = np.zeros(0, np.int64)
-    job = np.concatenate([none, *jobs])
-    order = np.argsort(job, kind="stable")
-    length = np.concatenate([none, *(table.lengths for table in tables)])
-    starts = np.cumsum(length) - length
-    indptr = sums_before(length[order])
-    entries = np.arange(indptr[-1]) + np.repeat(starts[order] - indptr[:-1], length[order])
-    kinds = sorted({kind for table in tables for kind in table.gres})
-    has_memory = any(table.memory is not None for table in tables)
 
-    def of_entries(values: list[IntArray]) -> IntArray:
-        joined: IntArray = np.concatenate([none, *values])[entries]
-        return joined
+    def stacked(columns: Iterable[npt.NDArray[Any]], kind: type = np.int64) -> npt.NDArray[Any]:
+        return np.concatenate([np.zeros(0, kind), *columns])
 
-    def of_bids(values: list[FloatArray]) -> FloatArray:
-        joined: FloatArray = np.concatenate([np.zeros(0), *values])[order]
-        return joined
-
-    def memory(table: BidTable) -> IntArray:
-        return np.zeros_like(table.cores) if table.memory is None else table.memory
-
-    owns = [np.ones_like(table.node) if table.own is None else table.own for table in tables]
-    has_blocked = any(table.own is not None for table in tables)
-    nodesets = np.concatenate([none, *(table.nodesets for table in tables)])[order]
-    general = next((table.general_nodesets for table in tables if table.general_nodesets), 0)
+    memory = (np.zeros_like(one.cores) if one.memory is None else one.memory for one in tables)
+    owns = (np.ones_like(one.node) if one.own is None else one.own for one in tables)
+    nodesets = stacked(one.nodesets for one in tables)
+    general = next((one.general_nodesets for one in tables if one.general_nodesets), 0)
     table = BidTable(
         demands=demands,
-        job=job[order],
-        bid_class=np.concatenate([none, *(table.bid_class for table in tables)])[order].astype(np.int8),
-        level=np.concatenate([none, *(table.level for table in tables)])[order],
+        job=stacked(jobs),
+        bid_class=stacked((one.bid_class for one in tables), np.int8),
+        level=stacked(one.level for one in tables),
         nodesets=nodesets,
-        indptr=indptr,
-        node=of_entries([table.node for table in tables]),
-        cores=of_entries([table.cores for table in tables]),
-        memory=of_entries([memory(table) for table in tables]) if has_memory else None,
+        indptr=sums_before(stacked(one.lengths for one in tables)),
+        node=stacked(one.node for one in tables),
+        cores=stacked(one.cores for one in tables),
+        memory=stacked(memory) if any(one.memory is not None for one in tables) else None,
         gres={
-            kind: of_entries([table.gres.get(kind, np.zeros_like(table.cores)) for table in tables])
-            for kind in kinds
+            kind: stacked(one.gres.get(kind, np.zeros_like(one.cores)) for one in tables)
+            for kind in sorted({kind for one in tables for kind in one.gres})
         },
-        gres_ratio=of_bids([table.gres_ratio for table in tables]),
-        gres_share=of_bids([table.gres_share for table in tables]),
+        gres_ratio=stacked((one.gres_ratio for one in tables), np.float64),
+        gres_share=stacked((one.gres_share for one in tables), np.float64),
         general_nodesets=max(general, int(nodesets.max(initial=0))),
-        own=of_entries(owns) if has_blocked else None,
+        own=stacked(owns) if any(one.own is not None for one in tables) else None,
     )
-    return table, order
+    order = np.argsort(table.job, kind="stable")
+    return table.at(order), order
 
 
 def sums_of(values: npt.NDArray[Number], indptr: IntArray) -> npt.NDArray[Number]:
