@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..cluster.keywords import checked
+from ..cluster.keywords import checked, refuses_unknown
 from ..cluster.snapshot import Snapshot
 from ..cluster.workload import ClusterWorkload
 from ..formats.swf import SwfLog, load_swf
@@ -13,6 +13,7 @@ from ..slurm.answers.slurm_files import SlurmFiles
 from ..slurm.answers.snapshot_of_answers import import_slurm
 
 
+@refuses_unknown
 def workload_from_swf(
     log: SwfLog | str | Path, *, nodes: int, cores: int, gpus: int = 0, leaf_nodes: int | None = None
 ) -> ClusterWorkload:

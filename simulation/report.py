@@ -61,7 +61,7 @@ def to_document(
         "jobs": len(result.started),
         "rows": workload.rows,
         "dropped": {reason.value: count for reason, count in workload.dropped.items()},
-        "killed_at_estimate": len(workload.killed),
+        "killed_at_estimate": len(workload.killed.intersection(result.started.tolist())),
         **_stopped(result),
         **({} if result.refused is None else {"refused_requests": list(result.refused)}),
         "never_started": result.never_started,

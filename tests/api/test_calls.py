@@ -116,6 +116,8 @@ A: Any = aucsched
                 (A.snapshot_from_slurm, {"jbs": "x"}, "snapshot_from_slurm .*mean jobs"),
                 (partial(A.schedule, SNAPSHOT), {"time_limit": 3}, "schedule .*mean time_limit_s"),
                 (partial(A.compare, SNAPSHOT), {"within": 60}, "compare .*mean within_s"),
+                (partial(A.workload_from_swf, DAYS), {"node": 3}, "workload_from_swf .*mean nodes"),
+                (partial(A.Auction, SNAPSHOT), {"windw": 3}, "Auction .*mean window"),
             )
         ),
     ],
@@ -246,3 +248,19 @@ def test_without_matplotlib_a_plot_names_the_extra(
 def test_there_is_no_other_chart(results: dict[str, Any]) -> None:
     with pytest.raises(aucsched.OptionError, match="chart: 'gant' is not one of use, gantt"):
         results["log"].plot(chart="gant")
+
+
+def test_each_public_function_with_keywords_refuses_others_by_name() -> None:
+    """A function of keywords that is added later is one of these, too."""
+    source = {"simulate": DAYS, "sweep": DAYS, "workload_from_swf": DAYS, "gain": OVERTAKEN, "winners": []}
+    checked = []
+    for name in aucsched.__all__:
+        call = getattr(aucsched, name)
+        parameters = inspect.signature(call).parameters.values() if inspect.isfunction(call) else ()
+        if inspect.Parameter.KEYWORD_ONLY not in [one.kind for one in parameters]:
+            continue
+        first = () if name == "snapshot_from_slurm" else (source.get(name, SNAPSHOT),)
+        with pytest.raises(aucsched.OptionError, match=r"^wrng: (a )?\w+ has no such option"):
+            call(*first, wrng=1)
+        checked.append(name)
+    assert {"schedule", "simulate", "gain", "workload_from_swf"} < set(checked)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,13 @@ def test_a_run_that_started_nothing_has_no_metrics(small: Result) -> None:
     assert csv_of(job_columns(nothing)).splitlines()[1] == "1,0,,,2,,,10,20,1"
     assert len(batsim_csv(nothing).splitlines()) == 1
     assert "-" in to_text(nothing, "x")
+
+
+def test_jobs_that_never_start_are_not_killed_at_their_estimate(small: Result) -> None:
+    workload = replace(small.workload, killed=frozenset({0, 2}))
+    for starts, killed in ((small.starts, 2), ((0, 10, NEVER, 40, 3), 1), ((NEVER,) * 5, 0)):
+        result = replace(small, workload=workload, starts=starts)
+        assert to_document(result, {})["killed_at_estimate"] == killed
 
 
 def test_document_has_the_promised_members(small: Result) -> None:
