@@ -276,7 +276,7 @@ class Gain(Tabular):
     def title(self) -> str:
         """Return the history in one line."""
         whole = len(self.workload.jobs) + self.unfit
-        return f"{self.workload.name}: {len(self.compared)} of {whole} jobs compared"
+        return f"{self.workload.name}: {len(self.compared)} of {plural(whole, 'job')} compared"
 
     @cached_property
     def left_out(self) -> list[str]:
@@ -301,6 +301,7 @@ class Gain(Tabular):
             "format": FORMAT,
             "name": self.workload.name,
             "jobs": len(self.compared),
+            "total": len(self.workload.jobs) + self.unfit,
             "days": self.days,
             "too_short": self.is_too_short,
             "words": self.words,

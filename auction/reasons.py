@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from ..cluster.schedule import Reason, Refusal
-from ..cluster.text import LISTED, listed, plural
+from ..cluster.text import LISTED, listed, plural, utc
 from ..formats.hostlist import fold
 from .ledger import FreeState, Short, what_is_left
 from .queue import Queue
@@ -221,7 +220,7 @@ class _Explainer:
 
     def _would_delay(self, guard: Guard) -> str:
         names = [self._cluster.columns.names[node] for node in guard.nodes.tolist()]
-        when = datetime.fromtimestamp(guard.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        when = utc(guard.time, "%Y-%m-%dT%H:%M:%SZ")
         return f"it would delay job {guard.job.id}, reserved to start by {when} on {listed(fold(names))}"
 
     def _no_fit(self, demand: Demand, columns: Columns) -> tuple[Reason, str]:
@@ -239,7 +238,7 @@ class _Explainer:
                 return Reason.NO_FIT, short
         found = "no nodeset found within the time limit" if self._is_over() else "no nodeset"
         held = f"{found} holds {_asked(demand)}"
-        free = f"{plural(cores, 'core')} {'is' if cores == 1 else 'are'} free on {plural(count, 'node')}"
+        free = f"{plural(cores, 'core', 'is')} free on {plural(count, 'node')}"
         return Reason.NO_FIT, f"{held}; {free} it may use"
 
     def _free_for(self, demand: Demand, columns: Columns) -> tuple[int, int]:

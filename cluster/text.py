@@ -8,6 +8,7 @@ JSON document says the same before and after.
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 
 #: Cc, Cf, Cs, Zl and Zp of Unicode 16, as ranges of code points.
 _RANGES = (
@@ -22,16 +23,25 @@ _HIDDEN = re.compile(_CLASS)
 _FIRST_PAIR, _UNITS = 0x10000, 0x400
 #: More names than these are counted, not listed.
 LISTED = 8
+_PLURAL_VERBS = {"is": "are", "has": "have", "was": "were"}
 
 
-def plural(count: int, thing: str) -> str:
-    """Return a count and what is counted, in the plural where it is not one.
+def plural(count: int | str, thing: str, verb: str = "") -> str:
+    """Return a count, what is counted and perhaps a verb, both in the plural where it is not one.
 
     Examples:
-        >>> plural(1, "node"), plural(2, "node")
-        ('1 node', '2 nodes')
+        >>> plural(1, "node"), plural(2, "pass"), plural(2, "job", "never starts")
+        ('1 node', '2 passes', '2 jobs never start')
     """
-    return f"{count} {thing}{'' if count == 1 else 's'}"
+    if str(count) != "1":
+        thing += "es" if thing.endswith(("s", "ch")) else "s"
+        verb = " ".join(_PLURAL_VERBS.get(word, word.removesuffix("s")) for word in verb.split())
+    return f"{count} {thing} {verb}".rstrip()
+
+
+def utc(seconds: float, form: str = "%Y-%m-%d %H:%M UTC") -> str:
+    """Return a time in seconds since the epoch as people read it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime(form)
 
 
 def listed(names: Sequence[str]) -> str:

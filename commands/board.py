@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
+from ..cluster.text import plural
 from .outputs import (
     note_unstarted,
     output_options,
     plot_option,
-    print_table,
     processors_option,
     progress_over,
     read_jobs,
@@ -26,7 +26,7 @@ FORMAT = "aucsched-board/1"
 @click.argument("log")
 @click.option("--policy", "policies", multiple=True, metavar="NAME|FILE.py:CLASS", help="Play it too.")
 @processors_option
-@plot_option("Chart of slowdown and longest wait")
+@plot_option("Chart of bounded slowdown and longest wait")
 @output_options
 def board(
     log: str, policies: tuple[str, ...], processors: int | None, plot: Path | None, form: str, output: str
@@ -38,6 +38,7 @@ def board(
     """
     from ..api.simulations import board as played
     from ..api.simulations import on_edge
+    from ..reports.console_tables import Column, figure_columns, table_of
 
     jobs = read_jobs(log, read_log(log), processors, None)
     rows = played(jobs, policies, progress=progress_over)
@@ -48,32 +49,20 @@ def board(
         draw_board({Path(log).name: rows}, plot)
     document = [{**row, "on_edge": row["policy"] in edge} for row in rows]
     by_slowdown = sorted(document, key=itemgetter("bounded_slowdown_mean"))
-    lines = [_line(row) for row in sorted(by_slowdown, key=lambda row: bool(row["never_started"]))]
+    lines = sorted(by_slowdown, key=lambda row: bool(row["never_started"]))
     for row in rows:
         note_unstarted(row["policy"], row["never_started"])
-    title = f"{shown(log)}: {len(jobs)} jobs on {jobs.requests.processors} processors"
+    columns = [*figure_columns(["policy"], lines), Column("edge", _edge)]
+    title = f"{shown(log)}: {plural(len(jobs), 'job')} on {plural(jobs.requests.processors, 'processor')}"
     write_found(
         output,
         form,
         lambda: {"format": FORMAT, "jobs": len(jobs), "policies": document},
-        lambda console: print_table(console, title, lines),
+        lambda console: console.print(table_of(title, columns, lines, console)),
     )
 
 
-def _line(row: dict[str, Any]) -> dict[str, str]:
-    """Return a row for people."""
+def _edge(row: dict[str, Any]) -> str:
+    """Return whether a row is on the edge, or how many jobs never start."""
     left = row["never_started"]
-    return {
-        "policy": row["policy"],
-        "slowdown": f"{row['bounded_slowdown_mean']:.2f}",
-        "95 %": _span(row["bounded_slowdown_interval"], 1),
-        "longest wait (h)": f"{row['wait_max_s'] / 3600:.1f}",
-        "mean wait (s)": f"{row['wait_mean_s']:.0f}",
-        "95 % (s)": _span(row["wait_interval_s"], 0),
-        "CPU %": f"{row['cpu_utilization'] * 100:.1f}",
-        "edge": "yes" if row["on_edge"] else f"{left} never start" if left else "",
-    }
-
-
-def _span(interval: tuple[float, float] | None, digits: int) -> str:
-    return "-" if interval is None else f"{interval[0]:.{digits}f} to {interval[1]:.{digits}f}"
+    return "yes" if row["on_edge"] else f"{left} never start" if left else ""

@@ -37,7 +37,9 @@ class ForecastRecord:
         "SQLite file of past forecasts. It calibrates these forecasts, which are added to it."
     )
     by: Option[str | None] = Option(
-        'Print the probability that a job has started by this time: "friday 9:00", 17:30 or +2h.', unit="WHEN"
+        'Print the probability that a job has started by this time: "friday 9:00", 17:30 or +2h. It is '
+        "local time, unless it names a zone; printed times are UTC.",
+        unit="WHEN",
     )
     changes: Option[tuple[str, ...]] = Option(
         "Forecast the one JOB with another request, such as time=2h or cores=8; any tries some. The best "

@@ -10,8 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cluster.errors import InputError, OptionError, errors_in
-from .outputs import file_name, html_option, output_options, print_table, progress_over, write_found
+from ..cluster.errors import OptionError, errors_in
+from .outputs import (
+    file_name,
+    html_option,
+    output_options,
+    print_table,
+    progress_over,
+    topology_option,
+    with_topology,
+    write_found,
+)
+from .snapshot import parse_time
 from .workload_logs import machine_options, read_machine
 
 if TYPE_CHECKING:
@@ -35,6 +45,7 @@ _BACK_S = 30 * 86_400
 @click.argument("history", required=False, metavar="[slurm|WORKLOAD]")
 @click.option("--sacct", metavar="FILE", help="Output of sacct; - is standard input.")
 @machine_options
+@topology_option
 @click.option("--since", metavar="TIME", help="Begin of the history: a date or seconds since 1970.")
 @click.option("--until", metavar="TIME", help="End of the history; later submissions are left out.")
 @click.option("--conf", metavar="FILE", help="Output of scontrol show config, for backfill.")
@@ -51,6 +62,7 @@ def gain(history: str | None, html: Path | None, form: str, output: str, **optio
     from ..formats.writing import write_text
 
     workload, unfit = _read_history(history, options)
+    workload = with_topology(workload, options["topology"])
     window, interval_s = _read_backfill(options["conf"], is_live=history == _SLURM)
     with errors_in(options["sacct"] or history or _SLURM):
         found = compare(
@@ -73,7 +85,8 @@ def _read_history(history: str | None, options: dict[str, Any]) -> tuple[Cluster
     if (history is None) == (options["sacct"] is None):
         raise OptionError("give one of: --sacct FILE, slurm, a workload file")
     machine = {name: options[name] for name in ("nodes", "cores", "gpus", "switch")}
-    since, until = (_moment(name, options[name]) for name in ("since", "until"))
+    window = ((name, options[name]) for name in ("since", "until"))
+    since, until = (None if text is None else parse_time(name, text) for name, text in window)
     if history is not None and history != _SLURM:
         from ..formats.native.cluster_file import load_workload
 
@@ -96,15 +109,6 @@ def _read_history(history: str | None, options: dict[str, Any]) -> tuple[Cluster
         table, name = read_table(content, "|"), file_name(source)
         made, notes = workload_of_sacct(name, table, empty, since=since, until=until)
     return made, notes.unfit
-
-
-def _moment(name: str, text: str | None) -> float | None:
-    from ..simulation.workloads.from_table import moment
-
-    try:
-        return None if text is None else moment(text, "")
-    except InputError as error:
-        raise OptionError(f"--{name}: {error.message}") from error
 
 
 def ask_sacct(since: float, until: float | None) -> bytes:
@@ -143,11 +147,18 @@ def _read_backfill(conf: str | None, *, is_live: bool) -> tuple[int | None, floa
     return None, None
 
 
+def _with_interval(group: dict[str, Any]) -> dict[str, Any]:
+    """Return a group with short heads for its last three columns: the change and its interval."""
+    *means, (_, change), (_, low), (_, high) = group.items()
+    return {**dict(means), "change": change, "95 %": None if low is None else (low, high)}
+
+
 def _render(made: Gain, console: Console) -> None:
     console.print(made.title())
     print_table(console, "What happened, and what simulations of the same jobs give", made.figures)
     if made.groups:
-        print_table(console, "Mean waits (s) by group, where they change most", made.groups)
+        title = "Mean waits (s) by group, where they change most"
+        print_table(console, title, list(map(_with_interval, made.groups)), leaving="happened")
     for text in made.words:
         console.print(text)
     for text in made.left_out:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -195,26 +196,30 @@ def write_json(output: str, document: Any) -> None:
 
 
 def print_table(
-    console: Console, title: str, rows: Sequence[Mapping[str, Any]], top: int | None = None
+    console: Console,
+    title: str,
+    rows: Sequence[Mapping[str, Any]],
+    top: int | None = None,
+    leaving: str = "",
 ) -> None:
-    """Print rows as a table, the first ``top`` of them, and how many more there are."""
-    from rich.table import Table
+    """Print the first ``top`` rows as a table; column ``leaving`` leaves where it is too wide."""
+    from ..reports.console_tables import Column, and_more, table_of
 
-    shown = rows if top is None else rows[:top]
-    table = Table(title=title, title_justify="left")
-    for place, name in enumerate(rows[0] if rows else {}):
-        table.add_column(name, justify="left" if place == 0 else "right")
-    for row in shown:
-        table.add_row(*map(_cell, row.values()))
-    console.print(table)
-    if len(shown) < len(rows):
-        console.print(f"{len(rows) - len(shown)} more")
+    columns = [
+        Column(name, partial(_cell, name), place > 0, is_text=place == 0, leaves=int(name == leaving))
+        for place, name in enumerate(rows[0] if rows else {})
+    ]
+    more = and_more(columns[1].name, len(rows) - len(rows[:top])) if columns else {}
+    console.print(table_of(title, columns, rows[:top], console, more), "", sep="\n")
 
 
-def _cell(value: Any) -> str:
+def _cell(name: str, row: Mapping[str, Any]) -> str:
     """Return a value for people: small numbers have places behind the point, seconds none."""
+    value = row[name]
     if value is None:
         return "-"
+    if isinstance(value, tuple):
+        return " to ".join(_cell(name, {name: end}) for end in value)
     if not isinstance(value, float):
         return str(value)
     return f"{value:.3f}" if abs(value) < _SMALL else f"{value:.0f}"

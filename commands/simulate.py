@@ -26,6 +26,7 @@ from .outputs import (
     output_option,
     processors_option,
     workload_argument,
+    write_rich,
     write_run,
 )
 from .policy_options import (
@@ -123,7 +124,7 @@ def _simulate_several(workload: str, policies: list[str], options: dict[str, Any
     """Run every policy over one input and print one table."""
     from ..formats.writing import write_text
     from ..simulation.report import to_json
-    from .simulate_several import FORMAT, named_apart, simulate_several, text_of
+    from .simulate_several import FORMAT, named_apart, render_runs, simulate_several
 
     refuse_evolving(workload, options)
     runs = simulate_several(workload, policies, options, _processors(options))
@@ -134,10 +135,9 @@ def _simulate_several(workload: str, policies: list[str], options: dict[str, Any
 
         write_text(options["html"], simulation_page(named_apart(runs, policies), file_name(workload)))
     if options["form"] == "json":
-        text = to_json({"format": FORMAT, "runs": [run.to_dict() for run in runs]})
+        write_text(options["output"], to_json({"format": FORMAT, "runs": [run.to_dict() for run in runs]}))
     else:
-        text = text_of(named_apart(runs, policies))
-    write_text(options["output"], text)
+        write_rich(options["output"], lambda console: render_runs(named_apart(runs, policies), console))
 
 
 def _processors(options: dict[str, Any]) -> int | None:

@@ -18,6 +18,8 @@ from .outputs import progress_over, read_jobs, read_log, shown
 from .policy_options import check_policy_options, chosen_policy, with_parameters
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ..api.simulations import Simulation
     from ..formats.swf import SwfLog
     from ..simulation.simulate_options import PolicyOptions
@@ -119,37 +121,17 @@ def _narrowed(
     return [with_parameters(one, one["policy"]) for one in found]
 
 
-#: Columns of the table: what people read, how wide, metric, what it is multiplied by, digits after the point.
-_COLUMNS = (
-    ("mean wait", 11, "wait_mean_s", 1.0, 0),
-    ("longest", 10, "wait_max_s", 1.0, 0),
-    ("slowdown", 10, "bounded_slowdown_mean", 1.0, 1),
-    ("CPU %", 7, "cpu_utilization", 100.0, 1),
-    ("GPU %", 7, "gpu_utilization", 100.0, 1),
-    ("hours", 8, "makespan_s", 1 / 3600, 1),
-    ("unstarted", 11, "unstarted", 1.0, 0),
-)
+def render_runs(runs: Sequence[Simulation], console: Console) -> None:
+    """Print one table, a line for each policy."""
+    from ..reports.console_tables import figure_columns, table_of
 
-
-def text_of(runs: Sequence[Simulation]) -> str:
-    """Return one table, a line for each policy: waits in seconds, bounded slowdown, the makespan in hours."""
     first = runs[0]
     requests = first.result.workload.requests
     order = "" if first.result.order == "fcfs" else f", {first.result.order} order"
-    rows = [{**run.metrics, "unstarted": len(run.result.never_started) or None} for run in runs]
-    columns = [one for one in _COLUMNS if any(row.get(one[2]) is not None for row in rows)]
-    wide = max(6, *(len(run.policy) for run in runs))
-    jobs = plural(len(first.result.started) + len(first.result.never_started), "job")
-    lines = [
-        f"{first.name}{order}: {jobs}, {plural(requests.processors, 'processor')}",
-        "waits in seconds",
-        "",
-        f"{'policy':<{wide}}" + "".join(f"{label:>{width}}" for label, width, *_ in columns),
+    rows = [
+        {"policy": run.policy, **run.metrics, "unstarted": len(run.result.never_started) or None}
+        for run in runs
     ]
-    for run, row in zip(runs, rows, strict=True):
-        line = f"{run.policy:<{wide}}"
-        for _, width, metric, factor, digits in columns:
-            value = row.get(metric)
-            line += f"{'-' if value is None else f'{value * factor:.{digits}f}':>{width}}"
-        lines.append(line)
-    return "\n".join(lines) + "\n"
+    jobs = plural(len(first.result.started) + len(first.result.never_started), "job")
+    title = f"{first.name}{order}: {jobs}, {plural(requests.processors, 'processor')}"
+    console.print(table_of(title, figure_columns(["policy"], rows), rows, console))

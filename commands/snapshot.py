@@ -48,15 +48,15 @@ def slurm(*, held: str, time: str | None, output: str, **files: str | None) -> N
     from ..slurm.answers.live import collect
     from ..slurm.answers.snapshot_of_answers import import_slurm
 
-    moment = None if time is None else parse_time(time)
+    moment = None if time is None else parse_time("time", time)
     sources, notes = collect(SlurmFiles(**files))
     made, notes = import_slurm(sources, time=moment, schedule_held=held == "schedule", notes=notes)
     save_snapshot(made, output)
     tell(notes.summary())
 
 
-def parse_time(text: str) -> float:
-    """Return ``--time`` in seconds since the epoch; an ISO 8601 time without a zone is UTC.
+def parse_time(name: str, text: str) -> float:
+    """Return an option's time in seconds since the epoch; an ISO 8601 time without a zone is UTC.
 
     Raises:
         OptionError: it is neither a number of seconds from 0 on nor an ISO 8601 time from 1970 to 9999.
@@ -66,5 +66,5 @@ def parse_time(text: str) -> float:
     try:
         return read_time(float(text) if _SECONDS.fullmatch(text) else text, "")
     except InputError:
-        message = f"--time: {text!r} is neither ISO 8601, from 1970 on, nor seconds since the epoch"
+        message = f"--{name}: {text!r} is neither ISO 8601, from 1970 on, nor seconds since 1970"
         raise OptionError(message) from None

@@ -14,7 +14,7 @@ import click
 from ..cluster.errors import OptionError
 from ..sweeps.axes import AXES
 from .built_options import SectionCommand, in_order, in_section
-from .outputs import OUTPUT, html_option, note, note_unstarted, plot_option, progress_over
+from .outputs import OUTPUT, html_option, note, note_unstarted, plot_option, progress_over, write_rich
 
 if TYPE_CHECKING:
     from ..sweeps.axes import Row
@@ -67,7 +67,7 @@ def sweep(
     from ..sweeps.call import Sweep
     from ..sweeps.drive import sweep as sweep_plan
     from ..sweeps.plot import check_panels, draw_sweep
-    from ..sweeps.result_table import check_tables, summary
+    from ..sweeps.result_table import check_tables, render_sweep
     from ..sweeps.run_plan import make_plan
 
     check_tables(outputs)
@@ -87,7 +87,7 @@ def sweep(
     axes = [name for name, _ in plan.axes]
     if not any(map(is_stream, outputs)):
         # Beside a table that goes to standard output nothing else does.
-        write_text("-", summary(found.columns, axes))
+        write_rich("-", lambda console: render_sweep(found.columns, axes, console))
     if html is not None:
         from ..reports.run_pages import sweep_page
 
@@ -131,6 +131,8 @@ def _note_failed(rows: list[Row]) -> None:
     if failed:
         first = failed[0]
         note(f"{len(failed)} of {len(rows)} runs failed; run {first['run']}: {first['error']}")
+    if old := sum("bounded_slowdown_mean" in row and "never_started" not in row for row in rows):
+        note(f"{old} of {len(rows)} runs by an older aucsched: jobs counts those that never start")
     left = [(int(str(row["never_started"])), row) for row in rows if row.get("never_started")]
     # Of each policy the run that leaves most.
     for policy, (most, row) in {one[1].get("policy"): one for one in sorted(left, key=itemgetter(0))}.items():

@@ -6,9 +6,11 @@ No text breaks within a name.
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.segment import Segment
 from rich.table import Table
@@ -79,7 +81,7 @@ class Column:
     """A column of a table.
 
     Attributes:
-        name: its head.
+        name: its head, of several lines where it has line feeds.
         cell: what stands in it of an entry; nothing for None.
         is_right: its cells end at the right: numbers.
         is_text: its cells are wrapped.
@@ -98,16 +100,50 @@ def and_more(name: str, count: int) -> dict[str, str]:
     return {name: f"{count} more"} if count > 0 else {}
 
 
+#: Metrics of runs: head, factor, digits behind the point, place in the order in which they leave.
+FIGURES = {
+    "priority": ("priority", 1.0, 0, 0),
+    "gap": ("gap %", 100.0, 2, 0),
+    "wait_mean_s": ("mean\nwait (s)", 1.0, 0, 0),
+    "wait_interval_s": ("95 % (s)", 1.0, 0, 1),
+    "wait_max_s": ("longest\nwait (s)", 1.0, 0, 0),
+    "bounded_slowdown_mean": ("bounded\nslowdown", 1.0, 2, 0),
+    "bounded_slowdown_interval": ("95 %", 1.0, 1, 5),
+    "cpu_utilization": ("CPU %", 100.0, 1, 4),
+    "gpu_utilization": ("GPU %", 100.0, 1, 3),
+    "makespan_s": ("makespan\n(h)", 1 / 3600, 1, 2),
+    "seconds.run": ("run (s)", 1.0, 2, 1),
+    "unstarted": ("never\nstart", 1.0, 0, 0),
+}
+
+
+def _figure(metric: str, by: float, digits: int, row: Mapping[str, Any]) -> str:
+    value = row.get(metric)
+    ends = value if isinstance(value, tuple) else (value,)
+    return " to ".join("-" if end is None else f"{end * by:.{digits}f}" for end in ends)
+
+
+def figure_columns(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[Column]:
+    """Return the columns of runs: what they differ in, and the metrics that one of them has."""
+    return [Column(name, itemgetter(name), is_text=True) for name in names] + [
+        Column(head, partial(_figure, metric, by, digits), is_right=True, leaves=leaves)
+        for metric, (head, by, digits, leaves) in FIGURES.items()
+        if any(row.get(metric) is not None for row in rows)
+    ]
+
+
 def table_of(
     title: str,
     columns: Sequence[Column],
     entries: Iterable[Any],
     console: Console,
     more: Mapping[str, str] | None = None,
-) -> Table:
+    rest: str = "--format json",
+) -> Group:
     """Return a table as wide as the console at most, if need be without the columns that may leave.
 
-    ``more`` has the texts of a last row about entries that are not listed, by column.
+    A line below names those that left. ``more`` has the texts of a last row about entries that are
+    not listed, by column. ``rest`` is what has all columns.
     """
     cells_of = [[column.cell(one) for column in columns] for one in entries]
     rows = [["" if cell is None else str(cell) for cell in row] for row in cells_of]
@@ -118,7 +154,8 @@ def table_of(
     widths = [_least(column, [row[place] for row in rows]) for place, column in enumerate(columns)]
     while leaving and sum(widths[place] + _GAP for place in shown) - _GAP > console.width:
         shown.remove(leaving.pop(0))
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    left = [one.name.replace("\n", " ") for place, one in enumerate(columns) if place not in shown]
+    table = Table(box=None, pad_edge=False, header_style="bold")
     cells = [[row[place] for row in rows] for place in shown]
     wide = _widths([columns[place] for place in shown], [widths[place] for place in shown], cells, console)
     for place, width in zip(shown, wide, strict=True):
@@ -128,7 +165,9 @@ def table_of(
         )
     for row in rows:
         table.add_row(*(Wrapped(row[place]) if columns[place].is_text else row[place] for place in shown))
-    return table
+    named = [Text(title, style="italic")] if title else []
+    note = f"left out at this width: {', '.join(left)}; {rest} has all"
+    return Group(*named, table, *([Text(note)] if left else []))
 
 
 def _widths(
@@ -159,6 +198,6 @@ def _least(column: Column, cells: Sequence[str]) -> int:
     """Return how wide a column is at least; texts that want more than a few words get as much."""
     shown = list(map(escaped, cells))
     if not column.is_text:
-        return max(len(column.name), max(map(len, shown), default=0))
+        return max(map(len, (*column.name.split("\n"), *shown)))
     wanted = max(map(len, shown), default=0)
     return max(longest_piece(column.name), max(map(longest_piece, shown), default=0), min(wanted, _FEW_WORDS))

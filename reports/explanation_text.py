@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
@@ -145,7 +145,7 @@ _GROUP_COLUMNS = (
 )
 
 
-def _bid_table(bids: Sequence[BidView], console: Console) -> Table:
+def _bid_table(bids: Sequence[BidView], console: Console) -> Group:
     shown = [*bids[:_BIDS], *(bid for bid in bids[_BIDS:] if bid.won)]
     places = Counter((bid.bid_class, bid.nodes, bid.cores) for bid in shown)
 
@@ -197,18 +197,17 @@ def render_overview(found: Overview, console: Console) -> None:
     console.print(_labelled(price_facts(found)))
     if found.groups:
         title = "What one of each costs on the nodes that are bid for"
-        console.print(Text(), _titled(title), _price_table(found.groups, console), sep="\n")
+        console.print(Text(), _price_table(title, found.groups, console), sep="\n")
     for job, groups in found.rooms.items():
         if not any(any(group.prices.values()) for group in groups):
             continue
         title = f"Added where job {job} has a reservation, for jobs that would run past its start"
-        console.print(Text(), _titled(title), _price_table(groups, console), sep="\n")
+        console.print(Text(), _price_table(title, groups, console), sep="\n")
     waiting = [one for one in found.jobs if not one.starts and one.quote is not None]
     if waiting:
         title = "Jobs that wait with a bid, and what the best of them would have cost"
         more = and_more("nodes of that bid", len(waiting) - _ROWS)
-        table = table_of("", _JOB_COLUMNS, waiting[:_ROWS], console, more)
-        console.print(Text(), _titled(title), table, sep="\n")
+        console.print(Text(), table_of(title, _JOB_COLUMNS, waiting[:_ROWS], console, more), sep="\n")
     if any(one.quote is not None and one.quote.gain >= 0 for one in waiting):
         console.print(Text(f"\n{_NOT_SHORT}"))
 
@@ -217,7 +216,7 @@ def price_facts(found: Overview) -> Iterator[tuple[str, str]]:
     """Yield what is known of an auction's prices, by name."""
     unit = OBJECTIVES[found.objective].words if found.objective in OBJECTIVES else "worth in a balanced mix"
     yield "prices", f"in units of {unit}; an estimate: bids are whole, prices are not"
-    award = f"{plural(found.started, 'job')} {'starts' if found.started == 1 else 'start'}"
+    award = plural(found.started, "job", "starts")
     yield "award", f"{award}, worth {figure(found.worth)}; what they hold costs {figure(found.pay)}"
     more = f" ({100 * (found.bound / found.worth - 1):.2g} % more)" if found.worth else ""
     yield "bound", f"no award over these bids is worth more than {figure(found.bound)}{more}"
@@ -230,7 +229,7 @@ def price_facts(found: Overview) -> Iterator[tuple[str, str]]:
         yield "not wanted", f"{plural(len(found.unwanted), 'node')}: {shortened(found.unwanted)}"
 
 
-def _price_table(groups: Sequence[PriceGroup], console: Console) -> Table:
+def _price_table(title: str, groups: Sequence[PriceGroup], console: Console) -> Group:
     names = {"cores": "a core", "memory_gib": "a GiB"}
 
     def price(kind: str) -> Column:
@@ -249,12 +248,7 @@ def _price_table(groups: Sequence[PriceGroup], console: Console) -> Table:
     if rest := groups[_ROWS:]:
         count = sum(len(group.nodes) for group in rest)
         more = {"nodes": str(count), "which": f"at {len(rest)} lower prices"}
-    return table_of("", columns, groups[:_ROWS], console, more)
-
-
-def _titled(title: str) -> Text:
-    """Return a table's title: a line of its own, however narrow the table."""
-    return Text(title, style="italic")
+    return table_of(title, columns, groups[:_ROWS], console, more)
 
 
 _JOB_COLUMNS = (

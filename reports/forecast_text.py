@@ -1,7 +1,6 @@
 """Forecasts as text and as a page: when each job will start, and what of past forecasts came true."""
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from math import inf
 from typing import Any
 
@@ -10,7 +9,7 @@ from rich.text import Text
 
 from ..api.forecasts import Forecasts
 from ..auction.explain.words import duration
-from ..cluster.text import plural
+from ..cluster.text import plural, utc
 from ..simulation.forecast.forecaster import StartForecast
 from .console_tables import Column, table_of
 from .page import Section, lines, page_of
@@ -23,7 +22,7 @@ _BARS = 200
 def render_forecasts(
     found: Forecasts, time: float | None, console: Console, *, top: int | None = None
 ) -> None:
-    """Print forecasts, the first ``top``, in local time where the snapshot has a time."""
+    """Print forecasts, the first ``top``; UTC where the snapshot has a time."""
     starting = [one for one in found.forecasts if not one.never]
     never = [one for one in found.forecasts if one.never]
     if starting:
@@ -62,23 +61,21 @@ def _columns(first: str, by_s: float | None, time: float | None) -> list[Column]
     def starting(cell: Callable[[StartForecast], str], never: str = "") -> Callable[[Any], str]:
         return lambda named: never if named[1].never else cell(named[1])
 
-    def at(one: StartForecast) -> str:
-        if time is None:
-            return ""
-        return f"{datetime.fromtimestamp(time + one.p50_s).astimezone():%a %d %b %H:%M}"
-
     found = [
         Column(first, lambda named: named[0]),
         Column("cores", lambda named: named[1].cores, is_right=True, leaves=2),
         Column("P10", starting(lambda one: _wait(one.p10_s), "never")),
         Column("P50", starting(lambda one: _wait(one.p50_s))),
         Column("P90", starting(lambda one: _wait(one.p90_s))),
-        Column("P50 is at", starting(at), leaves=3),
         Column("by limits", starting(lambda one: _wait(one.plan_s)), leaves=1),
     ]
+    if time is not None:
+        when = starting(lambda one: utc(time + one.p50_s, "%a %d %b %H:%M"))
+        found.insert(-1, Column("P50 is at (UTC)", when, leaves=3))
     if by_s is not None:
         by = starting(lambda one: f"{100 * one.probability_by(by_s):.0f} %")
-        found.append(Column("by then", by, is_right=True))
+        head = "by then" if time is None else utc(time + by_s, "by %d %b\n%H:%M UTC")
+        found.append(Column(head, by, is_right=True))
     return found
 
 

@@ -30,6 +30,7 @@ from .machine_layout import (
     layout_of,
     place_of_number,
 )
+from .schedule_text import cores_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,15 +85,11 @@ def draw_machine(snapshot: Snapshot, schedule: Schedule, path: Path | None) -> F
 
 def _colors(awards: Sequence[Award]) -> dict[str, str]:
     """Return each job's colour, the widest jobs first."""
-    ordered = sorted(awards, key=lambda award: (-len(award.nodes), -_cores(award)))
+    ordered = sorted(awards, key=lambda award: (-len(award.nodes), -cores_of(award)))
     return {
         award.job: _COLORS[place] if place < len(_COLORS) else _OTHERS[place % 2]
         for place, award in enumerate(ordered)
     }
-
-
-def _cores(award: Award) -> int:
-    return sum(use.cores for use in award.nodes.values())
 
 
 def _new_figure(layout: Layout, width_in: float, entries: int) -> tuple[Figure, Axes]:
@@ -185,7 +182,7 @@ def _write_jobs(axes: Axes, boxes: Boxes, colors: Mapping[str, str], layout: Lay
 
 def _write_title(figure: Figure, snapshot: Snapshot, schedule: Schedule, left_out: int) -> None:
     nodes = {name for award in schedule.started for name in award.nodes}
-    taken = sum(map(_cores, schedule.started))
+    taken = sum(map(cores_of, schedule.started))
     free = sum(node.free.cores for node in snapshot.nodes if node.state.takes_jobs)
     text = (
         f"{schedule.model} starts {len(schedule.started)} of {len(schedule.started) + len(schedule.pending)} "
@@ -216,7 +213,7 @@ def _legend(boxes: Boxes, awards: Sequence[Award], colors: Mapping[str, str]) ->
     for job in list(colors)[: len(_COLORS)]:
         yield patch(_described(by_job[job]), colors[job])
     if len(colors) > len(_COLORS):
-        yield patch(f"{len(colors) - len(_COLORS)} narrower jobs", _OTHERS[0])
+        yield patch(plural(len(colors) - len(_COLORS), "narrower job"), _OTHERS[0])
     yield patch("busy", _BUSY)
     yield patch("stays free", _FREE, _LINE)
     if len(boxes("closed")):
@@ -229,7 +226,7 @@ def _legend(boxes: Boxes, awards: Sequence[Award], colors: Mapping[str, str]) ->
 
 def _described(award: Award) -> str:
     held = sum(gpus(use.gres) for use in award.nodes.values())
-    parts = [plural(len(award.nodes), "node"), plural(_cores(award), "core")]
+    parts = [plural(len(award.nodes), "node"), plural(cores_of(award), "core")]
     parts += [plural(held, "GPU")] if held else []
     # What begins with _ matplotlib leaves out of a legend.
     name = literal(award.job)

@@ -52,7 +52,7 @@ def draw_network(report: NetworkReport, path: Path) -> None:
         axes.set_axis_off()
         axes.set_aspect("equal" if report.kind in {"torus", "dragonfly", "graph", "linear"} else "auto")
         sizes = f" ({report.sizes})" if report.sizes else ""
-        figure.suptitle(f"{report.kind}{sizes}: {report.nodes} nodes, {len(report.levels)} levels")
+        figure.suptitle(f"{report.kind}{sizes}: {report.nodes} nodes, levels: {len(report.levels)}")
         _draw(axes, report)
         save_figure(figure, path)
 

@@ -1,14 +1,13 @@
 """Pages of many runs or jobs: simulations, sweeps, a gain, and a shadow's log beside Slurm."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from ..api.gains import Gain
 from ..api.simulations import Simulation
-from ..cluster.text import plural
+from ..cluster.text import plural, utc
 from ..simulation.nodes.node_result import NodeResult
 from ..simulation.placement import place_lowest_first, place_on_nodes
 from ..simulation.waits import size_class, size_rank
@@ -236,7 +235,7 @@ def sweep_page(columns: Mapping[str, Sequence[Any]], axes: Sequence[str], name: 
 def shadow_page(report: ShadowReport, name: str) -> str:
     """Return the page of a report."""
     document = report.to_dict()
-    span = f"{_moment(document['from'])} to {_moment(document['to'])}"
+    span = f"{utc(document['from'])} to {utc(document['to'])}"
     verdicts = {verdict: count for verdict, count in document["verdicts"].items() if count}
     sections: list[Section] = [
         facts(
@@ -252,14 +251,8 @@ def shadow_page(report: ShadowReport, name: str) -> str:
     if document["unread"]:
         sections.append(table("Rules of the site that are not looked at", {"rule": document["unread"]}))
     sections.append(table("Jobs", report.columns, "moments are UTC"))
-    passes = plural(len(report.entries), "pass").replace("passs", "passes")
-    return page_of(
-        f"Shadow of Slurm, {name}", f"{span}; {passes}; {plural(len(report.jobs), 'job')}", sections
-    )
-
-
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    counts = f"{plural(len(report.entries), 'pass')}; {plural(len(report.jobs), 'job')}"
+    return page_of(f"Shadow of Slurm, {name}", f"{span}; {counts}", sections)
 
 
 def _shadow_use(report: ShadowReport) -> Section:

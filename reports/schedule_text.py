@@ -6,10 +6,8 @@ sets first-fit and Slurm's plan beside it; a plan says when and where each job s
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from ..auction.explain.comparison import Baseline, Comparison, Line, Total
@@ -18,9 +16,9 @@ from ..auction.planning.plan import Plan, PlannedJob
 from ..cluster.jobs import Job
 from ..cluster.schedule import Award, Reason, Schedule, Status
 from ..cluster.snapshot import Snapshot
-from ..cluster.text import listed, plural
+from ..cluster.text import listed, plural, utc
 from ..formats.hostlist import join
-from .console_tables import Column, Wrapped, and_more, table_of
+from .console_tables import Column, and_more, table_of
 
 #: More rows than this of jobs outside the window are counted, not listed.
 _WINDOW_ROWS = 10
@@ -53,7 +51,7 @@ def _starts(
     columns = [
         Column("job", lambda one: one.job),
         Column("priority", lambda one: number(jobs[one.job].priority), is_right=True),
-        Column("cores", _cores, is_right=True),
+        Column("cores", cores_of, is_right=True),
         *([Column("gres", _gres, leaves=5)] if any(map(_gres, shown)) else []),
         Column("nodes", lambda one: len(one.nodes), is_right=True, leaves=4),
         Column("where", lambda one: join(one.nodes), is_text=True),
@@ -61,11 +59,12 @@ def _starts(
         Column("level", lambda one: one.bid.level, is_right=True, leaves=2),
         Column("first-fit", lambda one: _FIRST_FIT[one.job in baseline.started], leaves=3),
     ]
-    title = f"{plural(count, 'job')} {'starts' if count == 1 else 'start'}"
+    title = plural(count, "job", "starts")
     return Group(table_of(title, columns, shown, console, and_more("where", count - len(shown))), Text())
 
 
-def _cores(one: Award | PlannedJob) -> int:
+def cores_of(one: Award | PlannedJob) -> int:
+    """Return the cores that a job holds or will hold."""
     return sum(use.cores for use in one.nodes.values())
 
 
@@ -90,7 +89,7 @@ def _waits(
     if top is not None and len(waiting) > top:
         more = and_more("why", count - _jobs_of(listed[:top]))
     elif beyond := count - _jobs_of(listed):
-        text = f"{plural(beyond, 'more job')} {'is' if beyond == 1 else 'are'} outside the window"
+        text = f"{plural(beyond, 'more job', 'is')} outside the window"
         more = {"reason": Reason.WINDOW.value, "why": text}
 
     def why(row: WaitingRow) -> str:
@@ -104,8 +103,8 @@ def _waits(
     ]
     reasons = Counter(refusal.reason.value for refusal in schedule.pending)
     of_each = ", ".join(f"{times} {reason}" for reason, times in reasons.most_common())
-    title = f"{plural(count, 'job')} {'waits' if count == 1 else 'wait'}: {of_each}"
-    return Group(Wrapped(title), table_of("", columns, listed[:top], console, more), Text())
+    title = f"{plural(count, 'job', 'waits')}: {of_each}"
+    return Group(table_of(title, columns, listed[:top], console, more), Text())
 
 
 def _listed(waiting: list[WaitingRow]) -> list[WaitingRow]:
@@ -143,7 +142,7 @@ def _proved(schedule: Schedule) -> str:
 
 def _baseline_line(schedule: Schedule, jobs: Mapping[str, Job], baseline: Baseline) -> Text:
     ours = sum(jobs[award.job].priority for award in schedule.started)
-    cores = sum(use.cores for award in schedule.started for use in award.nodes.values())
+    cores = sum(map(cores_of, schedule.started))
     return Text(
         f"The auction starts {plural(len(schedule.started), 'job')} ({plural(cores, 'core')}), "
         f"priority {number(ours)}; "
@@ -154,7 +153,7 @@ def _baseline_line(schedule: Schedule, jobs: Mapping[str, Job], baseline: Baseli
 def _plan(line: Line) -> str:
     if line.planned is None:
         return "not planned"
-    moment = datetime.fromtimestamp(line.planned, UTC).strftime("%H:%M:%S UTC")
+    moment = utc(line.planned, "%H:%M:%S UTC")
     return moment if line.planned_wait_s is None else f"{moment} (+{duration(line.planned_wait_s)})"
 
 
@@ -184,8 +183,7 @@ def render_comparison(found: Comparison, console: Console, *, top: int | None = 
         console.print(Text(f"{plural(len(acting) - top, 'more job')} on which any of them would act."))
     hidden = len(found.lines) - len(acting)
     if hidden:
-        waits = "waits" if hidden == 1 else "wait"
-        console.print(Text(f"{plural(hidden, 'more job')} {waits} under all of them."))
+        console.print(Text(f"{plural(hidden, 'more job', 'waits')} under all of them."))
     console.print(Text(), table_of("", _TOTALS, _totals(found), console), sep="\n")
     if found.slurm is None:
         console.print(Text("\nNo job of the snapshot has an expected start time: Slurm's plan is not known."))
@@ -211,10 +209,9 @@ def render_plan(snapshot: Snapshot, plan: Plan, console: Console, *, top: int | 
         title = f"{plural(len(inside), 'job')} cannot be planned"
         console.print(table_of(title, _NEVER, shown, console, more), Text(), sep="\n")
     now = sum(one.start == plan.time for one in plan.planned)
-    starts = "starts" if now == 1 else "start"
     ends = [one.end - plan.time for one in plan.planned if one.end is not None]
     last = f" The last ends in {duration(max(ends))}." if ends else ""
-    console.print(Text(f"{plural(len(plan.planned), 'job')} planned, {now} {starts} now.{last}"))
+    console.print(Text(f"{plural(len(plan.planned), 'job')} planned, {now} of them now.{last}"))
     if outside:
         console.print(Text(f"--jobs leaves out {plural(len(outside), 'job')}."))
     if plan.overdue:
@@ -230,7 +227,7 @@ _NEVER = (
 )
 
 
-def _planned(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) -> Table:
+def _planned(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) -> Group:
     priority = {job.id: job.priority for job in snapshot.jobs}
     now, shown = snapshot.time, sorted(plan.planned, key=lambda one: one.start)[:top]
     zone = "" if now is None else " (UTC)"
@@ -240,7 +237,7 @@ def _planned(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) 
         Column("starts in", lambda one: duration(one.start - plan.time) if one.start > plan.time else "now"),
         Column(f"start{zone}", lambda one: _moment(one.start, now), leaves=4),
         Column(f"end{zone}", lambda one: _moment(one.end, now), leaves=2),
-        Column("cores", _cores, is_right=True),
+        Column("cores", cores_of, is_right=True),
         Column("nodes", lambda one: len(one.nodes), is_right=True, leaves=1),
         Column("where", lambda one: shortened(tuple(one.nodes)), is_text=True),
     )
@@ -252,4 +249,4 @@ def _moment(time: float | None, now: float | None) -> str:
         return "never"
     if now is None:
         return f"{time:g} s"
-    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return utc(time, "%Y-%m-%d %H:%M:%S")

@@ -8,6 +8,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from ..cluster.text import plural
 from .result import BOUND_S
 
 Floats = NDArray[np.float64]
@@ -107,7 +108,7 @@ class Difference:
             if not round(abs(value), 9):
                 return "no different"
             if self.figure == UTILISATION:
-                amount = f"{abs(value):.2g} percentage points"
+                amount = plural(f"{abs(value):.2g}", "percentage point")
             elif in_percent:
                 amount = f"{100 * abs(value) / self.base:.2g} %"
             else:

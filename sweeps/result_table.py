@@ -7,9 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import options_in
 from ..cluster.text import plural
+from ..reports.console_tables import FIGURES, figure_columns, table_of
 from ..reports.table_files import SUFFIXES, check_suffix, write_columns
 from ..simulation.simulate_options import PolicyOptions
 from .axes import AXES, Row
@@ -74,62 +77,37 @@ def write_table(path: Path, rows: Sequence[Row]) -> None:
     write_columns(path, columns, {name: type_of(name, rows) for name in columns})
 
 
-#: Columns of the table: metric, what people read, what it is multiplied by, digits after the point.
-_FIGURES = (
-    ("priority", "priority", 1.0, 0),
-    ("gap", "gap %", 100.0, 2),
-    ("wait_mean_s", "mean wait s", 1.0, 0),
-    ("wait_max_s", "longest s", 1.0, 0),
-    ("bounded_slowdown_mean", "slowdown", 1.0, 1),
-    ("cpu_utilization", "CPU %", 100.0, 1),
-    ("seconds.run", "run s", 1.0, 2),
-)
-#: Lines of the table, and figures beside each other.
-_LINES, _MOST_FIGURES = 24, 4
+#: Lines of the table.
+_LINES = 24
 
 
-def summary(columns: Mapping[str, Sequence[Any]], axes: Sequence[str]) -> str:
-    """Return the table: one line for each point of the grid, with means over its repetitions.
+def render_sweep(columns: Mapping[str, Sequence[Any]], axes: Sequence[str], console: Console) -> None:
+    """Print the table: one line for each point of the grid, with means over its repetitions.
 
     Args:
         columns: of the sweep's table.
         axes: the options that were given, by column.
+        console: where to.
     """
     count = len(columns["run"])
     varied = [axis for axis in axes if len(set(columns.get(axis, ()))) > 1]
-    known = [
-        one for one in _FIGURES if any(isinstance(cell, (int, float)) for cell in columns.get(one[0], ()))
-    ]
-    figures = known[:_MOST_FIGURES]
     points: dict[tuple[Any, ...], list[int]] = {}
     for row in range(count):
         points.setdefault(tuple(columns[axis][row] for axis in varied), []).append(row)
-    table = [[*varied, *(label for _, label, _, _ in figures)]]
-    for point, rows in list(points.items())[:_LINES]:
-        cells = ["" if value is None else f"{value}" for value in point]
-        table.append([*cells, *(_mean(columns[name], rows, by, digits) for name, _, by, digits in figures)])
-    failed = sum(status == "failed" for status in columns.get("status", ()))
     lines = [
-        f"{plural(count, 'run')}, {plural(len(points), 'point')}" + (f", {failed} failed" if failed else "")
+        dict(zip(varied, point, strict=True))
+        | {name: _mean(columns[name], rows) for name in FIGURES if name in columns}
+        for point, rows in list(points.items())[:_LINES]
     ]
-    lines += _laid_out(table, len(varied)) if varied or figures else []
+    failed = sum(status == "failed" for status in columns.get("status", ()))
+    title = f"{plural(count, 'run')}, {plural(len(points), 'point')}" + (
+        f", {failed} failed" if failed else ""
+    )
+    console.print(table_of(title, figure_columns(varied, lines), lines, console, rest="the table of -o"))
     if len(points) > _LINES:
-        lines.append(f"… and {plural(len(points) - _LINES, 'more point')} in the table")
-    return "\n".join(lines) + "\n"
+        console.print(f"… and {plural(len(points) - _LINES, 'more point')} in the table")
 
 
-def _mean(values: Sequence[Any], rows: Sequence[int], by: float, digits: int) -> str:
+def _mean(values: Sequence[Any], rows: Sequence[int]) -> float | None:
     known = [values[row] for row in rows if isinstance(values[row], (int, float))]
-    return f"{by * sum(known) / len(known):.{digits}f}" if known else "-"
-
-
-def _laid_out(table: Sequence[Sequence[str]], texts: int) -> list[str]:
-    """Return rows in columns: the first ``texts`` to the left, figures to the right."""
-    wide = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if place < texts else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, wide, strict=True))
-        ).rstrip()
-        for row in table
-    ]
+    return sum(known) / len(known) if known else None

@@ -194,7 +194,7 @@ def test_times_outside_1970_to_9999_are_refused(text: str) -> None:
         parse_snapshot(json.dumps(document).encode())
     assert caught.value.path == "time"
     with pytest.raises(Exception, match="--time") as refused:
-        parse_time(text)
+        parse_time("time", text)
     assert type(refused.value).__name__ == "OptionError"
     with pytest.raises(InputError, match="is not a time") as slurm:
         Paragraph({"StartTime": text}, "ReservationName=r").moment("StartTime")

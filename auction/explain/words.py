@@ -6,13 +6,12 @@ Tasks of an array are one row of a table, named as Slurm names them: ``13_[4-20]
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
 from ...cluster.jobs import Job
 from ...cluster.schedule import Reason, Refusal
-from ...cluster.text import plural
+from ...cluster.text import plural, utc
 from ...formats.hostlist import join
 
 #: A hostlist is cut after this many characters.
@@ -33,7 +32,7 @@ def duration(seconds: float) -> str:
 
 def moment(time: float, now: float | None) -> str:
     """Return a time in UTC, and how far it is from now where that is known."""
-    text = datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    text = utc(time, "%Y-%m-%d %H:%M:%S UTC")
     return text if now is None else f"{text} (in {duration(max(0.0, time - now))})"
 
 
@@ -88,7 +87,7 @@ def _amounts(job: Job) -> Iterator[str]:
     if request.memory_mib_per_core:
         yield f"{request.memory_mib_per_core} MiB a core"
     for name, licenses in request.licenses.items():
-        yield f"{licenses} {name} licences"
+        yield plural(licenses, f"{name} licence")
 
 
 def _places(job: Job) -> Iterator[str]:
@@ -96,7 +95,7 @@ def _places(job: Job) -> Iterator[str]:
     if request.contiguous:
         yield "consecutive nodes"
     if request.max_switches is not None:
-        yield f"at most {request.max_switches} leaf switch{'' if request.max_switches == 1 else 'es'}"
+        yield f"at most {plural(request.max_switches, 'leaf switch')}"
     if request.segment is not None:
         ways = {"spread": request.spread_segments, "consolidated": request.consolidate_segments}
         yield ", ".join([f"segments of {request.segment}", *(word for word, holds in ways.items() if holds)])

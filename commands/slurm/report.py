@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ...cluster.text import plural, utc
 from ..outputs import (
     OUTPUT,
     file_name,
@@ -81,18 +82,15 @@ def report(
 
 
 def _render(made: ShadowReport, console: Console, top: int | None) -> None:
-    from datetime import UTC, datetime
-
     from ...slurm.live.shadow_report import CAVEATS
 
     document = made.to_dict()
-    first, last = (datetime.fromtimestamp(document[name], UTC) for name in ("from", "to"))
+    passes = f"{plural(document['passes'], 'pass')} from {utc(document['from'])} to {utc(document['to'])}"
     console.print(
-        f"{document['passes']} passes from {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC, "
-        f"{len(made.jobs)} jobs: "
+        f"{passes}, {plural(len(made.jobs), 'job')}: "
         + ", ".join(f"{count} {verdict}" for verdict, count in document["verdicts"].items() if count)
     )
-    print_table(console, "Slurm and the auction", document["figures"], None)
+    print_table(console, "Slurm and the auction", document["figures"])
     for what, rows in made.groups.items():
         print_table(console, f"Who gains and who loses, by {what}", rows, top)
     for rule in document["unread"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from support.build import snapshot
 from support.run import aucsched as run_command
 
 import aucsched as au
+from aucsched import cli
 from aucsched.api.forecasts import changed_job, forecast, read_history
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.commands.forecast import moment_by
@@ -196,6 +198,24 @@ def test_by_names_a_time(text: str, hours: float, monkeypatch: pytest.MonkeyPatc
 def test_by_refuses_what_is_no_time(text: str) -> None:
     with pytest.raises(OptionError, match="is no time"):
         moment_by(text, NOW)
+
+
+def test_the_command_prints_utc_wherever_it_runs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["forecast", str(FULL), "97", "--by", "2026-11-20T10:11Z"]
+    found = []
+    for zone in ("UTC", "America/New_York"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        assert cli.run(command) == 0
+        found.append(capsys.readouterr().out)
+    monkeypatch.undo()
+    time.tzset()
+    assert found[0] == found[1]
+    assert "P50 is at (UTC)" in found[0]
+    assert "by 20 Nov\n" in found[0]
+    assert "10:11 UTC" in found[0]
 
 
 def test_the_command_prints_a_table_json_and_a_page(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
@@ -120,7 +121,29 @@ def test_the_example_says_what_its_intervals_say_and_how_far_the_model_is_off(tm
 def test_jobs_that_the_machine_cannot_hold_are_counted_with_the_reason() -> None:
     done = aucsched("gain", "--sacct", EXAMPLES / "history.txt.gz", "--nodes", "20", "--cores", "16")
     assert "history.txt.gz: 239 of 299 jobs compared" in done.stdout
-    assert "60 jobs (first 1003) ask for gpu, which no node has: left out" in done.stdout
+    assert "60 jobs (first 1003) asked for gpu, which no node has: left out" in done.stdout
+
+
+def test_a_topology_file_is_taken_and_json_has_the_total_of_the_text(tmp_path: Path) -> None:
+    sources = ("--sacct", EXAMPLES / "history.txt.gz", "--nodes", EXAMPLES / "history-nodes.txt")
+    week, conf = tmp_path / "history.txt.gz", tmp_path / "topology.conf"
+    assert aucsched("workload", "from-sacct", *sources[1:], "-o", week.with_suffix(".json")).returncode == 0
+    flat = au.load_workload(week.with_suffix(".json"))
+    names = [node.name for node in flat.nodes]
+    leaves = {"s0": names[::2], "s1": names[1::2]}
+    lines = [f"SwitchName={leaf} Nodes={','.join(below)}" for leaf, below in leaves.items()]
+    conf.write_text("\n".join([*lines, "SwitchName=top Switches=s[0-1]", ""]))
+    done = aucsched("gain", *sources, "--topology", conf, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    tree = [au.Switch(name=leaf, nodes=below) for leaf, below in leaves.items()]
+    expected = au.gain(replace(flat, switches=[*tree, au.Switch(name="top", switches=["s0", "s1"])]))
+    assert document["columns"] == expected.columns
+    assert document["columns"] != au.gain(flat).columns, "the switches matter"
+    title = f"{document['jobs']} of {document['total']} jobs compared"
+    assert title in expected.title()
+    assert f"history.txt.gz: {title}" in aucsched("gain", *sources, "--topology", conf).stdout
+    assert "none.conf: No such file" in refused("gain", *sources, "--topology", tmp_path / "none.conf")
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from support.build import snapshot
 from aucsched import Award, BidClass, Node, Refusal, Resources, Snapshot, schedule
 from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.cli import COMMANDS, run
+from aucsched.reports import console_tables
 from aucsched.reports.console_tables import Column, LiteralConsole, Wrapped, table_of
 from aucsched.reports.schedule_text import render
 
@@ -113,11 +114,67 @@ def test_columns_leave_in_order_where_the_terminal_is_narrow() -> None:
     seen = []
     for width in (60, 40, 34):
         console = LiteralConsole(file=io.StringIO(), width=width)
-        table = table_of("", columns, [("1", "bbbbbb", "aaaaaaa", "x y z " * 9)], console)
-        seen.append([str(column.header) for column in table.columns])
-    assert seen[0] == ["job", "second", "first", "text"]
-    assert ["job", "second", "text"] in seen[1:]
-    console.print(table)
+        console.print(table_of("", columns, [("1", "bbbbbb", "aaaaaaa", "x y z " * 9)], console))
+        assert isinstance(console.file, io.StringIO)
+        out = console.file.getvalue()
+        seen.append((out.splitlines()[0].split(), left_out(out)))
+    assert seen[0] == (["job", "second", "first", "text"], [])
+    assert (["job", "second", "text"], ["first"]) in seen[1:]
+
+
+def left_out(text: str) -> list[str]:
+    return re.findall(r"left out at this width: (.*); --format json has all", " ".join(text.split()))
+
+
+HISTORY = ("gain", "--sacct", "history.txt.gz", "--nodes", "history-nodes.txt")
+
+
+@pytest.mark.parametrize(
+    ("command", "left"),
+    [
+        (("board", "days.swf"), "95 % (s), CPU %"),
+        (HISTORY, "happened"),
+        (("plan", FULL), "end (UTC), nodes"),
+        (("compare", FULL), ""),
+        (("forecast", FULL), ""),
+        (("forecast", FULL, "97", "--by", "+5min"), "by limits"),
+        (("simulate", "days.swf", "--policy", "easy,conservative,promised"), ""),
+    ],
+)
+def test_tables_fit_80_columns_and_name_the_columns_without_room(
+    command: tuple[str, ...], left: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(EXAMPLES)
+    for width in (80, 150):
+        monkeypatch.setattr(console_tables, "PLAIN_WIDTH", width)
+        assert run([*command]) == 0
+        out = capsys.readouterr().out
+        assert max(map(len, out.splitlines())) <= width
+        assert left_out(out) == ([left] if left and width == 80 else [])
+
+
+@pytest.mark.parametrize("command", ["simulate", "sweep", "board"])
+def test_bounded_slowdown_is_called_so(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policies = () if command == "board" else ("--policy", "easy,fcfs")
+    table = ("-o", str(tmp_path / "t.csv"), "--workers", "1") if command == "sweep" else ()
+    assert run([command, str(EXAMPLES / "days.swf"), *policies, *table]) == 0
+    above, head = capsys.readouterr().out.splitlines()[1:3]
+    assert above[head.index("slowdown") :].startswith(" bounded")
+
+
+def test_a_head_may_have_two_lines_and_a_title_is_wider_than_its_table() -> None:
+    console = LiteralConsole(file=io.StringIO(), width=40)
+    columns = [Column("job", itemgetter(0)), Column("bounded\nslowdown", itemgetter(1), is_right=True)]
+    console.print(table_of("a title of more words than figures", columns, [("1", "2.5")], console))
+    assert isinstance(console.file, io.StringIO)
+    assert [line.rstrip() for line in console.file.getvalue().splitlines()] == [
+        "a title of more words than figures",
+        "      bounded",
+        "job  slowdown",
+        "1         2.5",
+    ]
 
 
 def test_a_long_name_takes_no_number_s_place() -> None:

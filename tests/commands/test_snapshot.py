@@ -371,9 +371,7 @@ def test_a_missing_file(tmp_path: Path, option: str) -> None:
 @pytest.mark.parametrize("time", ["soon", "", "-5", "9" * 30, "999999999999", "1900-01-01", "2026-13-01"])
 def test_a_bad_time(time: str) -> None:
     line = refused(run(*files(), f"--time={time}"))
-    assert (
-        line == f"aucsched: --time: {time!r} is neither ISO 8601, from 1970 on, nor seconds since the epoch"
-    )
+    assert line == f"aucsched: --time: {time!r} is neither ISO 8601, from 1970 on, nor seconds since 1970"
 
 
 def test_bad_usage(tmp_path: Path) -> None:

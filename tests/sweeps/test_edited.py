@@ -115,3 +115,14 @@ def test_a_run_that_stands_twice_counts_as_it_stands_last(swept: Path, tmp_path:
     done = aucsched("sweep", "small.json", *COMMAND, "-o", "rows.csv", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "note: 2 of 2 runs are done already\n")
     assert (tmp_path / "rows.csv").read_bytes() == (swept / "rows.csv").read_bytes()
+
+
+def test_rows_without_never_started_are_said_to_be_of_before(tmp_path: Path) -> None:
+    days, said = Path(__file__).parents[2] / "examples" / "days.swf", []
+    for policies in ("easy", "easy,fcfs"):
+        done = aucsched("sweep", days, "--policy", policies, "-o", "rows.csv", "--workers", "1", cwd=tmp_path)
+        said.append([text for text in done.stderr.splitlines() if "older" in text])
+        texts = [text.replace('"never_started":0,', "") for text in texts_of(tmp_path)]
+        (tmp_path / "rows.csv.journal").write_text("".join(map(line, texts)))
+    note = "note: 1 of 2 runs by an older aucsched: jobs counts those that never start"
+    assert said == [[], [note]]
