@@ -19,6 +19,7 @@ from ..cluster.errors import OptionError
 from ..cluster.keywords import checked, of_type, shown, with_keywords
 from ..cluster.option_fields import options_in
 from ..cluster.tabular import chart as drawing
+from ..cluster.text import plural
 from ..cluster.workload import ClusterWorkload
 from ..formats.native.cluster_file import parse_workload
 from ..formats.reading import read_document
@@ -161,7 +162,8 @@ class Simulation(RunReport):
         """Return the run in one line."""
         wait = self.metrics.get("wait_mean_s")
         mean = "" if wait is None else f", mean wait {wait:.6g} s"
-        return f"{self.name}: {self.policy}, {len(self.result.starts)} jobs{mean}".removeprefix(": ")
+        jobs = plural(len(self.result.starts), "job")
+        return f"{self.name}: {self.policy}, {jobs}{mean}".removeprefix(": ")
 
 
 _Keywords = ParamSpec("_Keywords")

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand, is_type_of
+from ..cluster.text import plural
 from .state import StepState
 
 #: The time limit, in seconds, that a job without one is counted with.
@@ -44,7 +45,7 @@ class JobClass(NamedTuple):
 
     def __str__(self) -> str:
         gres = ", ".join(f"{name}:{count}" for name, count in self.gres)
-        cores = f"up to {self.cores} cores" if self.cores else "any cores"
+        cores = f"up to {plural(self.cores, 'core')}" if self.cores else "any cores"
         return f"{gres}, {cores}" if gres else cores
 
 

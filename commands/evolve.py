@@ -10,6 +10,7 @@ import click
 
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_fields import flag_of, options_in, refuse_given, taken_from
+from ..cluster.text import plural
 from ..simulation.evolving.evolving_options import (
     EVOLVING_WORKLOADS,
     DepthOptions,
@@ -230,5 +231,5 @@ def _text(found: Evolution) -> str:
             for delay in answer.delays
         ]
     lines += [f"starts   {job.id}: {join(job.nodes)}" for job in found.started]
-    lines.append(f"{len(found.snapshot.jobs)} jobs wait")
+    lines.append(plural(len(found.snapshot.jobs), "job", "waits"))
     return "\n".join(lines) + "\n"

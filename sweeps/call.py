@@ -11,7 +11,7 @@ from ..cluster.errors import OptionError
 from ..cluster.keywords import of_type, shown, with_names
 from ..cluster.snapshot import Snapshot
 from ..cluster.tabular import Tabular, rows_of
-from ..cluster.text import did_you_mean
+from ..cluster.text import did_you_mean, plural
 from ..cluster.workload import ClusterWorkload
 from ..formats.drawing import check_drawing
 from ..formats.native.cluster_file import snapshot_to_json, workload_to_json
@@ -83,7 +83,7 @@ class Sweep(Tabular):
     def title(self) -> str:
         """Return the sweep in one line."""
         failed = sum(row["status"] == FAILED for row in self.rows)
-        return f"{len(self.rows)} runs over {self.plan.subject.name}, {failed} of them failed"
+        return f"{plural(len(self.rows), 'run')} over {self.plan.subject.name}, {failed} of them failed"
 
 
 @with_names({name: axis.help for name, axis in AXES.items()})

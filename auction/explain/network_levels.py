@@ -184,7 +184,7 @@ def render_network(report: NetworkReport, console: Console) -> None:
     sizes = f" ({report.sizes})" if report.sizes else ""
     parts = [f"{report.kind}{sizes}: {plural(report.nodes, 'node')}"]
     if report.links:
-        parts += [f"{report.switches} switches", plural(report.links, "link")]
+        parts += [plural(report.switches, "switch"), plural(report.links, "link")]
         parts += [f"{report.trees} trees that no switch joins"] if report.trees > 1 else []
     console.print(", ".join(parts), soft_wrap=True)
     if report.step_hops is not None:

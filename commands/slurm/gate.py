@@ -4,7 +4,7 @@ import time
 
 import click
 
-from ...cluster.text import one_line
+from ...cluster.text import one_line, plural
 from ..groups import HelpGroup
 from .live_options import licence_option
 
@@ -104,7 +104,7 @@ def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dr
     for text in said:
         note(text)
     if not dry_run:
-        click.echo(f"{len(commands) - len(said)} jobs were put behind the gate")
+        click.echo(f"{plural(len(commands) - len(said), 'job', 'was')} put behind the gate")
 
 
 @gate.command("clear")

@@ -26,6 +26,7 @@ from ...cluster.option_table import OPTIONS_BY_NAME
 from ...cluster.resources.capacity import FloatArray, IntArray
 from ...cluster.schedule import Status
 from ...cluster.tabular import Tabular
+from ...cluster.text import plural
 from ..search.anytime import AnytimeSearch
 from ..search.compiled_search import compiled_loop, load_within
 from ..search.operators import FEW_BIDS, greedy_award
@@ -96,8 +97,8 @@ class Winners(Tabular):
 
     def title(self) -> str:
         """Return how many bids win, what they are worth, and how far that is proved."""
-        win = "bid wins" if len(self.chosen) == 1 else "bids win"
-        return f"{len(self.chosen)} {win}, worth {_number(self.value):.12g}, {self.status.value}"
+        wins = plural(len(self.chosen), "bid", "wins")
+        return f"{wins}, worth {_number(self.value):.12g}, {self.status.value}"
 
     def summary(self) -> dict[str, Any]:
         """Return the bound, the gap and the time."""

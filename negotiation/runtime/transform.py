@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from ...cluster.text import plural
 from ..job_records import JobReport, JobState, MapEntry, OfferReservation, run_time_s
 from ..messages import Code, UrgentJobResponse
 from .backfill_plan import (
@@ -228,14 +229,14 @@ def accepts(
     if attempt >= attempts:
         return True, "last attempt"
     if rejected_with is not None and starting <= rejected_with:
-        return False, f"{starting} jobs would start, no more than before"
+        return False, f"{plural(starting, 'job')} would start, no more than before"
     if starting == 1 and forwarded > 1 and 2 * attempt <= attempts:
         return False, "only one of the jobs would start"
     if settings.reject_idle == "any" and draft.idle:
         return False, "nodes would stay idle"
     if _idle_is_useful(draft, reserved):
         return False, "nodes would stay idle that a job could use"
-    return True, f"{starting} jobs start"
+    return True, plural(starting, "job", "starts")
 
 
 def _idle_is_useful(draft: TentativeState, reserved: Sequence[Planned]) -> bool:

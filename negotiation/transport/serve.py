@@ -129,7 +129,7 @@ def _hear_or_leave(party: Party[Any], transport: SocketTransport, waiting: int) 
 
 
 def _leave(party: Party[Any], transport: SocketTransport, waiting: int) -> NoReturn:
-    text = f"nothing happens any more, but {waiting} jobs wait"
+    text = f"nothing happens any more, but jobs wait: {waiting}"
     _send(transport, party.take(Leave(text=text)))
     raise StuckError(text)
 

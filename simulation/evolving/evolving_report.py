@@ -7,6 +7,7 @@ from math import fsum, inf
 from typing import Any
 
 from ...cluster.limits import Owned
+from ...cluster.text import plural
 from ...negotiation.evolving.fairness import delays_document
 from ..report import FORMAT, RunReport, count_lines, shown
 from ..result import mean_of
@@ -147,7 +148,7 @@ class Played(RunReport):
         """Return the outcome as a table for people."""
         run, settings = self.run, {"seed": self.seed, **self.options.settings()}
         text = ", ".join(f"{key} {value}" for key, value in settings.items() if value is not None)
-        machine = f"{len(run.workload.jobs)} jobs on {run.workload.cores} cores"
+        machine = f"{plural(len(run.workload.jobs), 'job')} on {plural(run.workload.cores, 'core')}"
         lines = [f"{name}: evolving, {text}, {machine}", ""]
         values: dict[str, Any] = {**evolving_metrics(run), **dynamic_figures(run)}
         lines += count_lines(values, width=26)

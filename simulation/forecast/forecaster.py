@@ -15,6 +15,7 @@ import numpy as np
 
 from ...cluster.jobs import Job, RunningJob
 from ...cluster.kernels.harness import Floats, Ints
+from ...cluster.text import plural
 from ..run_times import FADING, RunTimes
 from ..workloads.imported import LoggedJob
 from .calibration import LEVELS, LOWER, MIDDLE, SHORTEST_S, UPPER, Calibrator, Features
@@ -288,7 +289,7 @@ class Forecaster:
     def _why_never(self, request: QueuedRequest) -> str:
         usable = sum(int(cores) for pool, cores in enumerate(self._pools) if request.pools >> pool & 1)
         if request.cores > usable:
-            return f"it asks for {request.cores} cores, and the nodes that it can use have {usable}"
+            return f"it asks for {plural(request.cores, 'core')}, and the nodes that it can use have {usable}"
         return "it waits for cores that no end of a running job frees"
 
     def _moment(self, now: float, numbers: Ints) -> Moment:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from math import fsum
 from typing import Any
 
-from ...cluster.text import one_line
+from ...cluster.text import one_line, plural
 from ...negotiation.job_records import JobReport
 from ..report import RunReport
 from ..result import mean_of
@@ -146,7 +146,7 @@ class NegotiatedReport(RunReport):
     def to_text(self, name: str) -> str:
         """Return the metrics for people."""
         result, metrics = self.result, negotiated_metrics(self.result)
-        machine = f"{len(result.play.arrivals)} jobs, {len(result.play.nodes)} nodes"
+        machine = f"{plural(len(result.play.arrivals), 'job')}, {plural(len(result.play.nodes), 'node')}"
         rows = [
             *_SHOWN,
             *(_SHOWN_DEADLINES if metrics["deadlines"] else ()),

@@ -275,7 +275,7 @@ class RunLog:
         """
         left = [arrival.job.job for arrival in play.arrivals if arrival.job.job not in state.machine.done]
         if left:
-            text = f"the batch scheduler ended the negotiation, and {len(left)} jobs are not done"
+            text = f"the negotiation ended with {len(left)} of {len(play.arrivals)} jobs not done"
             raise InputError(f"{text}: {left[0]}")
         return Negotiated(
             play=play,

@@ -8,7 +8,7 @@ from itertools import pairwise
 import msgspec
 
 from ...cluster.errors import InputError, errors_below
-from ...cluster.text import one_line
+from ...cluster.text import one_line, plural
 from ...formats.hostlist import join
 from ...formats.jsontext import decode
 from ...negotiation.batch.batch_state import Arrival
@@ -136,9 +136,9 @@ def described(sent: Sent) -> str:
 def _said(sent: Sent) -> str:  # noqa: C901, PLR0911 - one line for each kind of message
     match sent.message:
         case NegotiationStart() as m:
-            return f" version {m.version}, {m.max_attempts} attempts, {m.queued} queued"
+            return f" version {m.version}, {plural(m.max_attempts, 'attempt')}, {m.queued} queued"
         case NegotiationStartResponse() as m:
-            return f" {m.code}{_because(m.text)}, {sum(map(len, m.partitions.values()))} nodes"
+            return f" {m.code}{_because(m.text)}, {plural(sum(map(len, m.partitions.values())), 'node')}"
         case RequestResourceOffer() as m:
             return f" for {_some([entry.job for entry in m.jobs])}"
         case ResourceOffer() as m:
@@ -149,7 +149,7 @@ def _said(sent: Sent) -> str:  # noqa: C901, PLR0911 - one line for each kind of
             ons = ["" if one.state == "done" else f" on {one.node_count}" for one in m.reports]
             return f" {_some([f'{one.job} {one.state}{on}' for one, on in zip(m.reports, ons, strict=True)])}"
         case UrgentJob() as m:
-            return f" {m.job.job} on {m.job.node_count.max} nodes"
+            return f" {m.job.job} on {plural(m.job.node_count.max, 'node')}"
         case UrgentJobResponse() as m:
             paid = {"shrunk": m.shrunk, "suspended": m.suspended, "killed": m.killed}
             who_paid = "".join(f"; {how} {_some(list(who))}" for how, who in paid.items() if who)

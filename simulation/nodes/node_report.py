@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ...bidgen.candidates import FreeView, shape_of
 from ...cluster.resources.capacity import Capacity, IntArray
 from ...cluster.resources.demand import Demand
+from ...cluster.text import plural
 from ...cluster.workload import ArrivingJob
 from ...formats.hostlist import fold
 from ..report import COLUMNS, ROWS, count_lines, csv_of, to_document, to_text
@@ -75,15 +76,8 @@ def _listed(result: NodeResult, reasons: Mapping[int, str], what: str) -> list[s
     """Return a line for each of the first jobs, and how many more there are."""
     named = result.named(reasons)
     lines = [f"job {one['job']} {what}: {one['reason']}" for one in named[:_LISTED]]
-    if len(named) > _LISTED:
-        more = len(named) - _LISTED
-        # One job "never starts", many "never start".
-        kind = {
-            "never starts": "that never start",
-            "is lost": "that are lost",
-            "starts late": "that start late",
-        }[what]
-        lines.append(f"and {more} more jobs {kind}; --format json lists all")
+    if (more := len(named) - _LISTED) > 0:
+        lines.append(f"and {plural(more, 'more job', what)}; --format json lists all")
     return lines
 
 

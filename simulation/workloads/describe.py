@@ -82,7 +82,7 @@ def description_text(description: Mapping[str, Any], name: str) -> str:
     names = ("computer", "installation")
     lines += [f"{label}: {description[label]}" for label in names if description[label]]
     dropped = ", ".join(f"{count} {reason}" for reason, count in description["dropped"].items())
-    lines.append(f"dropped of {description['rows']} rows: {dropped}")
+    lines.append(f"dropped of {plural(description['rows'], 'row')}: {dropped}")
     days, load = description["span_s"] / 86_400, description["offered_load"]
     shown = "-" if load is None else f"{load:.3f}"
     lines.append(
@@ -184,7 +184,7 @@ _LABELS = (
 def cluster_text(description: Mapping[str, Any], name: str) -> str:
     """Return the figures as a table for people."""
     gres = "".join(f", {count} {kind}" for kind, count in description["gres"].items())
-    switches = f", {description['switches']} switches" if description["switches"] else ""
+    switches = f", {plural(description['switches'], 'switch')}" if description["switches"] else ""
     machine = (
         f"{plural(description['nodes'], 'node')}, {plural(description['cores'], 'core')}{gres}{switches}"
     )

@@ -8,6 +8,7 @@ from math import ceil, inf, isfinite
 from typing import Any, TypeVar
 
 from ...cluster.errors import InputError, OptionError
+from ...cluster.text import plural
 from ...cluster.workload import ClusterWorkload
 from ...formats.delimited import FileTable, Row
 from ...formats.notes import Notes
@@ -251,7 +252,8 @@ def workload_of_sacct(
         times = sorted(datetime.fromtimestamp(job.submit_s, UTC).isoformat() for job in found)
         raise InputError(f"--since, --until leave no job: all came from {times[0]} to {times[-1]}")
     for text, count in history.counts.items():
-        notes.add("history", f"{count} {text}")
+        thing, _, rest = text.partition(" ")
+        notes.add("history", f"{plural(count, thing)} {rest}")
     return imported_workload(name, jobs, machine, notes), notes
 
 
@@ -290,7 +292,7 @@ class _History:
     def read(self, row: Row) -> LoggedJob | None:
         """Return a row's job; None of a step and of a job that waits."""
         if "." in self.reader.text(row, "id"):
-            self.counts["rows are steps of jobs: left out"] += 1
+            self.counts["row named a step of a job: left out"] += 1
             return None
         return row.made(self._job)
 
@@ -298,18 +300,18 @@ class _History:
         job = replace(self.reader.job(row), **self._memory(row))
         state = self._text(row, "State").partition(" ")[0].upper()
         if state in _WAITING:
-            self.counts["jobs had not started when sacct was asked: left out"] += 1
+            self.counts["job had not started when sacct was asked: left out"] += 1
             return None
         if "+" in job.id:
-            self.counts["jobs are parts of heterogeneous jobs: each may start alone"] += 1
+            self.counts["job belonged to a heterogeneous job: each part may start alone"] += 1
         eligible = moment(self._text(row, "Eligible"), "Eligible")
         if eligible is not None and job.submit_s < eligible <= (job.start_s or -inf):
-            self.counts["jobs became eligible after submission: they wait from then on"] += 1
+            self.counts["job became eligible after submission: waits from then on"] += 1
             job = replace(job, submit_s=eligible)
         if state in _RUNNING:
             self.running.add(job.id)
         elif job.run_s <= 0 and state not in _NEVER_RAN:
-            self.counts[f"jobs ran less than {_SHORTEST_S:g} s: taken as {_SHORTEST_S:g} s"] += 1
+            self.counts[f"job ran less than {_SHORTEST_S:g} s: taken as {_SHORTEST_S:g} s"] += 1
             job = replace(job, run_s=_SHORTEST_S)
         return job
 
@@ -339,11 +341,11 @@ class _History:
 
     def _ended(self, job: LoggedJob, longest: float) -> LoggedJob:
         if job.limit_s is None and longest:
-            text = "jobs have no limit of their own: the longest that is asked for in their partition"
+            text = "job had no limit: the longest that is asked for in the partition"
             self.counts[text] += 1
             job = replace(job, limit_s=max(longest, job.run_s))
         if job.id in self.running:
-            self.counts["jobs still ran: taken to run for their time limit"] += 1
+            self.counts["job still ran: taken to run for the time limit"] += 1
             job = replace(job, run_s=max(job.run_s, job.limit_s or 0))
         return job
 
@@ -355,16 +357,16 @@ class _History:
             if job.run_s <= 0:
                 yield job
             elif job.submit_s > end:
-                self.counts["jobs came after the window: left out"] += 1
+                self.counts["job came after the window: left out"] += 1
             elif job.run_s <= begin - start:
-                self.counts["jobs ended before the window: left out"] += 1
+                self.counts["job ended before the window: left out"] += 1
             elif start < begin:
-                self.counts["jobs ran when the window began: they are not compared"] += 1
+                self.counts["job ran when the window began: not compared"] += 1
                 run_s = job.run_s - (begin - start)
                 limit_s = None if job.limit_s is None else max(job.limit_s - (begin - start), 1.0)
                 yield replace(job, submit_s=begin, start_s=None, run_s=run_s, limit_s=limit_s, priority=top)
             elif job.submit_s < begin:
-                self.counts["jobs waited when the window began: they wait from then on"] += 1
+                self.counts["job waited when the window began: waits from then on"] += 1
                 yield replace(job, submit_s=begin)
             else:
                 yield job

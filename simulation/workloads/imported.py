@@ -9,6 +9,7 @@ from typing import Any
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.nodes import Node
+from ...cluster.text import plural
 from ...cluster.workload import SHORTEST_RUN_S, ArrivingJob, ClusterWorkload, basic_priority
 from ...formats.notes import Notes
 from ...formats.swf import SwfLog
@@ -96,27 +97,23 @@ def imported_workload(
 def _named(fitting: list[_Asked], notes: Notes) -> list[_Asked]:
     """Return the jobs with names and priorities of their own; notes on limits and starts."""
     unlimited = [job for job, _ in fitting if job.limit_s is None]
-    if unlimited:
-        notes.add("limits", f"{len(unlimited)} jobs have no time limit: their run times, to the next second")
+    _count(unlimited, "without a time limit", notes, "the run time, to the next second")
     cut = [job for job, _ in fitting if job.limit_s is not None and job.run_s > job.limit_s]
-    if cut:
-        notes.add("killed", f"{len(cut)} jobs (first {cut[0].id}) ran beyond their time limit: cut there")
+    _count(cut, "ran beyond the time limit", notes, "cut there")
     if len({job.id for job, _ in fitting}) < len(fitting):
         notes.add("names", "names of jobs come more than once: jobs are numbered by submission")
         fitting = [(replace(one, id=str(rank)), asked) for rank, (one, asked) in enumerate(fitting, start=1)]
     early = [job for job, _ in fitting if job.start_s is not None and job.start_s < job.submit_s]
-    if early:
-        text = f"{len(early)} jobs (first {early[0].id}) started before they came: starts left out"
-        notes.add("starts", text)
+    _count(early, "started before submission", notes, "starts left out")
     if not all(job.priority for job, _ in fitting):
         ranked = enumerate(fitting)
         fitting = [(replace(one, priority=basic_priority(rank)), asked) for rank, (one, asked) in ranked]
     return fitting
 
 
-def _count(jobs: Sequence[LoggedJob], what: str, notes: Notes) -> None:
+def _count(jobs: Sequence[LoggedJob], what: str, notes: Notes, then: str = "left out") -> None:
     if jobs:
-        notes.add(what, f"{len(jobs)} jobs (first {jobs[0].id}) {what}: left out")
+        notes.add(what, f"{plural(len(jobs), 'job')} (first {jobs[0].id}) {what}: {then}")
 
 
 class _Sizes:
@@ -137,7 +134,7 @@ class _Sizes:
         gres = self._gres(job)
         for name in gres:
             if not self._most.get(name):
-                return f"ask for {name}, which no node has"
+                return f"asked for {name}, which no node has"
         nodes = job.nodes or max(
             (ceil(count / self._most[name]) for name, count in gres.items()), default=None
         )
@@ -145,7 +142,7 @@ class _Sizes:
         each = {name: ceil(count / (nodes or 1)) for name, count in gres.items()}
         lacks = any(count > self._most[name] for name, count in each.items())
         if lacks or (nodes or 1) > len(self._cores) or cores > self._cores[(nodes or 0) - 1]:
-            return "are larger than the machine"
+            return "larger than the machine"
         names = ("memory_mib_per_node", "memory_mib_per_core")
         memory: dict[str, Any] = {name: getattr(job, name) for name in names}
         if nodes is None:
@@ -205,7 +202,8 @@ def workload_of_log(name: str, log: SwfLog, machine: ClusterWorkload) -> tuple[C
     if sum(read.dropped.values()):
         notes.add("rows", describe_dropped(read.dropped, read.rows))
     if read.killed:
-        notes.add("killed", f"{len(read.killed)} jobs ran beyond their requested time: cut there")
+        killed = plural(len(read.killed), "job")
+        notes.add("killed", f"{killed} ran beyond the requested time: cut there")
     notes.add("cores", "a job's processors are cores of any nodes; logs say nothing of nodes, GPUs or memory")
     asked = read.requests
     columns = zip(read.ids, asked.submit, read.run, asked.estimate, asked.size, asked.user, strict=True)

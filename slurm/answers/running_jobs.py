@@ -18,6 +18,7 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
 from ...cluster.nodes import Resources
 from ...cluster.snapshot import free_resources
+from ...cluster.text import plural
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
 from .answer_record import INFINITE, Record, read_document
@@ -106,7 +107,7 @@ def _lost(amount: Resources, fitted: Resources) -> str:
     cores = amount.cores - fitted.cores
     memory = (amount.memory_mib or 0) - (fitted.memory_mib or 0)
     gres = sum(amount.gres.values()) - sum(fitted.gres.values())
-    parts = (f"{cores} cores" * bool(cores), f"{memory} MiB" * bool(memory), f"{gres} gres" * bool(gres))
+    parts = (plural(cores, "core") * bool(cores), f"{memory} MiB" * bool(memory), f"{gres} gres" * bool(gres))
     return ", ".join(filter(None, parts))
 
 

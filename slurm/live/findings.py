@@ -8,7 +8,7 @@ from enum import StrEnum
 from ...cluster.errors import AucschedError, InputError
 from ...cluster.text import plural
 from ...formats.notes import Notes
-from ...formats.written_topology import PLURALS, TITLES
+from ...formats.written_topology import TITLES
 from ..answers.answer_record import read_document
 from ..answers.answer_text import paragraphs
 from ..answers.consumables import read_licenses
@@ -237,8 +237,7 @@ def _topology(patient: Patient) -> tuple[Severity, str]:
     if not read.entries:
         return Severity.WARN, "no switches: nodes stand in a row"
     sizes = f" of {', '.join(map(str, read.sizes))} nodes" if read.sizes else ""
-    count = len(read.entries)
-    what = f"{count} {(TITLES if count == 1 else PLURALS)[read.kind]}{sizes}"
+    what = f"{plural(len(read.entries), TITLES[read.kind])}{sizes}"
     if read.kind == "tree":
         return Severity.OK, what
     said, is_amiss = [f"{what}: the rules are honoured", *notes.policies], bool(notes.policies)
@@ -256,7 +255,7 @@ def _topology(patient: Patient) -> tuple[Severity, str]:
 
 def _licence(patient: Patient) -> tuple[Severity, str]:
     total = licence_count(patient.ask, patient.licence)
-    return Severity.OK, f"{total} licences {patient.licence}: at most so many jobs behind the gate"
+    return Severity.OK, f"{plural(total, 'licence')} {patient.licence}: the most jobs behind the gate"
 
 
 def _gate(patient: Patient) -> tuple[Severity, str]:
@@ -278,8 +277,8 @@ def _submission(patient: Patient) -> tuple[Severity, str]:
 def _answers(patient: Patient) -> tuple[Severity, str]:
     look = take_look(gate=patient.licence, ask=patient.ask, now=patient.now)
     snapshot = look.snapshot
-    jobs = f"{len(snapshot.jobs)} waiting and {len(snapshot.running)} running jobs"
-    read = f"are read in {look.read_s:.2f} s, {len(snapshot.notes)} notes"
+    jobs = f"{len(snapshot.jobs)} waiting and {plural(len(snapshot.running), 'running job')}"
+    read = f"are read in {look.read_s:.2f} s, {plural(len(snapshot.notes), 'note')}"
     return Severity.OK, f"{plural(len(snapshot.nodes), 'node')}, {jobs} {read}"
 
 

@@ -159,7 +159,7 @@ def decided(
     for award in taken.schedule.started:
         job = queue[award.job]
         if (count := refused.get(award.job, 0)) >= settings.tries:
-            found += _handed(job, settings, f"Slurm refused its pin {count} times")
+            found += _handed(job, settings, f"Slurm refused its pin (tries: {count})")
             continue
         try:
             _check_units(taken.look, award)

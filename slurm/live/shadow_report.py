@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from ...cluster.tabular import Tabular, rows_of
+from ...cluster.text import plural
 from ...simulation.waits import STATISTICS, bounded_slowdown, mean, percentile, size_class, size_rank
 from ..answers.running_jobs import SlurmStart
 from .shadow_log import FORGOTTEN, ShadowPass, Waiting
@@ -144,7 +145,7 @@ class ShadowReport(Tabular):
 
     def title(self) -> str:
         """Return the report in one line."""
-        return f"Shadow of {len(self.entries)} passes over {len(self.jobs)} jobs"
+        return f"Shadow of {plural(len(self.entries), 'pass')} over {plural(len(self.jobs), 'job')}"
 
     @cached_property
     def both(self) -> tuple[ShadowJob, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 from ...cluster.checks import plain
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
-from ...cluster.text import hidden_in, one_line
+from ...cluster.text import hidden_in, one_line, plural
 from ...cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
 from ...formats.hostlist import names_in, one_file
 from ...formats.native.topology_wire import Laid
@@ -112,7 +112,7 @@ def _jobs(text: str, site: SlurmConf, notes: Notes) -> tuple[ArrivingJob, ...]:
         if limit_s is not None and event.run_s > limit_s:
             remarks["ran longer than its limit, at which a simulation ends it"].append(arriving.job.id)
     for remark, names in remarks.items():
-        notes.add("jobs", f"{len(names)} jobs, the first {names[0]}: {remark}")
+        notes.add("jobs", f"{plural(len(names), 'job')}, the first {names[0]}: {remark}")
     _note_unsupported([arriving.job for arriving in jobs], notes)
     return jobs
 
@@ -142,7 +142,7 @@ def _events(text: str, notes: Notes) -> Iterator[_Event]:
             raise InputError(f"{line.strip()[:60]!r} has no '|' before the job's options", path=path)
         yield _event(at_s, words_of(rest, path), path)
     for kind, count in others.items():
-        notes.add("events", f"{count} events {kind!r} are not read")
+        notes.add("events", f"{plural(count, 'event')} {kind!r} not read")
 
 
 def _head(words: list[str], path: str) -> tuple[float, str]:
@@ -175,7 +175,8 @@ def _note_unsupported(jobs: list[Job], notes: Notes) -> None:
         for part in job.unsupported:
             lacking[part].append(job.id)
     for part, names in lacking.items():
-        notes.add("not expressible", f"{len(names)} jobs, the first {names[0]}, never start: {part}")
+        never = plural(len(names), "job", "never starts")
+        notes.add("not expressible", f"{never}, first {names[0]}: {part}")
 
 
 _NODES = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)

@@ -107,7 +107,7 @@ def test_waiting_jobs_are_put_behind_the_gate(fake: FakeSlurm, capsys: pytest.Ca
     assert capsys.readouterr().out == "scontrol update JobId=1 Licenses=auction:1\n"
     assert run(["slurm", "gate", "add"]) == 0
     told = capsys.readouterr()
-    assert told.out == "1 jobs were put behind the gate\n"
+    assert told.out == "1 job was put behind the gate\n"
     assert "job 2 cannot be put behind the gate" in told.err
     assert [job.licenses for job in jobs] == ["auction:1", "a|b", "auction:1"]
 

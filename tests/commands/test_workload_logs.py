@@ -43,7 +43,7 @@ def test_a_log_on_nodes(tmp_path: Path) -> None:
     assert [one.get("user") for one in found["jobs"]] == ["8", "7", None]
     assert "1 without a run time" in notes
     assert "1 larger than the machine" in notes
-    assert "1 jobs ran beyond their requested time" in notes
+    assert "1 job ran beyond the requested time" in notes
 
 
 def test_what_was_imported_plays(tmp_path: Path) -> None:
@@ -69,8 +69,8 @@ def test_columns_of_a_public_gpu_trace(tmp_path: Path) -> None:
     assert (jobs["c"]["nodes"], jobs["c"]["gres_per_node"], jobs["c"]["run_time_s"]) == (1, {"gpu": 3}, 30.5)
     assert jobs["c"]["time_limit_s"] == 31
     assert [one["arrival_s"] for one in found["jobs"]] == [0, 1, 3]
-    assert "1 jobs (first d) are larger than the machine: left out" in notes
-    assert "3 jobs have no time limit" in notes
+    assert "1 job (first d) larger than the machine: left out" in notes
+    assert "3 jobs (first b) without a time limit" in notes
     assert "the column state is not read" in " ".join(found["notes"])
 
 
@@ -92,7 +92,7 @@ def test_columns_by_name(tmp_path: Path) -> None:
     )
     jobs = [(one["user"], one["arrival_s"], one["run_time_s"], one["time_limit_s"]) for one in found["jobs"]]
     assert jobs == [("z", 0, 1, 1), ("x", 2, 15, 3600)]
-    assert "1 jobs (first 3) did not run: left out" in notes
+    assert "1 job (first 3) did not run: left out" in notes
 
 
 def test_sacct_prints_jobs_steps_and_resources(tmp_path: Path) -> None:
@@ -108,8 +108,8 @@ def test_sacct_prints_jobs_steps_and_resources(tmp_path: Path) -> None:
     jobs = [(one["id"], one["time_limit_s"], one["nodes"], one.get("gres_per_node")) for one in found["jobs"]]
     # 11_3 has no limit of its own: the longest in its partition.
     assert jobs == [("11_3", 7200, 1, None), ("10", 7200, 2, {"gpu": 2})]
-    assert "1 rows are steps of jobs: left out" in notes
-    assert "1 jobs (first 12) did not run: left out" in notes
+    assert "1 row named a step of a job: left out" in notes
+    assert "1 job (first 12) did not run: left out" in notes
     (tmp_path / "bad.txt").write_text(text)
     message = refused("workload", "from-sacct", tmp_path / "bad.txt", "--nodes", "4", "--cores", "8")
     assert "line 5" in message

@@ -330,6 +330,6 @@ def test_a_job_whose_pin_slurm_refuses_again_and_again_is_handed_over() -> None:
         assert job.licenses == "auction:1"
     assert loop.one_pass().handed_over == 1
     assert (job.licenses, job.required) == ("", ())
-    assert fake.events("done")[-1]["why"] == "Slurm refused its pin 3 times"
+    assert fake.events("done")[-1]["why"] == "Slurm refused its pin (tries: 3)"
     fake.tick()
     assert job.state == "RUNNING"

@@ -217,7 +217,7 @@ def test_every_part_of_a_request_is_said() -> None:
     cluster = snapshot(NODES, [job], licenses={"matlab": {"total": 1}})
     assert asked(cluster.jobs[0]) == [
         "2 to 3 empty nodes", "12 cores", "at least 2 cores a node", "2 cores a task", "0 to 1 gpu:a a node",
-        "2 fpga in all", "10 MiB a core", "1 matlab licences", "consecutive nodes", "at most 1 leaf switch",
+        "2 fpga in all", "10 MiB a core", "1 matlab licence", "consecutive nodes", "at most 1 leaf switch",
         "features x and y", "with n1", "without n2", "partition debug", "for at most 1 h 30 min",
     ]  # fmt: skip
 

@@ -213,11 +213,11 @@ def test_jobs_that_nothing_will_start_end_both_parties() -> None:
         batch = Served(
             serve_batch, batch_party(never), Connector(listener.address, identity("ibsched"), limits)
         )
-        with pytest.raises(StuckError, match="nothing happens any more, but 1 jobs wait"):
+        with pytest.raises(StuckError, match="nothing happens any more, but jobs wait: 1"):
             batch.end()
         runtime.end()
     assert not runtime.party.state.machine.done
-    assert runtime.party.last_words.endswith("1 jobs wait")
+    assert runtime.party.last_words.endswith("jobs wait: 1")
 
 
 def test_a_runtime_scheduler_that_leaves_early_is_told_of() -> None:

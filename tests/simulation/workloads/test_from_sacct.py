@@ -57,15 +57,15 @@ def test_every_odd_form_is_read_and_what_is_left_out_is_counted() -> None:
     assert array.job.time_limit_s == 60
     for text in (
         "the column JobName is not read",
-        "1 rows are steps of jobs: left out",
-        "1 jobs had not started when sacct was asked: left out",
-        "1 jobs became eligible after submission: they wait from then on",
-        "2 jobs are parts of heterogeneous jobs: each may start alone",
-        "2 jobs have no limit of their own: the longest that is asked for in their partition",
-        "1 jobs still ran: taken to run for their time limit",
-        "1 jobs ran less than 1 s: taken as 1 s",
+        "1 row named a step of a job: left out",
+        "1 job had not started when sacct was asked: left out",
+        "1 job became eligible after submission: waits from then on",
+        "2 jobs belonged to a heterogeneous job: each part may start alone",
+        "2 jobs had no limit: the longest that is asked for in the partition",
+        "1 job still ran: taken to run for the time limit",
+        "1 job ran less than 1 s: taken as 1 s",
         "2 jobs (first 14) did not run: left out",
-        "1 jobs (first 16) are larger than the machine: left out",
+        "1 job (first 16) larger than the machine: left out",
     ):
         assert text in made.notes
     assert parse_workload(workload_to_json(made).encode()) == made
@@ -88,10 +88,10 @@ def test_jobs_around_the_window() -> None:
     assert made.jobs[0].job.time_limit_s == 3600 - 50
     assert made.jobs[0].job.priority > made.jobs[1].job.priority
     for text in (
-        "1 jobs ended before the window: left out",
-        "1 jobs came after the window: left out",
-        "1 jobs ran when the window began: they are not compared",
-        "1 jobs waited when the window began: they wait from then on",
+        "1 job ended before the window: left out",
+        "1 job came after the window: left out",
+        "1 job ran when the window began: not compared",
+        "1 job waited when the window began: waits from then on",
     ):
         assert text in made.notes
     # Where nobody says, the window begins when the first job ended.

@@ -236,12 +236,12 @@ def test_what_cannot_be_expressed_is_counted_and_never_starts_on_less(tmp_path: 
     assert jobs[9].hold == "JobHeldUser"
     texts = notes.texts()
     for part in (
-        "1 jobs, the first j0, never start: --dependency=afterok:5",
-        "2 jobs, the first j1, never start: the constraint old|new",
-        "1 jobs, the first j3: --exclusive=user is taken as --exclusive, which is stricter",
-        "1 jobs, the first j5, never start: the licences maple, whose totals are not known",
+        "1 job never starts, first j0: --dependency=afterok:5",
+        "2 jobs never start, first j1: the constraint old|new",
+        "1 job, the first j3: --exclusive=user is taken as --exclusive, which is stricter",
+        "1 job never starts, first j5: the licences maple, whose totals are not known",
         "the required node n77",
-        "1 jobs, the first j8: --nice is not looked at",
+        "1 job, the first j8: --nice is not looked at",
     ):
         assert any(part in text for text in texts), part
     assert texts == workload.notes
@@ -285,9 +285,9 @@ def test_times_order_and_ids(tmp_path: Path) -> None:
     assert (second.job.id, second.arrival_s, second.run_time_s, second.job.request.cores) == ("b", 20.5, 1, 1)
     assert (first.job.priority, second.job.priority) == (4294901760, 4294901759)
     texts = " / ".join(notes.texts())
-    assert "1 jobs, the first b: ran less than 1 s: taken as 1 s" in texts
-    assert "1 jobs, the first a: ran longer than its limit" in texts
-    assert "1 events 'cancel_job' are not read" in texts
+    assert "1 job, the first b: ran less than 1 s: taken as 1 s" in texts
+    assert "1 job, the first a: ran longer than its limit" in texts
+    assert "1 event 'cancel_job' not read" in texts
 
 
 def test_names_that_repeat_become_numbers(tmp_path: Path) -> None:
@@ -428,7 +428,7 @@ def test_the_command(tmp_path: Path) -> None:
             "workload", "slurm-events", name, "--conf", tmp_path, "-o", tmp_path / f"{name.name}.json"
         )
         assert (done.returncode, done.stdout) == (0, "")
-        assert "note: 1 jobs, the first a: --exclusive=user is taken as --exclusive" in done.stderr
+        assert "note: 1 job, the first a: --exclusive=user is taken as --exclusive" in done.stderr
     plain, unpacked = (load_workload(tmp_path / f"{name.name}.json") for name in (events, packed))
     assert plain.jobs == unpacked.jobs
     assert len(plain.jobs) == 1
