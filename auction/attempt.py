@@ -1,7 +1,7 @@
 """One attempt: the bids of a window, the best quick award, the integer program, the better of both."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd, inf
 
 import numpy as np
@@ -13,8 +13,8 @@ from ..cluster.errors import InputError
 from ..cluster.resources.capacity import BoolArray, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
-from ..cluster.schedule import Seconds, Sizes
-from ..models.model import Answer, Weight, bid_weights
+from ..cluster.schedule import Seconds
+from ..models.model import Weight, bid_weights
 from ..models.solve.lexicographic import NO_LIMIT_S, integer_weights, largest_sum
 from ..models.solve.solver import SolverStatus
 from .ledger import first_fit_table, greedy
@@ -22,10 +22,9 @@ from .options import StepOptions
 from .placements import Packer, least_of, packings, worth_of_start
 from .rounds import solve_anytime
 from .strategies import (
+    AttemptResult,
     AuctionInstance,
-    Solved,
     answer_of,
-    bid_options,
     keeps_whole,
     solve_exactly,
     solve_greedily,
@@ -35,41 +34,8 @@ from .strategies import (
 LARGEST_SUM = 2**53
 #: The share of an attempt's time after which jobs bid where first-fit places them only.
 _FOR_BIDS = 0.5
-#: How an award is found, and the bids that it was chosen from: those of the instance, or more.
+#: How an award is found.
 STRATEGIES = {"anytime": solve_anytime, "exact": solve_exactly, "greedy": solve_greedily}
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class AttemptResult:
-    """What one attempt found.
-
-    Attributes:
-        size: jobs of the window that were looked at.
-        bids: the bids that were auctioned.
-        answer: the winners, in the same table with what they hold.
-        status: of the solver; ``proved`` when the sum of priorities is proved the best over the bids.
-        bound: the most by priority that any award could reach; None where jobs count something else.
-        earlier: other awards over the answer's table, found with less work. What one of them leaves may hold
-            more: with all of them looked at, more work is never worse.
-        first: first-fit's award, a table and the winners in it, ascending, where a strategy found another:
-            what it leaves is looked at too, so that no strategy is worth less than the first bids.
-    """
-
-    size: int
-    bids: Bids
-    answer: Answer
-    status: SolverStatus
-    proved: bool
-    bound: Weight | None
-    sizes: Sizes = Sizes()
-    seconds: Seconds = Seconds()
-    earlier: tuple[IntArray, ...] = ()
-    first: tuple[BidTable, IntArray] | None = None
-
-    @property
-    def ended(self) -> bool:
-        """Whether no limit ended it: a proof did, or HiGHS within its tolerance."""
-        return self.proved or self.status is SolverStatus.WITHIN_TOLERANCE
 
 
 def attempt(
@@ -102,7 +68,8 @@ def attempt(
     instance = AuctionInstance(
         bids=bids, weights=weights, first=start, cluster=cluster, options=options, deadline=deadline
     )
-    solved, bids = STRATEGIES[options.chosen_strategy](instance)
+    solved = STRATEGIES[options.chosen_strategy](instance)
+    bids = solved.bids
     begun = _first_award(first, bids, cluster, options)
     solved = _not_below(begun, solved, cluster, options)
     if not bids.complete:
@@ -111,14 +78,10 @@ def attempt(
     answer = solved.answer
     has_worth = any(demand.worth is not None for demand in demands)
     spent = made - began, solved.built - made, clock() - solved.built
-    return AttemptResult(
+    return replace(
+        solved,
         size=size,
-        bids=bids,
-        answer=answer,
-        status=solved.status,
-        proved=solved.proved,
         bound=None if has_worth or solved.bound is None else max(solved.bound, answer.priority),
-        sizes=solved.sizes,
         seconds=Seconds(bids=spent[0], build=spent[1], solve=spent[2], total=sum(spent)),
         earlier=solved.earlier if answer.table is bids.table else (),
         first=_start_of(begun, bids) if _may_be_first(solved, begun[1], options) else None,
@@ -175,7 +138,7 @@ def _table_of(placements: Sequence[Placement], cluster: Cluster, options: StepOp
     alone = tuple(replace(one.asked.demand, index=place) for place, one in enumerate(placements))
     asked = [one.asked._replace(demand=demand) for one, demand in zip(placements, alone, strict=True)]
     placed = [replace(one, asked=reading) for one, reading in zip(placements, asked, strict=True)]
-    return first_fit_bids(alone, cluster, bid_options(options), placed)
+    return first_fit_bids(alone, cluster, options.bids, placed)
 
 
 def settled(
@@ -190,11 +153,11 @@ def settled(
         cluster: free resources and reservations.
         options: of the step.
     """
-    fit = FirstFitPlacer(cluster.columns, cluster.topology, cluster.guards)
+    fit = FirstFitPlacer(cluster)
     placements = fit.place_all(demands)
     if None in placements:
         chosen = _most_by_cores(demands, cluster, options)
-        fit = FirstFitPlacer(cluster.columns, cluster.topology, cluster.guards)
+        fit = FirstFitPlacer(cluster)
         placements = fit.place_all(chosen)
         if not chosen or None in placements:
             return None
@@ -310,13 +273,13 @@ def bids_of_step(
     clock = options.clock
     began = clock()
     if cluster.placer is not None and options.is_greedy and not cluster.everywhere:
-        table = first_fit_table(demands, cluster, bid_options(options))
+        table = first_fit_table(demands, cluster, options.bids)
         starts = np.bincount(table.job, minlength=len(demands)) > 0
         return Bids(table=table, first_fit=starts, placed=len(table), complete=True, could_bid=starts)
     # A file of the program holds all bids, however long they take.
     is_endless = deadline is None or bool(options.export)
     end = inf if is_endless or deadline is None else clock() + _FOR_BIDS * (deadline - clock())
-    made = bid_options(options)
+    made = options.bids
     packer = _packer(demands, cluster, options, min(end - began, NO_LIMIT_S))
     if packer is not None:
         made = replace(made, packings=packings(packer, demands, options.seed), worth=packer.worth)
@@ -354,11 +317,11 @@ def _first_award(
     if not bids.placed == len(placed) > len(np.intersect1d(first, placed)):
         return bids.table, first
     # Dealt as if each stood alone, gres over all nodes of several jobs do not fit together.
-    table = first_fit_table(bids.table.demands, cluster, bid_options(options))
+    table = first_fit_table(bids.table.demands, cluster, options.bids)
     return table, np.arange(len(table))
 
 
-def _may_be_first(solved: Solved, first: IntArray, options: StepOptions) -> bool:
+def _may_be_first(solved: AttemptResult, first: IntArray, options: StepOptions) -> bool:
     """Return whether first-fit's award is another one that may stand instead."""
     is_settled = options.weights == "paper" and solved.proved
     return not (options.is_greedy or is_settled or solved.answer.chosen is first)
@@ -372,8 +335,8 @@ def _start_of(begun: tuple[BidTable, IntArray], bids: Bids) -> tuple[BidTable, I
 
 
 def _not_below(
-    begun: tuple[BidTable, IntArray], solved: Solved, cluster: Cluster, options: StepOptions
-) -> Solved:
+    begun: tuple[BidTable, IntArray], solved: AttemptResult, cluster: Cluster, options: StepOptions
+) -> AttemptResult:
     """Return the answer, or first-fit's award where that is worth more by the exact sum.
 
     A solver's tolerance, or a limit that comes at once, may leave less. Under the papers' weighted sum an

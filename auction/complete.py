@@ -12,15 +12,15 @@ import numpy as np
 
 from ..bidgen.first_fit import Cluster, FirstFitPlacer
 from ..bidgen.generate import BidOptions, first_fit_bids, generate_bids
-from ..bidgen.table import BidTable, allocation_of_bid, joined_tables
+from ..bidgen.table import BidTable, joined_tables
 from ..cluster.resources.capacity import BoolArray
 from ..cluster.resources.demand import Demand
 from ..models.model import Weight
 from ..models.solve.solver import SolverStatus
-from .attempt import AttemptResult, counted_award, other_award
+from .attempt import counted_award, other_award
 from .ledger import FreeState, what_is_left
 from .options import StepOptions
-from .strategies import answer_of, bid_options, keeps_whole
+from .strategies import AttemptResult, answer_of, keeps_whole
 
 #: A job that starts on what is left, and its bid: a table of this one.
 _Found = tuple[Demand, BidTable]
@@ -100,10 +100,8 @@ class _Leftover:
     def __init__(self, cluster: Cluster, options: StepOptions) -> None:
         self._cluster = cluster
         #: Takes what starts of the cluster's own columns.
-        self._fit = FirstFitPlacer(
-            cluster.columns, cluster.topology, cluster.guards, cluster.placer, in_place=True
-        )
-        self._made = bid_options(options)
+        self._fit = FirstFitPlacer(cluster, in_place=True)
+        self._made = options.bids
         self._keeps_whole = keeps_whole(cluster, options)
         self._reserved = {guard.job.id for guard in cluster.guards}
         #: Kinds of jobs of which none could start: less is left with every job that does.
@@ -171,7 +169,7 @@ class _Leftover:
         return table if table and FreeState(table, cluster, takes=False).fits(0) else None
 
     def _take(self, bid: BidTable) -> None:
-        self._fit.take(bid.demands[0].job, allocation_of_bid(bid, 0))
+        self._fit.take(bid.demands[0].job, bid.allocation(0))
         if self._cluster.guards:
             self._fit.release()
             self._cluster = replace(self._cluster, guards=self._fit.guards)

@@ -29,13 +29,13 @@ from dataclasses import replace
 from itertools import chain, islice
 
 from ..bidgen.candidates import GuardedViews, most_at_once
-from ..bidgen.first_fit import FirstFitPlacer, Placement
+from ..bidgen.first_fit import Cluster, FirstFitPlacer, Placement
 from ..cluster.errors import OptionError
 from ..cluster.resources.allocation import StartingJob
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
-from .attempt import AttemptResult, are_preferred, attempt, bids_of_step, counted_award, settled
+from .attempt import are_preferred, attempt, bids_of_step, counted_award, settled
 from .balance import NO_BALANCE, MixPolicy, mixes_of
 from .complete import completed
 from .job_classes import ClassMix
@@ -45,6 +45,7 @@ from .parts.attempt_in_parts import attempt_in_parts
 from .reserve import Backfilling, Promise, StepReservations
 from .state import StepState
 from .step_pass import StepPass, WaitingJobs
+from .strategies import AttemptResult
 
 #: Share of the limit after which a step has decided: the rest is for checking awards and finding
 #: reasons.
@@ -56,6 +57,8 @@ _REPORT_S_OF_NODE, _REPORT_S_OF_JOB, _MOST_FOR_REPORT = 1.5e-5, 2.5e-4, 0.5
 _MOST_PROMISED = 64
 #: Share of the time that is left for an attempt after which another may follow.
 _FIRST_OF_TWO = 0.5
+#: Jobs that could start from which on only some of those that ask for the same bid.
+MANY = 100
 
 
 def decide(
@@ -91,12 +94,11 @@ def decide(
     waiting = _read(queue, options, window, promised)
     if options.began is None and options.most_s is not None:
         options = replace(options, began=options.clock())
-    many = MANY if all_bid_up_to is None else all_bid_up_to
+    policies: Iterable[MixPolicy] = (NO_BALANCE,)
     if options.balance:
         waiting = waiting._replace(behind=tuple(waiting.behind))
-    policies = (
-        mixes_of(state, waiting.window, waiting.behind, mix) if options.balance else iter((NO_BALANCE,))
-    )
+        policies = mixes_of(state, waiting.window, waiting.behind, mix)
+    many = MANY if all_bid_up_to is None else all_bid_up_to
     for policy in policies:
         step = open_window(state, waiting, options, policy, many)
         step.only_starts = only_starts
@@ -222,7 +224,7 @@ def reserve(step: StepPass) -> None:
     for promise in step.waiting.promised:
         reserved.promise(promise)
     if step.options.backfills:
-        fit = FirstFitPlacer(step.columns, step.state.topology, reserved.guards)
+        fit = FirstFitPlacer(Cluster(step.columns, step.state.topology, reserved.guards))
         backfilling = Backfilling(fit, reserved, step.passes_over)
         backfilling.start(step.window)
         if step.only_starts and not step.waiting.promised and _stand(step, backfilling.placements, fit):
@@ -387,10 +389,6 @@ def complete(step: StepPass) -> None:
         best, waiting, step.cluster, options, window, lambda: step.is_over(step.end)
     )
     step.behind_started = {demand.job.id: demand for demand in started}
-
-
-#: Jobs that could start from which on only some of those that ask for the same bid.
-MANY = 100
 
 
 def could_start(jobs: Iterable[Demand], on: Columns, known: GuardedViews | None = None) -> set[str]:

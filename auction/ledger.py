@@ -14,7 +14,7 @@ from ..bidgen.families.claims import Claim
 from ..bidgen.families.registry import claims_of
 from ..bidgen.first_fit import Cluster
 from ..bidgen.generate import BidOptions, first_fit_bids
-from ..bidgen.table import BidTable, allocation_of_bid, joined_tables
+from ..bidgen.table import BidTable, joined_tables
 from ..cluster.jobs import Job
 from ..cluster.resources.allocation import Allocation, columns_beside
 from ..cluster.resources.capacity import BoolArray, IntArray, Resource
@@ -143,7 +143,7 @@ def with_starts(cluster: Cluster, starts: Sequence[tuple[Job, Allocation]]) -> C
 
 def allocations_of(table: BidTable, bids: Iterable[int]) -> list[tuple[Job, Allocation]]:
     """Return the jobs of some bids, and what each holds where."""
-    return [(table.demands[int(table.job[bid])].job, allocation_of_bid(table, int(bid))) for bid in bids]
+    return [(table.demands[int(table.job[bid])].job, table.allocation(int(bid))) for bid in bids]
 
 
 def first_fit_table(demands: tuple[Demand, ...], cluster: Cluster, options: BidOptions) -> BidTable:

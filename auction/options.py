@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..bidgen.generate import BidOptions
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import options_in
 from ..cluster.option_table import OPTIONS_BY_NAME, StepRecord
@@ -205,6 +206,17 @@ class StepOptions(StepRecord):
     def bids_in_all(self) -> int:
         """MAXBIDS."""
         return self.auction.caps[0] if self.max_bids is None else self.max_bids
+
+    @property
+    def bids(self) -> BidOptions:
+        """How bids are made."""
+        return BidOptions(
+            max_bids=self.bids_in_all,
+            max_bids_per_job=self.bids_per_job,
+            use_switches=self.auction.uses_switches,
+            spreads_jobs=self.auction.spreads_jobs or self.bid_order == "spec",
+            order=self.bid_order,
+        )
 
     def resolved(self) -> dict[str, Any]:
         """Return what each option is, its default resolved, by name."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..bidgen.candidates import GuardedViews
 from ..bidgen.first_fit import Cluster
-from ..bidgen.generate import BidOptions, Bids, generate_bids
+from ..bidgen.generate import BidOptions, generate_bids
 from ..bidgen.table import BidTable, joined_tables
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.demand import Demand
@@ -30,7 +30,7 @@ from ..models.winners.determine import determine
 from .ledger import first_fit_table, what_is_left
 from .options import StepOptions
 from .placements import SPARED, Packer, bound_over_placements, in_order
-from .strategies import AuctionInstance, Solved, answer_of, preferences, searched
+from .strategies import AttemptResult, AuctionInstance, answer_of, preferences, searched
 
 #: The share of the winners that a round takes out, and the fewest and most winners that it takes out.
 _SHARE, _FEWEST, _MOST = 0.15, 4, 12
@@ -227,8 +227,8 @@ def _is_better(value: Value, than: Value) -> bool:
 
 
 def improved(
-    solved: Solved, instance: AuctionInstance, start: Solved, limit: RoundLimit
-) -> tuple[Solved, Bids]:
+    solved: AttemptResult, instance: AuctionInstance, start: AttemptResult, limit: RoundLimit
+) -> AttemptResult:
     """Return the better of an award and what rounds make of another over the same bids, with all bids.
 
     Args:
@@ -242,7 +242,7 @@ def improved(
     rounds.run(limit)
     best, table = rounds.best, bids.table
     if not _is_better(best.value, rounds.value_of(table, solved.answer.chosen)):
-        return solved, bids
+        return solved
     new = best.table.only(best.origin < 0)
     joined, order = joined_tables(table.demands, [table, new], [table.job, new.job])
     old = np.isin(np.arange(len(table)), best.origin)
@@ -251,52 +251,53 @@ def improved(
     awards = (solved.answer.chosen, *solved.earlier) if limit.steps is not None else ()
     return replace(
         solved,
+        bids=replace(bids, table=joined),
         answer=answer_of(joined, np.flatnonzero(won), cluster, options),
         status=SolverStatus.FEASIBLE_AT_LIMIT,
         proved=False,
         bound=None,
         earlier=tuple(np.sort(place[award]) for award in awards),
-    ), replace(bids, table=joined)
+    )
 
 
-def solve_anytime(instance: AuctionInstance) -> tuple[Solved, Bids]:
+def solve_anytime(instance: AuctionInstance) -> AttemptResult:
     """Search the bids; then, with what is left of the time or work, let jobs bid anew in rounds."""
-    bids, options, deadline = instance.bids, instance.options, instance.deadline
+    options, deadline = instance.options, instance.deadline
     if options.most_work is None and deadline is not None:
         return _timed(instance, deadline)
     solved = searched(instance)
     rounds = max(0, (options.most_work or 0) - _FIRST_STEPS) // _STEPS_OF_ROUND
     if not rounds:
-        return solved, bids
+        return solved
     # The same start whatever the limit, so that more work is never worse.
     start = searched(replace(instance, options=replace(options, work_limit=_FIRST_STEPS)))
     limit = RoundLimit(deadline=deadline, steps=rounds, patience=_PATIENCE)
     return improved(solved, instance, start, limit)
 
 
-def _timed(instance: AuctionInstance, deadline: float) -> tuple[Solved, Bids]:
+def _timed(instance: AuctionInstance, deadline: float) -> AttemptResult:
     """Search for a share of the time, hold rounds for another, and search what all of them bid."""
     options = instance.options
     now = options.clock()
     left_s = max(0.0, deadline - now)
     solved = searched(replace(instance, deadline=now + _FOR_SEARCH * left_s), ends=False)
     if solved.proved and _is_best_of_all(solved, instance, deadline):
-        return solved, instance.bids
+        return solved
     # Stating as many bids again takes a while: where there is no time for it, rounds have the rest.
     is_short = (1 - _FOR_SEARCH - _FOR_ROUNDS) * left_s < _BUILDS * (solved.built - now)
     end = deadline if is_short else now + (_FOR_SEARCH + _FOR_ROUNDS) * left_s
     limit = RoundLimit(deadline=end, patience=_PATIENCE if solved.proved else _OPEN_PATIENCE)
-    solved, bids = improved(solved, instance, solved, limit)
+    solved = improved(solved, instance, solved, limit)
     if solved.proved or is_short:
-        return solved, bids
+        return solved
     # What is left of the time is for the model over all bids, those of the rounds among them.
+    bids, without_export = solved.bids, replace(options, export="")
     weights = bid_weights(bids.table, options.objective)
-    without_export, first = replace(options, export=""), solved.answer.chosen
-    again = replace(instance, bids=bids, weights=weights, first=first, options=without_export)
-    return searched(again), bids
+    again = replace(instance, bids=bids, weights=weights, first=solved.answer.chosen, options=without_export)
+    return searched(again)
 
 
-def _is_best_of_all(solved: Solved, instance: AuctionInstance, deadline: float) -> bool:
+def _is_best_of_all(solved: AttemptResult, instance: AuctionInstance, deadline: float) -> bool:
     """Return whether no placement of the jobs, whoever bids there, could be worth more."""
     table, options = solved.answer.table, instance.options
     if options.objective != "priority" or any(demand.worth is not None for demand in table.demands):

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ..bidgen.first_fit import Cluster
-from ..bidgen.table import allocation_of_bid
 from ..cluster.errors import AwardError, InputError, OptionError, SolverError
 from ..cluster.keywords import checked, with_keywords
 from ..cluster.option_fields import Option
@@ -38,7 +37,7 @@ from ..models.search.compiled_search import load_within
 from ..models.search.operators import FEW_BIDS
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
-from .attempt import AttemptResult, counted_award
+from .attempt import counted_award
 from .check import AwardChecker, check_awards, check_schedule
 from .decide import decide, with_bids
 from .options import StepOptions, options_with_preset
@@ -47,6 +46,7 @@ from .queue import Queue, queue_of, set_aside
 from .reasons import refusals
 from .state import SnapshotState, StepState, state_of
 from .step_pass import StepPass
+from .strategies import AttemptResult
 
 #: Seconds that a bound over all placements may take at least: it takes some hundredths of one.
 _BOUND_S = 1.0
@@ -230,7 +230,15 @@ def _schedule(
         pending=refused if decision.only_starts else refused(),
         window=len(decision.window) if best is None else best.size,
         next_window=decision.next_window,
-        attempts=tuple(map(_reported, decision.attempts)),
+        attempts=tuple(
+            Attempt(
+                size=one.size,
+                status=one.status.value,
+                priority=one.answer.priority,
+                seconds=one.seconds.total,
+            )
+            for one in decision.attempts
+        ),
         sizes=Sizes() if best is None else best.sizes,
         seconds=replace(
             summed(Seconds, (one.seconds for one in decision.attempts)), total=options.clock() - began
@@ -246,7 +254,7 @@ def _award(answer: Answer, bid: int, cluster: Cluster) -> Award:
         level=None if cluster.topology.is_linear else int(table.level[bid]),
         preference=None if answer.preference is None else float(answer.preference[bid]),
     )
-    nodes = resources_of(demand, allocation_of_bid(table, bid), cluster.columns.names)
+    nodes = resources_of(demand, table.allocation(bid), cluster.columns.names)
     return Award(job=demand.job.id, nodes=nodes, bid=summary)
 
 
@@ -309,15 +317,6 @@ def _gap(value: Fraction | int, bound: Fraction | int | None) -> float | None:
     if bound is None or (value == 0 and bound > 0):
         return None
     return 0.0 if bound <= value else float((bound - value) / value)
-
-
-def _reported(one: AttemptResult) -> Attempt:
-    return Attempt(
-        size=one.size,
-        status=one.status.value,
-        priority=one.answer.priority,
-        seconds=one.seconds.total,
-    )
 
 
 #: Errors that no single job causes.

@@ -8,17 +8,16 @@ import numpy as np
 
 from ..bidgen.first_fit import Cluster, Placement
 from ..bidgen.generate import Others
-from ..bidgen.table import allocation_of_bid
 from ..cluster.resources.allocation import StartingJob
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from ..cluster.value_types import copied
-from .attempt import AttemptResult
 from .balance import MixPolicy
 from .options import StepOptions
 from .reserve import Promise, StepReservations
 from .state import StepState
+from .strategies import AttemptResult
 
 
 class WaitingJobs(NamedTuple):
@@ -110,7 +109,7 @@ class StepPass:
         return tuple(
             StartingJob(
                 demand=jobs[table.demands[int(table.job[bid])].job.id],
-                allocation=allocation_of_bid(table, bid),
+                allocation=table.allocation(bid),
             )
             for bid in self.best.answer.chosen.tolist()
         )

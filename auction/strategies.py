@@ -9,10 +9,10 @@ from fractions import Fraction
 import numpy as np
 
 from ..bidgen.first_fit import Cluster
-from ..bidgen.generate import BidOptions, Bids
+from ..bidgen.generate import Bids
 from ..bidgen.table import BidTable
 from ..cluster.resources.capacity import FloatArray, IntArray
-from ..cluster.schedule import Sizes
+from ..cluster.schedule import Seconds, Sizes
 from ..models.model import Answer, Model, ModelInput, Weight
 from ..models.search.packing import Packing, packing_of
 from ..models.search.search_parameters import SearchLimits
@@ -39,20 +39,40 @@ _NARROW = 1e-4
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Solved:
-    """How one strategy answered.
+class AttemptResult:
+    """What one attempt found; a strategy leaves ``size``, ``seconds`` and ``first`` to the attempt.
 
-    ``built`` is when building ended, ``earlier`` the awards that were the best before it, where work is
-    limited.
+    Attributes:
+        size: jobs of the window that were looked at.
+        bids: those that the award was chosen from: the instance's, or more.
+        answer: the winners, in the same table with what they hold.
+        status: of the solver; ``proved`` when the sum of priorities is proved the best over the bids.
+        bound: the most by priority that any award could reach; None where jobs count something else.
+        sizes: of the program.
+        built: when building it ended, by the options' clock (seconds).
+        seconds: that the attempt took.
+        earlier: other awards over the answer's table, found with less work. What one of them leaves may hold
+            more: with all of them looked at, more work is never worse.
+        first: first-fit's award, a table and the winners in it, ascending, where a strategy found another:
+            what it leaves is looked at too, so that no strategy is worth less than the first bids.
     """
 
+    size: int = 0
+    bids: Bids
     answer: Answer
     status: SolverStatus = SolverStatus.FEASIBLE_AT_LIMIT
     proved: bool = False
-    bound: Fraction | int | None = None
-    sizes: Sizes
-    built: float
+    bound: Weight | None = None
+    sizes: Sizes = Sizes()
+    built: float = 0.0
+    seconds: Seconds = Seconds()
     earlier: tuple[IntArray, ...] = ()
+    first: tuple[BidTable, IntArray] | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether no limit ended it: a proof did, or HiGHS within its tolerance."""
+        return self.proved or self.status is SolverStatus.WITHIN_TOLERANCE
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -79,14 +99,15 @@ class AuctionInstance:
         return self.bids.table
 
 
-def solve_exactly(instance: AuctionInstance) -> tuple[Solved, Bids]:
+def solve_exactly(instance: AuctionInstance) -> AttemptResult:
     """Give HiGHS all bids at once, as the papers' model in PuLP.
 
     Where there is no time to state it, first-fit's award stands.
     """
     bids, cluster, options = instance.bids, instance.cluster, instance.options
     if not (options.export or _may_state(instance)):
-        return _unsolved(instance), bids
+        answer = answer_of(bids.table, instance.first, cluster, options)
+        return AttemptResult(bids=bids, answer=answer, sizes=_sizes(bids, 0, 0, 0), built=options.clock())
     stated = state(bids.table, cluster, options)
     program = stated.program
     start = stated.start(_quick_award(instance, stated))
@@ -106,7 +127,8 @@ def solve_exactly(instance: AuctionInstance) -> tuple[Solved, Bids]:
     if not proved and options.weights == "lexicographic" and options.auction.has_bids:
         filled = greedy(answer.table, cluster, answer.chosen.tolist())
         answer = replace(answer, chosen=np.array(filled, np.int64))
-    solved = Solved(
+    return AttemptResult(
+        bids=bids,
         answer=answer,
         status=status,
         proved=proved,
@@ -114,7 +136,6 @@ def solve_exactly(instance: AuctionInstance) -> tuple[Solved, Bids]:
         sizes=_sizes(bids, program.columns, program.rows, program.nonzeros),
         built=built,
     )
-    return solved, bids
 
 
 def _sound(answer: Answer, asked: BidTable, cluster: Cluster) -> IntArray:
@@ -146,16 +167,7 @@ def _may_state(instance: AuctionInstance) -> bool:
     return _STATED_S * options.auction.nonzeros(given) <= left_s
 
 
-def _unsolved(instance: AuctionInstance) -> Solved:
-    """Return first-fit's award over the bids: there is no time for more."""
-    return Solved(
-        answer=answer_of(instance.table, instance.first, instance.cluster, instance.options),
-        sizes=_sizes(instance.bids, 0, 0, 0),
-        built=instance.options.clock(),
-    )
-
-
-def solve_greedily(instance: AuctionInstance) -> tuple[Solved, Bids]:
+def solve_greedily(instance: AuctionInstance) -> AttemptResult:
     """Take first-fit's award or a better greedy one; nothing is proved and no limit reached.
 
     The first bids of a balanced mix are the award: greedy orders by worth would undo their order.
@@ -170,15 +182,15 @@ def solve_greedily(instance: AuctionInstance) -> tuple[Solved, Bids]:
     if cluster.placer is None:
         limits = _limits(options, None)
         chosen = determine(packing, instance.weights, tied, instance.first, limits, "greedy").award
-    solved = Solved(
+    return AttemptResult(
+        bids=instance.bids,
         answer=Answer(table=table, chosen=chosen, objective=options.objective, preference=shown),
         sizes=_packed_sizes(instance.bids, packing),
         built=built,
     )
-    return solved, instance.bids
 
 
-def searched(instance: AuctionInstance, *, ends: bool = True) -> Solved:
+def searched(instance: AuctionInstance, *, ends: bool = True) -> AttemptResult:
     """Search: an award at once, better ones with time; then the model over what could still be better."""
     table, cluster, options = instance.table, instance.cluster, instance.options
     _export_bids(table, cluster, options)
@@ -196,7 +208,8 @@ def searched(instance: AuctionInstance, *, ends: bool = True) -> Solved:
         replace(_limits(options, instance.deadline), ends=ends),
         state=lambda some: state(table.only(some), cluster, options).program,
     )
-    return Solved(
+    return AttemptResult(
+        bids=instance.bids,
         answer=Answer(table=table, chosen=found.award, objective=options.objective, preference=shown),
         status=found.status,
         proved=found.proved,
@@ -281,17 +294,6 @@ def answer_of(table: BidTable, chosen: IntArray, cluster: Cluster, options: Step
     """Return an award as an answer: with each bid's preference as schedules show it, if bids have any."""
     shown = preferences(table, cluster, options)[1] if options.auction.has_bids else None
     return Answer(table=table, chosen=chosen, objective=options.objective, preference=shown)
-
-
-def bid_options(options: StepOptions) -> BidOptions:
-    """Return how a step's bids are made."""
-    return BidOptions(
-        max_bids=options.bids_in_all,
-        max_bids_per_job=options.bids_per_job,
-        use_switches=options.auction.uses_switches,
-        spreads_jobs=options.auction.spreads_jobs or options.bid_order == "spec",
-        order=options.bid_order,
-    )
 
 
 def _solved(

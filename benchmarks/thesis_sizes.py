@@ -40,7 +40,7 @@ def sizes_of(snapshot: Snapshot, model: str) -> Sizes:
     """Return the sizes of one model's program over a whole snapshot."""
     from aucsched.auction.options import options_with_preset
     from aucsched.auction.queue import queue_of
-    from aucsched.auction.strategies import bid_options, state
+    from aucsched.auction.strategies import state
     from aucsched.bidgen.families.registry import columns_of
     from aucsched.bidgen.first_fit import Cluster
     from aucsched.bidgen.generate import generate_bids
@@ -50,7 +50,7 @@ def sizes_of(snapshot: Snapshot, model: str) -> Sizes:
     options = options_with_preset({"preset": "paper", "model": model})
     columns, topology = columns_of(snapshot), topology_of(snapshot)
     window = queue_of(snapshot, DemandReader(snapshot, columns), options).window
-    table = generate_bids(window, Cluster(columns, topology), bid_options(options)).table
+    table = generate_bids(window, Cluster(columns, topology), options.bids).table
     program = state(table, Cluster(columns=columns, topology=topology), options).program
     jobs, nodes = len(window), len(columns.names)
     has_bids = model != "ipsched"

@@ -103,30 +103,20 @@ class FirstFitPlacer:
     """Places jobs one after another on what is still free.
 
     Args:
-        columns: free resources.
-        topology: how far apart nodes are.
-        guards: reservations.
-        placer: None: in order of priority, each on the first nodes that hold it.
-        in_place: what starts is taken of these columns and reservations themselves.
+        cluster: what is free, beside which reservations; without a placer jobs are placed by priority, each
+            on the first nodes that hold it.
+        in_place: what starts is taken of its columns and reservations themselves.
     """
 
-    def __init__(
-        self,
-        columns: Columns,
-        topology: Topology,
-        guards: tuple[Guard, ...] = (),
-        placer: Placer | None = None,
-        *,
-        in_place: bool = False,
-    ) -> None:
-        self._columns = columns
-        self._topology = topology
+    def __init__(self, cluster: Cluster, *, in_place: bool = False) -> None:
+        self._columns = columns = cluster.columns
+        self._topology = cluster.topology
         self._in_place = in_place
         self._free = columns.free if in_place else columns.free.copy()
-        held_back: list[HeldBack] = [*guards, *columns.kept]
+        held_back: list[HeldBack] = [*cluster.guards, *columns.kept]
         self._guards = held_back if in_place else [one.copy() for one in held_back]
         self._limited = columns.total.memory < UNLIMITED_MIB
-        self._placer = placer
+        self._placer = cluster.placer
         self._pools = columns.pools if in_place else columns.pools.copy()
         self._candidates = CandidateCache(columns, self._free)
         #: Free cores of all nodes: where a moment to come is foreseen a node may lack some.
@@ -135,7 +125,7 @@ class FirstFitPlacer:
         #: Kinds for which there is not enough: less is free with each start and reservation, but what is
         #: reserved for a job itself it may take.
         self._hopeless: set[int] = set()
-        self._own = {guard.job.id for guard in guards}
+        self._own = {guard.job.id for guard in cluster.guards}
         #: Of what is free beside the guards; None: something has been placed since.
         self._views: GuardedViews | None = None
 

@@ -35,7 +35,7 @@ from .families.registry import ROOM, within_pools
 from .first_fit import Cluster, FirstFitPlacer, Placement, Placer, bids_at, is_settled
 from .job_windows import BidPhase, JobWindows, by_figure, count_of, in_turn, interleaved, spread
 from .scattered_sets import exhaustive_bids, legal_sets, required_sets
-from .table import BidTable, allocation_of_bid
+from .table import BidTable
 from .windows import Field, field_of, general_nodesets
 
 #: How the caps are dealt and the classes ordered.
@@ -137,17 +137,15 @@ def generate_bids(
     generator = _Generator(cluster, options, is_over or (lambda: False))
     by_figure = options.order == "figure-4.5"
     placements: list[Placement | None] = (
-        [None] * len(demands)
-        if by_figure
-        else FirstFitPlacer(columns, topology, guards, cluster.placer).place_all(demands)
+        [None] * len(demands) if by_figure else FirstFitPlacer(cluster).place_all(demands)
     )
     packings = () if by_figure or None not in placements else options.packings
-    fits = (FirstFitPlacer(columns, topology, guards, packing) for packing in packings)
+    fits = (FirstFitPlacer(replace(cluster, placer=packing)) for packing in packings)
     packed = _best([fit.place_all(demands) for fit in fits if not generator.is_over()], options.worth)
-    drafts: list[ChosenWindows] = []
-    left, stagger = options.max_bids, 0
     unable = Others.none(len(demands)) if others is None else others
     for_each = 1 + _for_packings(len(packed), len(demands) + int(unable.after.max(initial=0)), options)
+    drafts: list[ChosenWindows] = []
+    left, stagger = options.max_bids, 0
     for demand, placement in zip(demands, placements, strict=True):
         to_come = 0 if by_figure else len(demands) - demand.index - 1 + int(unable.after[demand.index])
         stagger += int(unable.nodes_before[demand.index])
@@ -165,10 +163,9 @@ def generate_bids(
     # Who asks for one bid drops a table that has none.
     if options.max_bids > 1 or any(map(len, drafts)):
         count = general_nodesets(columns, columns.free, topology, use_switches=options.use_switches)
-    for_each = 0 if by_figure else for_each
-    caps = Caps(all=options.max_bids, per_job=options.max_bids_per_job, for_each=for_each)
-    assembler = Assembler(columns, topology, generator.pool, joined(drafts))
-    table = assembler.table(demands, caps, count)
+    of_each = 0 if by_figure else for_each
+    caps = Caps(all=options.max_bids, per_job=options.max_bids_per_job, for_each=of_each)
+    table = Assembler(columns, topology, generator.pool, joined(drafts)).table(demands, caps, count)
     for guard in guards:
         table = table.only(~ROOM.delayed(guard, table))
     within = within_pools(table, columns)
@@ -211,13 +208,12 @@ def first_fit_bids(
 
     ``placements``: where, as far as that is known; None: to be found.
     """
-    columns, topology = cluster.columns, cluster.topology
     generator = _Generator(cluster, options)
     if placements is None:
-        placements = FirstFitPlacer(columns, topology, cluster.guards, cluster.placer).place_all(demands)
+        placements = FirstFitPlacer(cluster).place_all(demands)
     draft = joined([generator.placed(placement) for placement in placements if placement is not None])
     caps = Caps(all=len(demands), per_job=1)
-    return Assembler(columns, topology, generator.pool, draft).table(demands, caps, 0)
+    return Assembler(cluster.columns, cluster.topology, generator.pool, draft).table(demands, caps, 0)
 
 
 def place_alone(
@@ -234,15 +230,16 @@ def place_alone(
     """
     if not could_hold(demand, columns, topology.leaf, guards):
         return None
-    placement = FirstFitPlacer(columns, topology, guards).place(demand)
+    cluster = Cluster(columns, topology, guards)
+    placement = FirstFitPlacer(cluster).place(demand)
     if placement is not None:
         return placement.allocation()
     if is_settled(demand):
         return None
     # The auction also bids on nodes that first-fit does not look at together.
     options, alone = BidOptions(max_bids=1, max_bids_per_job=1), (replace(demand, index=0),)
-    table = generate_bids(alone, Cluster(columns, topology, guards), options, is_over).table
-    return allocation_of_bid(table, 0) if len(table) else None
+    table = generate_bids(alone, cluster, options, is_over).table
+    return table.allocation(0) if len(table) else None
 
 
 @lru_cache(maxsize=64)

@@ -67,15 +67,17 @@ class BidTable:
         """Return the slice of one bid's entries."""
         return slice(int(self.indptr[bid]), int(self.indptr[bid + 1]))
 
-    def held(self, bid: int) -> Capacity:
-        """Return what one bid holds on each of its nodes, as views of the table."""
+    def allocation(self, bid: int) -> Allocation:
+        """Return what a bid holds, in arrays of its own: a view would keep all bids in memory."""
         entries = self.entries(bid)
-        cores = self.cores[entries]
-        return Capacity(
+        cores = self.cores[entries].copy()
+        held = Capacity(
             cores=cores,
-            memory=np.zeros_like(cores) if self.memory is None else self.memory[entries],
-            gres={kind: counts[entries] for kind, counts in self.gres.items()},
+            memory=np.zeros_like(cores) if self.memory is None else self.memory[entries].copy(),
+            gres={kind: counts[entries].copy() for kind, counts in self.gres.items()},
         )
+        own = None if self.own is None else self.own[entries].copy()
+        return Allocation(nodes=self.node[entries].copy(), held=held, own=own)
 
     def cores_of_bids(self) -> IntArray:
         """Return the cores of each bid over all its nodes, shape (bids,)."""
@@ -119,13 +121,6 @@ class BidTable:
             gres_share=self.gres_share[bids],
             own=None if self.own is None else self.own[entries],
         )
-
-
-def allocation_of_bid(table: BidTable, bid: int) -> Allocation:
-    """Return what a bid holds, in arrays of its own: a view would keep all bids of its auction in memory."""
-    entries = table.entries(bid)
-    own = None if table.own is None else table.own[entries].copy()
-    return Allocation(nodes=table.node[entries].copy(), held=table.held(bid).copy(), own=own)
 
 
 def joined_tables(

@@ -15,7 +15,6 @@ from support.build import ALONE, snapshot, tree
 
 from aucsched import InputError, Schedule, schedule
 from aucsched.auction.options import StepOptions
-from aucsched.auction.strategies import bid_options
 from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import BID_ORDERS, BidOptions, generate_bids
@@ -408,7 +407,7 @@ def test_aucsched1_has_no_spread_bids_by_figure_4_5() -> None:
     first = StepOptions(model="aucsched1", bid_order="figure-4.5", max_bids_per_job=60)
     second = StepOptions(model="aucsched2", bid_order="figure-4.5", max_bids_per_job=60)
     for options, lengths in ((first, {4}), (second, {4, 8, 16})):
-        table = generate_bids((demand,), Cluster(columns, topology_of(wide)), bid_options(options)).table
+        table = generate_bids((demand,), Cluster(columns, topology_of(wide)), options.bids).table
         assert set(table.lengths.tolist()) >= lengths
         assert (max(table.lengths.tolist()) == 4) == (options is first)
 

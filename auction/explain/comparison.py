@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
-from ...bidgen.first_fit import FirstFitPlacer
+from ...bidgen.first_fit import Cluster, FirstFitPlacer
 from ...cluster.jobs import Job
 from ...cluster.schedule import Schedule
 from ...cluster.snapshot import Snapshot
@@ -39,7 +39,7 @@ def first_fit_by_priority(snapshot: Snapshot, window: int | None, reserve: int =
     """
     state = state_of(snapshot)
     queue = queue_of(snapshot, state.reader, StepOptions(window=window or len(snapshot.jobs) or 1))
-    fit = FirstFitPlacer(state.columns, state.topology)
+    fit = FirstFitPlacer(Cluster(state.columns, state.topology))
     backfilling = Backfilling(fit, StepReservations(state, reserve, later_only=True))
     backfilling.start(queue.window)
     starts = backfilling.starts

@@ -27,12 +27,11 @@ from ...formats.hostlist import join
 from ...models.model import bid_weights, start_weight
 from ...models.search.packing import Packing, full_packing
 from ...models.search.prices import find_prices
-from ..attempt import AttemptResult
 from ..balance import Balance
 from ..ledger import greedy
 from ..options import StepOptions
 from ..step import Step
-from ..strategies import bid_options
+from ..strategies import AttemptResult
 
 #: Rounds, and entries of bids looked at in all of them together (about 0.2 s): fewer rounds on wide windows.
 _ROUNDS, _FEWEST_ROUNDS, _ENTRIES = 400, 60, 16_000_000
@@ -136,9 +135,8 @@ class Market:
             if demand.job.id not in cluster.placer.asks:
                 return None
             demand = cluster.placer.valued(demand)
-        options = bid_options(self.options)
         demands = (replace(demand, index=0),)
-        table = generate_bids(demands, replace(cluster, placer=None), options).table
+        table = generate_bids(demands, replace(cluster, placer=None), self.options.bids).table
         worth = _worth(table, self.options)
         return self._best(table, worth, self.prices.of_bids(table, cluster.columns), np.arange(len(table)))
 

@@ -24,12 +24,11 @@ from ...cluster.resources.pools import fewest
 from ...cluster.schedule import Seconds, Sizes, summed
 from ...models.model import Answer, Weight, bid_weights
 from ...models.solve.lexicographic import NO_LIMIT_S
-from ...models.solve.solver import SolverStatus
 from ...topology.tree import parts_of_nodes
-from ..attempt import AttemptResult, other_award
+from ..attempt import other_award
 from ..ledger import allocations_of, first_fit_table
 from ..options import StepOptions
-from ..strategies import bid_options
+from ..strategies import AttemptResult
 from .workers import Workers, WorkerTask, crew_of
 
 #: How often losers are assigned again.
@@ -89,7 +88,7 @@ class _Parts:
         """Hold the auctions; with reservations only once, as room beside them is not tracked over rounds."""
         everyone = np.arange(len(self._window))
         wide = np.array([not self._parts_for(demand).any() for demand in self._window], np.bool_)
-        cluster, made = self._cluster, bid_options(self._options)
+        cluster, made = self._cluster, self._options.bids
         first = first_fit_table(self._window, cluster, made)
         starting = np.intersect1d(np.flatnonzero(wide), first.job)
         if len(starting):
@@ -227,23 +226,10 @@ class _Parts:
         results = [result for _, result in self._done]
         sizes = [result.sizes for result in results]
         has_worth = any(demand.worth is not None for demand in self._window)
-        could_bid = np.zeros(len(self._window), np.bool_)
-        first_fit = np.zeros(len(self._window), np.bool_)
-        for places, result in self._done:
-            could_bid[places] |= result.bids.could_bid
-            first_fit[places] |= result.bids.first_fit
         return AttemptResult(
             size=self._size,
-            bids=Bids(
-                table=table,
-                first_fit=first_fit,
-                placed=int(first_fit.sum()),
-                complete=all(result.bids.complete for result in results),
-                could_bid=could_bid,
-            ),
+            bids=self._bids(table),
             answer=Answer(table=table, chosen=chosen, objective=objective, preference=preference),
-            status=SolverStatus.FEASIBLE_AT_LIMIT,
-            proved=False,
             bound=None if has_worth else bound,
             sizes=replace(
                 summed(Sizes, sizes),
@@ -251,4 +237,19 @@ class _Parts:
                 bids=len(table),
             ),
             seconds=summed(Seconds, (result.seconds for result in results)),
+        )
+
+    def _bids(self, table: BidTable) -> Bids:
+        """Return a table as the bids of all auctions."""
+        could_bid = np.zeros(len(self._window), np.bool_)
+        first_fit = np.zeros(len(self._window), np.bool_)
+        for places, result in self._done:
+            could_bid[places] |= result.bids.could_bid
+            first_fit[places] |= result.bids.first_fit
+        return Bids(
+            table=table,
+            first_fit=first_fit,
+            placed=int(first_fit.sum()),
+            complete=all(result.bids.complete for _, result in self._done),
+            could_bid=could_bid,
         )

@@ -24,8 +24,9 @@ from ...bidgen.first_fit import Cluster
 from ...cluster.errors import AucschedError, OptionError
 from ...cluster.resources.demand import Demand
 from ...models.search.compiled_search import compiled_loop
-from ..attempt import AttemptResult, attempt
+from ..attempt import attempt
 from ..options import StepOptions
+from ..strategies import AttemptResult
 
 
 def _unchanging(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:

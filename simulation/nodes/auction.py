@@ -22,7 +22,7 @@ from ...auction.reserve import Promise, StepReservations
 from ...auction.state import Hold, Holds, StepState
 from ...auction.step import ENDS_THE_STEP, failing_job
 from ...auction.step_pass import StepPass
-from ...bidgen.first_fit import FirstFitPlacer
+from ...bidgen.first_fit import Cluster, FirstFitPlacer
 from ...cluster.resources.allocation import Allocation, StartingJob, columns_beside
 from ...cluster.resources.capacity import Capacity, IntArray
 from ...cluster.resources.demand import Demand
@@ -243,7 +243,7 @@ class _Trial:
         self._hopeless.add(demand.kind)
         before = self._state
         placer = _PromisedLatest(len(before.columns.names), self.promised, before.now)
-        placement = FirstFitPlacer(before.columns, before.topology, placer=placer).place(demand)
+        placement = FirstFitPlacer(Cluster(before.columns, before.topology, placer=placer)).place(demand)
         if placement is None:
             return
         others = [one for one in self.promised if one.demand.index != demand.index]
@@ -258,7 +258,7 @@ class _Trial:
         self.helped.add(demand.index)
 
     def _beside(self, guards: tuple[Guard, ...]) -> FirstFitPlacer:
-        return FirstFitPlacer(self._state.columns, self._state.topology, guards)
+        return FirstFitPlacer(Cluster(self._state.columns, self._state.topology, guards))
 
     def _take(self, demand: Demand, allocation: Allocation) -> None:
         state = self._state

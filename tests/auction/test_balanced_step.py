@@ -19,7 +19,7 @@ from aucsched.auction.job_classes import JobClass, mix_of
 from aucsched.auction.options import AUCTIONS, StepOptions
 from aucsched.auction.state import state_of
 from aucsched.auction.step import Step, take_step
-from aucsched.bidgen.first_fit import FirstFitPlacer
+from aucsched.bidgen.first_fit import Cluster, FirstFitPlacer
 from aucsched.cluster.errors import OptionError
 
 #: Strategies that search, by model.
@@ -126,9 +126,8 @@ def test_the_greedy_award_is_the_first_bids(seed: int) -> None:
     demands = best.answer.table.demands
     if any(variant.gres_total for demand in demands for variant in demand.variants):
         return  # Dealt one after another: their places are not those of one sequence.
-    placed = FirstFitPlacer(found.cluster.columns, found.cluster.topology, (), balance_in(found)).place_all(
-        demands
-    )
+    ground = Cluster(found.cluster.columns, found.cluster.topology, placer=balance_in(found))
+    placed = FirstFitPlacer(ground).place_all(demands)
     assert {demands[place].job.id: sorted(one.nodes.tolist()) for place, one in enumerate(placed) if one} == {
         demands[int(best.answer.table.job[bid])].job.id: best.answer.table.node[
             best.answer.table.entries(bid)

@@ -18,7 +18,6 @@ from aucsched.auction.options import StepOptions
 from aucsched.auction.placements import Packer, WorthFirst, in_order, packings
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
-from aucsched.auction.strategies import bid_options
 from aucsched.bidgen.first_fit import Cluster, FirstFitPlacer
 from aucsched.bidgen.generate import Bids, generate_bids
 from aucsched.cluster.resources.demand import DemandReader
@@ -56,7 +55,7 @@ def test_a_start_by_worth_for_cost_is_the_optimum_where_small_jobs_are_worth_mor
     state = state_of(cluster)
     window = queue_of(cluster, state.reader, StepOptions()).window
     for packing in packings_of(cluster)[:2]:
-        placed = FirstFitPlacer(state.columns, state.topology, (), packing).place_all(window)
+        placed = FirstFitPlacer(Cluster(state.columns, state.topology, (), packing)).place_all(window)
         assert sum(one.asked.demand.job.priority for one in placed if one is not None) == best
 
 
@@ -110,7 +109,7 @@ def test_of_jobs_that_all_fit_those_that_want_neighbours_are_placed_first() -> N
     window = queue_of(cluster, state.reader, StepOptions()).window
     wide = next(place for place, demand in enumerate(window) if demand.contiguous)
     for packing in packings_of(cluster)[:2]:
-        placed = FirstFitPlacer(state.columns, state.topology, (), packing).place_all(window)
+        placed = FirstFitPlacer(Cluster(state.columns, state.topology, (), packing)).place_all(window)
         assert placed[wide] is not None
     assert schedule(cluster, **ALONE, work_limit=0).objective.priority == 8 * 24 + 4 * 60 + sum(range(9, 13))
 
@@ -127,7 +126,8 @@ def test_small_jobs_of_great_worth_are_not_lost_where_less_fits_than_was_counted
     state = state_of(cluster)
     window = queue_of(cluster, state.reader, StepOptions()).window
     first = next(place for place, demand in enumerate(window) if demand.job.priority == 400)
-    placed = FirstFitPlacer(state.columns, state.topology, (), packings_of(cluster)[0]).place_all(window)
+    ground = Cluster(state.columns, state.topology, placer=packings_of(cluster)[0])
+    placed = FirstFitPlacer(ground).place_all(window)
     assert placed[first] is not None
     assert schedule(cluster, **ALONE, work_limit=0).objective.priority == 400 + 7 * 60 + 90
 
@@ -141,7 +141,7 @@ def test_the_best_packings_have_bids_and_come_first() -> None:
     # The wide job first: 100; the small ones first: much more.
     orders = [in_order(window, everyone, is_tight=False)] * 7
     orders.append(in_order(window, everyone[::-1], is_tight=False))
-    options = replace(bid_options(StepOptions()), packings=tuple(orders), worth=worth)
+    options = replace(StepOptions().bids, packings=tuple(orders), worth=worth)
     bids = generate_bids(window, Cluster(state.columns, state.topology), options)
     assert len(bids.packed) == 6
     sums = [worth[bids.table.job[packed]].sum() for packed in bids.packed]
@@ -160,7 +160,7 @@ def test_packings_bid_where_the_time_for_bids_is_up() -> None:
     window = queue_of(cluster, state.reader, StepOptions()).window
     made = packings_of(cluster)[:1]
     asked = iter([False] * len(made))
-    options = replace(bid_options(StepOptions()), packings=made)
+    options = replace(StepOptions().bids, packings=made)
     bids = generate_bids(
         window, Cluster(state.columns, state.topology), options, is_over=lambda: next(asked, True)
     )

@@ -21,7 +21,6 @@ from aucsched.auction.queue import queue_of
 from aucsched.auction.rounds import RoundLimit, Rounds
 from aucsched.auction.state import state_of
 from aucsched.auction.step import run_step
-from aucsched.auction.strategies import bid_options
 from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import generate_bids
 from aucsched.formats.native.cluster_file import parse_snapshot
@@ -41,7 +40,7 @@ def rounds_of(cluster: Snapshot, options: StepOptions) -> Rounds:
     state = state_of(cluster)
     ground = Cluster(columns=state.columns, topology=state.topology)
     window = queue_of(cluster, state.reader, options).window
-    table = generate_bids(window, Cluster(state.columns, state.topology), bid_options(options)).table
+    table = generate_bids(window, Cluster(state.columns, state.topology), options.bids).table
     return Rounds(ground, options, table, np.zeros(0, np.int64))
 
 

@@ -16,7 +16,7 @@ from aucsched.auction.queue import queue_of
 from aucsched.auction.state import state_of
 from aucsched.bidgen import candidates
 from aucsched.bidgen.candidates import CandidateCache, Reading, usable
-from aucsched.bidgen.first_fit import FirstFitPlacer, Placement
+from aucsched.bidgen.first_fit import Cluster, FirstFitPlacer, Placement
 from aucsched.cluster.resources.demand import Demand
 
 
@@ -46,8 +46,8 @@ def test_a_look_at_few_nodes_changes_no_placement(seed: int, first_look: int, pa
     order = np.random.default_rng(seed).permutation(len(window))
     placer = None if packed is None else in_order(window, order, is_tight=packed)
     with patch.object(candidates, "_FIRST_LOOK", first_look):
-        found = FirstFitPlacer(state.columns, state.topology, (), placer).place_all(window)
-    expected = Thorough(state.columns, state.topology, (), placer).place_all(window)
+        found = FirstFitPlacer(Cluster(state.columns, state.topology, (), placer)).place_all(window)
+    expected = Thorough(Cluster(state.columns, state.topology, (), placer)).place_all(window)
     assert list(map(held, found)) == list(map(held, expected))
 
 
@@ -63,7 +63,7 @@ def test_nodes_that_could_not_be_a_jobs_are_not_looked_at_again() -> None:
         return usable(*given)  # type: ignore[arg-type]
 
     with patch.object(candidates, "usable", counted):
-        placed = FirstFitPlacer(state.columns, state.topology).place_all(window)
+        placed = FirstFitPlacer(Cluster(state.columns, state.topology)).place_all(window)
     assert [held(one) for one in placed[:300]] == [([place], [4]) for place in range(300)]
     assert placed[300] is None
     # All nodes for every job would be 90 000.
@@ -76,7 +76,7 @@ def test_gres_over_all_nodes_are_dealt_from_what_earlier_jobs_left() -> None:
     cluster = snapshot(nodes, [{**asked, "nodes": 1, "priority": 9}, {**asked, "nodes": 2, "priority": 8}])
     state = state_of(cluster)
     window = queue_of(cluster, state.reader, StepOptions()).window
-    first, second = FirstFitPlacer(state.columns, state.topology).place_all(window)
+    first, second = FirstFitPlacer(Cluster(state.columns, state.topology)).place_all(window)
     assert first is not None
     assert second is not None
     assert first.allocation().held.gres["gpu"].tolist() == [2]

@@ -22,7 +22,7 @@ from aucsched import OptionError, Schedule, Snapshot, schedule
 from aucsched.auction.ledger import greedy
 from aucsched.auction.options import MODELS, PRESETS, StepOptions, options_with_preset
 from aucsched.auction.queue import queue_of
-from aucsched.auction.strategies import bid_options, state
+from aucsched.auction.strategies import state
 from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import BidOptions, generate_bids
@@ -220,7 +220,7 @@ def test_no_preset_narrows_the_nodes_of_a_job(preset: str, model: str) -> None:
     assert not options.balance
     columns = columns_of(cluster)
     window = queue_of(cluster, DemandReader(cluster, columns), options).window
-    table = generate_bids(window, Cluster(columns, topology_of(cluster)), bid_options(options)).table
+    table = generate_bids(window, Cluster(columns, topology_of(cluster)), options.bids).table
     # Who asks for no GPU bids beside free ones too.
     assert set(table.node[: table.indptr[np.searchsorted(table.job, 1)]].tolist()) == set(range(6))
 

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
 
-from aucsched.auction.attempt import AttemptResult, attempt
+from aucsched.auction.attempt import attempt
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
+from aucsched.auction.strategies import AttemptResult
 from aucsched.bidgen.candidates import FreeView
 from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.first_fit import Cluster
