@@ -235,7 +235,7 @@ class StepRecord(AuctionOptions, ModelOption):
         readers=(STEP,),
     )
     export: Option[str] = Option(
-        "Write the window's integer program, all bids, to a file: .mps or .lp.", default=""
+        "Write the window's integer program, all bids: .mps or .lp.", default="", unit="FILE"
     )
     #: Another process has to be able to get it where several work.
     clock: Option[Callable[[], float]] = Option("Seconds of wall time.", default=time.perf_counter)

@@ -61,12 +61,12 @@ def not_one_of(value: object, names: Iterable[str]) -> str:
     return f"{value!r} is not one of {', '.join(known)}{did_you_mean(value, known)}"
 
 
-def did_you_mean(value: object, names: Iterable[str]) -> str:
-    """Return the end of a message: which name was perhaps meant; empty where none is close."""
+def did_you_mean(value: object, names: Iterable[str], most: int = 1) -> str:
+    """Return the end of a message: which names were perhaps meant; empty where none is close."""
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
 
-    close = get_close_matches(str(value), list(names), 1)
-    return f": did you mean {close[0]}?" if close else ""
+    close = get_close_matches(str(value), list(names), most)
+    return f": did you mean {' or '.join(close)}?" if close else ""
 
 
 def hidden_in(text: str) -> str:

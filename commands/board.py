@@ -34,7 +34,7 @@ def board(
     """Play LOG, in the Standard Workload Format, under published policies and ours.
 
     The table has the lowest mean bounded slowdown first. A policy on the edge has no other below it
-    in both slowdown and longest wait, and leaves no job unstarted.
+    in both bounded slowdown and longest wait, and leaves no job unstarted.
     """
     from ..api.simulations import board as played
     from ..api.simulations import on_edge

@@ -1,11 +1,16 @@
 """Groups of commands: help on standard output where nothing is asked for, a suggestion for a slip."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 import click
+from click._textwrap import TextWrapper
+
+from ..cluster.text import did_you_mean
+
+# Click breaks lines within --work-limit: an option is one word.
+TextWrapper.wordsep_re = TextWrapper.wordsep_simple_re
 
 
 class HelpGroup(click.Group):
@@ -18,6 +23,12 @@ class HelpGroup(click.Group):
             ctx.exit()
         return super().parse_args(ctx, args)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, each with its whole sentence: click cuts it after a line."""
+        with formatter.section("Commands"):
+            names = self.list_commands(ctx)
+            formatter.write_dl([(name, self.commands[name].get_short_help_str(200)) for name in names])
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -28,10 +39,10 @@ class HelpGroup(click.Group):
         """
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
-            close = get_close_matches(name, self.list_commands(ctx), n=2, cutoff=0.5)
-            meant = f" Did you mean {' or '.join(close)}?" if close else ""
-            path = ctx.command_path
-            raise click.UsageError(f"no such command '{name}'.{meant} {path} --help lists them.", ctx)
+            meant = did_you_mean(name, self.list_commands(ctx), 2) or "."
+            raise click.UsageError(
+                f"no such command '{name}'{meant} {ctx.command_path} --help lists them.", ctx
+            )
         return super().resolve_command(ctx, args)
 
 

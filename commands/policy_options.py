@@ -1,6 +1,5 @@
 """The options that choose a policy over logs and set its parameters; one that would be ignored is refused."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +8,7 @@ from click.shell_completion import CompletionItem
 
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import Option, flag_of, options_in
+from ..cluster.text import did_you_mean
 from ..simulation.policy_names import EVERY_POLICY, parameters_of, policy_with_parameters, split_policies
 from ..simulation.simulate_options import (
     ORDER_NAMES,
@@ -30,10 +30,6 @@ class PolicyNames(click.ParamType):  # type: ignore[type-arg]  # only newer clic
     name = "policy"
     choices = EVERY_POLICY
 
-    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
-        """Return how the option's values are shown in ``--help``."""
-        return f"[{'|'.join(self.choices)}|MODULE:CLASS]"
-
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the text where it names policies."""
         from ..simulation.own_policy import is_own
@@ -45,7 +41,8 @@ class PolicyNames(click.ParamType):  # type: ignore[type-arg]  # only newer clic
             except OptionError as error:
                 self.fail(str(error).removeprefix("--policy "), param, ctx)
             if name not in self.choices and not is_own(name):
-                self.fail(f"{name!r} is not a policy{suggestion(name, self.choices)}", param, ctx)
+                meant = did_you_mean(name, self.choices, 3) or f" of {', '.join(self.choices)}"
+                self.fail(f"{name!r} is not a policy{meant}", param, ctx)
         if len(set(texts)) < len(texts):
             self.fail(f"{value}: one is named twice", param, ctx)
         return value
@@ -59,15 +56,6 @@ class PolicyNames(click.ParamType):  # type: ignore[type-arg]  # only newer clic
         """Return the policies that begin so, behind those that are named already."""
         before, comma, last = incomplete.rpartition(",")
         return [CompletionItem(f"{before}{comma}{name}") for name in self.choices if name.startswith(last)]
-
-
-def suggestion(given: str, known: Iterable[str]) -> str:
-    """Return ``: did you mean …?`` where something is much like what was given, else the list of all."""
-    from difflib import get_close_matches
-
-    names = tuple(known)
-    close = get_close_matches(given, names, n=3, cutoff=0.5)
-    return f": did you mean {' or '.join(close)}?" if close else f" of {', '.join(names)}"
 
 
 def _key(option: Option[Any]) -> str:
@@ -87,17 +75,19 @@ policy_options = in_order(
         click.option(
             "--policy",
             type=PolicyNames(),
+            metavar="NAME,…",
             default="easy",
             show_default=True,
-            help="One policy, several (POLICY,POLICY: one table), or your own (MODULE:CLASS, FILE.py:CLASS). "
-            "A policy takes parameters: slack:factor=0.5 (docs/policies.md).",
+            help="One policy, several (one table), or your own (MODULE:CLASS, FILE.py:CLASS). A policy takes "
+            f"parameters: slack:factor=0.5 (docs/policies.md). One of {', '.join(EVERY_POLICY)}.",
         ),
         click.option(
             "--order",
             type=click.Choice(ORDER_NAMES),
+            metavar="NAME",
             default="fcfs",
             show_default=True,
-            help="Order of the waiting queue.",
+            help=f"Order of the waiting queue. One of {', '.join(ORDER_NAMES)}.",
         ),
         in_section(
             "Parameters of policies over logs (--policy NAME:PARAMETER=VALUE,…)",

@@ -70,7 +70,7 @@ Examples:
 def simulate(workload: str, **options: Any) -> None:
     """Simulate a log (SWF) or a workload of nodes under a policy, and print the metrics.
 
-    A log is read plain or gzip; a workload of nodes is what ``aucsched workload`` makes; - reads standard
+    A log is read plain or gzip; a workload of nodes is what aucsched workload makes; - reads standard
     input. Under --policy evolving it is dynamic-esp or quadflow, in an order that --seed draws.
     """
     policies = split_policies(options["policy"])

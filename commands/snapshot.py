@@ -34,7 +34,7 @@ answer_options = record_options(SlurmFiles, kind=_FILE)
     "one behind all others.",
 )
 @click.option(
-    "--time", metavar="T", help="Time of the snapshot: ISO 8601 or epoch  [default: the last scheduling pass]"
+    "--time", metavar="T", help="Time of the snapshot: ISO 8601 or epoch. Default: the last scheduling pass."
 )
 @click.option("-o", "--output", type=_FILE, default="-", show_default=True, help="The snapshot file.")
 def slurm(*, held: str, time: str | None, output: str, **files: str | None) -> None:

@@ -233,7 +233,7 @@ def ischeduler(kind: str, output: Path, **options: Any) -> None:
 @click.argument("log", type=click.Path(allow_dash=True))
 @output_option
 def fit_log(log: str, output: Path) -> None:
-    """Fit a model of system-centric traces to a log (SWF): JSON that ``ischeduler --model`` reads."""
+    """Fit a model of system-centric traces to a log (SWF): JSON that ischeduler --model reads."""
     from ..cluster.text import one_line
     from ..formats.writing import write_text
     from ..simulation.report import to_json

@@ -84,10 +84,8 @@ def status(*, licence: str) -> int:
 
 @gate.command()
 @licence_option
-@click.option(
-    "--partition", "partitions", multiple=True, help="Only jobs of this partition; repeat it for more."
-)
-@click.option("--user", "users", multiple=True, help="Only jobs of this user; repeat it for more.")
+@click.option("--partition", "partitions", multiple=True, metavar="NAME", help="Only its jobs; repeatable.")
+@click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's jobs; repeatable.")
 @click.option("--dry-run", is_flag=True, help="Print the commands; change nothing.")
 def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dry_run: bool) -> None:
     """Put waiting jobs behind the gate that are not behind it; for sites without its job_submit.lua."""

@@ -26,7 +26,7 @@ _PATH = re.compile(r"/[\w./+@-]*", re.ASCII)
     show_default=True,
     help="Its options: aucsched slurm config.",
 )
-@click.option("--program", help="The command  [default: this one's place]")
+@click.option("--program", help="The command. Default: this one's place.")
 def unit(*, loop: str, user: str, config: str, program: str | None) -> None:
     """Print the systemd unit of a loop."""
     program = str(Path(sys.argv[0]).resolve()) if program is None else program

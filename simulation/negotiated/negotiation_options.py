@@ -40,7 +40,7 @@ class BatchOptions:
     )
     depth: Option[int] = Option("Unmapped jobs forwarded at most.", default=100, low=1, is_swept=True)
     third_of: Option[Literal["forwarded", "queue"] | None] = Option(
-        "For decision paper: the jobs that two thirds count; default forwarded."
+        "For decision paper: it wants a third of these jobs mapped. Default: forwarded."
     )
     interval: Option[float] = Option(
         "Seconds between periodic steps, at least 1.", default=60.0, low=1, includes_low=True

@@ -29,7 +29,7 @@ class LoopOptions:
         includes_low=True,
         unit="SECONDS",
     )
-    passes: Option[int | None] = Option("Stop after so many passes  [default: go on]", low=1)
+    passes: Option[int | None] = Option("Stop after so many passes. Default: go on.", low=1)
     once: Option[bool] = Option("Make one pass; a failure is the command's.", default=False)
     rotate_mib: Option[float] = Option(
         "Put a log of this size aside as LOG.1, an older one as LOG.2, and so on.",

@@ -45,10 +45,10 @@ def test_a_group_alone_prints_its_help_on_standard_output(
 @pytest.mark.parametrize(
     ("arguments", "meant"),
     [
-        (["shedule"], "Did you mean schedule"),
-        (["simulat"], "Did you mean simulate"),
-        (["workload", "descibe"], "Did you mean describe?"),
-        (["snapshot", "slrum"], "Did you mean slurm?"),
+        (["shedule"], "did you mean schedule"),
+        (["simulat"], "did you mean simulate"),
+        (["workload", "descibe"], "did you mean describe?"),
+        (["snapshot", "slrum"], "did you mean slurm?"),
         (["schedule", FULL, "--windw", "3"], "--window"),
     ],
 )
@@ -162,6 +162,19 @@ def test_bounded_slowdown_is_called_so(
     assert run([command, str(EXAMPLES / "days.swf"), *policies, *table]) == 0
     above, head = capsys.readouterr().out.splitlines()[1:3]
     assert above[head.index("slowdown") :].startswith(" bounded")
+
+
+PAGES = sorted((EXAMPLES.parent / "docs" / "reference" / "commands").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_help_fits_80_columns_and_breaks_within_no_word(page: Path) -> None:
+    """The pages hold what ``--help`` prints: tests/test_docs.py compares them."""
+    helps = re.findall(r"^```text\n(Usage: .*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    assert helps
+    for line in "".join(helps).splitlines():
+        assert len(line) <= 80, line
+        assert not re.search(r"\w-$|[a-z,]\.\.\.$|``", line), line
 
 
 def test_a_head_may_have_two_lines_and_a_title_is_wider_than_its_table() -> None:
