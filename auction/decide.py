@@ -398,6 +398,8 @@ def could_start(jobs: Iterable[Demand], on: Columns, known: GuardedViews | None 
     enough: dict[object, bool] = {}
     able: set[str] = set()
     for demand in jobs:
+        if demand.fewest_cores > views.cores:
+            continue
         key = (demand.form, views.limits(demand))
         if key not in enough:
             enough[key] = views.of(demand).could_hold(demand)

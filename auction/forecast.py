@@ -134,7 +134,7 @@ class Forecast:
         self._kept = tuple(kept)
         #: Those that only lessen what is free, at all times alike.
         self._always = tuple(one for one in self._kept if one.start <= now and one.end == inf)
-        ends = {float(end) for end in self._ends} | {one.end for one in self._kept if one.end < inf}
+        ends = {*self._ends.tolist(), *(one.end for one in self._kept if one.end < inf)}
         more = ends | set(self._state.changes) | set(moments)
         self.times: list[float] = [now, *sorted(time for time in more if time > now)]
         #: Starts of reservations: only at these does less become free.
@@ -207,7 +207,7 @@ class Forecast:
             found = seen(step)
             return found if found is not None and could_hold(*found, leaf) else None
 
-        counted = self._bisected(holding, self._first_with(demand))
+        counted = self._bisected(holding, max(self._first_with(demand), bisect_left(self.times, since)))
         if counted is None:
             return None
         low = self._bisected(
@@ -215,7 +215,7 @@ class Forecast:
         )
         if low is None:
             return None
-        if not self._state.changes and self._kept == self._always and since <= self.times[low[0]]:
+        if not self._state.changes and self._kept == self._always:
             return self.times[low[0]], low[1]
         tried = (
             (
@@ -223,7 +223,6 @@ class Forecast:
                 self._placed(self._seen(job, demand, step, self._kept, honour=bool(self._state.changes))),
             )
             for step in range(low[0], len(self.times))
-            if self.times[step] >= since
         )
         return next(((time, allocation) for time, allocation in tried if allocation is not None), None)
 

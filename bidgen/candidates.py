@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -293,6 +293,11 @@ class GuardedViews:
         self._columns = columns
         self._guards: tuple[HeldBack, ...] = (*guards, *columns.kept)
         self._views: dict[tuple[bool | str, ...], FreeView] = {}
+
+    @cached_property
+    def cores(self) -> int:
+        """Free cores of all nodes: where a moment to come is foreseen a node may lack some."""
+        return int(np.maximum(self.free.cores, 0).sum())
 
     def limits(self, demand: Demand) -> tuple[bool | str, ...]:
         """Return which reservations and kept cores limit a job; jobs with equal answers may take the same."""

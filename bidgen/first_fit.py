@@ -16,7 +16,6 @@ from ..cluster.resources.capacity import UNLIMITED_MIB, Capacity, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand, Variant
 from ..cluster.resources.job_reservations import Guard, HeldBack, capped_by
-from ..cluster.resources.pools import use_of
 from ..topology.tree import Topology
 from .assemble import EXACT, PACK, WHOLE, mode_of
 from .candidates import (
@@ -191,7 +190,7 @@ class FirstFitPlacer:
             return None
         for asked in fewest_gres(demand):
             found = self._first(asked)
-            if found is not None and self._pools.hold(demand.job, use_of(found.held)):
+            if found is not None and self._pools.hold(demand.job, found.held):
                 return found
         return None
 
@@ -250,7 +249,7 @@ class FirstFitPlacer:
         nodes, held = where.nodes, where.held
         self._views = None
         self._placed.add(job.id)
-        self._pools.take(job, use_of(held))
+        self._pools.take(job, held)
         self._cores -= int(held.cores.sum())
         if self._in_place:
             put(self._columns, where, -1, self._limited)

@@ -24,7 +24,6 @@ from ...cluster.resources.allocation import Allocation, add_allocation, resource
 from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray, nothing_held
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand, DemandReader
-from ...cluster.resources.pools import use_of
 from ...cluster.schedule import Reason, Refusal, document_of, document_text
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular, chart
@@ -362,12 +361,11 @@ class ClusterTimeline:
         first = self._cut(start)
         rows = slice(first, self._cut(end) if isfinite(end) else None)
         add_allocation(self._free.each(lambda counts: counts[rows]), allocation, -1, self._limited)
-        use = use_of(allocation.held)
         during = self._pools[rows]
         # Asked once: most jobs take nothing of any pool, and moments are many.
-        taken = list(self._pools[first].asked(job, use))
+        taken = list(self._pools[first].asked(job, allocation.held))
         going_on = self._pools[first].going_on(taken)
-        spent = self._pools[first].spent(job, use)
+        spent = self._pools[first].spent(job, allocation.held)
         for later, pools in enumerate(during if taken else ()):
             pools.add(going_on if later else taken)
         if spent:

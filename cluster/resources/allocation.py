@@ -10,7 +10,6 @@ from ..nodes import Resources
 from .capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray, capacity_of, nothing_held
 from .columns import Columns
 from .demand import Demand
-from .pools import use_of
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -64,7 +63,8 @@ def add_allocation(capacity: Capacity, allocation: Allocation, sign: int, limite
     """
     nodes, held = allocation.nodes, allocation.held
     capacity.cores[..., nodes] += sign * held.cores
-    capacity.memory[..., nodes] += sign * np.where(limited[nodes], held.memory, 0)
+    if np.count_nonzero(held.memory):
+        capacity.memory[..., nodes] += sign * np.where(limited[nodes], held.memory, 0)
     for kind, counts in held.gres.items():
         capacity.gres[kind][..., nodes] += sign * counts
 
@@ -99,7 +99,7 @@ def columns_beside(columns: Columns, starts: Iterable[tuple[Job, Allocation]]) -
     limited = columns.total.memory < UNLIMITED_MIB
     for job, where in starts:
         put(beside, where, -1, limited)
-        pools.take(job, use_of(where.held))
+        pools.take(job, where.held)
         for one in kept:
             one.take(job, where.nodes, where.held)
     return beside

@@ -26,6 +26,10 @@ class Use:
     gres: Mapping[str, int] = field(default_factory=dict)
 
 
+#: The same, or what it holds on each node.
+Held = Use | Capacity
+
+
 def fewest(job: Job) -> Use:
     """Return the least that a job could hold; a gres counts by the name in the request."""
     request = job.request
@@ -41,8 +45,10 @@ def use_of_nodes(held: Iterable[Resources]) -> Use:
     return Use(nodes=len(uses), cores=sum(use.cores for use in uses), gres=gres)
 
 
-def use_of(held: Capacity) -> Use:
+def _use_of(held: Held) -> Use:
     """Return the same of arrays with one entry a node."""
+    if isinstance(held, Use):
+        return held
     return Use(
         nodes=len(held.cores),
         cores=int(held.cores.sum()),
@@ -179,17 +185,20 @@ class Pools:
         """Return how much is left of a resource."""
         return self.of(resource.family).capacity(resource) - self._taken.get(resource, 0)
 
-    def lacks(self, job: Job, use: Use | None = None) -> Iterator[Shortage]:
-        """Yield what a job lacks that holds so much; without ``use`` the least that it could hold."""
+    def lacks(self, job: Job, held: Held | None = None) -> Iterator[Shortage]:
+        """Yield what a job lacks that holds so much; without ``held`` the least that it could hold."""
         if not self._asked:
             return
-        for resource, asked in self.asked(job, fewest(job) if use is None else use):
+        for resource, asked in self.asked(job, fewest(job) if held is None else held):
             left = self.remaining(resource)
             if asked > left:
                 yield Shortage(resource, asked, left)
 
-    def asked(self, job: Job, use: Use) -> Iterator[tuple[Resource, int]]:
+    def asked(self, job: Job, held: Held) -> Iterator[tuple[Resource, int]]:
         """Yield what a job that holds so much takes of each resource."""
+        if not self._asked:
+            return
+        use = _use_of(held)
         for pool in self._asked:
             yield from pool.takes(job, use, job.time_limit_s)
 
@@ -198,9 +207,9 @@ class Pools:
         """Whether there is nothing of which a job takes."""
         return not self._asked
 
-    def hold(self, job: Job, use: Use | None = None) -> bool:
+    def hold(self, job: Job, held: Held | None = None) -> bool:
         """Return whether there is enough for a job."""
-        return not self._asked or next(self.lacks(job, use), None) is None
+        return not self._asked or next(self.lacks(job, held), None) is None
 
     def words(self, lack: Shortage) -> str:
         """Return in a sentence what a job lacks."""
@@ -264,13 +273,14 @@ class Pools:
             (resource, amount) for resource, amount in taken if self._lasting(resource) is not Lasting.STEP
         ]
 
-    def take(self, job: Job, use: Use, *, starts: bool = True) -> None:
+    def take(self, job: Job, held: Held, *, starts: bool = True) -> None:
         """Let a job start, or (where it does not start in this step) go on."""
-        taken = self.asked(job, use)
+        taken = self.asked(job, held)
         self.add(taken if starts else self.going_on(taken))
 
-    def spent(self, job: Job, use: Use) -> list[tuple[Resource, int]]:
+    def spent(self, job: Job, held: Held) -> list[tuple[Resource, int]]:
         """Return what a job would not give back when it ends at its time limit."""
+        use = _use_of(held)
         return [entry for pool in self._pools for entry in pool.spent(job, use, 0.0)]
 
     def add(self, taken: Iterable[tuple[Resource, int]]) -> None:
@@ -278,8 +288,11 @@ class Pools:
         for resource, amount in taken:
             self._taken[resource] = self._taken.get(resource, 0) + amount
 
-    def give(self, job: Job, use: Use, early_s: float | None = 0.0) -> None:
+    def give(self, job: Job, held: Held, early_s: float | None = 0.0) -> None:
         """Let a job end, so many seconds before its time limit (None: it has none)."""
+        if not self._asked:
+            return
+        use = _use_of(held)
         for pool in self._asked:
             spent = dict(pool.spent(job, use, early_s))
             for resource, amount in pool.takes(job, use, job.time_limit_s):

@@ -24,7 +24,6 @@ from ...cluster.resources.capacity import BoolArray, IntArray
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
 from ...cluster.resources.job_reservations import Guard
-from ...cluster.resources.pools import use_of
 from ..events import turn_of
 from .node_machine import Machine
 from .node_queue import NodePolicy, NodeQueue
@@ -157,7 +156,7 @@ class BackfillPass:
 
     def has_pools(self, demand: Demand, allocation: Allocation | None = None) -> bool:
         """Return whether there is enough for a job, there or anywhere, of what stands on no node."""
-        return self._pools.hold(demand.job, None if allocation is None else use_of(allocation.held))
+        return self._pools.hold(demand.job, None if allocation is None else allocation.held)
 
     def view(self, demand: Demand) -> FreeView:
         """Return what a job may take: beside reservations it would run into, only their room."""
@@ -171,7 +170,7 @@ class BackfillPass:
         add_allocation(self.free, allocation, -1, limited)
         for guard in self._guards:
             guard.take(demand.job, allocation.nodes, allocation.held)
-        self._pools.take(demand.job, use_of(allocation.held))
+        self._pools.take(demand.job, allocation.held)
         self.started.append(StartingJob(demand=demand, allocation=allocation))
         self._views = None
 
@@ -244,7 +243,7 @@ class _Plan:
             if found is None:
                 continue
             time, allocation = found
-            if time <= self._now and self._pools.hold(demand.job, use_of(allocation.held)):
+            if time <= self._now and self._pools.hold(demand.job, allocation.held):
                 self._start(demand, allocation)
             elif time > self._now:
                 self._keep(time, time + _limit_s(demand), allocation.nodes)
@@ -257,7 +256,7 @@ class _Plan:
 
     def _start(self, demand: Demand, allocation: Allocation) -> None:
         self.started.append(StartingJob(demand=demand, allocation=allocation))
-        self._pools.take(demand.job, use_of(allocation.held))
+        self._pools.take(demand.job, allocation.held)
         self._look_ahead()
 
     def _earliest(self, demand: Demand) -> tuple[float, Allocation] | None:

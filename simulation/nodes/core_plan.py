@@ -122,6 +122,8 @@ class CoreLevelPlan:
         """Notice who has come and who waits no more; return whether the plan is of use."""
         machine, jobs = self._state.machine, self._state.jobs
         before, self._waiting = self._waiting, {demand.index for demand in queue}
+        if self._waiting == before:
+            return True
         new = [demand for demand in queue if demand.index not in before]
         for demand in new:
             if not _is_counted(demand, self._machine.columns):
@@ -144,18 +146,16 @@ class CoreLevelPlan:
         """Take what runs and what is free from the machine."""
         machine, easy, columns = self._state.machine, self._state.machine.easy, self._machine.columns
         running = self._machine.running.values()
-        ends = np.array([holding.end for holding in running])
-        sizes = np.array([holding.cores for holding in running], np.int64)
-        order = np.argsort(ends, kind="stable")
+        held = sorted((max(holding.end, now), holding.cores) for holding in running)
         # An array is as long as it ever gets, a list as what is in use.
-        used = slice(len(ends) if self._is_compiled else None)
-        easy.ends[used] = np.maximum(ends[order], now).tolist()
-        easy.held[used] = sizes[order].tolist()
+        used = slice(len(held) if self._is_compiled else None)
+        easy.ends[used] = [end for end, _ in held]
+        easy.held[used] = [cores for _, cores in held]
         free = int(columns.free.cores[columns.takes_jobs].sum())
-        easy.counts[FREE], easy.counts[RUNNING], easy.counts[STARTED] = free, len(ends), 0
+        easy.counts[FREE], easy.counts[RUNNING], easy.counts[STARTED] = free, len(held), 0
         # Of nodes that are down nobody knows when they come back: as wide a job as can be stands for a wider.
         waiting = machine.waiting[: machine.counts[WAITING]]
-        self._state.jobs.size[waiting] = np.minimum(self._asked[waiting], free + sizes.sum())
+        self._state.jobs.size[waiting] = np.minimum(self._asked[waiting], free + sum(easy.held[used]))
         self._state.jobs.start[waiting] = -inf
 
 

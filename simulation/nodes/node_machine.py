@@ -24,7 +24,6 @@ from ...cluster.resources.allocation import Allocation, StartingJob, put
 from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, nothing_held
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand, DemandReader
-from ...cluster.resources.pools import use_of
 from ...cluster.workload import ClusterWorkload, Outage, outages_by_node
 from ...formats.hostlist import join
 from ...topology.tree import Topology, topology_of
@@ -99,14 +98,14 @@ class Machine:
         if demand.index in self.running:
             raise AwardError(f"job {demand.job.id} starts at {now:g} while running")
         self._add(allocation, -1)
-        pools, use = self.columns.pools, use_of(allocation.held)
-        lack = next(pools.lacks(demand.job, use), None)
+        pools, held = self.columns.pools, allocation.held
+        lack = next(pools.lacks(demand.job, held), None)
         if lack is not None:
             raise AwardError(f"job {demand.job.id} starts at {now:g}: {pools.words(lack)}")
-        pools.take(demand.job, use)
+        pools.take(demand.job, held)
         limit = demand.job.time_limit_s
         end = inf if limit is None else now + limit
-        cores = int(use.cores)
+        cores = int(held.cores.sum())
         holding = Holding(end=end, allocation=allocation, demand=demand, start_s=now, cores=cores)
         self.running[demand.index] = holding
         self._put(demand.index, allocation)
@@ -123,7 +122,7 @@ class Machine:
         self.ran[job] = now - holding.start_s
         self._add(holding.allocation, 1)
         early = holding.end - now if isfinite(holding.end) else None
-        self.columns.pools.give(holding.demand.job, use_of(holding.allocation.held), early)
+        self.columns.pools.give(holding.demand.job, holding.allocation.held, early)
 
     def state(self, now: float) -> StepState:
         """Return the machine as a step sees it; its columns are the machine's own."""

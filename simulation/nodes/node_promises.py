@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from math import ceil, inf
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,11 +12,13 @@ from ...auction.reserve import Promise, StepReservations
 from ...auction.state import StepState
 from ...cluster.promises import AUTO, promised_duration_s
 from ...cluster.resources.allocation import Allocation, StartingJob
-from ...cluster.resources.capacity import Capacity
 from ...cluster.resources.demand import Demand
 from ...cluster.value_types import copied
+from ..backfilling.easy import easy_columns
+from ..log_columns import LogColumns
+from ..promised.log_auction import PLAY_COPY
 from ..promised.promise_plan import window
-from ..promised.promise_state import rules_of
+from ..promised.promise_state import empty_state, rules_of
 from .backfill import Backfill
 from .core_plan import CoreLevelPlan, whole_nodes
 from .node_machine import Machine
@@ -51,6 +53,8 @@ class EasyCopy:
     (promised/log_auction.py). A job's run time is known to it once the job has ended on the
     real machine; until then it runs up to its limit. It makes a pass whenever one of its jobs ends
     and whenever the real machine is asked; its nodes do not fail.
+    While every job takes any whole nodes it counts them, and log_auction.py plays it. The first job that
+    asks for others has what has come played again on nodes.
 
     Args:
         machine: where jobs really run.
@@ -62,84 +66,95 @@ class EasyCopy:
     def __init__(self, machine: Machine) -> None:
         self.longest_s = 0.0
         self._real = machine
-        self._machine = machine.empty()
-        selector = SELECTIONS["first"](self._machine.columns, self._machine.topology)
-        self._policy = Backfill(self._machine, selector, reservations=1)
-        #: How many nodes each job takes while any whole ones do; None: some may take others.
-        self._nodes: dict[int, int] | None = {}
-        self._queue = NodeQueue()
-        self._met: set[int] = set()
-        self._now = 0.0
-        #: Jobs that wait on the real machine, some of which were stopped there.
-        self._waiting: set[int] = set()
+        self._empty = machine.empty()
+        jobs, nodes = len(machine.arrivals), len(machine.columns.names)
+        self._play, self._is_compiled = PLAY_COPY.for_jobs(jobs)
+        nothing: Any = [0] * jobs
+        asked = LogColumns(nothing, nothing, nothing, nothing, nothing, True, True)
+        state = empty_state(nodes, asked, nothing, is_compiled=self._is_compiled)
+        # Sizes are not known before jobs come, which an index of a deep queue wants.
+        easy = easy_columns(nodes, state.jobs.size, state.jobs.estimate, is_compiled=self._is_compiled)
+        self._jobs, self._copy = state.jobs, state.copy._replace(easy=easy)
+        self._met: dict[int, Demand] = {}
+        #: Those of them that are not known to have ended.
+        self._open: set[int] = set()
+        self._on_nodes: _NodeCopy | None = None
 
     def follow(self, now: float, waiting: Iterable[Demand]) -> None:
         """Play the copy up to a pass on the real machine, with the jobs that wait there."""
+        new = sorted((one for one in waiting if one.index not in self._met), key=lambda one: one.index)
+        if self._on_nodes is None and not all(map(self._is_counted, new)):
+            self._on_nodes = _NodeCopy(self._real, self._empty)
+            for demand in self._met.values():
+                self._on_nodes.follow(self._real.arrivals[demand.job.id], [demand], frozenset())
+        self._met.update((demand.index, demand) for demand in new)
+        still = {demand.index for demand in waiting}
+        if self._on_nodes is not None:
+            self.longest_s = max(self.longest_s, self._on_nodes.follow(now, new, still))
+            return
+        arrived = [demand.index for demand in new]
+        self._open.update(arrived)
+        ended = list(self._open.difference(self._real.running, still))
+        self._open.difference_update(ended)
+        for job in ended:
+            self._jobs.run[job] = min(self._real.ran.get(job, inf), self._jobs.estimate[job])
+        events: list[Any] = [ended, arrived]
+        if self._is_compiled:
+            events = [np.array(one, np.int64) for one in events]
+        self.longest_s = self._play(self._jobs, self._copy, float(now), *events)
+
+    def _is_counted(self, demand: Demand) -> bool:
+        """Note what a job asks for; return whether any whole nodes do for it."""
+        jobs, job, limit = self._jobs, demand.index, demand.job.time_limit_s
+        jobs.submit[job] = self._real.arrivals[demand.job.id]
+        jobs.estimate[job] = inf if limit is None else limit
+        jobs.size[job] = whole_nodes(demand, self._empty.columns)
+        return bool(jobs.size[job])
+
+
+class _NodeCopy:
+    """The copy where it counts which nodes jobs take.
+
+    Args:
+        real: where jobs really run.
+        machine: the same without jobs.
+    """
+
+    def __init__(self, real: Machine, machine: Machine) -> None:
+        self._longest_s = 0.0
+        self._real = real
+        self._machine = machine
+        selector = SELECTIONS["first"](machine.columns, machine.topology)
+        self._policy = Backfill(machine, selector, reservations=1)
+        self._queue = NodeQueue()
+        self._now = 0.0
+        #: Jobs that wait on the real machine, some of which were stopped there.
+        self._waiting: Collection[int] = ()
+
+    def follow(self, now: float, arrived: Sequence[Demand], waiting: Collection[int]) -> float:
+        """Play the copy up to a pass on the real machine; return its longest wait so far."""
         while (time := min(map(self._end, self._machine.running), default=inf)) <= now:
             self._pass(max(time, self._now))
-        if self._arrive(waiting) or any(self._end(job) <= now for job in self._machine.running):
+        self._waiting = waiting
+        for demand in arrived:
+            # What its start is worth now is no order here: equals stand by their arrival.
+            self._queue.add(copied(demand, job=copied(demand.job, priority=1)))
+        if arrived or any(self._end(job) <= now for job in self._machine.running):
             self._pass(now)
         self._now = now
         for demand in self._queue:
             self._note(demand, now)
+        return self._longest_s
 
     def _pass(self, now: float) -> None:
         """Let jobs end and start; where none has come or ended since the last pass none can start."""
         self._now = now
         for job in [job for job in self._machine.running if self._end(job) <= now]:
             self._machine.end(job, now)
-        step = self._policy.step if self._nodes is None else partial(self._starting, self._nodes)
-        for start in step(now, self._queue) if len(self._queue) else ():
+        for start in self._policy.step(now, self._queue) if len(self._queue) else ():
             self._queue.remove(start.demand)
             self._machine.start(start, now)
             self._note(start.demand, now)
-
-    def _starting(self, nodes: Mapping[int, int], now: float, queue: NodeQueue) -> list[StartingJob]:
-        """Return what the policy would start, which follows from the number of whole nodes."""
-        until = np.full(len(self._machine.columns.names), -inf)
-        for one in self._machine.running.values():
-            until[one.allocation.nodes] = one.end
-        free = np.count_nonzero(until == -inf)
-        started: list[StartingJob] = []
-        #: Nodes that the first blocked job asks for, when it has them, and which.
-        asked, shadow, reserved = 0, inf, None
-        for demand in queue:
-            count, limit = nodes[demand.index], demand.job.time_limit_s
-            end = inf if limit is None else now + limit
-            if count > free:
-                asked = asked or count
-                continue
-            if asked and reserved is None:
-                shadow = np.partition(until, asked - 1)[asked - 1]
-                reserved = np.flatnonzero(until <= shadow)[:asked]
-            usable = until == -inf
-            if reserved is not None and end > shadow:
-                usable[reserved] = False
-            taken = np.flatnonzero(usable)[:count]
-            if len(taken) == count:
-                free -= count
-                until[taken] = end
-                cores = self._machine.columns.total.cores[taken]
-                held = Capacity(cores=cores, memory=np.zeros_like(cores), gres={})
-                allocation = Allocation(nodes=taken, held=held)
-                started.append(StartingJob(demand=demand, allocation=allocation))
-        return started
-
-    def _arrive(self, waiting: Iterable[Demand]) -> bool:
-        """Notice who waits and who has come; return whether anybody has."""
-        met = len(self._met)
-        self._waiting = {demand.index for demand in waiting}
-        for demand in waiting:
-            if demand.index not in self._met:
-                self._met.add(demand.index)
-                # What its start is worth now is no order here: equals stand by their arrival.
-                self._queue.add(copied(demand, job=copied(demand.job, priority=1)))
-                count = whole_nodes(demand, self._machine.columns)
-                if self._nodes is not None and count:
-                    self._nodes[demand.index] = count
-                else:
-                    self._nodes = None
-        return len(self._met) > met
 
     def _end(self, job: int) -> float:
         """Return when a job ends on the copy, as far as is known."""
@@ -148,7 +163,7 @@ class EasyCopy:
         return min(holding.end, holding.start_s + ran)
 
     def _note(self, demand: Demand, now: float) -> None:
-        self.longest_s = max(self.longest_s, now - self._real.arrivals[demand.job.id])
+        self._longest_s = max(self._longest_s, now - self._real.arrivals[demand.job.id])
 
 
 class Promises:

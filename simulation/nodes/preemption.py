@@ -20,7 +20,6 @@ from ...cluster.resources.allocation import Allocation, StartingJob, add_allocat
 from ...cluster.resources.capacity import FloatArray, IntArray, nothing_held
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
-from ...cluster.resources.pools import use_of
 from ...cluster.workload import ClusterWorkload
 from .node_machine import Holding, Machine
 from .node_queue import NodeQueue
@@ -126,7 +125,7 @@ class Preemptor:
         allocation, victims = self._cheapest(demand, lesser)
         # Whatever its victims hold of licences and limits.
         pools = self._machine.columns.pools
-        if allocation is None or not victims or any(pools.lacks(demand.job, use_of(allocation.held))):
+        if allocation is None or not victims or any(pools.lacks(demand.job, allocation.held)):
             return None
         # The credits of the work that they have done.
         lost = {

@@ -52,6 +52,8 @@ from .promise_state import (
     PROMISED,
     SKIPPED,
     WAITING,
+    Copy,
+    PromisedJobs,
     PromisedPlay,
     PromisedState,
     PromiseRules,
@@ -150,10 +152,7 @@ def step(state: PromisedState, rules: PromiseRules, now: float, ended: Ints, arr
         _hear_of_end(state, now, job)
     longest = 0.0
     if rules.follows:
-        follow(state, now)
-        if len(arrived) > 0:
-            make_pass(state, now, 0, arrived)
-        longest = longest_wait(state, now)
+        longest = play_copy(state.jobs, state.copy, now, ended, arrived)
         catch_up(state, rules, longest)
     for job in ended:
         release(easy, job)
@@ -213,11 +212,9 @@ def catch_up(state: PromisedState, rules: PromiseRules, longest: float) -> None:
 
 @kernel
 def _hear_of_end(state: PromisedState, now: float, job: int) -> None:
-    """Learn how long a job ran, and let it end on the copy, where perhaps it has already."""
+    """Learn how long a job ran."""
     jobs = state.jobs
     jobs.run[job] = min(now - jobs.start[job], jobs.estimate[job])
-    if state.copy.start[job] >= 0:
-        _know_end(state, job)
     user = jobs.user[job]
     if user >= 0:
         learn(state, user, jobs.run[job] / jobs.estimate[job])
@@ -239,40 +236,59 @@ STEP = Entry(step, "the auction on counts", many=MANY)
 
 
 @kernel
-def longest_wait(state: PromisedState, now: float) -> float:
+def play_copy(jobs: PromisedJobs, copy: Copy, now: float, ended: Ints, arrived: Ints) -> float:
+    """Play the copy up to now; return the longest wait on it.
+
+    Args:
+        jobs: what they ask for.
+        copy: as the last pass left it.
+        now: in seconds.
+        ended: jobs that have ended on the real machine, whose run times are known now.
+        arrived: jobs, by rising number.
+    """
+    for job in ended:
+        if copy.start[job] >= 0:
+            _know_end(jobs, copy, job)
+    follow(jobs, copy, now)
+    if len(arrived) > 0:
+        make_pass(jobs, copy, now, 0, arrived)
+    return longest_wait(jobs, copy, now)
+
+
+@kernel
+def longest_wait(jobs: PromisedJobs, copy: Copy, now: float) -> float:
     """Return the longest wait on the copy up to now, of jobs that wait on it as well."""
-    longest: float = state.copy.clock[LONGEST]
-    easy = state.copy.easy
+    longest: float = copy.clock[LONGEST]
+    easy = copy.easy
     if easy.deep.counts[DEEP] > 0:
-        longest = max(longest, now - state.jobs.submit[easy.deep.counts[HEAD]])
+        longest = max(longest, now - jobs.submit[easy.deep.counts[HEAD]])
     elif easy.counts[QUEUED] > 0:
-        longest = max(longest, now - state.jobs.submit[easy.queue[0]])
+        longest = max(longest, now - jobs.submit[easy.queue[0]])
     return longest
 
 
 @kernel
-def follow(state: PromisedState, now: float) -> None:
+def follow(jobs: PromisedJobs, copy: Copy, now: float) -> None:
     """Play the copy up to now."""
-    clock = state.copy.clock
+    clock = copy.clock
     while clock[NEXT_END] <= now:
         clock[COPY_NOW] = max(clock[COPY_NOW], clock[NEXT_END])
-        ends = _take_ended(state, clock[NEXT_END])
-        make_pass(state, clock[COPY_NOW], ends, state.copy.ended[:0])
+        ends = _take_ended(copy, clock[NEXT_END])
+        make_pass(jobs, copy, clock[COPY_NOW], ends, copy.ended[:0])
     clock[COPY_NOW] = now
 
 
 @kernel
-def _know_end(state: PromisedState, job: int) -> None:
+def _know_end(jobs: PromisedJobs, copy: Copy, job: int) -> None:
     """Note when a job that has started on the copy ends there, as far as is known."""
-    copy, run = state.copy, state.jobs.run[job]
-    copy.end[job] = copy.start[job] + (run if run >= 0 else state.jobs.estimate[job])
+    run = jobs.run[job]
+    copy.end[job] = copy.start[job] + (run if run >= 0 else jobs.estimate[job])
     copy.clock[NEXT_END] = min(copy.clock[NEXT_END], copy.end[job])
 
 
 @kernel
-def _take_ended(state: PromisedState, until: float) -> int:
+def _take_ended(copy: Copy, until: float) -> int:
     """Take the jobs that have ended off those that run; return how many, ``copy.ended`` has them."""
-    copy = state.copy
     kept = ended = 0
     copy.clock[NEXT_END] = inf
     for place in range(copy.easy.counts[RUNNING]):
@@ -289,13 +305,15 @@ def _take_ended(state: PromisedState, until: float) -> int:
 
 
 @kernel
-def make_pass(state: PromisedState, now: float, ends: int, arrived: Ints) -> None:
+def make_pass(jobs: PromisedJobs, copy: Copy, now: float, ends: int, arrived: Ints) -> None:
     """Make EASY's pass on the copy; ``copy.ended`` has those that end."""
-    copy = state.copy
     running = copy.easy.counts[RUNNING] - ends
     for place in range(easy_step(copy.easy, now, copy.ended, ends, arrived, len(arrived))):
         job = copy.easy.started[place]
         copy.start[job] = now
-        copy.clock[LONGEST] = max(copy.clock[LONGEST], now - state.jobs.submit[job])
-        _know_end(state, job)
+        copy.clock[LONGEST] = max(copy.clock[LONGEST], now - jobs.submit[job])
+        _know_end(jobs, copy, job)
         copy.running[running + place] = job
+
+
+PLAY_COPY = Entry(play_copy, "EASY's copy of the machine", many=MANY)

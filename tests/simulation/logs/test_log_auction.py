@@ -263,7 +263,8 @@ def test_the_copy_plays_easy_where_estimates_are_exact(case: tuple[list[J], int]
     starts = simulate_checked(workload, policy)
     policy.step(10.0**9, ([], []))
     waits = [start - job.submit for start, job in zip(plain_easy(exact, processors), exact, strict=True)]
-    assert longest_wait(policy.stepping[2].state, 10.0**9) == max(waits)
+    state = policy.stepping[2].state
+    assert longest_wait(state.jobs, state.copy, 10.0**9) == max(waits)
     assert len(starts) == len(exact)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from support.contended import contended
+from support.plain import J, workload_of
 
 from aucsched.bidgen.generate import place_alone
 from aucsched.cluster.jobs import Job, Request
@@ -14,6 +15,7 @@ from aucsched.cluster.resources.allocation import StartingJob
 from aucsched.cluster.resources.columns import Columns
 from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
+from aucsched.simulation.logs.policies import play_log
 from aucsched.simulation.nodes import node_promises
 from aucsched.simulation.nodes.core_plan import whole_nodes
 from aucsched.simulation.nodes.node_machine import Machine
@@ -21,12 +23,24 @@ from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.node_promises import EasyCopy, Promises
 
 
-@pytest.mark.parametrize("seed", range(4))
+def _easy_by_counts(workload: ClusterWorkload) -> float:
+    """Return the longest wait when EASY counts nodes."""
+    first = workload.jobs[0].arrival_s
+    jobs = [
+        J(int(one.arrival_s - first), int(one.run_time_s), one.job.request.fewest_cores, int(one.run_time_s))
+        for one in workload.jobs
+    ]
+    return float(max(play_log(workload_of(jobs, len(workload.nodes)), "easy").wait))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("is_counted", [True, False])
 def test_where_limits_are_exact_its_longest_wait_is_easy_s(
-    seed: int, monkeypatch: pytest.MonkeyPatch
+    seed: int, is_counted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workload = contended(seed, has_exact_limits=True)
-    waits = play(workload, NodeOptions(policy="easy")).wait
+    if not is_counted:
+        monkeypatch.setattr(node_promises, "whole_nodes", lambda *_: 0)
     copies: list[EasyCopy] = []
     found: list[float] = []
     plain = EasyCopy.follow
@@ -40,7 +54,8 @@ def test_where_limits_are_exact_its_longest_wait_is_easy_s(
     play(workload, NodeOptions(policy="aucsched3", objective="response"))
     assert found == sorted(found)
     copies[-1].follow(10.0**6, ())
-    assert found[-1] == max(waits)
+    by_nodes = max(play(workload, NodeOptions(policy="easy")).wait)
+    assert found[-1] == (_easy_by_counts(workload) if is_counted else by_nodes)
 
 
 def test_it_learns_a_run_time_though_nobody_waited_when_the_job_ended() -> None:
@@ -70,31 +85,41 @@ def test_it_learns_a_run_time_though_nobody_waited_when_the_job_ended() -> None:
     assert copy.longest_s == 100
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("first", [10**6, 12], ids=["all whole", "some"])
-def test_counting_whole_nodes_places_jobs_as_looking_at_each(
-    seed: int, first: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("seed", range(6))
+def test_from_the_first_job_that_asks_for_others_it_is_played_on_nodes(
+    seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``first``: the first job that is not taken to ask for whole nodes."""
-    found: list[object] = []
+    """Limits are exact: what was counted before is played again as it would have been played at once."""
+    workload = contended(seed, has_exact_limits=True)
+    counted: list[bool] = []
+    found: dict[float, object] = {}
     plain = EasyCopy.follow
 
     def follow(self: EasyCopy, *given: Any) -> None:
         plain(self, *given)
-        held = {job: one.allocation.nodes.tolist() for job, one in self._machine.running.items()}
-        found.append((given[0], self.longest_s, held))
+        counted.append(self._on_nodes is None)
+        if self._on_nodes is not None:
+            running = self._on_nodes._machine.running.items()  # noqa: SLF001 - no answer has it
+            held = {job: one.allocation.nodes.tolist() for job, one in running}
+            found[given[0]] = (self._on_nodes._longest_s, held)  # noqa: SLF001 - the same
 
-    def played(first: int) -> list[object]:
+    def played(first: int) -> dict[float, object]:
         def whole(demand: Demand, columns: Columns) -> int:
             return whole_nodes(demand, columns) if demand.index < first else 0
 
         found.clear()
+        counted.clear()
         monkeypatch.setattr(node_promises, "whole_nodes", whole)
-        play(contended(seed), NodeOptions(policy="aucsched3", objective="response"))
-        return list(found)
+        play(workload, NodeOptions(policy="aucsched3", objective="response"))
+        return dict(found)
 
     monkeypatch.setattr(EasyCopy, "follow", follow)
-    assert played(first) == played(0)
+    later = played(12)
+    assert set(counted) == {True, False}
+    always = played(0)
+    both = later.keys() & always.keys()
+    assert len(both) > 10
+    assert {now: later[now] for now in both} == {now: always[now] for now in both}
 
 
 def test_it_leaves_the_real_machine_alone() -> None:
