@@ -106,16 +106,13 @@ class AnytimeSearch:
         self._earlier: list[IntArray] = []
         self.best = self._worth.of(start)
         self._is_liked_best = not preference.any()
-        if not limits.counts_steps:
-            # However short the time, no award is below these; under a work limit moves come soon
-            # enough.
-            for order in _plain_orders(packing, self._worth.value):
-                self._offer(greedy_by(packing, order))
         # A small program is soon relaxed: better prices are not worth their time.
         is_small = len(packing) <= self._small
         prices, value = self._bounding.begin(start, is_small=is_small), self._worth.value
         gain = value - packing.cost(prices.price)
-        for order in _orders(prices, gain, value):
+        # However short the time, no award is below these; under a work limit moves come soon enough.
+        plain = [] if limits.counts_steps else _plain_orders(packing, value)
+        for order in (*plain, *_orders(prices, gain, value)):
             self._offer(greedy_by(packing, order))
         # Loading what is compiled takes a while: a clock that runs does not pay for it.
         may_wait = limits.deadline is None
