@@ -139,10 +139,10 @@ def run_step(snapshot: Snapshot, options: StepOptions, window: int | None = None
     return take_step(snapshot, options, window).schedule
 
 
-def _start_time(snapshot: Snapshot, options: StepOptions) -> float:
+def _start_time(options: StepOptions, jobs: int) -> float:
     """Return when the step's time began; where a clock ends the search, loading it is the step's time."""
     began = options.clock() if options.began is None else options.began
-    most_bids = min(options.bids_in_all, min(len(snapshot.jobs), options.window) * options.bids_per_job)
+    most_bids = min(options.bids_in_all, min(jobs, options.window) * options.bids_per_job)
     if options.is_anytime and options.most_work is None and most_bids >= FEW_BIDS:
         load_within(options.most_s)
     return began
@@ -182,7 +182,7 @@ def take_step(
             placements that proves nothing more, are found when they are first read.
     """
     check_queue_promise(options)
-    began = _start_time(snapshot, options)
+    began = _start_time(options, len(snapshot.jobs))
     options = replace(options, began=began)
     size = options.window if window is None else min(window, options.window)
     looked_at = replace(options, window=size)

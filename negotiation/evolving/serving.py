@@ -68,7 +68,7 @@ def award(
     jobs: list[Job] = []
     highest = max((job.priority for job in snapshot.jobs), default=0)
     for place, request in enumerate(requests):
-        near = nearest_names(snapshot, request.job)
+        near = nearest_names(snapshot.nodes, request.job)
         size = _ROOM * max(len(request.job.nodes), request.ask.nodes or 1) + len(request.job.nodes)
         job = job_of(request, snapshot, frozenset(near[size:]), snapshot.time or 0.0)
         costs = {name: cost for name, cost in budgets.costs.get(request.job.id, {}).items() if cost}
@@ -197,7 +197,7 @@ def evolve(
     else:
         served, starts = _auctioned(board, asked, queue, fairness, accounts, depths, auction)
     owners = {job.id: job.owner for job in queue}
-    begun = tuple(_started(owners[name], nodes, snapshot) for name, nodes in starts.items())
+    begun = tuple(_started(owners[name], nodes, snapshot.time or 0.0) for name, nodes in starts.items())
     return Evolution(
         snapshot=with_started(cast("SnapshotBoard", served.board).snapshot, begun),
         answers=served.answers,
@@ -233,6 +233,6 @@ def _auctioned(
     return replace(served, answers=tuple(answers[request.job.id] for request in asked)), starts
 
 
-def _started(job: Job, nodes: Nodes, snapshot: Snapshot) -> RunningJob:
+def _started(job: Job, nodes: Nodes, now: float) -> RunningJob:
     limit = job.time_limit_s
-    return running_job(job, nodes, None if limit is None else (snapshot.time or 0.0) + limit)
+    return running_job(job, nodes, None if limit is None else now + limit)

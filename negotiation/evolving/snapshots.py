@@ -294,7 +294,7 @@ def _placed(request: DynamicRequest, snapshot: Snapshot) -> dict[str, Resources]
     at = replace(snapshot, limits=tuple(replace(limit, most=most) for limit, most in limits if most))
     columns, topology = columns_of(at), topology_of(at)
     reader = DemandReader(at, columns)
-    names = nearest_names(at, request.job)
+    names = nearest_names(at.nodes, request.job)
     size = len(request.job.nodes)
     while True:
         excluded = frozenset(names[size:])
@@ -308,9 +308,9 @@ def _placed(request: DynamicRequest, snapshot: Snapshot) -> dict[str, Resources]
         size *= 2
 
 
-def nearest_names(snapshot: Snapshot, job: RunningJob) -> list[str]:
-    """Return all nodes by name, those next to a job's own first, in the snapshot's order."""
-    names = [node.name for node in snapshot.nodes]
+def nearest_names(nodes: Iterable[Node], job: RunningJob) -> list[str]:
+    """Return nodes by name, those next to a job's own first, in the order given."""
+    names = [node.name for node in nodes]
     own = [place for place, name in enumerate(names) if name in job.nodes]
     order = sorted(range(len(names)), key=lambda node: min(abs(node - one) for one in own))
     return [names[node] for node in order]
