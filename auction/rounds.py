@@ -261,23 +261,20 @@ def improved(
 
 
 def solve_anytime(instance: AuctionInstance) -> AttemptResult:
-    """Search the bids; then, with what is left of the time or work, let jobs bid anew in rounds."""
+    """Search the bids; then, with what is left of the time or work, let jobs bid anew in rounds.
+
+    By the clock there is a share of the time for the search, one for rounds, and one to search all bids.
+    """
     options, deadline = instance.options, instance.deadline
-    if options.most_work is None and deadline is not None:
-        return _timed(instance, deadline)
-    solved = searched(instance)
-    rounds = max(0, (options.most_work or 0) - _FIRST_STEPS) // _STEPS_OF_ROUND
-    if not rounds:
-        return solved
-    # The same start whatever the limit, so that more work is never worse.
-    start = searched(replace(instance, options=replace(options, work_limit=_FIRST_STEPS)))
-    limit = RoundLimit(deadline=deadline, steps=rounds, patience=_PATIENCE)
-    return improved(solved, instance, start, limit)
-
-
-def _timed(instance: AuctionInstance, deadline: float) -> AttemptResult:
-    """Search for a share of the time, hold rounds for another, and search what all of them bid."""
-    options = instance.options
+    if options.most_work is not None or deadline is None:
+        solved = searched(instance)
+        rounds = max(0, (options.most_work or 0) - _FIRST_STEPS) // _STEPS_OF_ROUND
+        if not rounds:
+            return solved
+        # The same start whatever the limit, so that more work is never worse.
+        start = searched(replace(instance, options=replace(options, work_limit=_FIRST_STEPS)))
+        limit = RoundLimit(deadline=deadline, steps=rounds, patience=_PATIENCE)
+        return improved(solved, instance, start, limit)
     now = options.clock()
     left_s = max(0.0, deadline - now)
     solved = searched(replace(instance, deadline=now + _FOR_SEARCH * left_s), ends=False)

@@ -7,6 +7,7 @@ from types import FrameType
 from typing import Any
 
 import msgspec
+import pytest
 from random_snapshots import random_document
 
 from aucsched import schedule
@@ -18,8 +19,9 @@ from aucsched.models.search.operators import ExchangeSearch
 MOST = 9
 
 
-def test_few_calls_lie_between_schedule_and_the_first_move() -> None:
-    snapshot = parse_snapshot(msgspec.json.encode(random_document(0, 60, 80)))
+@pytest.mark.parametrize("limit", [{"work_limit": 20}, {"time_limit_s": 2.0}])
+def test_few_calls_lie_between_schedule_and_the_first_move(limit: dict[str, Any]) -> None:
+    snapshot = parse_snapshot(msgspec.json.encode(random_document(0, 120, 160)))
     chains: list[list[str]] = []
 
     def profile(frame: FrameType, event: str, _: Any) -> None:
@@ -34,7 +36,7 @@ def test_few_calls_lie_between_schedule_and_the_first_move() -> None:
     before = sys.getprofile()
     sys.setprofile(profile)
     try:
-        schedule(snapshot, work_limit=20)
+        schedule(snapshot, **limit)
     finally:
         sys.setprofile(before)
     assert len(chains[0]) <= MOST, chains[0]
