@@ -10,6 +10,7 @@ from ...cluster.resources.columns import Columns
 from ...cluster.resources.pools import ResourcePool, Use
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
+from ...cluster.text import plural
 from ..table import BidTable
 from .claims import Claim, Pooled
 
@@ -50,7 +51,7 @@ class LicensePool(ResourcePool):
 
     def lacking(self, resource: Resource, asked: int, left: int) -> str:
         """Return what it asks for and what is free."""
-        return f"it asks for {asked} {resource.name} licences, {left} are free"
+        return f"it asks for {plural(asked, f'{resource.name} licence')}, {left} are free"
 
 
 class Licenses(Pooled):

@@ -251,6 +251,10 @@ def test_licences_are_shared_by_the_whole_cluster() -> None:
     result = schedule(cluster, reserve=0)
     assert reasons(result) == {"J2": "outbid", "J3": "no_fit"}
     assert result.pending[0].detail == "outbid by J1"
+    for asked, words in ((1, "1 matlab licence"), (2, "2 matlab licences")):
+        jobs = [{"cores": 1, "licenses": {"matlab": asked}}]
+        cluster = snapshot([{"name": "n1", "cores": 8}], jobs, licenses={"matlab": {"total": 9, "free": 0}})
+        assert schedule(cluster, reserve=0).pending[0].detail == f"it asks for {words}, 0 are free"
 
 
 @pytest.mark.parametrize("memory", [10**12, 5 * 10**11])
