@@ -9,8 +9,8 @@ from ...cluster.limits import JobSet, Limit
 from ...formats.notes import Notes
 from .answer_text import duration_s
 
-#: ``512``, ``512(128)`` with what is in use, ``N(0)`` without a limit.
-_COUNT = re.compile(r"(?P<limit>N|\d{1,13})?(?:\((?P<used>\d{1,13})(?:\.\d+)?\))?")
+#: ``512``, ``512(128)`` with what is in use (64 bits: a job without time limit), ``N(0)`` without a limit.
+_COUNT = re.compile(r"(?P<limit>N|\d{1,13})?(?:\((?P<used>\d{1,20})(?:\.\d+)?\))?")
 _PAIR = re.compile(r"([A-Z][A-Za-z]*)=(\S*)")
 _NAMED = re.compile(r"(?P<name>.*?)(?:\(\d+\))?")
 _AMOUNTS = {"cpu": "cores", "node": "nodes"}

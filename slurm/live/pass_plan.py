@@ -3,7 +3,6 @@
 A moment later few words of Slurm's say whether the plan's jobs are still as they were, and their nodes free.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +15,6 @@ from ...formats.hostlist import names_in
 from ...formats.reading import text_of
 from ..answers.consumables import asks_for
 from ..answers.live import Ask, Command
-from ..answers.pending_jobs import array_tasks
 from ..answers.policy import config_of
 from ..answers.reservation_records import ReservationFigures
 from ..answers.states import JobPhase
@@ -28,9 +26,8 @@ from .loop_options import Settings
 from .loop_snapshot import is_pinned
 from .passes import LivePass, Look
 
-JOBS: Command = ("squeue", "-h", "-a", "-t", "all", "-o", "%i|%T|%N|%n|%W")
+JOBS: Command = ("squeue", "-h", "-a", "-r", "-t", "all", "-o", "%i|%A|%T|%N|%n|%W")
 NODES: Command = ("sinfo", "-h", "-a", "-N", "-o", "%N|%t|%C")
-_ARRAY = re.compile(r"(\d+)_\[(.*?)(?:%\d+)?\]")
 _NOTHING = {"", "(null)", "N/A"}
 #: States in which a node takes jobs; a mark behind one, as of idle*, says that it does not, but for
 #: the one of nodes that Slurm's backfill plans for a job (mix-).
@@ -60,16 +57,15 @@ def jobs_now(ask: Ask) -> Mapping[str, Now]:
     """
     found: dict[str, Now] = {}
     for number, line in enumerate(ask(JOBS).decode(errors="replace").splitlines(), 1):
-        name, *rest = line.split("|", 4)
-        if len(rest) != 4:  # noqa: PLR2004 - as many as were asked for
+        name, *rest = line.split("|", 5)
+        if len(rest) != 5:  # noqa: PLR2004 - as many as were asked for
             raise InputError(f"{line[:60]!r} is not what was asked for", path=f"line {number}", file="squeue")
-        state, nodes, required, licenses = ("" if text in _NOTHING else text for text in rest)
+        own, state, nodes, required, licenses = ("" if text in _NOTHING else text for text in rest)
         # A job that is requeued before all others waits, whatever word is shown (25.11).
         state = "PENDING" if state == "EXPEDITING" else state
+        # A part of a heterogeneous job is printed as 99+1, and is job 100 in all other answers.
         now = Now(state=state, nodes=nodes, required=required, licenses=licenses)
-        match = _ARRAY.fullmatch(name)
-        tasks = array_tasks(match[2], f"line {number}") if match else ()
-        found.update(dict.fromkeys([f"{match[1]}_{task}" for task in tasks] if match else [name], now))
+        found[own if "+" in name else name] = now
     return found
 
 

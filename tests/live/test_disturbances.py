@@ -344,3 +344,25 @@ def test_bytes_that_are_no_text_in_scontrol_s_answer_end_nothing(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     assert one_scontrol([("update", "JobId=7", "Comment=x")]) == ("job \ufffd\ufffd is unknown",)
+
+
+def test_tasks_of_an_array_are_looked_at_one_by_one() -> None:
+    """Without -r squeue prints waiting tasks that share a reason as one, with the licences of the first."""
+    fake = cluster()
+    tasks = [fake.submit(4, array=1, task=number, priority=100 - number) for number in range(1, 7)]
+    loop = loop_on(fake)
+    assert (loop.one_pass().pinned, len(fake.events("refused"))) == (4, 0)
+    # The scheduler rests: all pins are late, the reason of all tasks is the same.
+    fake.now += 61
+    report = loop.one_pass()
+    assert (report.put_back, report.dropped, report.refused) == (4, 0, 0)
+    assert [task.licenses for task in tasks] == ["auction:1"] * 6
+
+
+def test_parts_of_a_heterogeneous_job_are_handed_over() -> None:
+    """By %i squeue prints 1+0 and 1+1 for jobs that are 1 and 2 in its JSON."""
+    fake = cluster()
+    parts = [fake.submit(1, het=1) for _ in range(2)]
+    report = loop_on(fake).one_pass()
+    assert (report.handed_over, report.dropped) == (2, 0)
+    assert [part.licenses for part in parts] == ["", ""]

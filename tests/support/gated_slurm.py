@@ -63,6 +63,10 @@ class FakeJob:
     breaks_rules: bool = False
     #: Slurm takes no named nodes for it.
     takes_no_pin: bool = False
+    #: The array of which it is a task, and which one; the heterogeneous job of which it is a part.
+    array: int = 0
+    task: int = 0
+    het: int = 0
     comment: str = ""
     own_comment: str = ""
     reservation: str = ""
@@ -110,7 +114,7 @@ class FakeSlurm:
     def submit(self, cpus: int, **options: Any) -> FakeJob:
         """Submit a job."""
         job = FakeJob(number=len(self.jobs) + 1, cpus=cpus, **options)
-        self.jobs[str(job.number)] = job
+        self.jobs[f"{job.array}_{job.task}" if job.array else str(job.number)] = job
         return job
 
     # The journal's side.
@@ -166,7 +170,7 @@ class FakeSlurm:
             return f"LicenseName=auction Total={free} Used=0 Free={free} Reserved={held} Remote=no\n"
         if command == ("scontrol", "-o", "show", "partitions"):
             return "".join(map(self._partition, self.tiers))
-        return self._rows(command[0])
+        return self._rows(command)
 
     def _preemption(self) -> str:
         return CONFIG.replace("REQUEUE", self.preempt_mode)
@@ -186,11 +190,15 @@ class FakeSlurm:
         sizes, nodes = (self.block,), len(job.required)
         return counts not in legal_sets(sizes, counts, nodes, job.segment or None)
 
-    def _rows(self, program: str) -> str | None:
-        """Return what a look in few words asks for."""
-        if program == "squeue":
-            return "".join(map(self._line, self.jobs.values()))
-        if program != "sinfo":
+    def _rows(self, command: Command) -> str | None:
+        """Return what a look in few words asks for; without -r squeue merges an array's pending tasks."""
+        if command[0] == "squeue":
+            groups: dict[object, list[FakeJob]] = {}
+            for job in self.jobs.values():
+                merged = job.array and job.state == "PENDING" and "-r" not in command
+                groups.setdefault((job.array, self.reason(job)) if merged else job.number, []).append(job)
+            return "".join(self._line(jobs, command[-1]) for jobs in groups.values())
+        if command[0] != "sinfo":
             return None
         idle = self.free()
         rows = (
@@ -205,8 +213,19 @@ class FakeSlurm:
             f"PriorityTier={self.tiers[name]} PreemptMode={'REQUEUE' if self.preempts else 'OFF'}\n"
         )
 
-    def _line(self, job: FakeJob) -> str:
-        return f"{job.number}|{job.state}|{join(job.held)}|{','.join(job.required)}|{job.licenses}\n"
+    def _line(self, jobs: Sequence[FakeJob], line: str) -> str:
+        """Return a line of squeue -o, of a job or of tasks with the first one's fields."""
+        job, name = jobs[0], str(jobs[0].number)
+        if job.array:
+            name = f"{job.array}_{job.task}"
+            if len(jobs) > 1:
+                name = f"{job.array}_[{','.join(str(one.task) for one in jobs)}]"
+        elif job.het:
+            name = f"{job.het}+{job.number - job.het}"
+        fields = {"%i": name, "%A": job.number, "%T": job.state, "%N": join(job.held)}
+        for letter, value in (fields | {"%n": ",".join(job.required), "%W": job.licenses}).items():
+            line = line.replace(letter, str(value))
+        return f"{line}\n"
 
     def _reservation(self, name: str) -> str:
         one = self.reservations[name]
@@ -282,8 +301,9 @@ class FakeSlurm:
             "eligible_time": int(job.begin) or 1_000_000,
             "start_time": 0,
             "end_time": int(job.end),
-            "array_job_id": 0,
-            "array_task_id": None,
+            "array_job_id": job.array,
+            "array_task_id": job.task or None,
+            "het_job_id": job.het,
             "array_task_string": "",
             "nodes": join(job.held),
             "gres_detail": [],

@@ -48,6 +48,7 @@ QOS=normal(1)
     UsageRaw=0.000000
     GrpJobs=40(2) GrpJobsAccrue=N(0) GrpSubmitJobs=N(0) GrpWall=N(0.00)
     GrpTRES=cpu=512(128),mem=N(0),node=N(3),gres/gpu:a100=16(0)
+    GrpTRESRunMins=cpu=N(34359760595000),mem=N(18446744073709551615)
     MaxTRESPU=cpu=32
     Account Limits
       No Accounts
