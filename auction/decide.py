@@ -9,7 +9,7 @@ whose columns stay), and whoever imports it. A pass is five functions over one r
 2. ``reserve``: for jobs that were promised a start, from then on, and for the first jobs that
    cannot start (``--reserve``); under promise ``backfill`` only those bid that plain backfilling
    would start beside them;
-3. ``bidders``: the jobs of one auction, with their places in it and what they count;
+3. ``bidders`` (of the record): the jobs of one auction, with their places in it and what they count;
 4. ``award``: the best award of these by the options' strategy, within the time or work that is
    left. Losers are reserved for; where the award would delay one of them there is another auction
    beside them;
@@ -103,13 +103,7 @@ def decide(
         step = open_window(state, waiting, options, policy, many)
         step.only_starts = only_starts
         reserve(step)
-        settle(step)
-        if step.counted is None:
-            award(step, step.reserved.guards, share=_FIRST_OF_TWO if step.reserved.wants_more else 1.0)
-            if reserve_for_losers(step):
-                award(step, step.reserved.guards)
-            for guards, everywhere in _while_empty(step):
-                award(step, guards, everywhere=everywhere)
+        award(step)
         complete(step)
         step.close()
         if step.starts or step.discarded or state.holds:
@@ -306,31 +300,56 @@ def reserve_for_losers(step: StepPass) -> bool:
     return delays
 
 
-def award(step: StepPass, guards: tuple[Guard, ...], *, share: float = 1.0, everywhere: bool = False) -> None:
-    """Hold an auction beside some reservations; under ``halve`` of ever fewer jobs until one is proved.
+def award(step: StepPass) -> None:
+    """Hold the auctions of a pass; under ``halve`` each of ever fewer jobs until one is proved.
 
-    The best award of these stands from now on; where nobody can bid the one before does.
+    The best award of the last auction stands; where nobody can bid in it the one before does.
     """
-    step.guards = guards
-    made: list[AttemptResult] = []
-    options, size = step.options, len(step.window)
-    cluster = replace(step.cluster, everywhere=everywhere)
-    deadline = step.until(share)
+    options = step.options
     halves = options.chosen_on_timeout == "halve" and not options.is_anytime and not options.is_greedy
-    while size and any(demand.job.id in step.bidding for demand in step.window[:size]):
-        # The file is the whole window's: halved attempts leave it alone.
-        asked = replace(options, export="") if made or step.attempts else options
-        end = deadline
-        if halves and size > 1 and deadline is not None and options.most_work is None:
-            end = options.clock() + _FIRST_OF_TWO * (deadline - options.clock())
-        demands, others = step.bidders(size)
-        make = _attempt_of(options, len(cluster.columns.names))
-        made.append(make(demands, cluster, asked, size=size, deadline=end, others=others))
-        if made[-1].ended or not halves or size == 1 or step.is_over(deadline):
-            break
-        size //= 2
-    step.attempts += made
-    step.best = max(made, key=lambda one: (*one.answer.value, one.proved), default=step.best)
+    for guards, share, everywhere in _auctions(step):
+        step.guards = guards
+        made: list[AttemptResult] = []
+        size, deadline = len(step.window), step.until(share)
+        cluster = replace(step.cluster, everywhere=everywhere)
+        while size and any(demand.job.id in step.bidding for demand in step.window[:size]):
+            # The file is the whole window's: halved attempts leave it alone.
+            asked = replace(options, export="") if made or step.attempts else options
+            end = deadline
+            if halves and size > 1 and deadline is not None and options.most_work is None:
+                end = options.clock() + _FIRST_OF_TWO * (deadline - options.clock())
+            demands, others = step.bidders(size)
+            make = _attempt_of(options, len(cluster.columns.names))
+            made.append(make(demands, cluster, asked, size=size, deadline=end, others=others))
+            if made[-1].ended or not halves or size == 1 or step.is_over(deadline):
+                break
+            size //= 2
+        step.attempts += made
+        step.best = max(made, key=lambda one: (*one.answer.value, one.proved), default=step.best)
+
+
+def _auctions(step: StepPass) -> Iterator[tuple[tuple[Guard, ...], float, bool]]:
+    """Yield the auctions of a pass: beside what, for what share of the time left, whether everywhere.
+
+    None where counts settle the pass; a second one where the first delays the reservation of a loser; others
+    while an empty machine would stay empty. Neither first bids nor bids cover every place, and what is only
+    reserved must not keep the machine idle.
+    """
+    settle(step)
+    if step.counted is not None:
+        return
+    yield step.reserved.guards, _FIRST_OF_TWO if step.reserved.wants_more else 1.0, False
+    if reserve_for_losers(step):
+        yield step.reserved.guards, 1.0, False
+    guards = step.guards
+    bids_more = step.mix.placer is not None and step.options.is_greedy
+    for kept in (guards, ()) if guards else (guards,):
+        if step.is_idle and kept != guards:
+            yield kept, 1.0, False
+        if step.is_idle and bids_more:
+            yield kept, 1.0, True
+    if step.is_idle:
+        step.guards = ()
 
 
 def _attempt_of(options: StepOptions, nodes: int) -> Callable[..., AttemptResult]:
@@ -341,24 +360,6 @@ def _attempt_of(options: StepOptions, nodes: int) -> Callable[..., AttemptResult
         most = options.nodes_of_a_part
         raise OptionError(f"dask: {nodes} nodes are one part of at most {most} (part_nodes)")
     return attempt
-
-
-def _while_empty(step: StepPass) -> Iterator[tuple[tuple[Guard, ...], bool]]:
-    """Yield, while an empty machine would stay empty, other auctions: beside what, and whether everywhere.
-
-    Neither first bids nor bids cover every place: what is only reserved must not keep the machine
-    idle.
-    """
-    guards = step.guards
-    bids_more = step.mix.placer is not None and step.options.is_greedy
-    for kept in (guards, ()) if guards else (guards,):
-        if step.is_idle and kept != guards:
-            yield kept, False
-        if step.is_idle and bids_more:
-            yield kept, True
-    if not step.is_idle:
-        return
-    step.guards = ()
 
 
 def complete(step: StepPass) -> None:
