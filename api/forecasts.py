@@ -7,6 +7,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, Literal
 
+from ..auction.queue import pending_job
 from ..cluster.errors import InputError, OptionError
 from ..cluster.jobs import Job, Span
 from ..cluster.keywords import of_type, refuses_unknown
@@ -236,12 +237,8 @@ def _seconds(name: str, value: Any) -> float:
 def _ids(snapshot: Snapshot, jobs: str | int | Sequence[str | int] | None) -> set[str] | None:
     if jobs is None:
         return None
-    asked = [str(one) for one in ([jobs] if isinstance(jobs, (str, int)) else jobs)]
-    known = {job.id for job in snapshot.jobs}
-    for one in asked:
-        if one not in known:
-            raise InputError(f"no pending job has the id {one!r}")
-    return set(asked) or None
+    asked = [jobs] if isinstance(jobs, (str, int)) else jobs
+    return {pending_job(snapshot, str(one)).id for one in asked} or None
 
 
 def _changed(

@@ -3,6 +3,7 @@
 Under objective ``response`` a job counts the bounded slowdown that its start saves (``worth_of``).
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
@@ -13,9 +14,12 @@ from ..cluster.jobs import Job, hold_words, is_held, may_start
 from ..cluster.resources.demand import Demand, DemandReader
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.snapshot import Snapshot
-from ..cluster.text import plural
+from ..cluster.text import did_you_mean, plural
 from ..models.model import Model
 from .options import StepOptions
+
+#: An array, or a list of its tasks as ``schedule`` prints it.
+_TASKS = re.compile(r"(?P<array>\d+)(?:$|_\[(?P<task>\d+))")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -41,6 +45,25 @@ def in_order(jobs: tuple[Job, ...]) -> tuple[Job, ...]:
     return tuple(
         sorted(jobs, key=lambda job: (-job.priority, never if job.submit_time is None else job.submit_time))
     )
+
+
+def pending_job(snapshot: Snapshot, name: str) -> Job:
+    """Return a pending job; of an array (``13``, ``13_[6-91]``) the first task, in the queue or of the list.
+
+    Raises:
+        InputError: no such job waits.
+    """
+    found = {job.id: job for job in in_order(snapshot.jobs)}
+    if name not in found and (tasks := _TASKS.match(name)):
+        wanted = tasks["array"], tasks["task"]
+        parts = ((one, *one.split("_", 1)) for one in found if "_" in one)
+        name = next((one for one, *part in parts if wanted in ((part[0], None), tuple(part))), name)
+    if name in found:
+        return found[name]
+    if any(job.id == name for job in snapshot.running):
+        raise InputError(f"{name!r} is running already", path="jobs")
+    meant = "" if name.isdigit() else did_you_mean(name, found)
+    raise InputError(f"{name!r} is not a pending job of this snapshot{meant}", path="jobs")
 
 
 def queue_of(

@@ -26,6 +26,7 @@ from ..check import check_schedule
 from ..forecast import ShadowStart, shadow_time
 from ..ledger import FreeState, Short
 from ..options import MODELS_BY_NAME, StepOptions
+from ..queue import pending_job
 from ..step import Step, take_step
 from .job_changes import Change, FreeRoom, smallest_changes
 from .unit_prices import Market, Quote, market_of, quote_document
@@ -263,7 +264,7 @@ def explain(
 
     Args:
         snapshot: the cluster and its queue.
-        job_id: of a pending job.
+        job_id: of a pending job; of an array its first task that waits.
         options: of the auction.
         made: a schedule of the snapshot that was made before: its award is explained; bids and prices are
             those of the auction as it is run now.
@@ -271,7 +272,8 @@ def explain(
     Raises:
         InputError: no pending job has that id, or ``made`` is no schedule of this snapshot.
     """
-    job = _pending(snapshot, job_id)
+    job = pending_job(snapshot, job_id)
+    job_id = job.id
     if made is not None:
         try:
             check_schedule(snapshot, made)
@@ -325,15 +327,6 @@ def _reserved(job: Job, step: Step) -> ShadowStart | None:
             nodes = tuple(names[node] for node in guard.nodes.tolist())
             return ShadowStart(time=guard.time, nodes=nodes, at_once=guard.is_now)
     return None
-
-
-def _pending(snapshot: Snapshot, job_id: str) -> Job:
-    for job in snapshot.jobs:
-        if job.id == job_id:
-            return job
-    if any(job.id == job_id for job in snapshot.running):
-        raise InputError(f"{job_id!r} is running already", path="jobs")
-    raise InputError(f"{job_id!r} is not a pending job of this snapshot", path="jobs")
 
 
 def _groups(job: Job, step: Step, room: FreeRoom, others: list[Award]) -> Iterator[NodeGroup]:

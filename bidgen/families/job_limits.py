@@ -91,8 +91,9 @@ class LimitPool(ResourcePool):
         limit, what = self._known[resource.name]
         unit = what.replace("_", "-")
         wanted = "core-seconds without end (no time limit)" if asked >= _ENDLESS else f"{asked} {unit}"
-        free = f"{max(left, 0)} of {limit.most[what]}"
-        return f"it asks for {wanted}, the limit {resource.name} leaves {free}"
+        most = limit.most[what]
+        leaves = f"leaves {max(left, 0)} of {most}" if asked <= most else f"is {most}: it can never start"
+        return f"it asks for {wanted}, the limit {resource.name} {leaves}"
 
 
 def _amount(what: str, use: Use, seconds: float | None) -> int:

@@ -213,8 +213,10 @@ class Pools:
 
     def words(self, lack: Shortage) -> str:
         """Return in a sentence what a job lacks."""
-        said = self.of(lack.resource.family).lacking(lack.resource, lack.asked, lack.left)
-        running = self.running(lack.resource)
+        pool = self.of(lack.resource.family)
+        said = pool.lacking(lack.resource, lack.asked, lack.left)
+        # Of what is more than there is no end of a running job leaves enough.
+        running = self.running(lack.resource) if lack.asked <= pool.capacity(lack.resource) else []
         return f"{said}; held by running {listed(running)}" if running else said
 
     def running(self, resource: Resource) -> list[str]:

@@ -105,6 +105,9 @@ def load_snapshot(path: str | Path) -> Snapshot:
         >>> load_snapshot("now.json").nodes[0].total.cores
         8
     """
+    if str(path) == "slurm" and not Path(path).exists():
+        advice = "aucsched snapshot slurm -o now.json makes one of the live queue"
+        raise InputError(f"this is no snapshot file: {advice}", file="slurm")
     return read_document(path, parse_snapshot)
 
 

@@ -213,7 +213,8 @@ def _entries(content: bytes) -> Iterator[ShadowPass | None]:
         try:
             entry = decoder.decode(line)
         except msgspec.ValidationError as error:
-            raise InputError(f"not a line of a shadow log: {error}", path=f"line {number}") from error
+            what = "this is a log of slurm run" if line.startswith(b'{"event":') else str(error)
+            raise InputError(f"not a line of a shadow log: {what}", path=f"line {number}") from error
         except msgspec.DecodeError as error:
             # A kill cuts lines short: such a line begins as one of ours.
             if not line.startswith(b'{"format":"aucsched-shadow/'):

@@ -114,7 +114,7 @@ def test_changes_that_cannot_be_made_are_refused(change: str, words: str) -> Non
 
 
 def test_a_job_that_does_not_wait_is_refused() -> None:
-    with pytest.raises(InputError, match="no pending job has the id 'R9'"):
+    with pytest.raises(InputError, match="'R9' is not a pending job of this snapshot"):
         forecast(busy(), "R9")
 
 

@@ -64,6 +64,18 @@ def test_the_line_names_the_file_the_kind_and_the_command(
     assert message in err
 
 
+@pytest.mark.parametrize("command", ["schedule", "explain", "plan", "compare", "check"])
+def test_the_live_queue_is_no_file_until_a_command_makes_one(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run([command, "slurm"]) == 2
+    advice = "aucsched snapshot slurm -o now.json makes one of the live queue"
+    assert capsys.readouterr().err == f"slurm: this is no snapshot file: {advice}\n"
+    Path("slurm").write_bytes(_contents()["snapshot"])
+    assert run(["check", "slurm"]) == 0
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"{", b"[]", b'{"a": 1}', b"hello\n", b"\xff\xfe", b"1 2 3\n", b"{" * 5000]
 )

@@ -222,6 +222,10 @@ def test_a_line_cut_short_by_a_kill_is_left_out(tmp_path: Path) -> None:
             b'{"format":"aucsched-shadow/1","time":"x"}\n',
             "line 1: not a line of a shadow log: Expected `float`",
         ),
+        (
+            b'{"event":"begin","at":1.0,"number":1}\n',
+            "line 1: not a line of a shadow log: this is a log of slurm run",
+        ),
         (encode(entry(1.0)).replace(b"shadow/1", b"shadow/9"), "line 1 format: 'aucsched-shadow/9' is not"),
     ],
 )

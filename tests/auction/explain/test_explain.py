@@ -238,6 +238,21 @@ def test_a_job_that_is_none_is_refused() -> None:
     assert "window: 0 is below 1" in refused("explain", EXAMPLE, "33", "--window", "0")
 
 
+@pytest.mark.parametrize(
+    ("name", "task"), [("13", "13_7"), ("13_[7,9]", "13_7"), ("13_[6-9] (4 tasks)", "13_6"), ("13_9", "13_9")]
+)
+def test_an_array_is_its_first_task_that_waits(name: str, task: str) -> None:
+    ids = ("13_6", "13_7", "13_9", "130_1")
+    jobs = [{"id": one, "cores": 1, "priority": 5 + (one == "13_7")} for one in ids]
+    cluster = snapshot(NODES, jobs, running=RUNNING)
+    assert explained(cluster, name).job.id == task
+    for other in ("1", "13_[8-9]", "130_", "13_"):
+        with pytest.raises(InputError, match="is not a pending job"):
+            explained(cluster, other)
+    with pytest.raises(InputError, match=r"'13\+7' is not a pending job of this snapshot: did you mean 13_7"):
+        explained(cluster, "13+7")
+
+
 def test_the_command_explains_a_real_queue() -> None:
     done = aucsched("explain", EXAMPLE, "70", "--seed", "0", "--reserve", "0")
     assert (done.returncode, done.stderr) == (0, "")

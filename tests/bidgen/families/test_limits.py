@@ -248,3 +248,18 @@ def test_a_wrong_limit_is_named(limit: dict[str, Any], path: str, message: str) 
         limited([ANN], limit)
     assert caught.value.path == path
     assert message in caught.value.message
+
+
+@pytest.mark.parametrize("what", ["cores", "nodes"])
+def test_more_than_a_limit_can_never_start_whoever_runs(what: str) -> None:
+    job = {"nodes": 4, "cores": 16, "user": "ann", "account": "physics", "time_limit_s": 100}
+    most = {"cores": 8, "nodes": 2}[what]
+    limit = {"name": "physics", "jobs": {"account": "physics"}, "max": {what: most}}
+    [refusal] = schedule(limited([job], limit), work_limit=0).pending
+    asks = {"cores": 16, "nodes": 4}[what]
+    assert (
+        refusal.detail
+        == f"it asks for {asks} {what}, the limit physics: {what} is {most}: it can never start"
+    )
+    [waits] = schedule(limited([job], {**limit, "max": {what: asks}}), work_limit=0).pending
+    assert waits.detail.endswith("held by running r1")
