@@ -1,6 +1,5 @@
 """``aucsched board``: a log under published policies and ours, in one table."""
 
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +47,7 @@ def board(
 
         draw_board({Path(log).name: rows}, plot)
     document = [{**row, "on_edge": row["policy"] in edge} for row in rows]
-    by_slowdown = sorted(document, key=itemgetter("bounded_slowdown_mean"))
-    lines = sorted(by_slowdown, key=lambda row: bool(row["never_started"]))
+    lines = sorted(document, key=lambda one: (one["never_started"] > 0, one["bounded_slowdown_mean"]))
     for row in rows:
         note_unstarted(row["policy"], row["never_started"])
     columns = [*figure_columns(["policy"], lines), Column("edge", _edge)]

@@ -205,11 +205,13 @@ def print_table(
     """Print the first ``top`` rows as a table; column ``leaving`` leaves where it is too wide."""
     from ..reports.console_tables import Column, and_more, table_of
 
-    columns = [
-        Column(name, partial(_cell, name), place > 0, is_text=place == 0, leaves=int(name == leaving))
-        for place, name in enumerate(rows[0] if rows else {})
-    ]
-    more = and_more(columns[1].name, len(rows) - len(rows[:top])) if columns else {}
+    first, *others = rows[0] if rows else [""]
+    columns = [Column(first, partial(_cell, first), is_text=True)]
+    for name in others:
+        # A unit stays beside its word.
+        head = name.replace(" ", "\n", name.count(" ") - name.endswith((")", "%")))
+        columns.append(Column(head, partial(_cell, name), is_right=True, leaves=name == leaving))
+    more = and_more(columns[-1].name, len(rows) - len(rows[:top]))
     console.print(table_of(title, columns, rows[:top], console, more), "", sep="\n")
 
 

@@ -92,7 +92,7 @@ def _render(made: ShadowReport, console: Console, top: int | None) -> None:
     )
     print_table(console, "Slurm and the auction", document["figures"])
     for what, rows in made.groups.items():
-        print_table(console, f"Who gains and who loses, by {what}", rows, top)
+        print_table(console, f"Who gains and who loses, by {what}", rows, top, "not compared")
     for rule in document["unread"]:
         console.print(f"not looked at: {rule}")
     for caveat in CAVEATS:

@@ -123,7 +123,7 @@ def test_columns_leave_in_order_where_the_terminal_is_narrow() -> None:
 
 
 def left_out(text: str) -> list[str]:
-    return re.findall(r"left out at this width: (.*); --format json has all", " ".join(text.split()))
+    return re.findall(r"left out at this width: (.*?); --format json has all", " ".join(text.split()))
 
 
 HISTORY = ("gain", "--sacct", "history.txt.gz", "--nodes", "history-nodes.txt")
@@ -134,6 +134,7 @@ HISTORY = ("gain", "--sacct", "history.txt.gz", "--nodes", "history-nodes.txt")
     [
         (("board", "days.swf"), "95 % (s), CPU %"),
         (HISTORY, "happened"),
+        (("slurm", "report", "shadow.jsonl.gz"), "not compared"),
         (("plan", FULL), "end (UTC), nodes"),
         (("compare", FULL), ""),
         (("forecast", FULL), ""),
@@ -150,7 +151,7 @@ def test_tables_fit_80_columns_and_name_the_columns_without_room(
         assert run([*command]) == 0
         out = capsys.readouterr().out
         assert max(map(len, out.splitlines())) <= width
-        assert left_out(out) == ([left] if left and width == 80 else [])
+        assert set(left_out(out)) == ({left} if left and width == 80 else set())
 
 
 @pytest.mark.parametrize("command", ["simulate", "sweep", "board"])
