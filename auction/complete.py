@@ -5,7 +5,7 @@ still hold a job. After the award every job that waits, in the window and behind
 beside the reservations and the rows of a balance, in the order of the queue.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,50 +20,73 @@ from ..models.solve.solver import SolverStatus
 from .attempt import counted_award, other_award
 from .ledger import FreeState, what_is_left
 from .options import StepOptions
+from .step_pass import StepPass
 from .strategies import AttemptResult, answer_of, keeps_whole
 
 #: A job that starts on what is left, and its bid: a table of this one.
 _Found = tuple[Demand, BidTable]
 
 
-def completed(
-    best: AttemptResult | None,
-    waiting: Callable[[frozenset[str]], Iterable[Demand]],
-    cluster: Cluster,
-    options: StepOptions,
-    window: frozenset[str],
-    is_over: Callable[[], bool],
-) -> tuple[AttemptResult | None, tuple[Demand, ...]]:
-    """Return the award with every waiting job that could start on what it leaves, and these jobs.
+def complete(step: StepPass) -> None:
+    """Start every job of the queue that could start on what the award leaves."""
+    options, best = step.options, step.best
+    has_ended = best is None or (best.ended and best.size == len(step.window))
+    step.is_late = not has_ended and not options.is_greedy
+    # Nobody is to wait for ever beside an empty machine on which no bid of his stands.
+    step.completed = not step.discarded and (step.is_idle or not options.award_alone)
+    if not step.completed or step.counted is not None:
+        return
+    behind: list[Demand] = []
+    unread = iter(step.waiting.behind)
+
+    def waiting(won: frozenset[str]) -> Iterator[Demand]:
+        """Yield the jobs that wait beside some winners; those behind the window are read once."""
+        # Who cannot start on all that is free cannot on what is left of it.
+        able = (demand for demand in step.window if demand.job.id in step.able)
+        yield from map(step.mix.valued, (demand for demand in able if demand.job.id not in won))
+        if step.mix.sees_behind:
+            yield from behind
+            for demand in unread:
+                behind.append(demand)
+                yield demand
+
+    is_alone = best is None or (not best.earlier and best.first is None)
+    if is_alone and next(waiting(frozenset() if best is None else _winners(best)), None) is None:
+        return
+    base = counted_award((), step.cluster, options, len(step.window)) if best is None else best
+    award, found = _completed(base, waiting, step)
+    if found:
+        step.behind_started = {demand.job.id: demand for demand, _ in found}
+        step.best = _joined(award, found, step.cluster, options)
+        window = {demand.job.id for demand in step.window}
+        if options.weights == "paper" and window & step.behind_started.keys():
+            # What a bid prints may lie below 0: with it the sum need not be the best.
+            step.best = replace(step.best, status=SolverStatus.FEASIBLE_AT_LIMIT)
+    elif award is not base:
+        step.best = award
+
+
+def _completed(
+    base: AttemptResult, waiting: Callable[[frozenset[str]], Iterable[Demand]], step: StepPass
+) -> tuple[AttemptResult, list[_Found]]:
+    """Return the award that is worth most with what starts on what it leaves, and what does.
 
     Args:
-        best: the award; None where no job could bid.
+        base: the award; those found with less work, and first-fit's, are looked at too.
         waiting: the jobs that wait beside some winners (ids), highest priority first; read as far as there is
             time.
-        cluster: what the award was made on.
-        options: of the step.
-        window: ids of the jobs of which an optimum is said.
-        is_over: whether the step's time is up: then no more jobs are looked at.
+        step: the pass.
     """
-    is_alone = best is None or (not best.earlier and best.first is None)
-    if is_alone and not any(True for _ in waiting(frozenset() if best is None else _winners(best))):
-        return best, ()
-    base = counted_award((), cluster, options, len(window)) if best is None else best
+    cluster, options = step.cluster, step.options
     tried: list[tuple[AttemptResult, list[_Found], float]] = []
     for award in _awards(base, cluster, options):
         leftover = _Leftover(what_is_left(award.answer.table, award.answer.chosen, cluster), options)
-        found = leftover.start(waiting(_winners(award)), is_over)
+        found = leftover.start(waiting(_winners(award)), lambda: step.is_over(step.end))
         tried.append((award, found, leftover.whole()))
-        if is_over():
+        if step.is_over(step.end):
             break
     award, found, _ = max(tried, key=lambda one: _worth(one[0], one[1], one[2], cluster, options))
-    if not found:
-        return best if award is base else award, ()
-    joined = _joined(award, found, cluster, options)
-    if options.weights == "paper" and any(demand.job.id in window for demand, _ in found):
-        # What a bid prints may lie below 0: with it the sum need not be the best.
-        joined = replace(joined, status=SolverStatus.FEASIBLE_AT_LIMIT)
-    return joined, tuple(demand for demand, _ in found)
+    return award, found
 
 
 def _winners(award: AttemptResult) -> frozenset[str]:

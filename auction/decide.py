@@ -9,7 +9,7 @@ whose columns stay), and whoever imports it. A pass is five functions over one r
 2. ``reserve``: for jobs that were promised a start, from then on, and for the first jobs that
    cannot start (``--reserve``); under promise ``backfill`` only those bid that plain backfilling
    would start beside them;
-3. ``bidders`` (of the record): the jobs of one auction, with their places in it and what they count;
+3. ``bidders``: the jobs of one auction, with their places in it and what they count;
 4. ``award``: the best award of these by the options' strategy, within the time or work that is
    left. Losers are reserved for; where the award would delay one of them there is another auction
    beside them;
@@ -37,7 +37,7 @@ from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from .attempt import are_preferred, attempt, bids_of_step, counted_award, settled
 from .balance import NO_BALANCE, MixPolicy, mixes_of
-from .complete import completed
+from .complete import complete
 from .job_classes import ClassMix
 from .ledger import FreeState
 from .options import StepOptions
@@ -329,11 +329,11 @@ def award(step: StepPass) -> None:
 
 
 def _auctions(step: StepPass) -> Iterator[tuple[tuple[Guard, ...], float, bool]]:
-    """Yield the auctions of a pass: beside what, for what share of the time left, whether everywhere.
+    """Yield the auctions of a pass: beside what, for what share of the time, whether everywhere.
 
-    None where counts settle the pass; a second one where the first delays the reservation of a loser; others
-    while an empty machine would stay empty. Neither first bids nor bids cover every place, and what is only
-    reserved must not keep the machine idle.
+    None where counts settle the pass; a second one where the first delays a loser's reservation;
+    others while an empty machine would stay empty. Neither first bids nor bids cover every place,
+    and what is only reserved must not keep the machine idle.
     """
     settle(step)
     if step.counted is not None:
@@ -360,36 +360,6 @@ def _attempt_of(options: StepOptions, nodes: int) -> Callable[..., AttemptResult
         most = options.nodes_of_a_part
         raise OptionError(f"dask: {nodes} nodes are one part of at most {most} (part_nodes)")
     return attempt
-
-
-def complete(step: StepPass) -> None:
-    """Start every job of the queue that could start on what the award leaves."""
-    options, best = step.options, step.best
-    has_ended = best is None or (best.ended and best.size == len(step.window))
-    step.is_late = not has_ended and not options.is_greedy
-    # Nobody is to wait for ever beside an empty machine on which no bid of his stands.
-    step.completed = not step.discarded and (step.is_idle or not options.award_alone)
-    if not step.completed or step.counted is not None:
-        return
-    behind: list[Demand] = []
-    unread = iter(step.waiting.behind)
-
-    def waiting(won: frozenset[str]) -> Iterable[Demand]:
-        """Yield the jobs that wait beside some winners; those behind the window are read once."""
-        # Who cannot start on all that is free cannot on what is left of it.
-        losers = (demand for demand in step.window if demand.job.id in step.able and demand.job.id not in won)
-        yield from map(step.mix.valued, losers)
-        if step.mix.sees_behind:
-            yield from behind
-            for demand in unread:
-                behind.append(demand)
-                yield demand
-
-    window = frozenset(demand.job.id for demand in step.window)
-    step.best, started = completed(
-        best, waiting, step.cluster, options, window, lambda: step.is_over(step.end)
-    )
-    step.behind_started = {demand.job.id: demand for demand in started}
 
 
 def could_start(jobs: Iterable[Demand], on: Columns, known: GuardedViews | None = None) -> set[str]:

@@ -24,6 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+from unittest.mock import patch
 
 import click
 from fluid import fluid_utilization
@@ -189,24 +190,21 @@ def run(table: str, row: Row, seed: int, nodes: int | None = None) -> dict[str, 
 def counted_starts() -> Iterator[Counter[str]]:
     """Count what an auction's starts were: awards, completions, and which of these from behind the window."""
     from aucsched.auction import decide
+    from aucsched.auction.complete import complete as plain_complete
 
-    plain = decide.complete
     counts: Counter[str] = Counter()
 
     def complete(step: Any) -> None:
         awarded = {start.demand.job.id for start in step.winners()}
-        plain(step)
+        plain_complete(step)
         window = {demand.job.id for demand in step.window}
         for start in () if step.discarded else step.winners():
             job = start.demand.job.id
             behind = "behind the window" if job not in window else "completions"
             counts["awards" if job in awarded else behind] += 1
 
-    decide.complete = complete
-    try:
+    with patch.object(decide, "complete", complete):
         yield counts
-    finally:
-        decide.complete = plain
 
 
 def make(table: str, row: Row, seed: int, nodes: int | None = None) -> ClusterWorkload:
