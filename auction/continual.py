@@ -8,12 +8,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, Unpack
+from threading import Lock
+from typing import Any, Concatenate, ParamSpec, TypedDict, TypeVar, Unpack
 
 from ..cluster.checks import known
 from ..cluster.errors import InputError, OptionError
 from ..cluster.jobs import Job, RunningJob, running_job
-from ..cluster.keywords import checked, shown
+from ..cluster.keywords import checked, shown, with_keywords
 from ..cluster.nodes import License, Node, NodeState, Reservation, Resources
 from ..cluster.option_table import StepKeywords
 from ..cluster.schedule import Award, Schedule
@@ -26,6 +27,15 @@ from .state import SnapshotState
 from .step import check_queue_promise, take_step
 
 _Entry = TypeVar("_Entry", Job, RunningJob)
+_Keywords = ParamSpec("_Keywords")
+
+
+def _takes(
+    keywords: Callable[_Keywords, object],
+) -> Callable[
+    [Callable[..., None]], Callable[Concatenate["Auction", Snapshot | str | Path, _Keywords], None]
+]:
+    return with_keywords(keywords)
 
 
 class ClusterChanges(TypedDict, total=False):
@@ -80,7 +90,9 @@ class Auction:
         ['c']
     """
 
+    @_takes(StepKeywords)
     def __init__(self, cluster: Snapshot | str | Path, **options: Any) -> None:
+        self._lock = Lock()
         self._options = options_with_preset(checked(options, StepKeywords, "Auction"))
         check_queue_promise(self._options)
         self.cluster = snapshot_of(cluster)
@@ -117,19 +129,22 @@ class Auction:
                 raise OptionError(f"{name}: update has no such change{meant}")
             if isinstance(value, str) and name != "time":
                 raise InputError(f"{shown(value)} is a text: give a list", path=f"update.{name}")
-        draft = _ChangedCluster(self.cluster, self._places)
-        draft.waiting, draft.running = dict(self._waiting), dict(self._running)
-        draft.started = dict(self._started)
-        draft.move_to(changes.get("time"))
-        draft.end(changes.get("ended", ()), changes.get("failed", ()))
-        draft.queue(changes.get("arrived", ()), changes.get("cancelled", ()), changes.get("priorities", {}))
-        draft.start(changes.get("started", ()))
-        draft.settle()
-        draft.set_state(changes.get("drained", ()), "drained", lambda _: NodeState.DRAINED)
-        draft.set_state(changes.get("returned", ()), "returned", _state_in_use)
-        changed = draft.snapshot(changes.get("reservations"))
-        self._waiting, self._running, self._started = draft.waiting, draft.running, draft.started
-        self.cluster, self._found = changed, None
+        with self._lock:
+            draft = _ChangedCluster(self.cluster, self._places)
+            draft.waiting, draft.running = dict(self._waiting), dict(self._running)
+            draft.started = dict(self._started)
+            draft.move_to(changes.get("time"))
+            draft.end(changes.get("ended", ()), changes.get("failed", ()))
+            draft.queue(
+                changes.get("arrived", ()), changes.get("cancelled", ()), changes.get("priorities", {})
+            )
+            draft.start(changes.get("started", ()))
+            draft.settle()
+            draft.set_state(changes.get("drained", ()), "drained", lambda _: NodeState.DRAINED)
+            draft.set_state(changes.get("returned", ()), "returned", _state_in_use)
+            changed = draft.snapshot(changes.get("reservations"))
+            self._waiting, self._running, self._started = draft.waiting, draft.running, draft.started
+            self.cluster, self._found = changed, None
 
     def award(self) -> Schedule:
         """Run one auction on the cluster as it is now.
@@ -142,15 +157,25 @@ class Auction:
             InputError: the weights are too large to be summed exactly.
             SolverError: HiGHS failed.
         """
-        if self._found is None:
-            step = take_step(self.cluster, self._options, self._window, self._state, only_starts=True)
-            self._state, self._window = step.state, step.schedule.next_window
-            self._found = step.schedule
-        return self._found
+        with self._lock:
+            if self._found is None:
+                step = take_step(self.cluster, self._options, self._window, self._state, only_starts=True)
+                self._state, self._window = step.state, step.schedule.next_window
+                self._found = step.schedule
+            return self._found
 
     def forget(self) -> None:
         """Drop what is kept for the next award: it reads the whole cluster again."""
-        self._state = self._found = None
+        with self._lock:
+            self._state = self._found = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy or a pickle has: all but what is kept for the next award."""
+        with self._lock:
+            return vars(self) | {"_lock": None, "_state": None, "_found": None}
+
+    def __setstate__(self, members: Mapping[str, Any]) -> None:
+        vars(self).update(members, _lock=Lock())
 
 
 class _ChangedCluster:

@@ -38,6 +38,10 @@ def test_a_public_name_says_what_it_is_by_an_example_that_runs(
     assert os.listdir(tmp_path) == [] or name.startswith(("save", "load"))  # noqa: PTH208
 
 
+def test_dir_shows_the_public_names_only() -> None:
+    assert dir(aucsched) == sorted(aucsched.__all__)
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if inspect.isfunction(getattr(aucsched, name))])
 def test_a_function_says_what_it_takes_and_raises(name: str) -> None:
     text = inspect.getdoc(getattr(aucsched, name)) or ""

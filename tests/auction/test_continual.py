@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy, deepcopy
 from dataclasses import fields, replace
 from random import Random
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -15,7 +19,7 @@ from support.build import snapshot
 import aucsched
 from aucsched import Auction, InputError, Job, Request, Reservation, Snapshot
 from aucsched.auction.check import check_schedule
-from aucsched.auction.continual import ClusterChanges
+from aucsched.auction.continual import ClusterChanges, _ChangedCluster
 from aucsched.auction.options import StepOptions
 from aucsched.auction.state import SnapshotState, state_of
 from aucsched.auction.step import take_step
@@ -292,7 +296,42 @@ def test_a_change_that_there_is_not_is_refused() -> None:
     with pytest.raises(aucsched.OptionError, match="endd: update has no such change"):
         auction.update(endd=["1"])  # type: ignore[call-arg, unused-ignore]
     with pytest.raises(aucsched.OptionError, match="windw: Auction has no such option"):
-        Auction(cluster(Random(1)), windw=3)
+        Auction(cluster(Random(1)), windw=3)  # type: ignore[call-arg]
+
+
+def test_threads_share_an_auction(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = job(Random(2), "a")
+    auction = Auction(cluster(Random(1)), work_limit=1)
+    made = _ChangedCluster.snapshot
+
+    def slowly(*given: Any) -> Snapshot:
+        sleep(0.001)  # Another thread has its turn within an update.
+        return made(*given)
+
+    def queue(thread: int) -> None:
+        for place in range(20):
+            auction.update(arrived=[replace(one, id=f"{thread}-{place}")])
+
+    monkeypatch.setattr(_ChangedCluster, "snapshot", slowly)
+    with ThreadPoolExecutor(3) as threads:
+        queued = [threads.submit(queue, thread) for thread in range(3)]
+        while not all(one.done() for one in queued):
+            auction.award()
+    assert len(auction.cluster.jobs) == 60
+    assert len(auction.award().started) + len(auction.award().pending) == 60
+
+
+@pytest.mark.parametrize("copied", [copy, deepcopy, lambda one: pickle.loads(pickle.dumps(one))])  # noqa: S301
+def test_a_copy_goes_on_by_itself(copied: Any) -> None:
+    auction = Auction(cluster(Random(1)), work_limit=1)
+    auction.update(arrived=[job(Random(2), "a"), job(Random(3), "b")])
+    started = auction.award().started
+    other = copied(auction)
+    assert other.award().started == started
+    other.update(started=started)
+    assert len(auction.cluster.jobs) == 2
+    other.update(failed=[started[0].job])
+    assert [one.id for one in other.cluster.jobs] == [started[0].job]
 
 
 def test_licences_of_jobs_that_started_here_come_back() -> None:
