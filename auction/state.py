@@ -4,7 +4,7 @@ A snapshot becomes a state, and so does a simulated machine, whose columns stay:
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress, count
 from math import inf
 from operator import attrgetter, is_not
@@ -139,6 +139,14 @@ class SnapshotState(StepState):
             return None
         columns = self.columns.renewed(snapshot.nodes, changed, pools_of(snapshot))
         return columns, self.topology, self.reader.after(snapshot, columns)
+
+    def emptied(self) -> "SnapshotState":
+        """Return the cluster with all nodes up and free: no reservations, limits and licences."""
+        total, every = self.columns.total, np.ones(len(self.columns.names), np.bool_)
+        pools = pools_of(Snapshot(nodes=self.snapshot.nodes[:1]))
+        columns = replace(self.columns, free=total, takes_jobs=every, is_empty=every, pools=pools)
+        reader = self.reader.at(columns, None, honour_reservations=False)
+        return replace(self, columns=columns, reader=reader)
 
 
 def _is_same_site(before: Snapshot, after: Snapshot) -> bool:

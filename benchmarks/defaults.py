@@ -46,7 +46,8 @@ def random_case(seed: int) -> tuple[Snapshot, ClusterWorkload]:
         job.setdefault("time_limit_s", 900 + 60 * place)
     if "matlab" in document["licenses"]:
         document["licenses"]["matlab"].pop("free")
-    startable = why_never(_as_workload(document), Machine(_as_workload(document)))
+    workload = _as_workload(document)
+    startable = why_never((arriving.job for arriving in workload.jobs), Machine(workload))
     kept = [job for job, one in zip(document["jobs"], startable, strict=True) if not isinstance(one, str)]
     document["jobs"] = kept
     return parse_snapshot(msgspec.json.encode(document)), _as_workload(document)

@@ -11,17 +11,16 @@ from fractions import Fraction
 import msgspec
 import numpy as np
 
+from ...auction.state import state_of
 from ...bidgen.candidates import GresChoice, fewest_gres, usable
-from ...bidgen.families.registry import columns_of
-from ...bidgen.generate import place_alone
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.nodes import Node, NodeState, Switch, part_of_tree
 from ...cluster.resources.capacity import BoolArray, Capacity
-from ...cluster.resources.demand import Demand, DemandReader, is_type_of
+from ...cluster.resources.demand import Demand, is_type_of
 from ...cluster.snapshot import Snapshot
 from ...negotiation.job_records import MapEntry
-from ...topology.tree import topology_of
+from ..nodes.node_machine import why_never
 
 #: Members of a request that the nodes of one partition do not settle.
 _NOT_NEGOTIATED = ("licenses", "required_nodes")
@@ -70,9 +69,8 @@ class PartitionNodes:
         self._has_switches = bool(switches)
         tree = part_of_tree(switches, names) if switches else None
         snapshot = Snapshot(nodes=self.members, switches=tree)
-        self._columns = columns_of(snapshot)
-        self._topology = topology_of(snapshot)
-        self._reader = DemandReader(snapshot, self._columns)
+        self._state = state_of(snapshot)
+        self._columns, self._reader = self._state.columns, self._state.reader
         self._could_start: set[object] = set()
 
     def of(self, job: Job) -> Eligibility:
@@ -121,11 +119,8 @@ class PartitionNodes:
         sets = wishes.eligible or (self._columns.names,)
         every = set(self._columns.names)
         tried = (replace(asked, excluded_nodes=frozenset(every - set(names))) for names in sets)
-        demands = (self._reader.read(replace(job, partition="", request=one), 0) for one in tried)
-        if not any(
-            isinstance(demand, Demand) and place_alone(demand, self._columns, self._topology) is not None
-            for demand in demands
-        ):
+        jobs = (replace(job, partition="", request=one) for one in tried)
+        if all(isinstance(found, str) for found in why_never(jobs, self._state)):
             raise InputError(f"no {least} nodes that it may use are below so few", path="max_switches")
         self._could_start.add(key)
 

@@ -64,7 +64,7 @@ def simulate_nodes(  # noqa: PLR0913 - what may happen beside the policy
     events = EventQueue()
     for number, arriving in enumerate(workload.jobs):
         events.push(arriving.arrival_s, EventKind.ARRIVAL, number)
-    never = why_never(workload, machine, refused)
+    never = why_never((arriving.job for arriving in workload.jobs), machine, refused)
     system = _NodeSystem(workload, machine, policy, queue, interval_s, never)
     system.progress = progress
     system.preemptor = preemptor

@@ -14,14 +14,14 @@ from math import inf, isfinite
 import numpy as np
 
 from ...auction.queue import set_aside
-from ...auction.state import Hold, Holds, StepState
+from ...auction.state import Hold, Holds, SnapshotState, StepState
 from ...bidgen.candidates import GuardedViews
-from ...bidgen.families.registry import columns_of, pools_of
+from ...bidgen.families.registry import columns_of
 from ...bidgen.generate import place_alone
 from ...cluster.errors import AwardError, OptionError
 from ...cluster.jobs import Job, hold_words, is_held, may_start
 from ...cluster.resources.allocation import Allocation, StartingJob, put
-from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, nothing_held
+from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.workload import ClusterWorkload, Outage, outages_by_node
@@ -186,12 +186,13 @@ class Machine:
                 raise AwardError(f"job {holding.demand.job.id}: {what}")
 
 
+_Empty = Machine | SnapshotState
 #: Characters of a hostlist in a reason.
 _LONGEST = 60
 
 
 def why_never(
-    workload: ClusterWorkload, machine: Machine, refused: Callable[[Job], str] | None = None
+    jobs: Iterable[Job], machine: _Empty, refused: Callable[[Job], str] | None = None
 ) -> list[Demand | str]:
     """Return each job's demand, or why it can never start; ``machine`` is empty.
 
@@ -200,8 +201,7 @@ def why_never(
     """
     known: dict[int, bool] = {}
     found: list[Demand | str] = []
-    for number, arriving in enumerate(workload.jobs):
-        job = arriving.job
+    for number, job in enumerate(jobs):
         try:
             reason = _refused(job) or ("" if refused is None else refused(job))
             found.append(reason or _read(job, number, machine, known))
@@ -210,7 +210,7 @@ def why_never(
     return found
 
 
-def _read(job: Job, number: int, machine: Machine, known: dict[int, bool]) -> Demand | str:
+def _read(job: Job, number: int, machine: _Empty, known: dict[int, bool]) -> Demand | str:
     demand = machine.reader.read(job, number)
     if not isinstance(demand, Demand):
         return demand.detail
@@ -237,40 +237,29 @@ class Remaining:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
+        self._left: Machine | None = None
         self._gone: list[int] = []
         self._known: dict[int, bool] = {}
-        # Made when a job is tried: many nodes may go down before.
-        self._columns: Columns | None = None
 
     def without(self, node: int) -> None:
         """Take note that a node never comes back."""
+        self._left = self._left or self._machine.empty()
+        self._left.take_down(node)
         self._gone.append(node)
-        self._columns = None
         self._known.clear()
 
     def why_not(self, demand: Demand) -> str:
         """Return why a job can never start again, empty where it could."""
-        if not self._gone:
+        if self._left is None:
             return ""
-        key = _alike(demand, self._machine.columns)
+        columns = self._left.columns
+        key = _alike(demand, columns)
         if key not in self._known:
-            columns = self._remaining()
-            self._known[key] = place_alone(demand, columns, self._machine.topology) is not None
+            self._known[key] = place_alone(demand, columns, self._left.topology) is not None
         if self._known[key]:
             return ""
-        names = join(self._machine.columns.names[node] for node in sorted(self._gone))
+        names = join(columns.names[node] for node in sorted(self._gone))
         return f"it fits nowhere without {shortened(names)}, down for good"
-
-    def _remaining(self) -> Columns:
-        """Return the machine with nothing on it but what never comes back."""
-        if self._columns is None:
-            columns = self._machine.columns
-            free = columns.total.copy()
-            for counts in (free.cores, free.memory, *free.gres.values()):
-                counts[self._gone] = 0
-            empty, pools = nothing_held(columns.total, free), pools_of(self._machine.snapshot)
-            self._columns = replace(columns, free=free, is_empty=empty, pools=pools)
-        return self._columns
 
 
 def shortened(names: str) -> str:

@@ -12,13 +12,13 @@ from .answer_text import duration_s
 #: ``512``, ``512(128)`` with what is in use (64 bits: a job without time limit), ``N(0)`` without a limit.
 _COUNT = re.compile(r"(?P<limit>N|\d{1,13})?(?:\((?P<used>\d{1,20})(?:\.\d+)?\))?")
 _PAIR = re.compile(r"([A-Z][A-Za-z]*)=(\S*)")
-_NAMED = re.compile(r"(?P<name>.*?)(?:\(\d+\))?")
 _AMOUNTS = {"cpu": "cores", "node": "nodes"}
 #: Limits that are read: of all jobs together, of each user's, of each account's.
 _TRES = {"GrpTRES": None, "MaxTRESPU": "user", "MaxTRESPA": "account"}
 _JOBS = {"GrpJobs": None, "MaxJobsPU": "user", "MaxJobsPA": "account"}
 #: Limits of one job: what it may hold, and its longest time limit in minutes; sacctmgr's names, scontrol's.
 _EACH, _WALL = ("MaxTRESPJ", "MaxTRES"), ("MaxWallPJ", "MaxWall")
+_READ = {*_TRES, *_JOBS, *_EACH, *_WALL, "GrpTRESMins", "GrpTRESRunMins"}
 #: Flags of a QOS that lift or add limits.
 _FLAGS = {
     "EnforceUsageThreshold",
@@ -189,8 +189,7 @@ def _of_manager(text: str) -> Iterator[_Entry]:
 
 def _plain(name: str) -> str:
     """Return a name without its number: ``ann(1001)``."""
-    match = _NAMED.fullmatch(name)
-    return match["name"] if match else name
+    return re.sub(r"\(\d+\)$", "", name)
 
 
 def _limits(entry: _Entry, children: Mapping[str, list[str]], notes: Notes) -> Iterator[Limit]:
@@ -281,17 +280,9 @@ def _note_others(entry: _Entry, notes: Notes) -> None:
     """Note limits that are set and not read."""
     for flag in sorted(_FLAGS.intersection(entry.fields.get("Flags", "").split(","))):
         notes.unread("limits", f"{entry.name}: Flags={flag} is not read")
-    read = {
-        *_TRES,
-        *_JOBS,
-        *_EACH,
-        *_WALL,
-        "GrpTRESMins",
-        "GrpTRESRunMins",
-        *(["MaxJobs"] if entry.account else []),
-    }
     for key, value in entry.fields.items():
-        if key in read or not _LIMIT.fullmatch(key) or _SILENT.fullmatch(key):
+        is_read = key in _READ or (key == "MaxJobs" and entry.account)
+        if is_read or not _LIMIT.fullmatch(key) or _SILENT.fullmatch(key):
             continue
         names = key == "Preempt" and value not in ("", "N/A", "(null)")
         values = [part.partition("=")[2] or part for part in value.split(",")]

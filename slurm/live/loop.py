@@ -28,11 +28,11 @@ from .loop_metrics import Metrics
 from .loop_options import Settings
 from .loop_snapshot import LivePromises, changed_marks, is_pinned, with_claims, with_promises
 from .pass_plan import (
+    NeverFits,
     came_true,
     decided,
     idle_now,
     jobs_now,
-    left_to_slurm,
     overdue,
     still_true,
     unused,
@@ -141,6 +141,7 @@ class Loop:
         #: What an administrator is to read, once each.
         self.remarks: list[str] = []
         self._promises = LivePromises(settings.promise)
+        self._never = NeverFits()
         #: What the last pass saw; None before any did.
         self.looked: Look | None = None
 
@@ -198,22 +199,23 @@ class Loop:
         self._last = taken
         report.decide_s, report.gap = self._clock() - deciding, taken.schedule.objective.gap
         started = {award.job for award in taken.schedule.started}
+        waiting = (job for job in snapshot.jobs if job.id not in started)
+        left = self._left_to_slurm(taken, queue) | self._never.why(waiting, taken.state)
         actions = [
             *overdue(look.snapshot, queue, settings, look.at),
             *unused(reserved, queue),
-            *decided(taken, queue, settings, self._now(), self._refused),
-            *self._left_to_slurm(taken, queue),
+            *decided(taken, queue, settings, self._now(), self._refused, left),
         ]
         touched = {action.job for action in actions} | started
         actions += changed_marks(made, queue, touched)
         self._carry_out(actions, queue, began, report)
 
-    def _left_to_slurm(self, taken: LivePass, queue: Mapping[str, LiveJob]) -> list[Action]:
-        """Hand over what Slurm would start by stopping others or waking nodes.
+    def _left_to_slurm(self, taken: LivePass, queue: Mapping[str, LiveJob]) -> dict[str, str]:
+        """Return the jobs that Slurm would start by stopping others or waking nodes, and why.
 
         Rules of preemption that cannot be asked stay as they were.
         """
-        look, settings = taken.look, self.settings
+        look = taken.look
         if look.sources.config is not None:
             try:
                 self._preemption = read_preemption(text_of(look.sources.config.content), self._ask)
@@ -222,10 +224,13 @@ class Loop:
                 self._journal([{"event": "said", "number": self._passes, "text": text}])
         asleep = asleep_cores(self._known.document(look.sources.nodes.content, "nodes"))
         if self._preemption is None and not asleep:
-            return []
-        preemption = self._preemption or SlurmPreemption()
-        found = by_stopping(look.snapshot, taken.schedule, queue, settings.licence, preemption, asleep)
-        return left_to_slurm(found, settings, wakes=bool(asleep))
+            return {}
+        why = "Slurm may stop running jobs for it, the auction stops none"
+        if asleep:
+            why = "Slurm may wake nodes or stop running jobs for it, the auction does neither"
+        preemption, licence = self._preemption or SlurmPreemption(), self.settings.licence
+        found = by_stopping(look.snapshot, taken.schedule, queue, licence, preemption, asleep)
+        return {job.id: why for job in found}
 
     def _count(self, snapshot: Snapshot, queue: Mapping[str, LiveJob], report: PassReport) -> None:
         """Keep what the look says of the cluster as a whole."""

@@ -3,16 +3,23 @@
 A moment later few words of Slurm's say whether the plan's jobs are still as they were, and their nodes free.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import ParamSpec
 
 from ...auction.check_units import unit_fault
+from ...auction.state import SnapshotState
 from ...cluster.errors import InputError
-from ...cluster.nodes import NodeState
+from ...cluster.jobs import Job, may_start
+from ...cluster.nodes import NodeState, PartitionState
+from ...cluster.resources.capacity import Capacity
 from ...cluster.schedule import Award, Reason
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import names_in
 from ...formats.reading import text_of
+from ...simulation.nodes.node_machine import why_never
 from ..answers.consumables import asks_for
 from ..answers.live import Ask, Command
 from ..answers.policy import config_of
@@ -26,6 +33,7 @@ from .loop_options import Settings
 from .loop_snapshot import is_pinned
 from .passes import LivePass, Look
 
+_P = ParamSpec("_P")
 JOBS: Command = ("squeue", "-h", "-a", "-r", "-t", "all", "-o", "%i|%A|%T|%N|%n|%W")
 NODES: Command = ("sinfo", "-h", "-a", "-N", "-o", "%N|%t|%C")
 _NOTHING = {"", "(null)", "N/A"}
@@ -49,40 +57,41 @@ class Now:
     licenses: str
 
 
-def jobs_now(ask: Ask) -> Mapping[str, Now]:
-    """Return the jobs by id, waiting tasks of an array each by its own.
+def _rows(ask: Ask, command: Command, fields: int) -> Iterator[list[str]]:
+    """Yield the fields of each line of an answer; the last one may hold what separates them.
 
     Raises:
-        InputError: squeue fails, or prints what is not known.
+        InputError: Slurm does not answer, or prints what is not known.
     """
+    for number, line in enumerate(ask(command).decode(errors="replace").splitlines(), 1):
+        row = line.split("|", fields - 1)
+        if len(row) != fields:
+            text = f"{line[:60]!r} is not what was asked for"
+            raise InputError(text, path=f"line {number}", file=command[0])
+        yield ["" if text in _NOTHING else text for text in row]
+
+
+def jobs_now(ask: Ask) -> Mapping[str, Now]:
+    """Return the jobs by id, tasks of an array each by its own."""
     found: dict[str, Now] = {}
-    for number, line in enumerate(ask(JOBS).decode(errors="replace").splitlines(), 1):
-        name, *rest = line.split("|", 5)
-        if len(rest) != 5:  # noqa: PLR2004 - as many as were asked for
-            raise InputError(f"{line[:60]!r} is not what was asked for", path=f"line {number}", file="squeue")
-        own, state, nodes, required, licenses = ("" if text in _NOTHING else text for text in rest)
+    for name, own, state, nodes, required, licenses in _rows(ask, JOBS, 6):
         # A job that is requeued before all others waits, whatever word is shown (25.11).
-        state = "PENDING" if state == "EXPEDITING" else state
+        word = "PENDING" if state == "EXPEDITING" else state
         # A part of a heterogeneous job is printed as 99+1, and is job 100 in all other answers.
-        now = Now(state=state, nodes=nodes, required=required, licenses=licenses)
-        found[own if "+" in name else name] = now
+        job = own if "+" in name else name
+        found[job] = Now(state=word, nodes=nodes, required=required, licenses=licenses)
     return found
 
 
 def idle_now(ask: Ask) -> dict[str, int]:
-    """Return the idle CPUs of each node that takes jobs.
-
-    Raises:
-        InputError: sinfo fails, or prints what is not known.
-    """
+    """Return the idle CPUs of each node that takes jobs."""
     found: dict[str, int] = {}
-    for number, line in enumerate(ask(NODES).decode(errors="replace").splitlines(), 1):
-        parts = line.split("|")
-        counts = parts[-1].split("/")
-        if len(parts) != 3 or len(counts) != 4 or not counts[1].isdigit():  # noqa: PLR2004 - as asked for
-            raise InputError(f"{line[:60]!r} is not what was asked for", path=f"line {number}", file="sinfo")
-        if parts[1].removesuffix("-") in _USABLE:
-            found[parts[0]] = int(counts[1])
+    for name, state, cpus in _rows(ask, NODES, 3):
+        _, idle, *_ = [*cpus.split("/"), ""]
+        if not idle.isdigit():
+            raise InputError(f"{cpus[:60]!r} is not what was asked for", path=name, file="sinfo")
+        if state.removesuffix("-") in _USABLE:
+            found[name] = int(idle)
     return found
 
 
@@ -97,10 +106,12 @@ def overdue(snapshot: Snapshot, queue: Mapping[str, LiveJob], settings: Settings
     usable = {node.name for node in snapshot.nodes if node.state not in _GONE}
     found: list[Action] = []
     for job in queue.values():
-        if job.mark is not None and is_pinned(job, settings.licence):
-            why = _why_back(job, usable, settings, now)
-            if why:
-                found += _put_back(job, settings, why)
+        if job.mark is None or not is_pinned(job, settings.licence):
+            continue
+        if why := _why_back(job, usable, settings, now):
+            is_slurms = job.is_expedited or job.breaks_rules
+            behind = job.mark.tries + 1 < settings.tries and not is_slurms
+            found += _sayable(unpin, job, job.mark, settings.licence, why, behind=behind)
     return found
 
 
@@ -119,21 +130,36 @@ def _why_back(job: LiveJob, usable: set[str], settings: Settings, now: float) ->
     return ""
 
 
-def _put_back(job: LiveJob, settings: Settings, why: str) -> Iterator[Action]:
-    assert job.mark is not None  # noqa: S101 - for the type; is_pinned says so
-    behind = job.mark.tries + 1 < settings.tries and not (job.is_expedited or job.breaks_rules)
-    try:
-        yield unpin(job, job.mark, settings.licence, why, behind=behind)
-    except CannotPlaceError:
-        # It stays pinned: nothing that Slurm could read would put it back.
-        return
-
-
 def unused(reserved: Iterable[ReservationFigures], queue: Mapping[str, LiveJob]) -> list[Action]:
     """Return what removes the loop's reservations that no job asks for: a loop died between two commands."""
     used = {job.reservation for job in queue.values() if job.phase is not JobPhase.ENDED}
     names = [entry.name for entry in reserved if entry.name.startswith(OWN)]
     return [clear(name) for name in names if name not in used]
+
+
+class NeverFits:
+    """The jobs that fit nowhere in aucsched's model, even if all nodes are up and free."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Job, str]] = {}
+        self._total: Capacity | None = None
+
+    def why(self, jobs: Iterable[Job], state: SnapshotState) -> dict[str, str]:
+        """Return why jobs can never start, by id; those that may not start now are left out."""
+        known = self._known if state.columns.total is self._total else {}
+        up, parts = PartitionState.UP, state.snapshot.partitions
+        closed = {part.name for part in parts if part.state is not up}
+        jobs = [one for one in jobs if may_start(one) and closed.isdisjoint(one.partition.split(","))]
+        new = [one for one in jobs if one.id not in known or _asks(known[one.id][0]) != _asks(one)]
+        if new:
+            for job, found in zip(new, why_never(new, state.emptied()), strict=True):
+                known[job.id] = job, found if isinstance(found, str) else ""
+        self._total, self._known = state.columns.total, {job.id: known[job.id] for job in jobs}
+        return {name: why for name, (_, why) in self._known.items() if why}
+
+
+#: Jobs that have these in common are tried once.
+_asks = attrgetter("request", "partition", "user", "time_limit_s", "limits_by_nodes_s")
 
 
 def decided(
@@ -142,26 +168,29 @@ def decided(
     settings: Settings,
     now: float,
     refused: Mapping[str, int],
+    left: Mapping[str, str],
 ) -> list[Action]:
     """Return what pins the winners and hands over the jobs that the auction cannot start.
 
     ``refused``: how often in a row Slurm refused a job's pin; too often, and the job is Slurm's.
+    ``left``: more jobs that are Slurm's, and why.
     """
     found: list[Action] = []
-    for refusal in taken.refused:
-        job = queue.get(refusal.job)
-        if refusal.reason in _NEVER and job is not None and job.needs(settings.licence):
-            found += _handed(job, settings, refusal.detail)
+    lost = {refusal.job: refusal.detail for refusal in taken.refused if refusal.reason in _NEVER}
+    for name, why in {**left, **lost}.items():
+        if name in queue and queue[name].needs(settings.licence):
+            found += _sayable(hand_over, queue[name], settings.licence, why)
     for award in taken.schedule.started:
-        job = queue[award.job]
-        if (count := refused.get(award.job, 0)) >= settings.tries:
-            found += _handed(job, settings, f"Slurm refused its pin (tries: {count})")
+        job, count = queue[award.job], refused.get(award.job, 0)
+        if count >= settings.tries:
+            why = f"Slurm refused its pin (tries: {count})"
+            found += _sayable(hand_over, job, settings.licence, why)
             continue
         try:
             _check_units(taken.look, award)
             found.append(pin(taken.look.snapshot, award, job, settings.licence, now))
         except CannotPlaceError as error:
-            found += _handed(job, settings, str(error))
+            found += _sayable(hand_over, job, settings.licence, str(error))
     return found
 
 
@@ -189,19 +218,10 @@ def _names_segments(look: Look) -> bool:
     return release is not None and release >= SEGMENTS_NAMED
 
 
-def left_to_slurm(jobs: Iterable[LiveJob], settings: Settings, *, wakes: bool) -> list[Action]:
-    """Return what hands over the jobs for which Slurm would stop others or wake nodes."""
-    why = "Slurm may stop running jobs for it, the auction stops none"
-    if wakes:
-        why = "Slurm may wake nodes or stop running jobs for it, the auction does neither"
-    return [action for job in jobs for action in _handed(job, settings, why)]
-
-
-def _handed(job: LiveJob, settings: Settings, why: str) -> Iterator[Action]:
-    try:
-        yield hand_over(job, settings.licence, why)
-    except CannotPlaceError:
-        return
+def _sayable(make: Callable[_P, Action], *of: _P.args, **how: _P.kwargs) -> Iterator[Action]:
+    """Yield an action; a job for which scontrol has no words stays as it is."""
+    with suppress(CannotPlaceError):
+        yield make(*of, **how)
 
 
 def still_true(

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from support.gated_slurm import FakeJob, FakeSlurm, Killed, loop_on
 
+from aucsched.auction.state import SnapshotState, state_of
+from aucsched.cluster.jobs import Job, Request
+from aucsched.cluster.nodes import License, Node, NodeState, Partition, PartitionState, Resources, Switch
+from aucsched.cluster.resources.demand import Demand
+from aucsched.cluster.snapshot import Snapshot
 from aucsched.formats.hostlist import expand
+from aucsched.simulation.nodes.node_machine import why_never
 from aucsched.slurm.live.actions import shown_by
 from aucsched.slurm.live.loop import Loop
 from aucsched.slurm.live.loop_options import Settings
+from aucsched.slurm.live.pass_plan import NeverFits
 
 
 def cluster(nodes: int = 4) -> FakeSlurm:
@@ -200,6 +211,76 @@ def test_a_job_that_the_auction_cannot_express_is_handed_over() -> None:
     assert report.handed_over == 1
     assert odd.licenses == ""
     assert odd.required == ()
+
+
+def test_a_job_that_fits_nowhere_even_when_all_is_up_and_free_is_handed_over_and_tried_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[str] = []
+
+    def counting(jobs: Iterable[Job], machine: SnapshotState) -> list[Demand | str]:
+        listed = list(jobs)
+        tried.extend(job.id for job in listed)
+        return why_never(listed, machine)
+
+    monkeypatch.setattr("aucsched.slurm.live.pass_plan.why_never", counting)
+    fake = cluster()
+    fake.nodes |= {"n2": "drain", "n3": "down"}
+    first, large, whole, held = (fake.submit(cores, run_s=400) for cores in (1, 17, 16, 99))
+    held.priority = 0
+    loop = loop_on(fake)
+    report = loop.one_pass()
+    assert (report.pinned, report.handed_over, report.dropped) == (1, 1, 0)
+    (line,) = [one for one in fake.events("done") if one["kind"] == "hand over"]
+    assert (line["job"], line["why"]) == (str(large.number), "it fits nowhere on the empty machine")
+    assert [job.licenses for job in (first, large, whole, held)] == ["", "", "auction:1", "auction:1"]
+    for _ in range(3):
+        fake.tick()
+        assert loop.one_pass().handed_over == 0
+    assert tried == [str(large.number), str(whole.number)]
+    # A cluster of other nodes is another one.
+    del fake.nodes["n3"]
+    assert loop.one_pass().handed_over == 1
+    assert (whole.licenses, held.licenses) == ("", "auction:1")
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        {"gres_per_node": {"gpu": 3}, "nodes": 4},
+        {"gres_total": {"gpu": 24}},
+        {"gres_total": {"gpu": 24}, "nodes": 6, "cores": 6},
+        {"max_switches": 1, "nodes": 4},
+        {"features": {"big"}},
+    ],
+)
+def test_what_one_type_one_leaf_or_no_node_has_never_fits(asks: dict[str, Any]) -> None:
+    """Slurm starts the first three: it mixes types of GPUs, and gives up a wish for few switches."""
+    snapshot = Snapshot(
+        nodes=[
+            Node(name=name, total=Resources(cores=4, gres={f"gpu:{name[0]}": 4}), state=NodeState.DOWN)
+            for name in ("a0", "a1", "a2", "b0", "b1", "b2")
+        ],
+        switches=[
+            Switch(name="s0", nodes=["a0", "a1", "a2"]),
+            Switch(name="s1", nodes=["b0", "b1", "b2"]),
+            Switch(name="top", switches=["s0", "s1"]),
+        ],
+        jobs=[
+            Job(id="never", priority=2, request=Request(**{"cores": 4} | asks)),
+            Job(id="later", priority=1, request=Request(cores=24, nodes=6, licenses={"matlab": 1})),
+        ],
+        licenses={"matlab": License(total=1, free=0)},
+    )
+    closed = replace(
+        snapshot,
+        jobs=[replace(job, partition="p") for job in snapshot.jobs],
+        partitions=[Partition(name="p", nodes=["a0"], state=PartitionState.DOWN)],
+    )
+    assert not NeverFits().why(closed.jobs, state_of(closed))
+    (why,) = NeverFits().why(snapshot.jobs, state_of(snapshot)).items()
+    assert why[0] == "never"
+    assert why[1] in {"it fits nowhere on the empty machine", "no node has the features big"}
 
 
 def test_a_restarted_loop_counts_pinned_jobs_as_holding_their_nodes() -> None:

@@ -237,9 +237,9 @@ def test_a_placement_that_breaks_a_rule_of_blocks_is_handed_over() -> None:
     blind = replace(look, snapshot=with_claims(replace(look.snapshot, network=None), queue, "auction"))
     taken = take_pass(blind, StepOptions(work_limit=0, promise="none", reserve=0))
     assert [award.job for award in taken.schedule.started] == ["3"]
-    (pinned,) = decided(taken, queue, Settings(host="one", user="root"), fake.now, {})
+    (pinned,) = decided(taken, queue, Settings(host="one", user="root"), fake.now, {}, {})
     assert (pinned.kind, pinned.nodes) == (ActionKind.PIN, ("n1", "n2"))
-    (action,) = decided(replace(taken, look=look), queue, Settings(host="one", user="root"), fake.now, {})
+    (action,) = decided(replace(taken, look=look), queue, Settings(host="one", user="root"), fake.now, {}, {})
     assert action.kind is ActionKind.HAND_OVER
     assert action.why == "on these nodes it stands on too many blocks: Slurm would hold it"
     fake.hand(pinned.commands)

@@ -100,6 +100,8 @@ def test_a_job_of_a_higher_tier_is_slurms_and_what_it_stops_comes_back_behind_th
 def test_no_more_are_handed_over_than_stopping_makes_room_for() -> None:
     fake, low = cluster()
     urgent = [fake.submit(4, partition="urgent", priority=20 - number) for number in range(3)]
+    # It would fit if all nodes were up.
+    fake.nodes["n2"] = "drain"
     large = fake.submit(12, partition="urgent", priority=99)
     assert loop_on(fake).one_pass().handed_over == 2
     assert [one.licenses for one in (*urgent, large)] == ["", "", "auction:1", "auction:1"]
