@@ -4,6 +4,7 @@ import time
 
 import click
 
+from ...cluster.errors import OptionError
 from ...cluster.text import one_line, plural
 from ..groups import HelpGroup
 from .live_options import licence_option
@@ -36,13 +37,11 @@ def up(*, licence: str, seconds: int) -> None:
 
     total = license_gate.licence_count(ask_slurm, license_gate.check_licence(licence))
     found = license_gate.gates(ask_slurm, licence)
-    if found:
-        name = found[0].name
-        require_done(one_scontrol, license_gate.extend_words(name, seconds))
-    else:
-        name = license_gate.gate_name(licence, socket.gethostname())
+    name = found[0].name if found else license_gate.gate_name(licence, socket.gethostname())
+    words = license_gate.extend_words(name, seconds)
+    if not found:
         words = license_gate.create_words(name, licence, total, seconds, getpass.getuser())
-        require_done(one_scontrol, words)
+    require_done(one_scontrol, words)
     click.echo(f"{name}: up, ends in {seconds} s unless its end is moved")
 
 
@@ -95,6 +94,9 @@ def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dr
     from ...slurm.live.license_gate import check_licence
     from ..outputs import note
 
+    known = ask_slurm(("sinfo", "-h", "-a", "-o", "%R")).decode(errors="replace").split()
+    for name in set(partitions).difference(known):
+        raise OptionError(f"--partition: {name!r} is none of {', '.join(known)}")
     commands, problems = added(read_all(ask_slurm), check_licence(licence), partitions, users)
     for problem in problems:
         note(problem)
@@ -125,11 +127,9 @@ def take_off(*, licence: str, dry_run: bool) -> int:
     reserved = read_reservations(ask_slurm(RESERVATIONS))
     found = cleared(read_all(ask_slurm), licence, reserved)
     commands = [words for one in found for words in one.commands]
-    if dry_run:
-        shown_by(click.echo)(commands)
-    else:
-        for text in one_scontrol(commands) if commands else ():
-            note(text)
+    runner = shown_by(click.echo) if dry_run else one_scontrol
+    for text in runner(commands) if commands else ():
+        note(text)
     left = [] if dry_run else list(not_cleared(read_all(ask_slurm), licence))
     at_fault = {text.partition(":")[0] for text in left}
     for one in found:

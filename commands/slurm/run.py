@@ -126,5 +126,6 @@ def _say(report: PassReport) -> None:
         return
     done = f"{report.pinned} pinned, {report.started} run, {report.put_back} put back"
     left = f"{report.handed_over} handed over, {report.dropped} dropped, {report.refused} refused"
+    left += f" ({report.why})" if report.why else ""
     end = f"{report.deferred} deferred; {report.total_s:.2f} s"
     say(f"pass {report.number}: {report.waiting} behind the gate, {done}, {left}, {end}")

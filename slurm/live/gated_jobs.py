@@ -19,7 +19,8 @@ def added(
 ) -> tuple[list[Words], list[str]]:
     """Return the commands that put waiting jobs behind the gate, and why some cannot be."""
     commands: dict[Words, None] = {}
-    problems: list[str] = []
+    having = {job.user for job in jobs}
+    problems = [f"user {name} has no job" for name in users if name not in having]
     for job in jobs:
         named = not partitions or set(partitions) & set(job.partition.split(","))
         if not named or (users and job.user not in users):

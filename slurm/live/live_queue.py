@@ -77,7 +77,8 @@ class Mark:
 
 def write_mark(mark: Mark) -> str:
     """Return a mark as a comment's text."""
-    cores = ",".join(_run(cores, len(list(group))) for cores, group in groupby(mark.cores))
+    runs = ((cores, len(list(group))) for cores, group in groupby(mark.cores))
+    cores = ",".join(f"{cores}*{count}" if count > 1 else str(cores) for cores, count in runs)
     fields = {
         "v": 1,
         "since": mark.since,
@@ -93,10 +94,6 @@ def write_mark(mark: Mark) -> str:
     }
     kept = {name: value for name, value in fields.items() if value not in ("", 0)}
     return _HEAD + urlencode(kept, quote_via=quote, safe=_SAFE)
-
-
-def _run(cores: int, count: int) -> str:
-    return f"{cores}*{count}" if count > 1 else str(cores)
 
 
 def read_mark(comment: str) -> Mark | None:

@@ -60,7 +60,7 @@ class PassReport:
         unread: rules of the site that are not looked at.
         pinned, put_back, handed_over: jobs; promised: marks that got a start or another.
         started: pinned jobs seen to run for the first time; misplaced: those of them on other nodes.
-        dropped: actions that were no longer true; refused: those that Slurm did not carry out.
+        dropped: actions no longer true; refused: those that Slurm did not carry out; why: its text.
         deferred: actions left for the next pass by the limits on changes.
         changes: commands that were sent, the gate's not counted.
         read_s, decide_s, check_s, place_s, verify_s: seconds by phase; total_s of all.
@@ -94,6 +94,7 @@ class PassReport:
     place_s: float = 0.0
     verify_s: float = 0.0
     total_s: float = 0.0
+    why: str = ""
     gap: float | None = None
     gate_end: float = 0.0
 
@@ -135,13 +136,13 @@ class Loop:
         self._refused: Counter[str] = Counter()
         self._passes = 0
         self._last: LivePass | None = None
-        self._held = 0
         self._known = Known()
         self._preemption: SlurmPreemption | None = None
         #: What an administrator is to read, once each.
         self.remarks: list[str] = []
         self._promises = LivePromises(settings.promise)
         self._never = NeverFits()
+        self._is_denied = False
         #: What the last pass saw; None before any did.
         self.looked: Look | None = None
 
@@ -268,8 +269,8 @@ class Loop:
         which the new one comes, so that what waits has milliseconds to slip through, not a pass.
         """
         settings, licence = self.settings, self.settings.licence
-        self._held = licence_count(self._ask, licence)
-        create = create_words(name, licence, self._held, settings.gate_for, settings.user)
+        held = licence_count(self._ask, licence)
+        create = create_words(name, licence, held, settings.gate_for, settings.user)
         refused = self._runner((drop_words(name), create)) if replaces else self._runner((create,))
         # The old one may have been gone already.
         if refused and not any(
@@ -338,6 +339,10 @@ class Loop:
         self._journal(
             [*lines, *({"event": "said", "number": report.number, "text": one_line(text)} for text in said)]
         )
+        report.why = one_line(said[0]).partition(" for job ")[0] if said and report.refused else ""
+        if "denied" in report.why and not self._is_denied:
+            self._is_denied = True
+            self.remarks.append(f"{report.why}: an operator needs --mark comment; run slurm doctor")
 
     def _verify_starts(self, queue: Mapping[str, LiveJob], report: PassReport) -> None:
         """Log pinned jobs that run by now, once each, and whether they run on their nodes."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from support.gated_slurm import FakeSlurm, loop_on
+from support.run import aucsched, refused
 
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.slurm.answers.live import Command
+from aucsched.slurm.live.actions import Words
 from aucsched.slurm.live.findings import Severity, examine
 from aucsched.slurm.live.gated_jobs import added, read_all
 from aucsched.slurm.live.license_gate import (
@@ -127,6 +130,28 @@ def test_waiting_jobs_are_put_behind_the_gate_once() -> None:
     assert added(read_all(fake.ask), "auction", ("other",), ()) == ([], [])
     fake.hand(commands)
     assert added(read_all(fake.ask), "auction", ("p",), ("ann", "eve"))[0] == []
+
+
+def test_partitions_and_users_that_are_not_there_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = cluster()
+    fake.submit(1)
+    sent: list[Words] = []
+
+    def ask(command: Command) -> bytes:
+        return b"p\ndebug\n" if command[0] == "sinfo" else fake.ask(command)
+
+    def scontrol(commands: Sequence[Words]) -> tuple[str, ...]:
+        sent.extend(commands)
+        return ()
+
+    monkeypatch.setattr("aucsched.slurm.answers.live.ask_slurm", ask)
+    monkeypatch.setattr("aucsched.slurm.live.actions.one_scontrol", scontrol)
+    words = ("slurm", "gate", "add", "--license", "gate", "--partition", "p")
+    assert refused(*words, "--partition", "q") == "aucsched: --partition: 'q' is none of p, debug"
+    assert not sent
+    done = aucsched(*words, "--user", "eve", "--user", "ann")
+    assert (done.returncode, done.stderr) == (0, "note: user eve has no job\n")
+    assert sent == [("update", "JobId=1", "Licenses=auction:1,gate:1")]
 
 
 @pytest.mark.parametrize("carrier", Carrier)

@@ -317,8 +317,13 @@ def test_an_operator_marks_jobs_in_their_own_comment_and_gives_it_back() -> None
     fake = cluster(1)
     fake.is_operators = True
     job = fake.submit(4, own_comment="mine", comment="site's")
-    report = loop_on(fake).one_pass()
+    loop = loop_on(fake)
+    report = loop.one_pass()
     assert (report.pinned, report.refused, job.required) == (0, 1, ())
+    assert report.why == fake.events("pass")[-1]["why"] == "Access/permission denied"
+    loop.one_pass()
+    (remark,) = loop.remarks
+    assert remark == "Access/permission denied: an operator needs --mark comment; run slurm doctor"
     loop = loop_on(fake, mark="comment")
     assert loop.one_pass().pinned == 1
     assert list(job.required) == ["n0"]

@@ -184,6 +184,9 @@ def test_an_operator_who_is_not_root_runs_the_loop(site: Site) -> None:
     assert "up, ends in 600 s" in site.aucsched("gate up --for 600")
     jobs = [site.submit(options) for options in ("-N 2 -n 4", "-N 2 -n 3", "-n 1 --gres=gpu:1", "-n 2")]
     site.run(f"scontrol update JobId={jobs[0]} Comment=mine", USER)
+    denied = site.aucsched(f"run --once --log {log.with_name('denied.jsonl')}")
+    assert "4 refused (Access/permission denied)" in denied
+    assert "an operator needs --mark comment" in denied
     assert "4 pinned" in site.aucsched(f"run --once --mark comment --log {log}")
     site.wait(lambda: all(site.job(job)["job_state"] == "RUNNING" for job in jobs), "pinned jobs run")
     assert {job: set(expand(site.job(job)["nodes"])) for job in jobs} == pinned(log)

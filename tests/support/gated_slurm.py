@@ -397,7 +397,7 @@ class FakeSlurm:
         if job is None or job.state != "PENDING":
             return "Invalid job id specified" if job is None else "Job is no longer pending execution"
         if self.is_operators and "AdminComment" in values:
-            return "Access/permission denied"
+            return f"Access/permission denied for job {job.number}"
         required = expand(values["ReqNodeList"]) if values.get("ReqNodeList") else ()
         if required and job.takes_no_pin:
             return "Requested node configuration is not available"
