@@ -242,6 +242,25 @@ def test_a_job_for_which_slurm_stops_others_is_handed_over_and_they_come_back(
     shell(f"scancel -f {low} {peer} {urgent}")
 
 
+def test_jobs_that_only_slurm_can_place_are_handed_over_and_run(shell: Shell, tmp_path: Path) -> None:
+    """Both parts of a heterogeneous job, and one wider than a leaf: Slurm waits 5 s for one switch."""
+    log = tmp_path / "run.jsonl"
+    aucsched(shell, "gate up")
+    jobs = [submit(shell, options) for options in ("-n 1 : -n 2", "--switches=1@00:00:05 -N 5 -n 5")]
+    wait_for(lambda: job_of(shell, jobs[1])["state_reason"] == "Licenses", shell, "they wait for the gate")
+    assert "0 pinned, 0 run, 0 put back, 3 handed over, 0 dropped" in aucsched(
+        shell, f"run --once --log {log}"
+    )
+    whys = {line["job"]: line["why"] for line in events(log) if line["event"] == "done"}
+    assert whys[jobs[0]].startswith("cannot be expressed: parts of a heterogeneous job start together")
+    assert whys[jobs[1]] == "it fits nowhere on the empty machine"
+    wait_for(
+        lambda: all(job_of(shell, job)["job_state"] == "RUNNING" for job in jobs), shell, "Slurm starts them"
+    )
+    shell("scancel -f " + " ".join(jobs))
+    wait_for(lambda: not shell("squeue -h"), shell, "the cluster is empty")
+
+
 def test_a_dead_loop_hands_the_queue_back(shell: Shell, tmp_path: Path) -> None:
     aucsched(shell, "gate down")
     wait_for(lambda: not shell("squeue -h"), shell, "the cluster is empty")
