@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, nextafter
 from typing import TypeVar
 
 import numpy as np
@@ -35,7 +35,7 @@ class ShadowStart:
         time: seconds since the epoch; the snapshot's own time (0 where it has none) when nothing has to
             end first.
         nodes: names of the nodes, in snapshot order.
-        at_once: ``time`` is the snapshot's own: nothing has to end first but what is past its end.
+        at_once: ``time`` is the snapshot's own, and nothing that is past its end has to end first.
     """
 
     time: float
@@ -61,13 +61,15 @@ def shadow_time(state: SnapshotState, job: Job, awards: Iterable[Award] = ()) ->
     """
     limits = {one.id: one.time_limit_s for one in state.snapshot.jobs}
     taken = [(allocation_of_resources(award.nodes, state.columns), limits[award.job]) for award in awards]
-    forecast = Forecast(state, taken)
-    found = forecast.first(job)
+    # Who is past its end holds what it has, a moment longer.
+    now, soon = state.now, nextafter(state.now, inf)
+    holds = Holds(replace(hold, end=max(hold.end, soon)) for hold in state.holds)
+    found = Forecast(replace(state, holds=holds), taken).first(job)
     if found is None:
         return None
     time, allocation = found
     names = tuple(state.columns.names[node] for node in allocation.nodes.tolist())
-    return ShadowStart(time=time, nodes=names, at_once=time == forecast.times[0])
+    return ShadowStart(time=now if time <= soon else time, nodes=names, at_once=time == now)
 
 
 def limits_of(starts: Iterable[StartingJob]) -> list[tuple[Allocation, float | None]]:

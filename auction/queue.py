@@ -48,7 +48,7 @@ def in_order(jobs: tuple[Job, ...]) -> tuple[Job, ...]:
 
 
 def pending_job(snapshot: Snapshot, name: str) -> Job:
-    """Return a pending job; of an array (``13``, ``13_[6-91]``) the first task, in the queue or of the list.
+    """Return a pending job; of an array (``13``, ``13_[6-91]``) its first task.
 
     Raises:
         InputError: no such job waits.

@@ -126,15 +126,27 @@ class _Explainer:
     def _behind_others(self, demand: Demand) -> tuple[Reason, str]:
         """Say why plain backfilling passes a job over that could have started alone."""
         reason, why = self.beside(demand)
-        if reason is Reason.NO_FIT:
-            return Reason.OUTBID, f"jobs ahead of it start first, as in backfilling: {why}"
-        return reason, why
+        if reason is not Reason.NO_FIT:
+            return reason, why
+        return self._once(("passed", demand.kind, demand.job.user), self._why_passed, demand)
+
+    def _why_passed(self, demand: Demand) -> tuple[Reason, str]:
+        # Counts said that it could start: whether it fits alone is for a placement to say.
+        if not self._can_bid(demand, self._cluster.columns):
+            return self._without_bid(demand)
+        why = self.beside(demand)[1]
+        return Reason.OUTBID, f"jobs ahead of it start first, as in backfilling: {why}"
 
     def beside(self, demand: Demand) -> tuple[Reason, str]:
         """Return why a job cannot start on what the award leaves free: the same for all of a kind."""
         key = ("beside", demand.kind, demand.job.user, demand.job.id in self._reserved)
+        return self._once(key, self._why_not_beside, demand)
+
+    def _once(
+        self, key: object, why: Callable[[Demand], tuple[Reason, str]], demand: Demand
+    ) -> tuple[Reason, str]:
         if key not in self._known:
-            self._known[key] = self._why_not_beside(demand)
+            self._known[key] = why(demand)
         return self._known[key]
 
     def _why_not_beside(self, demand: Demand) -> tuple[Reason, str]:
@@ -185,10 +197,7 @@ class _Explainer:
     def _why_none(self, demand: Demand) -> tuple[Reason, str]:
         """Return why a job has no bid: the same for all that ask for the same."""
         limits = tuple(guard.limits(demand.job) for guard in self._cluster.guards)
-        key = (demand.kind, demand.job.user, limits)
-        if key not in self._known:
-            self._known[key] = self._without_bid(demand)
-        return self._known[key]
+        return self._once((demand.kind, demand.job.user, limits), self._without_bid, demand)
 
     def _without_bid(self, demand: Demand) -> tuple[Reason, str]:
         guards = [guard for guard in self._cluster.guards if guard.outlasts(demand.job)]
@@ -220,7 +229,7 @@ class _Explainer:
 
     def _would_delay(self, guard: Guard) -> str:
         names = [self._cluster.columns.names[node] for node in guard.nodes.tolist()]
-        when = utc(guard.time, "%Y-%m-%dT%H:%M:%SZ")
+        when = utc(guard.time)
         return f"it would delay job {guard.job.id}, reserved to start by {when} on {listed(fold(names))}"
 
     def _no_fit(self, demand: Demand, columns: Columns) -> tuple[Reason, str]:

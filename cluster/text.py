@@ -39,9 +39,9 @@ def plural(count: int | str, thing: str, verb: str = "") -> str:
     return f"{count} {thing} {verb}".rstrip()
 
 
-def utc(seconds: float, form: str = "%Y-%m-%d %H:%M UTC") -> str:
-    """Return a time in seconds since the epoch as people read it."""
-    return datetime.fromtimestamp(seconds, UTC).strftime(form)
+def utc(seconds: float) -> str:
+    """Return a time in seconds since the epoch in text and files: ``2026-11-20T09:30:00Z``."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def listed(names: Sequence[str]) -> str:

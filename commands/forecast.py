@@ -94,11 +94,11 @@ def forecast(snapshot: str, jobs: tuple[str, ...], **options: Any) -> None:
     )
 
 
-def _loaded(snapshot: str, history: str | None) -> tuple[Snapshot, list[LoggedJob]]:
+def _loaded(snapshot: str, history: str | None) -> tuple[Snapshot, str | list[LoggedJob]]:
     """Return the snapshot and the past; those of a live Slurm are asked for."""
     from time import time
 
-    from ..api.forecasts import history_of, read_history
+    from ..api.forecasts import history_of
     from ..formats.native.cluster_file import load_snapshot
     from ..slurm.answers.live import collect
     from ..slurm.answers.slurm_files import SlurmFiles
@@ -106,7 +106,7 @@ def _loaded(snapshot: str, history: str | None) -> tuple[Snapshot, list[LoggedJo
 
     if snapshot == history == "-":
         raise OptionError("--history - and SNAPSHOT would both read standard input")
-    past = [] if history is None else read_history(history)
+    past: str | list[LoggedJob] = [] if history is None else history
     if snapshot != _SLURM or Path(snapshot).exists():
         return load_snapshot(snapshot), past
     sources, notes = collect(SlurmFiles())

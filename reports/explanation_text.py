@@ -134,6 +134,8 @@ def _start(start: ShadowStart | None, now: float | None) -> str:
     if start is None:
         return "not to be foreseen: no estimated end of a running job frees enough,"
     when = "now" if start.at_once else moment(start.time, now)
+    if not start.at_once and start.time == (now or 0.0):
+        when = "as soon as jobs past their limit have ended"
     return f"{when} on {shortened(start.nodes)}"
 
 

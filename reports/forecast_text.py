@@ -63,18 +63,18 @@ def _columns(first: str, by_s: float | None, time: float | None) -> list[Column]
 
     found = [
         Column(first, lambda named: named[0]),
-        Column("cores", lambda named: named[1].cores, is_right=True, leaves=2),
+        Column("cores", lambda named: named[1].cores, is_right=True, leaves=1),
         Column("P10", starting(lambda one: _wait(one.p10_s), "never")),
         Column("P50", starting(lambda one: _wait(one.p50_s))),
         Column("P90", starting(lambda one: _wait(one.p90_s))),
-        Column("by limits", starting(lambda one: _wait(one.plan_s)), leaves=1),
+        Column("by limits", starting(lambda one: _wait(one.plan_s)), leaves=2),
     ]
     if time is not None:
-        when = starting(lambda one: utc(time + one.p50_s, "%a %d %b %H:%M"))
-        found.insert(-1, Column("P50 is at (UTC)", when, leaves=3))
+        when = starting(lambda one: utc(time + one.p50_s))
+        found.insert(-1, Column("P50 is at", when, leaves=3))
     if by_s is not None:
         by = starting(lambda one: f"{100 * one.probability_by(by_s):.0f} %")
-        head = "by then" if time is None else utc(time + by_s, "by %d %b\n%H:%M UTC")
+        head = "by then" if time is None else f"by {utc(time + by_s)}".replace("T", "\nT")
         found.append(Column(head, by, is_right=True))
     return found
 

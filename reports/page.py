@@ -7,15 +7,15 @@ into the page itself, for people and for tests.
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from time import time
 from typing import Any
 
 import msgspec
 
-from ..cluster.text import escaped
+from ..cluster.text import escaped, utc
 from ..cluster.version import __version__
 from ..formats.reading import READ
 
@@ -81,7 +81,7 @@ def page_of(title: str, subtitle: str, sections: Sequence[Section]) -> str:
 
 def _made() -> str:
     """Return when, by which version and command, and from which files the page was made."""
-    when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    when = utc(time())
     command, *arguments = sys.argv
     typed = shlex.join(["aucsched", *arguments]) if Path(command).stem in _PROGRAMS else "Python"
     inputs = (f"{_text(name)}: SHA-256 <code>{digest}</code>" for name, digest in READ.items())

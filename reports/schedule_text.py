@@ -153,8 +153,8 @@ def _baseline_line(schedule: Schedule, jobs: Mapping[str, Job], baseline: Baseli
 def _plan(line: Line) -> str:
     if line.planned is None:
         return "not planned"
-    moment = utc(line.planned, "%H:%M:%S UTC")
-    return moment if line.planned_wait_s is None else f"{moment} (+{duration(line.planned_wait_s)})"
+    later = "" if line.planned_wait_s is None else f" (+{duration(line.planned_wait_s)})"
+    return utc(line.planned) + later
 
 
 _COLUMNS = (
@@ -230,13 +230,12 @@ _NEVER = (
 def _planned(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) -> Group:
     priority = {job.id: job.priority for job in snapshot.jobs}
     now, shown = snapshot.time, sorted(plan.planned, key=lambda one: one.start)[:top]
-    zone = "" if now is None else " (UTC)"
     columns = (
         Column("job", lambda one: one.job),
         Column("priority", lambda one: number(priority[one.job]), is_right=True, leaves=3),
         Column("starts in", lambda one: duration(one.start - plan.time) if one.start > plan.time else "now"),
-        Column(f"start{zone}", lambda one: _moment(one.start, now), leaves=4),
-        Column(f"end{zone}", lambda one: _moment(one.end, now), leaves=2),
+        Column("start", lambda one: _moment(one.start, now), leaves=4),
+        Column("end", lambda one: _moment(one.end, now), leaves=2),
         Column("cores", cores_of, is_right=True),
         Column("nodes", lambda one: len(one.nodes), is_right=True, leaves=1),
         Column("where", lambda one: shortened(tuple(one.nodes)), is_text=True),
@@ -247,6 +246,4 @@ def _planned(snapshot: Snapshot, plan: Plan, console: Console, top: int | None) 
 def _moment(time: float | None, now: float | None) -> str:
     if time is None:
         return "never"
-    if now is None:
-        return f"{time:g} s"
-    return utc(time, "%Y-%m-%d %H:%M:%S")
+    return f"{time:g} s" if now is None else utc(time)

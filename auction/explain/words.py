@@ -32,8 +32,7 @@ def duration(seconds: float) -> str:
 
 def moment(time: float, now: float | None) -> str:
     """Return a time in UTC, and how far it is from now where that is known."""
-    text = utc(time, "%Y-%m-%d %H:%M:%S UTC")
-    return text if now is None else f"{text} (in {duration(max(0.0, time - now))})"
+    return utc(time) + ("" if now is None else f" (in {duration(max(0.0, time - now))})")
 
 
 def number(value: Any) -> str:

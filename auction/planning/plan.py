@@ -225,8 +225,7 @@ class Planner:
 
         With ``only_now``: None where that is later.
         """
-        job = demand.job
-        alike = repr((job.request, job.partition, job.user, job.time_limit_s, self.columns.pools.alike(job)))
+        job, alike = demand.job, self._alike(demand.job)
         since, duration = self._earliest.get(alike, -inf), _duration(demand)
         if only_now and since > self.now:
             return None
@@ -237,6 +236,16 @@ class Planner:
         self._earliest[alike] = start
         self._timeline.take(allocation, job, start, start + duration)
         return start, allocation
+
+    def earliest(self, demand: Demand) -> float:
+        """Return a job's earliest start, which is not taken; infinite when it can never start."""
+        if (alike := self._alike(demand.job)) not in self._earliest:
+            starts = self._starts(demand, _duration(demand), -inf)
+            self._earliest[alike] = next((start for start, _ in starts), inf)
+        return self._earliest[alike]
+
+    def _alike(self, job: Job) -> str:
+        return repr((job.request, job.partition, job.user, job.time_limit_s, self.columns.pools.alike(job)))
 
     def fits_at(self, demand: Demand, start: float, duration: float) -> bool:
         """Return whether a job that runs for so long could start at one of ``moments``."""

@@ -92,7 +92,8 @@ class LimitPool(ResourcePool):
         unit = what.replace("_", "-")
         wanted = "core-seconds without end (no time limit)" if asked >= _ENDLESS else f"{asked} {unit}"
         most = limit.most[what]
-        leaves = f"leaves {max(left, 0)} of {most}" if asked <= most else f"is {most}: it can never start"
+        free = f"leaves {max(left, 0)} of {most}"
+        leaves = free if asked <= most else f"is {most}: it can never start"
         return f"it asks for {wanted}, the limit {resource.name} {leaves}"
 
 

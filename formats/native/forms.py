@@ -19,6 +19,7 @@ from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
 from ...cluster.jobs import Range, RangeMap, Span
 from ...cluster.limits import AMOUNTS, FilledNames, LimitMap
+from ...cluster.text import utc
 from ...cluster.value_types import (
     Anything,
     Boolean,
@@ -124,7 +125,7 @@ def _written_time(seconds: float) -> str | float:
     """Return a time as ISO 8601 in UTC, as a number where it holds a fraction of a second."""
     if seconds != int(seconds):
         return seconds
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return utc(seconds)
 
 
 def _read_priority(value: Any, path: str) -> Any:

@@ -2,12 +2,17 @@
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 
+from ...auction.options import StepOptions
+from ...auction.planning.plan import Planner
 from ...auction.queue import in_order
-from ...bidgen.families.registry import columns_of
+from ...auction.step import run_step
 from ...cluster.jobs import Job, RunningJob, hold_words, is_held, may_start
+from ...cluster.nodes import NodeState
 from ...cluster.resources.allocation import allocation_of_resources
-from ...cluster.resources.demand import Demand, DemandReader
+from ...cluster.resources.demand import Demand
+from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import plural
 from ..workloads.imported import LoggedJob
@@ -21,7 +26,7 @@ DEPTH = 2500
 
 
 def not_played(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return what of a cluster and its jobs no future looks at, in words."""
+    """Return what of a cluster and its jobs no future plays, in words."""
     licensed = sum(bool(job.request.licenses) for job in snapshot.jobs)
     reserved = [one for one in snapshot.reservations if one.end > (snapshot.time or 0.0)]
     counted = (
@@ -31,7 +36,7 @@ def not_played(snapshot: Snapshot) -> tuple[str, ...]:
     )
     found = [words for count, words in counted if count]
     return (
-        *(f"forecasts do not look at {words}: starts may come later" for words in found),
+        *(f"forecasts look at {one} for each job alone: starts may come later" for one in found),
         *snapshot.unread,
     )
 
@@ -59,8 +64,11 @@ class SnapshotForecaster:
         calibrator: Calibrator | None = None,
     ) -> None:
         self._snapshot = snapshot
-        self._pools = NodePools(snapshot.nodes, columns_of(snapshot))
-        self._reader = DemandReader(snapshot, self._pools.columns)
+        self._empty = _emptied(snapshot)
+        #: Says when a job could start if no other did.
+        self._alone = Planner(self._empty)
+        self._pools = NodePools(snapshot.nodes, self._alone.columns)
+        self._reader = self._alone.reader.at(self._alone.columns, None, honour_reservations=False)
         self.now = snapshot.time or 0.0
         self._policy = RESPONSE if by_worth else EASY
         self._futures, self._seed = futures, seed
@@ -79,16 +87,24 @@ class SnapshotForecaster:
         """
         forecaster = self._forecaster()
         never: dict[str, str] = {}
+        requests: list[QueuedRequest] = []
+        lost: list[Job] = []
         wanted = [job.id for job in self._queue if ids is None or job.id in ids]
         cores: dict[str, int] = {}
         for rank, job in enumerate(self._queue):
             asked = (changed or {}).get(job.id, job)
             request, why = self._request(asked, rank)
             cores[job.id] = asked.request.fewest_cores
-            if request is None:
+            if request is not None:
+                requests.append(request)
+            elif why:
                 never[job.id] = why
             else:
-                forecaster.submit(request)
+                lost.append(asked)
+        never |= self._why_never(lost) if lost else {}
+        # It takes jobs in the order in which they may start.
+        for request in sorted(requests, key=lambda one: max(one.submit_s, self.now)):
+            forecaster.submit(request)
         asked_ids = [job for job in wanted if job not in never]
         found = {one.id: one for one in forecaster.forecast(self.now, asked_ids)} if asked_ids else {}
         # The forecaster counts GPUs and whole nodes as cores; a table says what a job asks for.
@@ -147,20 +163,42 @@ class SnapshotForecaster:
         demand = self._reader.read(job, rank)
         if not isinstance(demand, Demand):
             return None, demand.detail
+        earliest = self._alone.earliest(demand)
+        if earliest == inf:
+            return None, ""
+        if self._snapshot.reservations:
+            demand = self._reader.at(self._pools.columns, earliest).demand(job, rank) or demand
         cores, pools = self._pools.requested(demand)
-        if not pools:
-            return None, "no node that it may use has what it asks for on each node"
         submit = self.now if job.submit_time is None else min(job.submit_time, self.now)
         return QueuedRequest.of(
             job,
             id=job.id,
-            submit_s=submit,
+            submit_s=submit if earliest <= self.now else earliest,
             cores=cores,
             limit_s=job.longest_s,
             queue=job.partition or None,
             pools=pools,
             rank=float(rank),
         ), ""
+
+    def _why_never(self, jobs: Sequence[Job]) -> dict[str, str]:
+        """Return why jobs cannot start though no other does, as ``schedule`` says it."""
+        options = StepOptions(work_limit=0, window=len(jobs))
+        return {
+            one.job: "when all is empty " * (one.reason is Reason.NO_FIT) + one.detail
+            for one in run_step(replace(self._empty, jobs=tuple(jobs)), options).pending
+        }
+
+
+def _emptied(snapshot: Snapshot) -> Snapshot:
+    """Return a cluster on which nothing runs or waits."""
+    idle = NodeState.IDLE
+    nodes = (
+        replace(node, free=node.total, state=idle if node.state.is_working else node.state)
+        for node in snapshot.nodes
+    )
+    licenses = {name: replace(one, free=one.total) for name, one in snapshot.licenses.items()}
+    return replace(snapshot, nodes=tuple(nodes), licenses=licenses, running=(), jobs=())
 
 
 def _past(job: LoggedJob) -> QueuedRequest:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import ceil, inf, isfinite
 from typing import Any, TypeVar
+from warnings import warn
 
 from ...cluster.errors import InputError, OptionError
 from ...cluster.text import plural
@@ -238,12 +239,12 @@ def workload_of_sacct(
         until: when it ends; None: never.
 
     Raises:
-        InputError: a column is missing, a field is none, or no job is left.
+        InputError: a column is missing, no row can be read, or no job is left.
     """
     notes = Notes()
     history = _history_of(table)
     note_unread(table, history.reader.columns, _BESIDES, notes)
-    found = history.ended([job for row in table.rows if (job := history.read(row)) is not None])
+    found = history.ended(history.jobs(table))
     over = [job for job in found if job.id not in history.running]
     ends = [job.start_s + job.run_s for job in over if job.start_s is not None]
     begin = min(ends, default=-inf) if since is None else since
@@ -260,11 +261,16 @@ def workload_of_sacct(
 def logged_jobs(table: FileTable) -> list[LoggedJob]:
     """Return the jobs of sacct's table that started, those that still run with how long they have run.
 
+    Rows that cannot be read are left out with a warning.
+
     Raises:
-        InputError: a column is missing, or a field is none.
+        InputError: a column is missing, or no row can be read.
     """
     history = _history_of(table)
-    return [job for row in table.rows if (job := history.read(row)) is not None]
+    found = history.jobs(table)
+    if history.spoiled:
+        warn(history.spoiled, stacklevel=2)
+    return found
 
 
 def _history_of(table: FileTable) -> "_History":
@@ -282,12 +288,31 @@ class _History:
 
     Attributes:
         running: the names of the jobs that still run.
+        spoiled: how many rows could not be read, and why the first could not.
     """
 
     reader: TableReader
     columns: frozenset[str]
     counts: Counter[str] = field(default_factory=Counter)
     running: set[str] = field(default_factory=set)
+    spoiled: str = ""
+
+    def jobs(self, table: FileTable) -> list[LoggedJob]:
+        """Return the rows' jobs; rows that cannot be read are left out, unless all are such."""
+        found: list[LoggedJob | None] = []
+        spoiled: list[str] = []
+        for row in table.rows:
+            try:
+                found.append(self.read(row))
+            except InputError as error:
+                spoiled.append(f"job {self.reader.text(row, 'id')}, {error}")
+        if spoiled and not found:
+            raise InputError(spoiled[0])
+        if spoiled:
+            text = f"cannot be read: left out ({spoiled[0]})"
+            self.counts[f"row {text}"] = len(spoiled)
+            self.spoiled = f"{plural(len(spoiled), 'row')} of sacct {text}"
+        return [job for job in found if job is not None]
 
     def read(self, row: Row) -> LoggedJob | None:
         """Return a row's job; None of a step and of a job that waits."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.build import snapshot
+from support.build import snapshot, tree
 from support.run import aucsched as run_command
 
 import aucsched as au
@@ -64,7 +64,7 @@ def test_forecasts_of_a_snapshot_are_ordered_and_say_never() -> None:
     first, second, wide = found.forecasts
     assert 0 < first.p10_s <= first.p50_s <= first.p90_s
     assert first.plan_s == second.plan_s == 3600
-    assert wide.never == "it asks for 64 cores, and the nodes that it can use have 16"
+    assert wide.never == "it asks for 64 cores, there are 16"
     assert found.columns["p50_s"][2] is None
     assert found.title() == "forecast of 3 jobs, 1 of them never"
 
@@ -213,9 +213,9 @@ def test_the_command_prints_utc_wherever_it_runs(
     monkeypatch.undo()
     time.tzset()
     assert found[0] == found[1]
-    assert "P50 is at (UTC)" in found[0]
-    assert "by 20 Nov\n" in found[0]
-    assert "10:11 UTC" in found[0]
+    assert "P50 is at" in found[0]
+    assert "by 2026-11-20\n" in found[0]
+    assert "T10:11:00Z" in found[0]
 
 
 def test_the_command_prints_a_table_json_and_a_page(tmp_path: Path) -> None:
@@ -266,9 +266,85 @@ def test_what_no_forecast_looks_at_is_noted() -> None:
     )
     found = au.forecast(shown, futures=5)
     assert found.notes == (
-        "forecasts do not look at the licences of 1 waiting job: starts may come later",
-        "forecasts do not look at 1 limit of accounts, users or QOS: starts may come later",
-        "forecasts do not look at 1 advance reservation: starts may come later",
+        "forecasts look at the licences of 1 waiting job for each job alone: starts may come later",
+        "forecasts look at 1 limit of accounts, users or QOS for each job alone: starts may come later",
+        "forecasts look at 1 advance reservation for each job alone: starts may come later",
     )
     assert found.to_dict()["notes"] == list(found.notes)
     assert not au.forecast(busy(), futures=5).notes
+
+
+def named(count: int) -> list[str]:
+    return [f"n{place:02}" for place in range(1, count + 1)]
+
+
+@pytest.mark.parametrize(
+    ("job", "members", "why"),
+    [
+        (
+            {"cores": 300, "account": "physics"},
+            {"limits": [{"name": "physics", "jobs": {"account": "physics"}, "max": {"cores": 200}}]},
+            "it asks for 300 cores, the limit physics: cores is 200: it can never start",
+        ),
+        (
+            {"cores": 80, "qos": "short"},
+            {"limits": [{"name": "short", "jobs": {"qos": "short"}, "max": {"cores": 64}}]},
+            "it asks for 80 cores, the limit short: cores is 64: it can never start",
+        ),
+        (
+            {"nodes": 13, "cores_per_node": 1, "max_switches": 1},
+            {"topology": tree(named(24), 12)},
+            "when all is empty no nodeset holds 13 nodes, 1 core a node",
+        ),
+        (
+            {"nodes": 2, "cores_per_node": 1, "gres_per_node": {"gpu": 2}, "required_nodes": "n01,n24"},
+            {},
+            "when all is empty no nodeset holds 2 nodes, 1 core a node, 2 gpu a node",
+        ),
+        (
+            {"cores": 1, "licenses": {"matlab": 3}},
+            {"licenses": {"matlab": {"total": 2, "free": 0}}},
+            "when all is empty it asks for 3 matlab licences, 2 are free",
+        ),
+    ],
+)
+def test_what_fits_on_no_empty_cluster_never_starts(
+    job: dict[str, object], members: dict[str, object], why: str
+) -> None:
+    nodes = [
+        {
+            "name": name,
+            "cores": 32,
+            "gres": {f"gpu:{'ab'[name > 'n12']}": 2},
+            "state": "allocated",
+            "free_cores": 0,
+        }
+        for name in named(24)
+    ]
+    running = [
+        {"id": f"R{name}", "nodes": {name: {"cores": 32}}, "end_time": NOW + 60, "account": "physics"}
+        for name in named(24)
+    ]
+    other = {"cores": 32, "time_limit_s": 600}
+    cluster = snapshot(nodes, [{**job, "time_limit_s": 600}, other], running=running, **members)
+    never, starts = au.forecast(cluster, futures=20).forecasts
+    assert never.never.startswith(why)
+    # What never starts keeps nobody waiting.
+    assert starts.plan_s == 60
+
+
+def test_a_reservation_to_come_is_waited_for_and_delays_nobody_else() -> None:
+    maintenance = {"name": "maint", "nodes": "n[01-20]", "start": NOW + 1800, "end": NOW + 10_200}
+    jobs = [
+        {"cores": 320, "time_limit_s": 7200},
+        {"cores": 32, "time_limit_s": 7200},
+        {"cores": 320, "time_limit_s": 60},
+    ]
+    nodes = [{"name": name, "cores": 32} for name in named(24)]
+    cluster = snapshot(nodes, jobs, reservations=[maintenance])
+    wide, small, short = au.forecast(cluster, futures=20).forecasts
+    alone = au.explain(cluster, "J1", work_limit=0).alone
+    assert alone is not None
+    assert wide.plan_s == alone.time - NOW == 10_200
+    assert wide.p10_s > 10_000
+    assert small.p90_s == short.p90_s == 0

@@ -156,3 +156,38 @@ def test_as_a_user_asks_for_it(tmp_path: Path) -> None:
         done = aucsched("schedule", path, "--promise", word)
         assert done.returncode == 2
         assert words in done.stderr
+
+
+MAINTENANCE = {"name": "maint", "start": "2026-11-20T10:00:00Z", "end": "2026-11-20T12:20:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "job", "members", "reason"),
+    [
+        (
+            [{"name": "n[1-8]", "cores": 8}],
+            {"cores": 48, "time_limit_s": 7200},
+            {"reservations": [{**MAINTENANCE, "nodes": "n[1-6]"}]},
+            Reason.RESERVATION,
+        ),
+        (
+            [{"name": f"g{kind}", "cores": 8, "gres": {f"gpu:{kind}": 2}} for kind in "ab"],
+            {"nodes": 2, "cores_per_node": 1, "gres_per_node": {"gpu": 2}},
+            {},
+            Reason.NO_FIT,
+        ),
+    ],
+)
+def test_a_job_that_fits_nowhere_alone_is_not_outbid(
+    nodes: list[dict[str, Any]], job: dict[str, Any], members: dict[str, Any], reason: Reason
+) -> None:
+    cluster = snapshot(nodes, [job], **members)
+    [usual] = schedule(cluster, work_limit=0).pending
+    [alone] = schedule(cluster, work_limit=0, promise="none").pending
+    assert usual == alone
+    assert usual.reason is reason
+    # Nor is it beside a job that starts.
+    small = {"cores": 1, "time_limit_s": 60}
+    found = schedule(snapshot(nodes, [small, {**job, "id": "late"}], **members), work_limit=0)
+    assert [one.reason for one in found.pending if one.job == "late"] == [reason]
+    assert found.started

@@ -60,12 +60,14 @@ def test_every_kind_of_request(job: dict[str, Any], expected: tuple[int, tuple[s
     assert first(cluster) == ShadowStart(time=NOW + expected[0], nodes=expected[1], at_once=False)
 
 
-def test_what_fits_now_starts_now_and_an_end_in_the_past_is_now() -> None:
+def test_what_fits_now_starts_now_and_an_end_in_the_past_is_awaited() -> None:
     assert first(snapshot(nodes(2), [{"cores": 16}])) == ShadowStart(
         time=NOW, nodes=("n1", "n2"), at_once=True
     )
     late = snapshot(nodes(2), [{"cores": 16}], running=running(-50, -1))
-    assert first(late) == ShadowStart(time=NOW, nodes=("n1", "n2"), at_once=True)
+    assert first(late) == ShadowStart(time=NOW, nodes=("n1", "n2"), at_once=False)
+    beside = snapshot(nodes(3), [{"cores": 8}], running=running(-50, -1))
+    assert first(beside) == ShadowStart(time=NOW, nodes=("n3",), at_once=True)
 
 
 def test_never_is_none() -> None:

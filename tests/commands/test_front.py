@@ -135,10 +135,10 @@ HISTORY = ("gain", "--sacct", "history.txt.gz", "--nodes", "history-nodes.txt")
         (("board", "days.swf"), "95 % (s), CPU %"),
         (HISTORY, "happened"),
         (("slurm", "report", "shadow.jsonl.gz"), "not compared"),
-        (("plan", FULL), "end (UTC), nodes"),
+        (("plan", FULL), "priority, end, nodes"),
         (("compare", FULL), ""),
-        (("forecast", FULL), ""),
-        (("forecast", FULL, "97", "--by", "+5min"), "by limits"),
+        (("forecast", FULL), "cores"),
+        (("forecast", FULL, "97", "--by", "+5min"), "cores, by limits"),
         (("simulate", "days.swf", "--policy", "easy,conservative,promised"), ""),
     ],
 )

@@ -61,7 +61,7 @@ def test_a_job_that_fits_once_running_ones_end_waits_for_them() -> None:
     cluster = snapshot(NODES, [{"cores": 128, "partition": "batch"}], running=RUNNING)
     (refusal,) = run_step(cluster, StepOptions(work_limit=2)).pending
     assert refusal.reason is Reason.NO_FIT
-    assert "2026-11-20 09:40:00 UTC (in 10 min)" in told(cluster, "J1")
+    assert "2026-11-20T09:40:00Z (in 10 min)" in told(cluster, "J1")
 
 
 def test_bids_on_the_same_nodes_say_how_they_differ() -> None:
@@ -90,11 +90,20 @@ def test_a_page_says_times_in_utc() -> None:
     cluster = snapshot(NODES, [{"cores": 128, "partition": "batch"}], running=RUNNING)
     page = explanation_page(explain(cluster, "J1", StepOptions(work_limit=2)), "now")
     assert "of the epoch" not in page
-    assert "2026-11-20 09:40:00 UTC" in page
-    assert moment(0.0, None) == "1970-01-01 00:00:00 UTC"
+    assert "2026-11-20T09:40:00Z" in page
+    assert moment(0.0, None) == "1970-01-01T00:00:00Z"
 
 
 def test_a_hostlist_is_cut_after_seventy_characters() -> None:
     fits, long = ([f"node{place:03}" for place in range(0, 2 * count, 2)] for count in (16, 40))
     assert shortened(fits) == f"node[{','.join(f'{place:03}' for place in range(0, 32, 2))}]"
     assert 60 < len(shortened(long).partition("…")[0]) <= 70
+
+
+def test_nodes_that_a_job_past_its_limit_holds_are_not_free_now() -> None:
+    late = {"id": "late", "nodes": {f"n{place}": {"cores": 8} for place in (1, 2)}, "end_time": 1}
+    cluster = snapshot([{"name": "n[1-2]", "cores": 8}], [{"cores": 16}], running=[late])
+    text = " ".join(told(cluster, "J1").split())
+    assert "could start as soon as jobs past their limit have ended on n[1-2] if nothing" in text
+    free = snapshot([{"name": "n[1-4]", "cores": 8}], [{"cores": 16, "hold": "JobHeldUser"}], running=[late])
+    assert "could start now on n[3-4]" in " ".join(told(free, "J1").split())

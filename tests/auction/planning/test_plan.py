@@ -342,7 +342,7 @@ def test_the_command_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "5 jobs planned" in out
     assert "--jobs leaves out 59 jobs." in out
-    assert "2026-11-20 10:" in out
+    assert "2026-11-20T10:" in out
 
 
 def test_what_cannot_be_planned_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from aucsched import ClusterWorkload, InputError, Node, Span, parse_workload
 from aucsched.formats.delimited import read_table
 from aucsched.formats.native.cluster_file import workload_to_json
-from aucsched.simulation.workloads.from_table import COLUMNS, workload_of_sacct
+from aucsched.simulation.workloads.from_table import COLUMNS, logged_jobs, workload_of_sacct
 
 #: As Slurm prints it, in an order of its own and with a column that nobody asked for.
 ODD = """\
@@ -118,3 +120,13 @@ def test_the_columns_of_the_command_are_all_read() -> None:
     row = "1|u|a|p|q|COMPLETED|7|0|0|5|10|5|1|1|1|1G|cpu=1|cpu=1"
     made = read("|".join(COLUMNS) + f"\n{row}\n2{row[1:]}", since=0)
     assert not [text for text in made.notes if "not read" in text]
+
+
+def test_a_row_that_cannot_be_read_is_left_out_and_its_job_named() -> None:
+    rows = "JobID|Submit|Start|ElapsedRaw|ReqMem\n1|5|6|5|1G\n2|5||0|16?\n3|7|8|5|1G\n4|x|||1G\n"
+    words = "cannot be read: left out (job 2, line 3: ReqMem: '16?' is no amount of memory)"
+    made = read(rows, since=0)
+    assert f"2 rows {words}" in made.notes
+    assert [one.job.id for one in made.jobs] == ["1", "3"]
+    with pytest.warns(UserWarning, match=re.escape(f"2 rows of sacct {words}")):
+        assert [job.id for job in logged_jobs(read_table(rows.encode(), "|"))] == ["1", "3"]
