@@ -191,15 +191,6 @@ def forecast(  # noqa: PLR0913 - what a forecast may know
     )
 
 
-def read_history(path: str | Path) -> list[LoggedJob]:
-    """Return the jobs of sacct's output.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    return read_document(path, history_of)
-
-
 def history_of(content: bytes) -> list[LoggedJob]:
     """Return the jobs of sacct's output."""
     return logged_jobs(read_table(content, "|"))
@@ -214,7 +205,7 @@ def _known_record(path: Path, past: Sequence[LoggedJob]) -> list[Any]:
 
 def _past(history: Any) -> Sequence[LoggedJob]:
     if isinstance(history, (str, Path)):
-        return read_history(history)
+        return read_document(history, history_of)
     if not isinstance(history, (list, tuple)):
         raise OptionError(f"history: {history!r:.40} is neither a file's name nor a list of jobs")
     return history

@@ -8,10 +8,9 @@ from ...auction.options import StepOptions
 from ...auction.planning.plan import Planner
 from ...auction.queue import in_order
 from ...auction.step import run_step
-from ...cluster.jobs import Job, RunningJob, hold_words, is_held, may_start
+from ...cluster.jobs import Job, RunningJob, may_start
 from ...cluster.nodes import NodeState
 from ...cluster.resources.allocation import allocation_of_resources
-from ...cluster.resources.demand import Demand
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import plural
@@ -23,6 +22,12 @@ from .node_pools import NodePools
 
 #: Waiting jobs that a pass looks at, as Slurm's.
 DEPTH = 2500
+#: What stands before the particulars of a reason.
+_BEFORE = {
+    Reason.NO_FIT: "when all is empty ",
+    Reason.HELD: "it is held: ",
+    Reason.NOT_ELIGIBLE: "it waits: ",
+}
 
 
 def not_played(snapshot: Snapshot) -> tuple[str, ...]:
@@ -68,7 +73,9 @@ class SnapshotForecaster:
         #: Says when a job could start if no other did.
         self._alone = Planner(self._empty)
         self._pools = NodePools(snapshot.nodes, self._alone.columns)
-        self._reader = self._alone.reader.at(self._alone.columns, None, honour_reservations=False)
+        # Without a time reservations hold always.
+        always = snapshot.time is None
+        self._reader = self._alone.reader.at(self._pools.columns, None, honour_reservations=always)
         self.now = snapshot.time or 0.0
         self._policy = RESPONSE if by_worth else EASY
         self._futures, self._seed = futures, seed
@@ -86,32 +93,23 @@ class SnapshotForecaster:
             changed: jobs that take the place of those with their ids.
         """
         forecaster = self._forecaster()
-        never: dict[str, str] = {}
-        requests: list[QueuedRequest] = []
-        lost: list[Job] = []
-        wanted = [job.id for job in self._queue if ids is None or job.id in ids]
-        cores: dict[str, int] = {}
-        for rank, job in enumerate(self._queue):
-            asked = (changed or {}).get(job.id, job)
-            request, why = self._request(asked, rank)
-            cores[job.id] = asked.request.fewest_cores
-            if request is not None:
-                requests.append(request)
-            elif why:
-                never[job.id] = why
-            else:
-                lost.append(asked)
-        never |= self._why_never(lost) if lost else {}
+        queue = [(changed or {}).get(job.id, job) for job in self._queue]
+        wanted = [job for job in queue if ids is None or job.id in ids]
+        requests = [one for rank, job in enumerate(queue) if (one := self._request(job, rank)) is not None]
         # It takes jobs in the order in which they may start.
         for request in sorted(requests, key=lambda one: max(one.submit_s, self.now)):
             forecaster.submit(request)
-        asked_ids = [job for job in wanted if job not in never]
+        able = {request.id for request in requests}
+        asked_ids = [job.id for job in wanted if job.id in able]
         found = {one.id: one for one in forecaster.forecast(self.now, asked_ids)} if asked_ids else {}
+        never = self._why_never([job for job in wanted if job.id not in able])
         # The forecaster counts GPUs and whole nodes as cores; a table says what a job asks for.
         return [
-            replace(found[job], cores=cores[job])
-            if job in found
-            else StartForecast(id=job, asked_s=self.now, cores=cores[job], never=never.get(job, ""))
+            replace(found[job.id], cores=job.request.fewest_cores)
+            if job.id in found
+            else StartForecast(
+                id=job.id, asked_s=self.now, cores=job.request.fewest_cores, never=never.get(job.id, "")
+            )
             for job in wanted
         ]
 
@@ -154,21 +152,16 @@ class SnapshotForecaster:
         forecaster.submit(QueuedRequest.of(job, id=key, submit_s=start, cores=sum(held), limit_s=limit))
         forecaster.start(key, start, held)
 
-    def _request(self, job: Job, rank: int) -> tuple[QueuedRequest | None, str]:
-        """Return a job as a forecast sees it, or why it cannot start as things are."""
-        if not may_start(job):
-            return None, f"it {'is held' if is_held(job) else 'waits'}: {hold_words(job)}"
-        if job.unsupported:
-            return None, f"aucsched cannot express a part of its request: {', '.join(job.unsupported)}"
-        demand = self._reader.read(job, rank)
-        if not isinstance(demand, Demand):
-            return None, demand.detail
-        earliest = self._alone.earliest(demand)
-        if earliest == inf:
-            return None, ""
-        if self._snapshot.reservations:
+    def _request(self, job: Job, rank: int) -> QueuedRequest | None:
+        """Return a job as a forecast sees it; None where it cannot start as things are."""
+        demand = self._reader.demand(job, rank) if may_start(job) and not job.unsupported else None
+        if demand is None or (earliest := self._alone.earliest(demand)) == inf:
+            return None
+        if self._snapshot.reservations and self._snapshot.time is not None:
             demand = self._reader.at(self._pools.columns, earliest).demand(job, rank) or demand
         cores, pools = self._pools.requested(demand)
+        if not pools:
+            return None
         submit = self.now if job.submit_time is None else min(job.submit_time, self.now)
         return QueuedRequest.of(
             job,
@@ -179,15 +172,15 @@ class SnapshotForecaster:
             queue=job.partition or None,
             pools=pools,
             rank=float(rank),
-        ), ""
+        )
 
     def _why_never(self, jobs: Sequence[Job]) -> dict[str, str]:
         """Return why jobs cannot start though no other does, as ``schedule`` says it."""
-        options = StepOptions(work_limit=0, window=len(jobs))
-        return {
-            one.job: "when all is empty " * (one.reason is Reason.NO_FIT) + one.detail
-            for one in run_step(replace(self._empty, jobs=tuple(jobs)), options).pending
-        }
+        if not jobs:
+            return {}
+        alone = replace(self._empty, jobs=tuple(jobs))
+        refused = run_step(alone, StepOptions(work_limit=0, window=len(jobs))).pending
+        return {one.job: _BEFORE.get(one.reason, "") + one.detail for one in refused}
 
 
 def _emptied(snapshot: Snapshot) -> Snapshot:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from support.run import aucsched as run_command
 
 import aucsched as au
 from aucsched import cli
-from aucsched.api.forecasts import changed_job, forecast, read_history
+from aucsched.api.forecasts import changed_job, forecast, history_of
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.commands.forecast import moment_by
 from aucsched.simulation.forecast.calibration import LEVELS
@@ -182,7 +183,7 @@ def test_odd_histories_are_no_error(runs: list[float], tmp_path: Path) -> None:
     path.write_text(text)
     found = forecast(busy(), history=path)
     assert found.forecasts[0].p90_s > found.forecasts[0].p10_s
-    assert len(read_history(path)) == len(runs)
+    assert len(history_of(path.read_bytes())) == len(runs)
 
 
 @pytest.mark.parametrize(
@@ -348,3 +349,8 @@ def test_a_reservation_to_come_is_waited_for_and_delays_nobody_else() -> None:
     assert wide.plan_s == alone.time - NOW == 10_200
     assert wide.p10_s > 10_000
     assert small.p90_s == short.p90_s == 0
+    # Without a time it holds always.
+    everywhere = replace(cluster.reservations[0], nodes=tuple(named(24)))
+    timeless = replace(cluster, time=None, reservations=(everywhere,))
+    wide, *_ = au.forecast(timeless, futures=20).forecasts
+    assert wide.never == "it fits only on nodes with an advance reservation"
