@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import inf
 from operator import gt
 from typing import NamedTuple
 
@@ -25,6 +26,8 @@ SHORTEST_S = SHORTEST_RUN_S
 class Dropped(StrEnum):
     """Why a row of a log is no job; a row counts under the first that holds."""
 
+    PARTIAL_EXECUTION = "partial_execution"
+    NO_SUBMIT_TIME = "no_submit_time"
     NO_PROCESSORS = "no_processors"
     NO_RUN_TIME = "no_run_time"
     ABOVE_MACHINE = "above_machine"
@@ -182,9 +185,9 @@ def workload_from_swf(
 ) -> Workload:
     """Return a log's jobs as every published result reads them.
 
-    Processors are the requested (field 8), else the allocated (field 5). Rows without processors or run
-    time, or above the machine, are dropped and counted. The estimate is the requested time, else the run
-    time; the run time is at most the estimate. Rows are sorted by submission, equal ones keep their order.
+    Processors are the requested (field 8), else the allocated (field 5). The estimate is the requested
+    time, else the run time; the run time is at most the estimate. Rows are sorted by submission, equal
+    ones keep their order. Rows that are no jobs are dropped and counted (``Dropped``).
 
     Args:
         log: the rows.
@@ -195,19 +198,13 @@ def workload_from_swf(
         InputError: no machine size, no job left, or a number no job can have.
     """
     machine = machine_size(log, processors)
-    size = processors_of(log)
-    run = log.column(SwfField.RUN)
-    reasons = {
-        Dropped.NO_PROCESSORS: size <= 0,
-        Dropped.NO_RUN_TIME: run <= 0,
-        Dropped.ABOVE_MACHINE: size > machine,
-    }
-    kept, dropped = _keep(reasons, len(size))
-    row = kept[np.argsort(log.column(SwfField.SUBMIT)[kept], kind="stable")]
+    size, run, submit = processors_of(log), log.column(SwfField.RUN), log.column(SwfField.SUBMIT)
+    kept, dropped = kept_rows(log, machine)
+    row = kept[np.argsort(submit[kept], kind="stable")]
     if not len(row):
         raise InputError(f"no job is left: {describe_dropped(dropped, len(size))}")
     estimate = _first_above_zero(log.column(SwfField.REQUESTED_TIME), run)[row]
-    submit, queue = log.column(SwfField.SUBMIT)[row], log.column(SwfField.QUEUE)[row]
+    submit, queue = submit[row], log.column(SwfField.QUEUE)[row]
     requests = Requests(
         processors=machine,
         submit=_seconds(submit - submit[0], log, row),
@@ -231,8 +228,10 @@ def workload_from_swf(
 def describe_dropped(dropped: Mapping[Dropped, int], rows: int) -> str:
     """Return one phrase that counts the dropped rows by reason."""
     words = {
+        Dropped.PARTIAL_EXECUTION: "of partial executions (status 2 to 4)",
+        Dropped.NO_SUBMIT_TIME: "without a submit time",
         Dropped.NO_PROCESSORS: "without processors",
-        Dropped.NO_RUN_TIME: "without a run time",
+        Dropped.NO_RUN_TIME: "with run time 0 or missing",
         Dropped.ABOVE_MACHINE: "larger than the machine",
     }
     parts = [f"{count} {words[reason]}" for reason, count in dropped.items() if count]
@@ -250,11 +249,18 @@ def _first_above_zero(first: NDArray[np.float64], second: NDArray[np.float64]) -
     return np.where(first > 0, first, second)
 
 
-def _keep(
-    reasons: Mapping[Dropped, NDArray[np.bool_]], rows: int
-) -> tuple[NDArray[np.intp], dict[Dropped, int]]:
-    """Return the rows that no reason drops, and each reason's count of rows that none before it dropped."""
-    kept = np.ones(rows, dtype=bool)
+def kept_rows(log: SwfLog, machine: float = inf) -> tuple[NDArray[np.intp], dict[Dropped, int]]:
+    """Return the rows that are jobs of a machine, and each reason's count where none before it holds."""
+    size, status = processors_of(log), log.column(SwfField.STATUS)
+    reasons = {
+        # Parts of a job between checkpoints: a row of status 0, 1 or 5 sums them up.
+        Dropped.PARTIAL_EXECUTION: np.isin(status, (2, 3, 4)),
+        Dropped.NO_SUBMIT_TIME: log.column(SwfField.SUBMIT) < 0,
+        Dropped.NO_PROCESSORS: size <= 0,
+        Dropped.NO_RUN_TIME: log.column(SwfField.RUN) <= 0,
+        Dropped.ABOVE_MACHINE: size > machine,
+    }
+    kept = np.ones(len(size), dtype=bool)
     dropped: dict[Dropped, int] = {}
     for reason, holds in reasons.items():
         dropped[reason] = int((kept & holds).sum())

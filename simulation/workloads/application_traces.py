@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ...cluster.errors import InputError, OptionError
 from ...formats.jsontext import decode
 from ...formats.swf import WIDTH, SwfField, SwfLog
-from ..log_columns import processors_of
+from ..log_columns import kept_rows, processors_of
 
 DAY_S = 86_400.0
 #: Times are written to the millisecond, and no run is shorter.
@@ -146,14 +146,14 @@ SDSC_SP2 = model_of(files(__package__).joinpath("sdsc-sp2.json").read_bytes())
 def fit(log: SwfLog, source: str) -> TraceModel:
     """Return the model that fits a log: hours and sizes by counting, run times by maximum likelihood.
 
-    Sizes that are no power of two count as the nearest (by ratio). Rows without processors or run
-    time are left out. Hours are local to the log's machine where its header names the time zone.
+    Sizes that are no power of two count as the nearest (by ratio). Rows that ``simulate`` drops on any
+    machine are left out. Hours are local to the log's machine where its header names the time zone.
 
     Raises:
         InputError: fewer than two different run times.
     """
     size, run = processors_of(log), log.column(SwfField.RUN)
-    kept = (size > 0) & (run > 0)
+    kept, _ = kept_rows(log)
     if len(np.unique(run[kept])) <= 1:
         raise InputError("the log holds fewer than two different run times")
     powers, counts = np.unique(np.rint(np.log2(size[kept])).astype(int), return_counts=True)

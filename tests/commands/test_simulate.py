@@ -39,9 +39,10 @@ def test_text_names_log_policy_and_metrics(capsys: pytest.CaptureFixture[str]) -
 def test_dropped_rows_are_reported_on_stderr_and_in_the_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", DIRTY, "--format", "json"]) == 0
     out, err = capsys.readouterr()
-    assert json.loads(out)["dropped"] == {"no_processors": 1, "no_run_time": 2, "above_machine": 1}
+    counts = {"no_processors": 1, "no_run_time": 2, "above_machine": 1}
+    assert json.loads(out)["dropped"] == {"partial_execution": 0, "no_submit_time": 0, **counts}
     assert err == (
-        f"aucsched: {DIRTY}: dropped 4 of 8 rows: 1 without processors, 2 without a run time, "
+        f"aucsched: {DIRTY}: dropped 4 of 8 rows: 1 without processors, 2 with run time 0 or missing, "
         "1 larger than the machine\n"
     )
 

@@ -41,7 +41,7 @@ def test_a_log_on_nodes(tmp_path: Path) -> None:
     # In the order of submission; job 2 is killed at its limit, 3 did not run, 4 is larger than the machine.
     assert jobs == [("2", 0, 60, 60, 2), ("1", 10, 50, 60, 4), ("5", 50, 5, 5, 16)]
     assert [one.get("user") for one in found["jobs"]] == ["8", "7", None]
-    assert "1 without a run time" in notes
+    assert "1 with run time 0 or missing" in notes
     assert "1 larger than the machine" in notes
     assert "1 job ran beyond the requested time" in notes
 

@@ -20,6 +20,7 @@ from aucsched.simulation.log_columns import (
     machine_size,
     workload_from_swf,
 )
+from aucsched.simulation.workloads.application_traces import fit
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "swf"
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "swf"
@@ -146,11 +147,29 @@ def test_dirty_rows_are_dropped_and_counted_and_the_rest_sorted() -> None:
     assert [*jobs.requests.estimate] == [10, 20, 20, 7], "the run time where none is requested"
     assert [*jobs.run] == [10, 20, 10, 7], "at most the estimate"
     assert jobs.killed == {1}
-    assert jobs.dropped == {Dropped.NO_PROCESSORS: 1, Dropped.NO_RUN_TIME: 2, Dropped.ABOVE_MACHINE: 1}
+    assert {reason: count for reason, count in jobs.dropped.items() if count} == {
+        Dropped.NO_PROCESSORS: 1,
+        Dropped.NO_RUN_TIME: 2,
+        Dropped.ABOVE_MACHINE: 1,
+    }
     assert jobs.rows == len(jobs) + sum(jobs.dropped.values())
     assert describe_dropped(jobs.dropped, jobs.rows) == (
-        "dropped 4 of 8 rows: 1 without processors, 2 without a run time, 1 larger than the machine"
+        "dropped 4 of 8 rows: 1 without processors, 2 with run time 0 or missing, 1 larger than the machine"
     )
+
+
+def test_a_job_of_several_rows_is_its_summary_row_and_a_row_without_a_submission_is_none() -> None:
+    rows = ((1, -1, 1), (2, 30, 5), (2, 30, 2), (2, 60, 3), (3, 30, 2), (3, 60, 4), (3, 30, 0), (4, 40, 1))
+    text = "".join(
+        f"{job} {submit} -1 10 {1 + (1 < status < 5)} -1 -1 -1 10 -1 {status}\n"
+        for job, submit, status in rows
+    )
+    jobs = workload_from_swf(parse_swf(f"; MaxProcs: 4\n{text}".encode()))
+    assert [*zip(jobs.ids, jobs.row, jobs.requests.submit, strict=True)] == [(2, 1, 0), (3, 6, 0), (4, 7, 10)]
+    assert describe_dropped(jobs.dropped, jobs.rows) == (
+        "dropped 5 of 8 rows: 4 of partial executions (status 2 to 4), 1 without a submit time"
+    )
+    assert fit(parse_swf(text.replace("30 -1 10", "30 -1 20").encode()), "").sizes == {1: 1}
 
 
 def test_the_machine_is_as_large_as_given_else_as_the_header_says() -> None:
@@ -179,7 +198,10 @@ def test_fractions_of_seconds_are_kept() -> None:
     [
         (ROW.replace(" 2 20", " 1.5 20"), "job 1: 1.5 is not a number of processors"),
         (ROW.replace(" 20 ", " 1e300 "), "job 1: 1e\\+300 is not a time"),
-        (ROW.replace("1 0 -1 10", "1 0 -1 0"), "no job is left: dropped 1 of 1 rows: 1 without a run time"),
+        (
+            ROW.replace("1 0 -1 10", "1 0 -1 0"),
+            "no job is left: dropped 1 of 1 rows: 1 with run time 0 or missing",
+        ),
     ],
 )
 def test_numbers_no_job_can_have_are_refused(row: str, message: str) -> None:
@@ -231,4 +253,4 @@ def test_workloads_are_checked(submit: tuple[int, ...], run: tuple[int, ...], me
 def test_public_logs_drop_what_their_readme_says(name: str, jobs: int, dropped: tuple[int, ...]) -> None:
     workload = workload_from_swf(load_swf(DATA / f"{name}.swf"))
     assert len(workload) == jobs
-    assert tuple(workload.dropped.values()) == dropped
+    assert tuple(workload.dropped.values()) == (0, 0, *dropped)
