@@ -150,6 +150,15 @@ def test_only_logs_that_pay_are_compiled(monkeypatch: pytest.MonkeyPatch) -> Non
     assert set(LOOPS) == set(PLAIN)
 
 
+def test_a_deep_queue_of_few_jobs_is_compiled() -> None:
+    if LOOPS["conservative"].compiled() is None:
+        pytest.skip("numba cannot be used")
+    LOOPS["conservative"].forget()
+    workload = workload_of([J(0, 1, 1, 1)] * 200, 1)
+    for name in ("conservative", "planning"):
+        assert play_compiled(workload, make_policy(name, workload.requests)) == [*range(200)]
+
+
 @pytest.mark.skipif(os.environ.get("AUCSCHED_NUMBA") == "0", reason="numba is switched off")
 @pytest.mark.parametrize("path", [DAYS, *(DATA / f"{name}.swf" for name in LOGS)], ids=lambda one: one.stem)
 def test_compiled_loops_give_the_same_starts_on_logs(path: Path) -> None:
