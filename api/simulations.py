@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol
 
@@ -345,6 +346,8 @@ BOARD_POLICIES: Mapping[str, Mapping[str, Any]] = {
     "response, no promises": {"policy": "promised", "objective": "response", "promise": "none"},
 }
 BoardRow = dict[str, Any]
+#: Of fewer days or weeks of submissions a mean has no interval: it would say nothing.
+FEWEST_BLOCKS = 5
 #: Gives the progress of a policy over so many jobs.
 Progress = Callable[[int, str], AbstractContextManager[Callable[[int], None] | None]]
 
@@ -383,16 +386,20 @@ def row_of(policy: str, results: Sequence[Result]) -> BoardRow:
         drawn, everybody = Resampling(one.submit), np.ones(len(one.submit), bool)
         slowdown = np.maximum(1, (one.wait + one.run) / np.maximum(one.run, BOUND_S))
         row["blocks"] = drawn.blocks
-        row["bounded_slowdown_interval"] = drawn.of_means(slowdown, everybody)
-        row["wait_interval_s"] = drawn.of_means(one.wait, everybody)
+        intervals = {"bounded_slowdown_interval": (slowdown, 1.0), "wait_interval_s": (one.wait, 0.0)}
+        for name, (values, least) in intervals.items():
+            ends = drawn.of_means(values, everybody) if drawn.blocks >= FEWEST_BLOCKS else None
+            row[name] = ends and (max(least, ends[0]), ends[1])
     return row
 
 
 def on_edge(rows: Sequence[BoardRow]) -> list[BoardRow]:
-    """Return the rows of whole logs that no other has both figures below, by their longest waits."""
-    found: list[BoardRow] = []
-    whole = [row for row in rows if not row.get("never_started")]
-    for row in sorted(whole, key=lambda one: (one["wait_max_s"], one["bounded_slowdown_mean"])):
-        if not found or row["bounded_slowdown_mean"] < found[-1]["bounded_slowdown_mean"]:
-            found.append(row)
-    return found
+    """Return the rows of whole logs that no other dominates, by their longest waits.
+
+    A row dominates another if it has both figures at least as low, and one of them lower.
+    """
+    figures = itemgetter("wait_max_s", "bounded_slowdown_mean")
+    whole = sorted((row for row in rows if not row.get("never_started")), key=figures)
+    at = np.array([figures(row) for row in whole])
+    is_dominated = [bool(((at <= mine).all(1) & (at < mine).any(1)).any()) for mine in at]
+    return [row for row, is_off in zip(whole, is_dominated, strict=True) if not is_off]

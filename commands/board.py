@@ -25,18 +25,19 @@ FORMAT = "aucsched-board/1"
 @click.argument("log")
 @click.option("--policy", "policies", multiple=True, metavar="NAME|FILE.py:CLASS", help="Play it too.")
 @processors_option
-@plot_option("Chart of bounded slowdown and longest wait")
+@plot_option("Chart of bounded slowdown and longest wait, without FCFS")
 @output_options
 def board(
     log: str, policies: tuple[str, ...], processors: int | None, plot: Path | None, form: str, output: str
 ) -> None:
     """Play LOG, in the Standard Workload Format, under published policies and ours.
 
-    The table has the lowest mean bounded slowdown first. A policy on the edge has no other below it
-    in both bounded slowdown and longest wait, and leaves no job unstarted.
+    The table has the lowest mean bounded slowdown first. SJF, Smith, WFP3, UNICEP and F1 to F4 are
+    orders of the queue, each under EASY backfilling. A policy is on the edge if no other is at least
+    as good in both bounded slowdown and longest wait and better in one, and it leaves no job unstarted.
     """
+    from ..api.simulations import FEWEST_BLOCKS, on_edge
     from ..api.simulations import board as played
-    from ..api.simulations import on_edge
     from ..reports.console_tables import Column, figure_columns, table_of
 
     jobs = read_jobs(log, read_log(log), processors, None)
@@ -47,15 +48,18 @@ def board(
 
         draw_board({Path(log).name: rows}, plot)
     document = [{**row, "on_edge": row["policy"] in edge} for row in rows]
-    lines = sorted(document, key=lambda one: (one["never_started"] > 0, one["bounded_slowdown_mean"]))
+    ranked = sorted(document, key=lambda one: (one["never_started"] > 0, one["bounded_slowdown_mean"]))
+    # Without intervals their columns have dashes.
+    lines = [{name: (None,) if one is None else one for name, one in row.items()} for row in ranked]
     for row in rows:
         note_unstarted(row["policy"], row["never_started"])
     columns = [*figure_columns(["policy"], lines), Column("edge", _edge)]
     title = f"{shown(log)}: {plural(len(jobs), 'job')} on {plural(jobs.requests.processors, 'processor')}"
+    intervals = f"95 % of the mean: days or weeks of submissions drawn anew; from {FEWEST_BLOCKS} on"
     write_found(
         output,
         form,
-        lambda: {"format": FORMAT, "jobs": len(jobs), "policies": document},
+        lambda: {"format": FORMAT, "jobs": len(jobs), "intervals": intervals, "policies": document},
         lambda console: console.print(table_of(title, columns, lines, console)),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from .canvas import BLUE, GREY, ORANGE, count_axis, legend_above, new_figure, st
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Annotation
 
 #: More steps than these are drawn as means over as many bins.
 _BINS = 350
@@ -231,24 +233,18 @@ def draw_board(logs: Mapping[str, Sequence[Mapping[str, Any]]], path: Path | Non
         figure, grid = new_figure(3.2 * down, down, min(2, len(logs)), squeeze=False)
         for axes in grid.flat[len(logs) :]:
             axes.set_axis_off()
+        shown: list[tuple[Axes, dict[tuple[float, float], list[str]]]] = []
         for axes, (name, rows) in zip(grid.flat, logs.items(), strict=False):
             points: dict[tuple[float, float], list[str]] = {}
-            for row in rows:
-                at = (round(row["wait_max_s"] / 3600, 1), float(f"{row['bounded_slowdown_mean']:.3g}"))
-                points.setdefault(at, []).extend([] if row["policy"] == "FCFS" else [row["policy"]])
-            shown = {at: policies for at, policies in points.items() if policies}
-            edge = on_edge([dict(row) for row in rows if row["policy"] != "FCFS"])
-            steps = [(row["wait_max_s"] / 3600, row["bounded_slowdown_mean"]) for row in edge]
-            axes.step(*zip(*steps, strict=True), where="post", color=ORANGE)
-            for at, policies in shown.items():
+            others = [dict(row) for row in rows if row["policy"] != "FCFS"]
+            for row in others:
+                points.setdefault(_point(row), []).append(row["policy"])
+            axes.step(*zip(*map(_point, on_edge(others)), strict=True), where="post", color=ORANGE)
+            for at, policies in points.items():
                 is_ours = any(policy.startswith(OURS) for policy in policies)
                 axes.plot(*at, "o", color="black" if is_ours else GREY, markersize=3)
-                is_right = at[0] ** 2 > min(shown)[0] * max(shown)[0]
-                side, away = ("right", -3) if is_right else ("left", 3)
-                text = literal(" =\n".join(policies))
-                label = axes.annotate(text, at, (away, 2), textcoords="offset points", ha=side, fontsize=5)
-                label.set_in_layout(False)
-            write_title(axes, name)
+            shown.append((axes, points))
+            write_title(axes, name if len(others) == len(rows) else f"{name}, without FCFS")
             axes.set(xlabel="Longest wait (h)", ylabel="Mean bounded slowdown", xscale="log", yscale="log")
             axes.margins(x=0.1, y=0.1)
             for axis in (axes.xaxis, axes.yaxis):
@@ -256,5 +252,34 @@ def draw_board(logs: Mapping[str, Sequence[Mapping[str, Any]]], path: Path | Non
                 axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 8 * low else (1, 1.5, 2, 3, 5, 7)))
                 axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
                 axis.set_minor_formatter(NullFormatter())
+        figure.draw_without_rendering()  # lays out: labels are placed by what they cover
+        for axes, points in shown:
+            _name_points(axes, points)
         save_figure(figure, path)
     return figure
+
+
+def _point(row: Mapping[str, Any]) -> tuple[float, float]:
+    return row["wait_max_s"] / 3600, row["bounded_slowdown_mean"]
+
+
+def _name_points(axes: Axes, points: Mapping[tuple[float, float], Sequence[str]]) -> None:
+    """Write names beside points: within the axes, where they cover the fewest names and points."""
+    from matplotlib.transforms import Bbox  # noqa: PLC0415 - may be absent
+
+    room, spots = axes.get_window_extent(), axes.transData.transform(list(points))
+    taken = [Bbox([spot, spot]).padded(axes.figure.dpi / 36) for spot in spots]
+    places = [(3 * side, up) for up in (2, -6, 7, -11, 12, -16, 17, -21) for side in (1, -1)]
+
+    def covered(label: Annotation, place: tuple[int, int]) -> int:
+        label.set(ha="left" if place[0] > 0 else "right", position=place)
+        box = label.get_window_extent()
+        is_within = room.x0 <= box.x0 and box.x1 <= room.x1 and room.y0 <= box.y0 and box.y1 <= room.y1
+        return box.count_overlaps(taken) + (not is_within) * len(places)
+
+    for at, policies in points.items():
+        text = literal(" =\n".join(policies))
+        label = axes.annotate(text, at, (0, 0), textcoords="offset points", fontsize=5)
+        label.set_in_layout(False)
+        covered(label, min(places, key=partial(covered, label)))
+        taken.append(label.get_window_extent())

@@ -17,7 +17,9 @@ def row(policy: str, slowdown: float, longest: float) -> BoardRow:
 def test_who_is_lower_in_both_dominates() -> None:
     rows = [row("EASY", 9, 10), row(OURS, 5, 12), row("a", 4, 11), row("b", 4, 12), row("c", 3, 20)]
     assert board.dominating(rows) == ["a"]
-    assert [one["policy"] for one in on_edge(rows)] == ["EASY", "a", "c"]
+    # Nobody dominates one with the same figures; b waits longer than a.
+    alike = [*rows, row("as c", 3, 20), row("no lower than c", 3, 21), row("as EASY", 9, 10)]
+    assert [one["policy"] for one in on_edge(alike)] == ["EASY", "as EASY", "a", "c", "as c"]
 
 
 @pytest.mark.skipif(not board.FIGURES.exists(), reason="the shared data are not here")

@@ -39,10 +39,38 @@ def test_each_row_is_what_simulate_gives(capsys: pytest.CaptureFixture[str]) -> 
     assert edge
     for row in edge:
         assert not any(
-            other["wait_max_s"] < row["wait_max_s"]
+            other["wait_max_s"] <= row["wait_max_s"]
             and other["bounded_slowdown_mean"] < row["bounded_slowdown_mean"]
             for other in found["policies"]
         )
+
+
+def _log_of_days(path: Path, days: int) -> str:
+    """Write a log with two jobs a day: on the first the second waits for long."""
+    rows = [
+        f"{2 * day + one} {86_400 * day} -1 {80_000 if (day, one) == (0, 1) else 1} 4 -1 -1 4 80000 -1 1"
+        for day in range(days)
+        for one in (1, 2)
+    ]
+    path.write_text("\n".join(("; MaxProcs: 4", *rows)) + "\n")
+    return str(path)
+
+
+def test_intervals_are_possible_and_need_five_days(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    for days in (4, 5):
+        log = _log_of_days(tmp_path / "log.swf", days)
+        found = _printed(capsys, "board", log)
+        assert "drawn anew; from 5 on" in found["intervals"]
+        for name, least in (("bounded_slowdown_interval", 1), ("wait_interval_s", 0)):
+            ends = [row[name] for row in found["policies"]]
+            assert ends == [None] * len(ends) if days == 4 else min(low for low, _ in ends) == least
+        assert run(["board", log]) == 0
+        table = capsys.readouterr().out
+        assert table.count("95 %") == 2
+        assert (" - " in table) == (days == 4)
 
 
 def test_ones_own_policy_has_a_row(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,6 +88,7 @@ def test_the_chart_is_a_file_and_another_suffix_is_refused(tmp_path: Path) -> No
     assert run(["board", DAYS, "--plot", str(chart), "--output", str(tmp_path / "board.txt")]) == 0
     # Text is drawn as paths; a comment before each has its letters.
     text = chart.read_text()
-    assert all(f"<!-- {name} -->" in text for name in ("conservative", "response", "days.swf"))
+    assert all(f"<!-- {name} -->" in text for name in ("conservative", "response"))
     assert "<!-- FCFS -->" not in text
+    assert "<!-- days.swf, without FCFS -->" in text
     assert "board.gif: the name ends in none of" in refused("board", DAYS, "--plot", "board.gif")
