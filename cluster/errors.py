@@ -13,11 +13,15 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from sysconfig import get_path
+from traceback import extract_tb
 
 from .text import one_line
 
 #: A path or a message is cut to about this many characters when it is printed: an error is one line.
 _LONGEST_PART = 1000
+#: Beginnings of the files of ours, of installed packages and of Python.
+_NOT_THEIRS = (str(Path(__file__).parents[1]), "<", *map(get_path, ("stdlib", "purelib", "platlib")))
 
 
 class AucschedError(Exception):
@@ -120,7 +124,7 @@ class SolverError(AucschedError):
 
 
 class PolicyError(AucschedError):
-    """Somebody's own policy raised an error, which is this one's cause.
+    """Somebody's own policy raised an error, which is this one's cause; names the last line of theirs.
 
     Args:
         policy: its name.
@@ -133,7 +137,9 @@ class PolicyError(AucschedError):
     """
 
     def __init__(self, policy: str, what: str, error: Exception) -> None:
-        super().__init__(one_line(f"policy {policy}: {what}: {type(error).__name__}: {error}"))
+        theirs = [one for one in extract_tb(error.__traceback__) if not one.filename.startswith(_NOT_THEIRS)]
+        place = "".join(f" ({Path(one.filename).name}, line {one.lineno})" for one in theirs[-1:])
+        super().__init__(one_line(f"policy {policy}: {what}: {type(error).__name__}: {error}{place}"))
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
 from math import inf
 from operator import gt
@@ -48,6 +49,7 @@ class Requests:
         user: the user's number in the log, −1 when not known.
         weight: above 0; the log's queues may be given weights.
         group: the group's number in the log, as sites count projects, −1 when not known; empty: of nobody.
+        ids: the job's number in the log, by which messages name it; empty: not known.
     """
 
     processors: int
@@ -57,6 +59,7 @@ class Requests:
     user: tuple[int, ...]
     weight: tuple[float, ...]
     group: tuple[int, ...] = ()
+    ids: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         jobs = len(self.submit)
@@ -75,8 +78,9 @@ class Requests:
 
     def taken(self, jobs: Sequence[int]) -> "Requests":
         """Return the requests of some jobs, numbered by their place in ``jobs``."""
-        columns = ("submit", "size", "estimate", "user", "weight", *(("group",) if self.group else ()))
-        take = {name: tuple(map(getattr(self, name).__getitem__, jobs)) for name in columns}
+        names = ("submit", "size", "estimate", "user", "weight", "group", "ids")
+        columns = {name: getattr(self, name) for name in names}
+        take = {name: tuple(map(one.__getitem__, jobs)) if one else () for name, one in columns.items()}
         return Requests(processors=self.processors, **take)
 
 
@@ -205,9 +209,11 @@ def workload_from_swf(
         raise InputError(f"no job is left: {describe_dropped(dropped, len(size))}")
     estimate = _first_above_zero(log.column(SwfField.REQUESTED_TIME), run)[row]
     submit, queue = submit[row], log.column(SwfField.QUEUE)[row]
+    ids = _whole(log.column(SwfField.JOB)[row], log, row, "job")
     requests = Requests(
         processors=machine,
-        submit=_seconds(submit - submit[0], log, row),
+        ids=ids,
+        submit=_seconds(_since_first(submit), log, row),
         size=_whole(size[row], log, row, "processors"),
         estimate=_seconds(estimate, log, row),
         user=_whole(log.column(SwfField.USER)[row], log, row, "user"),
@@ -217,7 +223,7 @@ def workload_from_swf(
     return Workload(
         requests=requests,
         run=_seconds(np.minimum(run[row], estimate), log, row),
-        ids=_whole(log.column(SwfField.JOB)[row], log, row, "job"),
+        ids=ids,
         row=tuple(row.tolist()),
         rows=len(size),
         killed=frozenset(np.flatnonzero(run[row] > estimate).tolist()),
@@ -266,6 +272,15 @@ def kept_rows(log: SwfLog, machine: float = inf) -> tuple[NDArray[np.intp], dict
         dropped[reason] = int((kept & holds).sum())
         kept &= ~holds
     return np.flatnonzero(kept), dropped
+
+
+def _since_first(submit: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return times less the first, as decimals: from 0.791 to 1 it is 0.209, not 0.20899999999999996."""
+    since: NDArray[np.float64] = submit - submit[0]
+    if not (submit == np.floor(submit)).all():
+        exact = [Decimal(repr(one)) for one in submit.tolist()]
+        since = np.array([float(one - exact[0]) for one in exact])
+    return since
 
 
 def _seconds(values: NDArray[np.float64], log: SwfLog, row: NDArray[np.intp]) -> tuple[float, ...]:

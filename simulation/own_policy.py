@@ -28,6 +28,7 @@ class QueuedJob:
 
     Attributes:
         number: unique within the run.
+        id: that of the log or the workload.
         cores: those that it asks for, on the fewest nodes.
         estimate_s: seconds it may run; infinite without a limit.
         submit_s: when it was submitted, in seconds on the simulation's clock.
@@ -45,6 +46,7 @@ class QueuedJob:
     submit_s: float
     user: str
     job: Job | None = None
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,8 +122,8 @@ class MachineView:
             AwardError: the job does not wait, or a node is unknown.
         """
         if job.number not in self._left:
-            which = f"{job.number}, submitted at {job.submit_s:g} s, which does not wait"
-            raise AwardError(f"at {self._now:g} s it starts job number {which}: a job starts once")
+            which = f"{job.id or job.number}, submitted at {job.submit_s:g} s, which does not wait"
+            raise AwardError(f"at {self._now:g} s it starts job {which}: a job starts once")
         start = self._try_start(self._left[job.number], nodes)
         if start is None:
             return False

@@ -211,6 +211,7 @@ class CountView(MachineView):
         requests = self._requests
         return QueuedJob(
             number=asked,
+            id=str(requests.ids[asked]) if requests.ids else "",
             cores=requests.size[asked],
             estimate_s=requests.estimate[asked],
             submit_s=requests.submit[asked],
@@ -219,7 +220,7 @@ class CountView(MachineView):
 
     def _try_start(self, asked: int, nodes: Mapping[str, Resources | int] | None) -> int | None:
         if nodes is not None:
-            raise AwardError(f"it puts job number {asked} on nodes, but a log's machine has none")
+            raise AwardError(f"it puts job {self._shown(asked).id} on nodes, but a log's machine has none")
         # What the policy holds may have been changed: the size is the request's.
         size, estimate = self._requests.size[asked], self._requests.estimate[asked]
         if size > self._free:

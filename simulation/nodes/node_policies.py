@@ -299,6 +299,7 @@ class NodesView(MachineView):
         limit = asked.job.time_limit_s
         return QueuedJob(
             number=asked.index,
+            id=asked.job.id,
             cores=asked.job.request.fewest_cores,
             estimate_s=inf if limit is None else limit,
             submit_s=self._machine.arrivals[asked.job.id],

@@ -191,6 +191,8 @@ def test_fractions_of_seconds_are_kept() -> None:
     jobs = workload_from_swf(parse_swf(rows.encode()), processors=4)
     assert [*jobs.requests.submit] == [0, 0.5]
     assert [*jobs.run] == [10, 10.25]
+    later = rows.replace("1 0 ", "1 0.791 ").replace("2 0.5 ", "2 1 ")
+    assert workload_from_swf(parse_swf(later.encode()), processors=4).requests.submit == (0, 0.209)
 
 
 @pytest.mark.parametrize(

@@ -309,6 +309,13 @@ class Twice:
             machine.start(job)
             machine.start(job)
 
+class Raises:
+    def step(self, now, machine):
+        self.look(dict)
+
+    def look(self, kind):
+        return {}["missing"]
+
 class Idle:
     def step(self, now, machine):
         pass
@@ -323,6 +330,7 @@ def test_the_command_says_what_a_policy_left_or_broke(
     file.write_text(OTHERS)
     left = len(aucsched.simulate(path, f"{file}:SmallOnly").to_dict()["never_started"])
     jobs = len(aucsched.simulate(path, "easy").columns["id"])
+    first = aucsched.simulate(path, "easy").columns["id"][0]
     assert 0 < left < jobs
     said = f"note: policy {file}:SmallOnly never starts {plural(left, 'job')}; its figures leave them out\n"
     assert run(["simulate", path, "--policy", f"{file}:SmallOnly"]) == 0
@@ -342,9 +350,11 @@ def test_the_command_says_what_a_policy_left_or_broke(
     ]
     assert run(["simulate", path, "--policy", f"{file}:Twice"]) == 1
     err = capsys.readouterr().err
-    assert err.startswith(f"aucsched: policy {file}:Twice: at 0 s it starts job number 0, submitted at ")
+    assert err.startswith(f"aucsched: policy {file}:Twice: at 0 s it starts job {first}, submitted at ")
     assert err.endswith("which does not wait: a job starts once\n")
     assert "Error" not in err
+    assert run(["simulate", path, "--policy", f"{file}:Raises"]) == 1
+    assert "its step at 0 s: KeyError: 'missing' (others.py, line 19)\n" in capsys.readouterr().err
 
 
 def test_a_board_s_edge_is_of_policies_that_start_all_jobs(
