@@ -110,10 +110,10 @@ def test_sacct_prints_jobs_steps_and_resources(tmp_path: Path) -> None:
     assert jobs == [("11_3", 7200, 1, None), ("10", 7200, 2, {"gpu": 2})]
     assert "1 row named a step of a job: left out" in notes
     assert "1 job (first 12) did not run: left out" in notes
-    (tmp_path / "bad.txt").write_text(text)
-    message = refused("workload", "from-sacct", tmp_path / "bad.txt", "--nodes", "4", "--cores", "8")
-    assert "line 5" in message
-    assert "there is no time" in message
+    # A row without a time is left out, and its job named.
+    found, notes = made(tmp_path, "from-sacct", text, "--nodes", "4", "--cores", "8", "--gpus", "2")
+    assert [one["id"] for one in found["jobs"]] == ["11_3", "10"]
+    assert "1 row cannot be read: left out (job 12, line 5: Submit: there is no time)" in notes
 
 
 def test_names_that_come_twice_are_numbered(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_a_page_says_when_and_of_what_it_was_made(
     monkeypatch.setattr(sys, "argv", ["/usr/bin/aucsched", "simulate", "two words.swf", "--html", "<x>"])
     page = page_of("title", "subtitle", [])
     assert "<code>aucsched simulate &#x27;two words.swf&#x27; --html &#x27;&lt;x&gt;&#x27;</code>" in page
-    assert re.search(rf"\d{{4}}-\d\d-\d\d \d\d:\d\d UTC, aucsched {__version__}<br>", page)
+    assert re.search(rf"\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ, aucsched {__version__}<br>", page)
 
 
 def test_policies_share_a_chart(pages: dict[str, Path]) -> None:
