@@ -63,11 +63,10 @@ class Requests:
 
     def __post_init__(self) -> None:
         jobs = len(self.submit)
-        for name in ("size", "estimate", "user", "weight"):
-            if len(getattr(self, name)) != jobs:
-                raise InputError(f"{len(getattr(self, name))} entries for {jobs} jobs", path=name)
-        if len(self.group) not in (0, jobs):
-            raise InputError(f"{len(self.group)} entries for {jobs} jobs", path="group")
+        for name in ("size", "estimate", "user", "weight", "group", "ids"):
+            count = len(getattr(self, name))
+            if count != jobs and (count or name not in ("group", "ids")):
+                raise InputError(f"{count} entries for {jobs} jobs", path=name)
         if not jobs:
             return
         _within(self.size, 1, self.processors, "size")
@@ -213,7 +212,7 @@ def workload_from_swf(
     requests = Requests(
         processors=machine,
         ids=ids,
-        submit=_seconds(_since_first(submit), log, row),
+        submit=_seconds(np.array([since(one, submit[0]) for one in submit.tolist()]), log, row),
         size=_whole(size[row], log, row, "processors"),
         estimate=_seconds(estimate, log, row),
         user=_whole(log.column(SwfField.USER)[row], log, row, "user"),
@@ -274,13 +273,11 @@ def kept_rows(log: SwfLog, machine: float = inf) -> tuple[NDArray[np.intp], dict
     return np.flatnonzero(kept), dropped
 
 
-def _since_first(submit: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return times less the first, as decimals: from 0.791 to 1 it is 0.209, not 0.20899999999999996."""
-    since: NDArray[np.float64] = submit - submit[0]
-    if not (submit == np.floor(submit)).all():
-        exact = [Decimal(repr(one)) for one in submit.tolist()]
-        since = np.array([float(one - exact[0]) for one in exact])
-    return since
+def since(time: float, first: float) -> float:
+    """Return seconds between two times, as decimals: from 0.791 to 1 it is 0.209, not 0.20899999999999996."""
+    if time == int(time) and first == int(first):
+        return float(time - first)
+    return float(Decimal(str(time)) - Decimal(str(first)))
 
 
 def _seconds(values: NDArray[np.float64], log: SwfLog, row: NDArray[np.intp]) -> tuple[float, ...]:

@@ -287,7 +287,7 @@ def play_promised(log: LogEvents, play: PromisedPlay, until: int) -> int:
 
 
 #: The policies that loops play. Loading one takes 0.25 s; compiling it first, once on a machine, 5, 6 and
-#: 18 s. In plain Python so many jobs, all submitted at once, take 0.7, 0.15 and 2.7 s: that is linear in
+#: 18 s. In plain Python so many jobs, all submitted at once, take 0.9, 0.15 and 2.7 s: that is linear in
 #: their number for EASY, and grows with its power 3.4 and 2 for the others.
 LOOPS = {
     "easy": Entry(play_easy, "EASY", many=50_000),

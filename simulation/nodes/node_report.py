@@ -14,6 +14,7 @@ from ...cluster.resources.demand import Demand
 from ...cluster.text import plural
 from ...cluster.workload import ArrivingJob
 from ...formats.hostlist import fold
+from ..log_columns import since
 from ..report import COLUMNS, ROWS, count_lines, csv_of, to_document, to_text
 from ..result import mean_and_std, metrics
 from .node_result import NodeResult
@@ -97,9 +98,10 @@ def node_job_columns(result: NodeResult) -> dict[str, list[Any]]:
 def _row(result: NodeResult, arriving: ArrivingJob, place: int | None) -> dict[str, Any]:
     """Return what a table says of a job; ``place`` among those that ran to their ends, None: it did not."""
     begin, job = result.cluster.jobs[0].arrival_s, arriving.job
+    submit = since(arriving.arrival_s, begin)
     row = {
         "id": job.id,
-        "submit_s": arriving.arrival_s - begin,
+        "submit_s": submit,
         **dict.fromkeys(("start_s", "end_s", "cores", "nodes", "wait_s")),
         "run_s": arriving.run_time_s,
         "estimate_s": job.time_limit_s,
@@ -109,13 +111,12 @@ def _row(result: NodeResult, arriving: ArrivingJob, place: int | None) -> dict[s
     }
     if place is None:
         return row
-    # The result counts from the first job that ended, the table from the first of all: some may be lost.
-    one, later = result.played[place], result.first_s - begin
-    submit, start = float(result.submit[place]) + later, float(result.starts[place]) + later
+    # An end has the float of the start that takes its place.
+    one = result.played[place]
+    start = since(one.start_s, begin)
     return row | {
-        "submit_s": submit,
         "start_s": start,
-        "end_s": start + one.run_s,
+        "end_s": since(one.start_s + one.run_s, begin),
         "cores": int(one.allocation.held.cores.sum()),
         "nodes": ",".join(fold([result.columns.names[node] for node in one.allocation.nodes.tolist()])),
         "wait_s": start - submit,

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import random
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
 from support.run import aucsched, in_a_process
+
+from aucsched.cli import run
 
 SMALL = ("soner", "--id", "iii", "--nodes", "32", "--hours", "0.2", "--max-cores", "48", "--seed", "1")
 
@@ -42,9 +46,33 @@ def test_an_auction_plays_a_workload_and_writes_its_files(workload: Path, tmp_pa
     assert chart.stat().st_size > 1000
 
 
+def test_rows_hold_the_times_of_events_so_that_no_core_is_taken_twice(tmp_path: Path) -> None:
+    draw = random.Random(5)
+    jobs: list[dict[str, object]] = []
+    arrival, rows = 0.791, tmp_path / "rows.csv"
+    for number in range(300):
+        jobs.append({
+            "id": str(number), "arrival_s": round(arrival, 3), "run_time_s": round(draw.uniform(1, 100), 3),
+            "time_limit_s": 200, "priority": 1, "cores": draw.choice([1, 2, 4, 8]),
+        })  # fmt: skip
+        arrival += draw.expovariate(1 / 8)
+    play = {"format": "aucsched-workload/1", "nodes": [{"name": "n[1-4]", "cores": 2}], "jobs": jobs}
+    (tmp_path / "play.json").write_text(json.dumps(play))
+    assert run(["simulate", str(tmp_path / "play.json"), "--policy", "easy", "--jobs-out", str(rows)]) == 0
+    written = list(csv.DictReader(rows.read_text().splitlines()))
+    assert all(len(row["submit_s"].partition(".")[2]) <= 3 for row in written)
+    # At one time ends come first.
+    events = sorted(
+        (float(row[name]), sign * int(row["cores"]))
+        for row in written
+        for name, sign in (("start_s", 1), ("end_s", -1))
+    )
+    assert max(accumulate(cores for _, cores in events)) == 8
+
+
 def test_the_same_command_gives_the_same_bytes(workload: Path) -> None:
     args = ("simulate", str(workload), "--policy", "aucsched2", "--work-limit", "4", "--format", "json")
-    first, second = (json.loads(run(*args).stdout) for run in (aucsched, in_a_process))
+    first, second = (json.loads(made(*args).stdout) for made in (aucsched, in_a_process))
     assert first.pop("seconds") >= 0
     assert second.pop("seconds") >= 0
     assert first == second
