@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol
 import numpy as np
 
 from ..cluster.errors import OptionError
-from ..cluster.keywords import checked, of_type, shown, with_keywords
+from ..cluster.keywords import checked, of_type, with_keywords
 from ..cluster.option_fields import options_in
 from ..cluster.tabular import chart as drawing
-from ..cluster.text import plural
+from ..cluster.text import plural, shown
 from ..cluster.workload import ClusterWorkload
 from ..formats.native.cluster_file import parse_workload
 from ..formats.reading import read_document

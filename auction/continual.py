@@ -6,21 +6,20 @@ changed. Nothing that is kept decides anything: a pass without it makes the same
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from math import isfinite
 from pathlib import Path
 from threading import Lock
-from typing import Any, Concatenate, ParamSpec, TypedDict, TypeVar, Unpack
+from typing import Any, Concatenate, ParamSpec, TypedDict, TypeVar, Unpack, cast
 
-from ..cluster.checks import known
-from ..cluster.errors import InputError, OptionError
+from ..cluster.checks import all_of_type, known, of_type
+from ..cluster.errors import InputError, OptionError, errors_below
 from ..cluster.jobs import Job, RunningJob, running_job
-from ..cluster.keywords import checked, shown, with_keywords
+from ..cluster.keywords import checked, with_keywords
 from ..cluster.nodes import License, Node, NodeState, Reservation, Resources
 from ..cluster.option_table import StepKeywords
 from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import MAX_JOBS, Snapshot, check_job_names
-from ..cluster.text import did_you_mean
-from ..cluster.value_types import copied
+from ..cluster.text import did_you_mean, shown
+from ..cluster.value_types import Timestamp, copied
 from ..formats.native.cluster_file import snapshot_of
 from .options import options_with_preset
 from .state import SnapshotState
@@ -51,6 +50,10 @@ class ClusterChanges(TypedDict, total=False):
     returned: Iterable[str]
     priorities: Mapping[str, Any]
     reservations: Collection[Reservation] | None
+
+
+#: What a change is a list of, where it is not of ids or names.
+_ENTRIES = {"arrived": (Job,), "started": (Award, RunningJob), "reservations": (Reservation,)}
 
 
 class Auction:
@@ -123,12 +126,7 @@ class Auction:
         Raises:
             InputError: there is no such job or node, a job does not fit, or the time goes back.
         """
-        for name, value in changes.items():
-            if name not in ClusterChanges.__annotations__:
-                meant = did_you_mean(name, ClusterChanges.__annotations__)
-                raise OptionError(f"{name}: update has no such change{meant}")
-            if isinstance(value, str) and name != "time":
-                raise InputError(f"{shown(value)} is a text: give a list", path=f"update.{name}")
+        changes = _checked(changes)
         with self._lock:
             draft = _ChangedCluster(self.cluster, self._places)
             draft.waiting, draft.running = dict(self._waiting), dict(self._running)
@@ -200,9 +198,7 @@ class _ChangedCluster:
         """Let it be a time."""
         if time is None:
             return
-        if isinstance(time, bool) or not isinstance(time, (int, float)) or not isfinite(time):
-            raise InputError(f"{shown(time)} is no time in seconds", path="update.time")
-        self._time = float(time)
+        self._time = float(Timestamp().coerced(time, "update.time"))
         if self._before.time is not None and self._time < self._before.time:
             raise InputError(f"{self._time:.12g} is before {self._before.time:.12g}", path="update.time")
 
@@ -227,16 +223,14 @@ class _ChangedCluster:
         """Let jobs wait, wait no more, or with another priority."""
         for place, name in enumerate(cancelled):
             _taken(self.waiting, name, "waits", f"update.cancelled[{place}]")
-        new = tuple(arrived)
-        for place, job in enumerate(new):
-            _check_type(job, (Job,), f"update.arrived[{place}]")
+        for place, job in enumerate(arrived):
             if job.id in self.waiting or job.id in self.running:
                 raise InputError(f"{job.id!r} is known already", path=f"update.arrived[{place}].id")
             self.waiting[job.id] = job
         if len(self.waiting) > MAX_JOBS:
             message = f"{len(self.waiting)} waiting jobs are above the limit of {MAX_JOBS}"
             raise InputError(message, path="update.arrived")
-        check_job_names(new, self._places, self._licenses, "update.arrived")
+        check_job_names(arrived, self._places, self._licenses, "update.arrived")
         for name, priority in priorities.items():
             path = f"update.priorities.{name}"
             if name not in self.waiting:
@@ -250,10 +244,10 @@ class _ChangedCluster:
         """Let waiting jobs hold what they were awarded."""
         for place, one in enumerate(started):
             path = f"update.started[{place}]"
-            _check_type(one, (Award, RunningJob), path)
             name = one.job if isinstance(one, Award) else one.id
             job = _taken(self.waiting, name, "waits", path)
-            held = self._running_job(job, one) if isinstance(one, Award) else one
+            with errors_below(path):
+                held = self._running_job(job, one) if isinstance(one, Award) else one
             for node, use in held.nodes.items():
                 self._hold(node, use, 1, f"{path}.nodes.{node}")
             self._license(job, 1, path)
@@ -316,10 +310,28 @@ class _ChangedCluster:
         return self._places[name]
 
 
-def _check_type(value: object, kinds: tuple[type, ...], path: str) -> None:
-    if not isinstance(value, kinds):
-        names = " or ".join(kind.__name__ for kind in kinds)
-        raise InputError(f"{shown(value)} is not of type {names}", path=path)
+def _checked(changes: ClusterChanges) -> ClusterChanges:
+    """Return changes with tuples for lists; refuse an unknown change, and a value of a wrong type."""
+    made: dict[str, Any] = {}
+    for name, value in changes.items():
+        path = f"update.{name}"
+        if name not in ClusterChanges.__annotations__:
+            meant = did_you_mean(name, ClusterChanges.__annotations__)
+            raise OptionError(f"{name}: update has no such change{meant}")
+        made[name] = value
+        if name == "priorities":
+            of_type(value, (Mapping,), path)
+        elif name != "time" and (name, value) != ("reservations", None):
+            if isinstance(value, str) or not isinstance(value, Iterable):
+                hint = ": give its started" if isinstance(value, Schedule) else ""
+                raise InputError(f"{shown(value)} is not a list{hint}", path=path)
+            made[name] = tuple(value)
+            all_of_type(made[name], _ENTRIES.get(name, (str,)), path)
+    for one, other in (("ended", "failed"), ("drained", "returned")):
+        for place, name in enumerate(made.get(other, ())):
+            if name in made.get(one, ()):
+                raise InputError(f"{name!r} is in {one}, too", path=f"update.{other}[{place}]")
+    return cast("ClusterChanges", made)
 
 
 def _taken(known_jobs: dict[str, _Entry], name: str, does: str, path: str) -> _Entry:

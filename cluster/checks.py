@@ -1,67 +1,64 @@
 """The few range checks that every type of this room makes on construction."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
 from .errors import InputError
-from .text import hidden_in
+from .text import hidden_in, shown
 
 #: Numbers beyond this are no count of anything a cluster has, and would overflow 64-bit sums.
 LARGEST_COUNT = 10**12
 HOST_NAME = re.compile(r"[\w.-]+", re.ASCII)  # a node's, as hostlists can hold it
 
 
-def at_least(value: int | None, minimum: int, path: str) -> None:
-    """Raise InputError unless ``value`` is absent or an integer from ``minimum`` to LARGEST_COUNT."""
-    if value is None:
-        return
+def at_least(value: int, minimum: int, path: str) -> None:
+    """Raise InputError unless ``value`` is an integer from ``minimum`` to LARGEST_COUNT."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise InputError(f"{value!r} is not an integer", path=path)
+        raise InputError(f"{shown(value)} is not an integer", path=path)
     if value < minimum:
-        raise InputError(f"{value} is below {minimum}", path=path)
+        raise InputError(f"{shown(value)} is below {minimum}", path=path)
     if value > LARGEST_COUNT:
-        raise InputError(f"{value} is above {LARGEST_COUNT}", path=path)
-
-
-def counts(values: Mapping[str, int], minimum: int, path: str) -> None:
-    """Check every count of a mapping by name; the path of a bad one ends in its name."""
-    for name, value in values.items():
-        if not name:
-            raise InputError("a name is empty", path=path)
-        plain(name, path)
-        at_least(value, minimum, f"{path}.{name}")
+        raise InputError(f"{shown(value)} is above {LARGEST_COUNT}", path=path)
 
 
 def named(text: str, path: str) -> None:
     """Raise InputError when a name is empty or holds what no name may (``plain``)."""
+    plain(text, path)
     if not text:
         raise InputError("'' is empty", path=path)
-    plain(text, path)
 
 
-def plain(text: str | None, path: str) -> None:
-    """Raise InputError when a name that is given holds a control character, or another that is not seen.
+def plain(text: str, path: str) -> None:
+    """Raise InputError unless a name is a text of characters that are seen.
 
     Names stand in scripts, tables and on terminals: a line break or an escape sequence would say
     there what the name does not.
     """
-    if text is None:
-        return
-    if not isinstance(text, str):
-        raise InputError(f"{text!r} is not a text", path=path)
+    of_type(text, (str,), path)
     if found := hidden_in(text):
-        raise InputError(f"{cut(text)} holds the control character U+{ord(found):04X}", path=path)
+        raise InputError(f"{shown(text)} holds the control character U+{ord(found):04X}", path=path)
 
 
 def all_plain(texts: Iterable[str], path: str) -> None:
     """Check each name of several (``plain``)."""
     for text in texts:
-        plain(text, path)
+        if type(text) is not str or not text.isprintable():
+            plain(text, path)
 
 
-def cut(text: str) -> str:
-    """Return a text as an error shows it, cut where it is long."""
-    return repr(text if len(text) <= 60 else text[:57] + "...")  # noqa: PLR2004 - an error is one line
+def of_type(value: object, kinds: tuple[type, ...], path: str) -> None:
+    """Raise InputError unless a value is of one of some types."""
+    if not isinstance(value, kinds):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        what = "a text" if kinds == (str,) else f"of type {names}"
+        raise InputError(f"{shown(value)} is not {what}", path=path)
+
+
+def all_of_type(values: Collection[object], kinds: tuple[type, ...], path: str) -> None:
+    """Check the type of each value of several; the path of a wrong one ends in its place."""
+    if not set(map(type, values)) <= {*kinds}:
+        for place, value in enumerate(values):
+            of_type(value, kinds, f"{path}[{place}]")
 
 
 def known(name: str, names: Collection[str], what: str, path: str) -> None:

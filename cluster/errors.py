@@ -10,6 +10,7 @@
     └── AwardError      an award broke a rule: a bug of ours, or of a policy, never an output (exit 1)
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,8 @@ from .text import one_line
 _LONGEST_PART = 1000
 #: Beginnings of the files of ours, of installed packages and of Python.
 _NOT_THEIRS = (str(Path(__file__).parents[1]), "<", *map(get_path, ("stdlib", "purelib", "platlib")))
+#: Of a name or a number of more characters than 120 the first 60 are printed.
+_LONG_WORD = re.compile(r"(\w{60})\w{60,}")
 
 
 class AucschedError(Exception):
@@ -62,7 +65,8 @@ class InputError(AucschedError):
         return InputError(self.message, path=self.path, file=self.file or file)
 
     def __str__(self) -> str:
-        return one_line(": ".join(_cut(part) for part in (self.file, self.path, self.message) if part))
+        said = (_LONG_WORD.sub(r"\1…", part) for part in (self.path, self.message))
+        return one_line(": ".join(_cut(part) for part in (self.file, *said) if part))
 
 
 @contextmanager

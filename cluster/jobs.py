@@ -7,10 +7,11 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, SupportsFloat, SupportsIndex, TypeAlias
 
-from .checks import at_least, named
+from .checks import at_least, named, of_type
 from .errors import InputError, errors_below
 from .limits import Owned, members_of
 from .nodes import Resources
+from .text import shown
 from .value_types import (
     Anything,
     Boolean,
@@ -30,6 +31,7 @@ from .value_types import (
     NameList,
     NameSet,
     NameTuple,
+    Number,
     OptionalIntLike,
     Text,
     Timestamp,
@@ -42,6 +44,7 @@ from .value_types import (
 )
 
 _LOW, _HIGH = Integer(0), Integer(1)
+_RUN_TIME = Number("a run time in seconds", least=0)
 
 
 @value_class
@@ -96,7 +99,7 @@ def as_span(value: Any, path: str, least: int = 0) -> Span:
             return Span(minimum=value[0], maximum=value[1])
     number = as_int(value)
     if not isinstance(number, int) or isinstance(number, bool):
-        raise InputError(f"{value!r} is neither a count nor a pair of counts", path=path)
+        raise InputError(f"{shown(value)} is neither a count nor a pair of counts", path=path)
     at_least(number, 1, path)
     return Span.exactly(number)
 
@@ -121,7 +124,7 @@ class RangeMap(ValueType):
         if type(value) is dict and not value:
             return value
         if not isinstance(value, Mapping):
-            raise InputError(f"{value!r} is not a mapping of names to counts", path=path)
+            raise InputError(f"{shown(value)} is not a mapping of names to counts", path=path)
         for name in value:
             named(name, path)
         if all(type(count) is Span for count in value.values()):
@@ -244,7 +247,7 @@ class Request:
 
     def _check_tasks(self) -> None:
         step = self.cores_per_task
-        for name in ("cores", "cores_per_node"):
+        for name in ("cores", "cores_per_node") if step > 1 else ():
             value = getattr(self, name)
             if value is not None and value % step:
                 raise InputError(f"{value} is not a multiple of cores_per_task {step}", path=name)
@@ -258,8 +261,7 @@ class Request:
         for name in ("spread_segments", "consolidate_segments"):
             if getattr(self, name) and self.segment is None:
                 raise InputError("segment is not given", path=name)
-        count = self.fewest_nodes
-        if self.segment is not None and self.segment < count and count % self.segment:
+        if self.segment and self.segment < (count := self.fewest_nodes) and count % self.segment:
             raise InputError(f"{self.segment} does not divide the {count} nodes", path="segment")
 
     def _check_node_lists(self) -> None:
@@ -360,6 +362,11 @@ class Job(Owned):
 
     def __post_init__(self) -> None:
         coerce_members(self)
+        if type(self.limits_by_nodes_s) is not dict or self.limits_by_nodes_s:
+            of_type(self.limits_by_nodes_s, (Mapping,), "limits_by_nodes_s")
+            for count, seconds in self.limits_by_nodes_s.items():
+                at_least(count, 1, "limits_by_nodes_s")
+                _RUN_TIME.coerced(seconds, f"limits_by_nodes_s.{count}")
         if self.min_nodes is not None and self.max_nodes is not None and self.max_nodes < self.min_nodes:
             raise InputError(f"{self.max_nodes} is below min_nodes {self.min_nodes}", path="max_nodes")
 

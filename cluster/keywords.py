@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
 from .errors import OptionError
 from .option_fields import alternatives, options_in
-from .text import did_you_mean, not_one_of
+from .text import did_you_mean, not_one_of, shown
 from .value_types import as_int
 
 _Call = TypeVar("_Call", bound=Callable[..., Any])
@@ -136,9 +136,3 @@ def _is_one(value: Any, hint: Any) -> bool:
     if not isinstance(kind, type):
         return callable(value)
     return isinstance(value, kind)
-
-
-def shown(value: object) -> str:
-    """Return a wrong value for a message of one line: its type where it is long or no text or number."""
-    text = repr(value)
-    return text if isinstance(value, (str, int, float)) and len(text) <= 60 else f"a {type(value).__name__}"  # noqa: PLR2004 - one line

@@ -78,12 +78,13 @@ class LimitMap(IntegerMap):
 
     def coerced(self, value: Any, path: str) -> Any:
         """Return it with Python's integers."""
-        if not value:
+        made: Mapping[str, int] = IntegerMap.coerced(self, value, path)
+        if not made:
             raise InputError("nothing is limited", path=path)
-        for what in value if isinstance(value, Mapping) else ():
+        for what in made:
             if what not in AMOUNTS and not _GRES.fullmatch(what):
                 raise InputError(f"{what!r} is not one of {', '.join(AMOUNTS)}, gres/NAME", path=path)
-        return IntegerMap.coerced(self, value, path)
+        return made
 
 
 @value_class

@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from enum import StrEnum
 
-from .checks import at_least
 from .errors import InputError
 from .jobs import Request
 from .nodes import Node, Switch
@@ -133,15 +132,13 @@ class Network:
     members: tuple[str, ...] = member(NameList())
     nodes: tuple[str, ...] = member(NameList())
     switches: tuple[Switch, ...] = member(Entries(Switch))
-    sizes: tuple[int, ...] = member(Entries(int), default=())
+    sizes: tuple[int, ...] = member(IntegerList(1), default=())
     links: tuple[tuple[str, str], ...] = member(Entries(tuple), default=())
     order: str = member(Anything(), default="hilbert")
     units: tuple[Unit, ...] = member(Entries(Unit), default=())
 
     def __post_init__(self) -> None:
         coerce_members(self)
-        for size in self.sizes:
-            at_least(size, 1, "sizes")
         if sorted(self.members) != sorted(self.nodes):
             raise InputError("they are not the members in another order", path="nodes")
 

@@ -4,12 +4,13 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from enum import StrEnum
 from typing import SupportsIndex
 
-from .checks import HOST_NAME, at_least, cut, known, unique
+from .checks import HOST_NAME, at_least, known, unique
 from .errors import InputError
+from .text import shown
 from .value_types import (
-    Anything,
     Choice,
     Coerced,
+    Embedded,
     HostList,
     Integer,
     IntegerMap,
@@ -120,8 +121,8 @@ class Node:
     """
 
     name: str = member(Name())
-    total: Resources = member(Anything())
-    free: Resources = member(Anything())
+    total: Resources = member(Embedded(Resources))
+    free: Resources = member(Embedded(Resources))
     state: NodeState = member(Choice(NodeState), default=NodeState.IDLE)
     features: NameFrozenSet = member(NameSet(plain=True), default=frozenset())
     partitions: NameTuple = member(NameList(plain=True), default=())
@@ -155,7 +156,7 @@ class Node:
     def _check(self) -> None:
         at_least(self.total.cores, 1, "cores")
         if not HOST_NAME.fullmatch(self.name):
-            raise InputError(f"{cut(self.name)} is no name of letters, digits, _ . -", path="name")
+            raise InputError(f"{shown(self.name)} is no name of letters, digits, _ . -", path="name")
         if self.free.memory_mib is not None and self.total.memory_mib is None:
             raise InputError(f"{self.free.memory_mib} is given without memory_mib", path="free_memory_mib")
         for what, free, most in self.free.beyond(self.total):
@@ -269,6 +270,8 @@ class Reservation:
 
     def __post_init__(self) -> None:
         coerce_members(self)
+        if not self.nodes:
+            raise InputError("no node is named", path="nodes")
         if self.end <= self.start:
             raise InputError("the end is not after the start", path="end")
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
-from .checks import known, plain, unique
+from .checks import known, unique
 from .errors import InputError
 from .jobs import Job, RunningJob
 from .limits import Limit
@@ -11,8 +11,8 @@ from .network import Network
 from .nodes import License, Node, Partition, Reservation, Resources, Switch, check_switches
 from .text import plural
 from .value_types import (
-    Anything,
     Coerced,
+    Embedded,
     Entries,
     EntryMap,
     NameList,
@@ -62,7 +62,7 @@ class Snapshot:
     switches: Coerced[tuple[Switch, ...] | None, Collection[Switch] | None] = member(
         Entries(Switch), default=None
     )
-    network: Network | None = member(Anything(), default=None)
+    network: Network | None = member(Embedded(Network), default=None)
     running: Coerced[tuple[RunningJob, ...], Collection[RunningJob]] = member(Entries(RunningJob), default=())
     licenses: Mapping[str, License] = member(EntryMap(License), default_factory=dict)
     partitions: Coerced[tuple[Partition, ...], Collection[Partition]] = member(Entries(Partition), default=())
@@ -85,8 +85,6 @@ class Snapshot:
         _check_size(len(self.jobs), MAX_JOBS, "jobs")
         if not self.nodes:
             raise InputError("a snapshot needs at least one node", path="nodes")
-        for name in self.licenses:
-            plain(name, "licenses")
         unique((node.name for node in self.nodes), "nodes", "name")
         if self.network is not None:
             self._lay_on(self.network)

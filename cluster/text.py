@@ -9,6 +9,7 @@ JSON document says the same before and after.
 import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from numbers import Number, Rational
 
 #: Cc, Cf, Cs, Zl and Zp of Unicode 16, as ranges of code points.
 _RANGES = (
@@ -23,6 +24,8 @@ _HIDDEN = re.compile(_CLASS)
 _FIRST_PAIR, _UNITS = 0x10000, 0x400
 #: More names than these are counted, not listed.
 LISTED = 8
+#: A value of more characters than these is cut in a message of one line.
+_LONGEST = 60
 _PLURAL_VERBS = {"is": "are", "has": "have", "was": "were"}
 
 
@@ -37,6 +40,23 @@ def plural(count: int | str, thing: str, verb: str = "") -> str:
         thing += "es" if thing.endswith(("s", "ch")) else "s"
         verb = " ".join(_PLURAL_VERBS.get(word, word.removesuffix("s")) for word in verb.split())
     return f"{count} {thing} {verb}".rstrip()
+
+
+def shown(value: object) -> str:
+    """Return a wrong value for a message: cut where it is long, its type if it is no text or number.
+
+    Examples:
+        >>> shown(10**99), shown([1]), len(shown("a" * 99))
+        ('a number of more than 60 digits', 'a list', 62)
+    """
+    if isinstance(value, Rational) and abs(value) >= 10**_LONGEST:
+        return f"a number of more than {_LONGEST} digits"
+    if isinstance(value, str):
+        return repr(value if len(value) <= _LONGEST else value[: _LONGEST - 3] + "...")
+    if value is None or isinstance(value, Number):
+        return str(value)
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
 
 
 def utc(seconds: float) -> str:

@@ -9,6 +9,7 @@ holds the member and what its schema says.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields
 from decimal import Decimal
 from enum import StrEnum
@@ -30,15 +31,19 @@ from typing import (
     overload,
 )
 
-from .checks import LARGEST_COUNT, all_plain, at_least, counts, named, plain
+from .checks import LARGEST_COUNT, all_of_type, all_plain, at_least, named, of_type, plain
 from .errors import InputError
+from .text import shown
 
 #: One name, or several in any collection.
 Names: TypeAlias = str | Iterable[str]
 
 #: A priority's digits: Slurm's are 32-bit integers, a multifactor sum may carry a float's 17 digits.
 _PRIORITY_DIGITS = 40
+_BEYOND_PRIORITIES = 10 ** (_PRIORITY_DIGITS + 1)
 _VALUE_TYPE = "value type"
+#: Seconds since the epoch at which years get a fifth digit, which ISO 8601 times have not.
+YEAR_10000 = 253_402_300_800
 
 T = TypeVar("T")
 InputT_contra = TypeVar("InputT_contra", contravariant=True)
@@ -166,10 +171,11 @@ class Anything(ValueType):
 class Boolean(ValueType):
     """True or false."""
 
-
-@dataclass(frozen=True, slots=True)
-class Timestamp(ValueType):
-    """Seconds since the epoch; in files a text in ISO 8601 as well."""
+    def coerced(self, value: Any, path: str) -> Any:
+        """Return it as it is."""
+        if value is not True and value is not False:
+            raise InputError(f"{shown(value)} is not True or False", path=path)
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +218,12 @@ class IntegerMap(ValueType):
         if type(value) is dict and not value:
             return value
         if not isinstance(value, Mapping):
-            raise InputError(f"{value!r} is not a mapping of names to counts", path=path)
+            raise InputError(f"{shown(value)} is not a mapping of names to counts", path=path)
         if not all(type(count) is int for count in value.values()):
             value = {name: as_int(count) for name, count in value.items()}
-        counts(value, self.least, path)
+        for name, count in value.items():
+            named(name, path)
+            at_least(count, self.least, f"{path}.{name}")
         return value
 
 
@@ -233,13 +241,21 @@ class Number(ValueType):
     is_short: bool = False
 
     def coerced(self, value: Any, path: str) -> Any:
-        """Return it as it is."""
-        if isinstance(value, bool) or not isinstance(value, SupportsFloat):
-            raise InputError(f"{value!r} is not a number", path=path)
-        number = float(value)
+        """Return it as Python's."""
+        number = value if type(value) is float or type(value) is int else as_number(value, path)
         if not (self.least <= number <= self.most and self.above < number < inf):
-            raise InputError(f"{number:g} is not {self.wanted}", path=path)
-        return value
+            said = shown(number) if isinstance(number, int) else f"{number:.15g}"
+            raise InputError(f"{said} is not {self.wanted}", path=path)
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp(Number):
+    """Seconds since the epoch; in files a text in ISO 8601 as well."""
+
+    wanted: str = "a time in seconds since 1970"
+    least: float = -YEAR_10000
+    most: float = YEAR_10000 - 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +264,10 @@ class Text(ValueType):
 
     def coerced(self, value: Any, path: str) -> Any:
         """Return it as it is."""
+        if type(value) is str and value.isprintable():
+            return value
         plain(value, path)
-        return value
+        return str.__str__(value)  # numpy's too
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +276,10 @@ class Name(ValueType):
 
     def coerced(self, value: Any, path: str) -> Any:
         """Return it as it is."""
+        if type(value) is str and value.isprintable() and value:
+            return value
         named(value, path)
-        return value
+        return str.__str__(value)  # numpy's too
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +290,7 @@ class NameList(ValueType):
 
     def coerced(self, value: Any, path: str) -> Any:
         """Return them as a tuple."""
-        names = value if type(value) is tuple else several(value, path)
+        names = several(value, path)
         if self.plain:
             all_plain(names, path)
         return names
@@ -282,10 +302,10 @@ class NameSet(NameList):
 
     def coerced(self, value: Any, path: str) -> Any:
         """Return them as a set."""
-        names = value if type(value) is frozenset else frozenset(several(value, path))
-        if self.plain:
-            all_plain(names, path)
-        return names
+        if type(value) is frozenset and not value:
+            return value
+        names = NameList.coerced(self, value, path)
+        return value if type(value) is frozenset else frozenset(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,8 +330,8 @@ class Choice(ValueType):
         if type(value) is self.words:
             return value
         word = value.lower() if self.any_case and isinstance(value, str) else value
-        if word not in list(self.words):
-            raise InputError(f"{value!r} is not one of {', '.join(self.words)}", path=path)
+        if not isinstance(word, str) or word not in list(self.words):
+            raise InputError(f"{shown(value)} is not one of {', '.join(self.words)}", path=path)
         return word if isinstance(self.words, tuple) else self.words(word)
 
 
@@ -322,9 +342,12 @@ class JobPriority(ValueType):
     def coerced(self, value: Any, path: str) -> Any:
         """Return it as an integer or a fraction."""
         if type(value) is not int and type(value) is not Fraction:
-            value = _given_priority(value, path)
-        if value < 0:
-            raise InputError(f"{float(value):g} is below 0", path=path)
+            is_exact = isinstance(value, (Decimal, float))
+            value = exact_priority(value if is_exact else as_number(value, path))
+        if not 0 <= value < _BEYOND_PRIORITIES:
+            raise InputError(
+                f"{shown(value)} {'is below 0' if value < 0 else 'has too many digits'}", path=path
+            )
         return value
 
 
@@ -336,11 +359,11 @@ class Entries(ValueType):
 
     def coerced(self, value: Any, path: str) -> Any:
         """Return them as a tuple."""
-        if type(value) is tuple or value is None:
-            return value
         if not isinstance(value, Collection) or isinstance(value, (str, Mapping)):
-            raise InputError(f"{value!r} is not a list", path=path)
-        return tuple(value)
+            raise InputError(f"{shown(value)} is not a list", path=path)
+        entries = tuple(value)
+        all_of_type(entries, (self.of,), path)
+        return entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,6 +371,16 @@ class EntryMap(ValueType):
     """Values of one class by name."""
 
     of: type
+
+    def coerced(self, value: Any, path: str) -> Any:
+        """Return it as it is."""
+        if type(value) is not dict:
+            of_type(value, (Mapping,), path)
+        for name, entry in value.items():
+            if type(entry) is not self.of or type(name) is not str or not name.isprintable():
+                plain(name, path)
+                of_type(entry, (self.of,), f"{path}.{name}")
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,6 +394,12 @@ class Embedded(ValueType):
 
     of: type
     flat: bool = False
+
+    def coerced(self, value: Any, path: str) -> Any:
+        """Return it as it is."""
+        if type(value) is not self.of:
+            of_type(value, (self.of,), path)
+        return value
 
 
 def as_int(value: Any) -> Any:
@@ -378,6 +417,21 @@ def as_int(value: Any) -> Any:
         return value
 
 
+def as_number(value: Any, path: str) -> int | float:
+    """Return a number of whatever library as Python's.
+
+    Raises:
+        InputError: it is none.
+    """
+    number = as_int(value)
+    if type(number) is int:
+        return number
+    if isinstance(value, SupportsFloat) and not isinstance(value, bool):
+        with suppress(OverflowError, TypeError, ValueError):
+            return float(value)
+    raise InputError(f"{shown(value)} is not a number", path=path)
+
+
 def several(value: Names | None, path: str) -> tuple[str, ...]:
     """Return names as a tuple; a text is one name.
 
@@ -388,23 +442,13 @@ def several(value: Names | None, path: str) -> tuple[str, ...]:
         >>> several("n1", "nodes"), several(["n1", "n2"], "nodes")
         (('n1',), ('n1', 'n2'))
     """
-    if isinstance(value, tuple):
-        return value
     if isinstance(value, str):
-        return (value,)
+        return (str.__str__(value),)  # numpy's too
     if not isinstance(value, Iterable) or isinstance(value, Mapping):
-        raise InputError(f"{value!r} is not a list of names", path=path)
-    return tuple(value)
-
-
-def _given_priority(value: Any, path: str) -> int | Fraction:
-    """Return a number of whatever type exactly as it is written."""
-    if isinstance(value, (Decimal, float)):
-        return exact_priority(value)
-    number = as_int(value)
-    if isinstance(number, bool) or isinstance(value, str) or not isinstance(number, SupportsFloat):
-        raise InputError(f"{value!r} is not a number", path=path)
-    return number if isinstance(number, (int, Fraction)) else exact_priority(float(value))
+        raise InputError(f"{shown(value)} is not a list of names", path=path)
+    names = tuple(value)
+    all_of_type(names, (str,), path)
+    return names
 
 
 def exact_priority(value: Decimal | float | str) -> int | Fraction:

@@ -13,7 +13,6 @@ from .nodes import License, Node, Partition, Switch
 from .snapshot import Snapshot
 from .text import plural
 from .value_types import (
-    Anything,
     Coerced,
     Embedded,
     Entries,
@@ -77,7 +76,7 @@ class ArrivingJob:
             is_short=True,
         )
     )
-    gres_run_time_factor: float | None = member(Number("above 0", above=0), default=None)
+    gres_run_time_factor: float | None = member(_POSITIVE, default=None)
     not_before_s: float | None = member(_POSITIVE, default=None)
     deadline_s: float | None = member(_POSITIVE, default=None)
     budget_core_h: float | None = member(_POSITIVE, default=None)
@@ -148,7 +147,7 @@ class ClusterWorkload:
     switches: Coerced[tuple[Switch, ...] | None, Collection[Switch] | None] = member(
         Entries(Switch), default=None
     )
-    network: Network | None = member(Anything(), default=None)
+    network: Network | None = member(Embedded(Network), default=None)
     partitions: Coerced[tuple[Partition, ...], Collection[Partition]] = member(Entries(Partition), default=())
     licenses: Mapping[str, License] = member(EntryMap(License), default_factory=dict)
     limits: Coerced[tuple[Limit, ...], Collection[Limit]] = member(Entries(Limit), default=())

@@ -9,8 +9,9 @@ from itertools import groupby
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetParseError
 
-from ..cluster.checks import HOST_NAME, cut
+from ..cluster.checks import HOST_NAME
 from ..cluster.errors import InputError
+from ..cluster.text import shown
 
 #: More names than any hostlist may hold; equal to the most nodes a snapshot may have.
 LIMIT = 100_000
@@ -44,21 +45,21 @@ def expand(text: str, path: str = "") -> tuple[str, ...]:
         charge(1, path)
         return (text,)
     if not text or not _HOSTLIST.fullmatch(text):
-        raise InputError(f"{cut(text)} is not a hostlist", path=path)
+        raise InputError(f"{shown(text)} is not a hostlist", path=path)
     items = _PIECES.findall(text)
     if ",," in f",{text},":
-        raise InputError(f"{cut(text)} has an empty name", path=path)
+        raise InputError(f"{shown(text)} has an empty name", path=path)
     count = sum(_count(item, path) for item in items)
     if count > LIMIT:
-        raise InputError(f"{cut(text)} holds {count} names, above the limit of {LIMIT}", path=path)
+        raise InputError(f"{shown(text)} holds {count} names, above the limit of {LIMIT}", path=path)
     charge(count, path)
     try:
         names = tuple(name for item in items for name in _expand_item(item))
     except (NodeSetParseError, AssertionError) as error:  # it asserts that numbers span less than 10⁹
-        raise InputError(f"{cut(text)} is not a hostlist: {error}", path=path) from error
+        raise InputError(f"{shown(text)} is not a hostlist: {error}", path=path) from error
     # Within an item ClusterShell drops what ranges repeat, so the count tells.
     if len(set(names)) < count:
-        raise InputError(f"{cut(text)} names a node twice", path=path)
+        raise InputError(f"{shown(text)} names a node twice", path=path)
     return names
 
 
@@ -107,10 +108,10 @@ def _count(item: str, path: str) -> int:
         return total
     groups = _GROUP.findall(item)
     if len(groups) > _MOST_GROUPS:
-        message = f"{cut(item)} has {len(groups)} groups of ranges, more than {_MOST_GROUPS}"
+        message = f"{shown(item)} has {len(groups)} groups of ranges, more than {_MOST_GROUPS}"
         raise InputError(message, path=path)
     if len(_GROUP.sub("", item)) > _LONGEST_NAME:
-        raise InputError(f"{cut(item)} is not a hostlist: its names are too long", path=path)
+        raise InputError(f"{shown(item)} is not a hostlist: its names are too long", path=path)
     for group in groups:
         total *= sum(_length(part, item, path) for part in group.split(","))
     return min(total, _LARGEST_SHOWN)
@@ -121,7 +122,7 @@ def _length(part: str, item: str, path: str) -> int:
     if not dash:
         return 1
     if int(last) < int(first):
-        raise InputError(f"{cut(item)} counts backwards in {part!r}", path=path)
+        raise InputError(f"{shown(item)} counts backwards in {part!r}", path=path)
     return int(last) - int(first) + 1
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..cluster.errors import OptionError
-from ..cluster.keywords import of_type, shown, with_names
+from ..cluster.keywords import of_type, with_names
 from ..cluster.snapshot import Snapshot
 from ..cluster.tabular import Tabular, rows_of
-from ..cluster.text import did_you_mean, plural
+from ..cluster.text import did_you_mean, plural, shown
 from ..cluster.workload import ClusterWorkload
 from ..formats.drawing import check_drawing
 from ..formats.native.cluster_file import snapshot_to_json, workload_to_json

@@ -95,7 +95,7 @@ def test_escapes_are_those_of_json() -> None:
     [
         (
             ("schedule",),
-            ("[/j]", MATHTEXT, ":bell:", "--constraint=[rack1|rack2]", "[/h]", "1 [/m] licences"),
+            ("[/j]", MATHTEXT, ":bell:", "--constraint=[rack1|rack2]", "[/h]", "1 [/m] licence"),
         ),
         (("check",), ("gpu:[/x]", "[/p]", "--constraint=[rack1|rack2]", "[/m]", "[/n] \\u001b[31m\\u0000")),
         (("compare",), ("[/j]", MATHTEXT)),

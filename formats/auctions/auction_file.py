@@ -19,6 +19,7 @@ import msgspec
 from ...cluster.bids import AuctionFile, FileBid
 from ...cluster.checks import all_plain, named
 from ...cluster.errors import InputError
+from ...cluster.text import shown
 from ..jsontext import decode
 from ..reading import numbered_lines, read_document, text_of
 
@@ -123,21 +124,17 @@ def _second(bids: list[AuctionBidWire]) -> tuple[int | Fraction, ...]:
 def _number(value: Any, path: str) -> int | Fraction:
     """Return a number that is not negative, exactly as it is written."""
     if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
-        raise InputError(f"{_shown(value)} is not a number", path=path)
+        raise InputError(f"{shown(value)} is not a number", path=path)
     if value < 0:
-        raise InputError(f"{_shown(value)} is below 0", path=path)
+        raise InputError(f"{shown(value)} is below 0", path=path)
     if isinstance(value, Decimal) and value:
         if value.adjusted() > _MOST_DIGITS or value.as_tuple().exponent < -_MOST_DIGITS:  # type: ignore[operator]
-            raise InputError(f"{_shown(value)} has more than {_MOST_DIGITS} digits", path=path)
+            raise InputError(f"{shown(value)} has more than {_MOST_DIGITS} digits", path=path)
         value = Fraction(value)
     found = value if isinstance(value, int) else Fraction(value)
     if found >= 10**_MOST_DIGITS:
         raise InputError(f"it has more than {_MOST_DIGITS} digits", path=path)
     return found.numerator if found.denominator == 1 else found
-
-
-def _shown(value: Any) -> str:
-    return repr(value) if isinstance(value, str) else f"{value}"
 
 
 def exact_number(value: int | Fraction) -> int | msgspec.Raw:

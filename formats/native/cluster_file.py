@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from ...cluster.errors import InputError, OptionError, errors_below
-from ...cluster.keywords import shown
 from ...cluster.nodes import Resources
 from ...cluster.schedule import document_text as lines_of
 from ...cluster.schedule import text_of_lines
 from ...cluster.snapshot import Snapshot, held_resources
+from ...cluster.text import shown
 from ...cluster.workload import ClusterWorkload, Outage
 from ..file_kinds import SNAPSHOT, WORKLOAD, instead
 from ..hostlist import one_file

@@ -21,6 +21,7 @@ from ...cluster.jobs import Range, RangeMap, Span
 from ...cluster.limits import AMOUNTS, FilledNames, LimitMap
 from ...cluster.text import utc
 from ...cluster.value_types import (
+    YEAR_10000,
     Anything,
     Boolean,
     Choice,
@@ -40,8 +41,6 @@ from ...cluster.value_types import (
 )
 from ..hostlist import expand, join
 
-#: Seconds since the epoch at which years get a fifth digit, which ISO 8601 times have not.
-_YEAR_10000 = 253_402_300_800
 #: A hostlist, as far as a short pattern tells: no groups, wildcards or set operators.
 HOSTLIST = {"minLength": 1, "pattern": r"^([A-Za-z0-9_.,-]|\[[0-9,-]+\])+$"}
 
@@ -108,22 +107,20 @@ def _short(number: float) -> float:
 def read_time(value: str | float, path: str) -> float:
     """Return a time in seconds since the epoch."""
     if isinstance(value, float):
-        if not 0 <= value < _YEAR_10000:
-            raise InputError(f"{value:.15g} is not a time in seconds since 1970", path=path)
-        return _short(value)
+        return _short(Timestamp().coerced(value, path))
     try:
         moment = datetime.fromisoformat(value)
         since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         raise InputError(f"{value[:60]!r} is not an ISO 8601 time", path=path) from None
-    if not 0 <= since < _YEAR_10000:
+    if not 0 <= since < YEAR_10000:
         raise InputError(f"{value[:60]!r} is not a time from 1970 to 9999", path=path)
     return since
 
 
 def _written_time(seconds: float) -> str | float:
-    """Return a time as ISO 8601 in UTC, as a number where it holds a fraction of a second."""
-    if seconds != int(seconds):
+    """Return a time as ISO 8601 in UTC, as a number before 1970 or with a fraction of a second."""
+    if seconds != int(seconds) or seconds < 0:
         return seconds
     return utc(seconds)
 
@@ -161,7 +158,8 @@ def _limits(kind: LimitMap) -> Form:
 
 
 _NAME, _HOSTS = saying(str, minLength=1), saying(str, **HOSTLIST)
-_TIMES = saying(str, minLength=1) | saying(float, minimum=0, exclusiveMaximum=_YEAR_10000)
+_MOMENTS = {"exclusiveMinimum": -YEAR_10000, "exclusiveMaximum": YEAR_10000}
+_TIMES = saying(str, minLength=1) | saying(float, **_MOMENTS)
 _ABOUT_TIMES = "ISO 8601, UTC where it names no zone; or seconds since 1970."
 _ABOUT_PRIORITIES = "Compared exactly as written; 0 is held."
 #: How files hold each value type; file_objects.py adds those of classes with members.

@@ -109,7 +109,8 @@ def written_nodes(nodes: Iterable[Node], held: Mapping[str, Resources]) -> list[
 
 def _entry(node: Node, left: Resources) -> NodeWire:
     total, free = node.total, node.free
-    given_gres = {name: count for name, count in free.gres.items() if count != left.gres[name]}
+    given_gres = {name: free.gres.get(name, 0) for name, count in left.gres.items()}
+    given_gres = {name: count for name, count in given_gres.items() if count != left.gres[name]}
     return NodeWire(
         name="",
         cores=total.cores,

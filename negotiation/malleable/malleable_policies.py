@@ -35,8 +35,8 @@ class IschedulerPolicy:
     weighs: bool = False
 
     def __post_init__(self) -> None:
-        at_least(self.admission, 0, "admission")
-        at_least(self.max_harvests, 0, "max_harvests")
+        at_least(self.admission or 0, 0, "admission")
+        at_least(self.max_harvests or 0, 0, "max_harvests")
         if not isfinite(self.protected_s) or self.protected_s < 0:
             raise OptionError(f"a protected age of {self.protected_s:g} s is below 0")
         for name, known in ((self.harvest, HARVESTS), (self.distribution, DISTRIBUTIONS)):

@@ -9,6 +9,7 @@ from math import ceil
 
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
+from ...cluster.value_types import YEAR_10000
 from ...formats.reading import numbered_lines
 
 #: A key stands at a record's beginning or behind a blank; all up to the next one is its value.
@@ -21,8 +22,6 @@ _EPOCH = re.compile(r"\d{1,11}", re.ASCII)
 #: ``4G``, ``187.50G``, ``2000`` (MiB).
 _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)([KMGTP]?)B?", re.IGNORECASE | re.ASCII)
 _KIB = {"K": 1, "": 2**10, "M": 2**10, "G": 2**20, "T": 2**30, "P": 2**40}
-#: Seconds since the epoch at which years get a fifth digit.
-_YEAR_10000 = 253_402_300_800
 
 
 def duration_s(text: str) -> int | None:
@@ -97,7 +96,7 @@ class Paragraph:
             since = datetime.fromisoformat(value).timestamp()
         except (ValueError, OverflowError) as error:
             raise self.unknown(key, "a time as Slurm writes it") from error
-        if not 0 <= since < _YEAR_10000:
+        if not 0 <= since < YEAR_10000:
             raise self.unknown(key, "a time from 1970 to 9999")
         return since
 

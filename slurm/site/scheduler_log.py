@@ -212,7 +212,7 @@ class Submission:
             self._leave_out(name)
         request = self._request(partition)
         for name in ("uid", "gid", "account", "qos", "partition"):
-            plain(self.options.get(name), f"{self.path} --{name}")
+            plain(self.options.get(name, ""), f"{self.path} --{name}")
         return Job(
             id=self.job_id,
             priority=priority,

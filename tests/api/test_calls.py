@@ -96,7 +96,7 @@ A: Any = aucsched
         (lambda: A.explain(SNAPSHOT, "x", wndow=3), "wndow: explain has no such option"),
         (lambda: A.compare([]), "snapshot: a list is neither"),
         (lambda: A.compare(SNAPSHOT, within_s="a"), "within_s: 'a' is not an integer"),
-        (lambda: A.plan(None), "snapshot: a NoneType is neither"),
+        (lambda: A.plan(None), "snapshot: None is neither"),
         (lambda: A.plan(SNAPSHOT, jobs="a"), "jobs: 'a' is not an integer"),
         (lambda: A.sweep(3), "source: 3 is neither"),
         (lambda: A.sweep(DAYS, polcy="easy"), "polcy: a sweep has no such option: did you mean policy?"),

@@ -10,7 +10,7 @@ from copy import copy, deepcopy
 from dataclasses import fields, replace
 from random import Random
 from time import sleep
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -103,7 +103,7 @@ def change(draw: Random, auction: Auction, number: int) -> dict[str, Any]:
     if draw.random() < 0.2:
         chosen["drained"] = [draw.choice(names)]
     if draw.random() < 0.3:
-        chosen["returned"] = [draw.choice(names)]
+        chosen["returned"] = [draw.choice([name for name in names if name not in chosen.get("drained", ())])]
     if draw.random() < 0.15:
         kept = Reservation(name="r", nodes=(draw.choice(names),), start=TIME, end=TIME + 5000, users=["bob"])
         chosen["reservations"] = [kept] if draw.random() < 0.6 else []
@@ -247,19 +247,51 @@ def test_what_has_not_changed_is_not_read_anew(monkeypatch: pytest.MonkeyPatch) 
     assert len(read) > len(auction.cluster.jobs)
 
 
+ONE = Job(id="y", priority=1, request=Request(cores=1))
+AWARDED = aucsched.schedule(Snapshot(nodes=[aucsched.Node(name="n0", cores=2)], jobs=[ONE]))
+WRONG: list[tuple[str, Any, str]] = [
+    ("time", float("nan"), "update.time: nan is not a time in seconds since 1970"),
+    ("time", 10**400, "update.time: a number of more than 60 digits is not a time in seconds since 1970"),
+    ("started", AWARDED, "update.started: a Schedule is not a list: give its started"),
+    ("started", ["w"], "update.started[0]: 'w' is not of type Award or RunningJob"),
+    ("started", AWARDED.started, "update.started[0]: no job 'y' waits"),
+    (
+        "started",
+        [replace(AWARDED.started[0], job="w", nodes={"n0": cast("Any", 2)})],
+        "update.started[0].nodes.n0: 2 is not of type Resources",
+    ),
+    ("ended", AWARDED.started, "update.ended[0]: an Award is not a text"),
+    ("ended", ["J" * 100_000], f"update.ended[0]: no job '{'J' * 60}…' runs"),
+    ("cancelled", [ONE], "update.cancelled[0]: a Job is not a text"),
+    ("drained", [aucsched.Node(name="n0", cores=2)], "update.drained[0]: a Node is not a text"),
+    ("priorities", [("w", 5)], "update.priorities: a list is not of type Mapping"),
+    ("priorities", "abc", "update.priorities: 'abc' is not of type Mapping"),
+    (
+        "priorities",
+        {"w": 10**400},
+        "update.priorities.w: a number of more than 60 digits has too many digits",
+    ),
+    ("reservations", ["x"], "update.reservations[0]: 'x' is not of type Reservation"),
+    ("reservations", "x", "update.reservations: 'x' is not a list"),
+    ("arrived", ONE, "update.arrived: a Job is not a list"),
+    ("arrived", None, "update.arrived: None is not a list"),
+]
+
+
 @pytest.mark.parametrize(
     ("told", "message"),
     [
         ({"time": 999.0}, "update.time: 999 is before 1000"),
-        ({"time": "now"}, "update.time: 'now' is no time in seconds"),
+        ({"time": "now"}, "update.time: 'now' is not a number"),
         ({"ended": ["J"]}, "update.ended[0]: no job 'J' runs"),
-        ({"ended": "ab"}, "update.ended: 'ab' is a text: give a list"),
-        ({"drained": "n0"}, "update.drained: 'n0' is a text: give a list"),
+        ({"ended": "ab"}, "update.ended: 'ab' is not a list"),
+        ({"drained": "n0"}, "update.drained: 'n0' is not a list"),
         ({"failed": ["J"]}, "update.failed[0]: 'J' did not start here: end it and let it arrive"),
         ({"cancelled": ["w", "J"]}, "update.cancelled[1]: no job 'J' waits"),
         ({"priorities": {"J": 3}}, "update.priorities.J: no job 'J' waits"),
         ({"priorities": {"w": "high"}}, "update.priorities.w: 'high' is not a number"),
         ({"drained": ["n0", "n9"]}, "update.drained[1]: 'n9' is not a node of this snapshot"),
+        *(({name: wrong}, message) for name, wrong, message in WRONG),
         (
             {"arrived": [Job(id="w", priority=1, request=Request(cores=1))]},
             "update.arrived[0].id: 'w' is known already",
@@ -289,6 +321,16 @@ def test_an_error_names_the_change_and_changes_nothing(told: dict[str, Any], mes
     assert str(error.value) == message
     assert auction.cluster is before
     assert [award.job for award in auction.award().started] == ["w"]
+
+
+def test_one_update_says_one_thing_of_a_job_or_node() -> None:
+    auction = Auction(Snapshot(nodes=[aucsched.Node(name="n0", cores=2)], jobs=[ONE], time=TIME))
+    auction.update(started=auction.award().started)
+    with pytest.raises(InputError, match=r"^update.failed\[0\]: 'y' is in ended, too$"):
+        auction.update(ended=["y"], failed=["y"])
+    with pytest.raises(InputError, match=r"^update.returned\[0\]: 'n0' is in drained, too$"):
+        auction.update(drained=["n0"], returned=["n0"])
+    assert len(auction.cluster.running) == 1
 
 
 def test_a_change_that_there_is_not_is_refused() -> None:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import aucsched
 from aucsched import (
     ArrivingJob,
     ClusterWorkload,
     InputError,
     Job,
+    JobSet,
     License,
+    Limit,
     Node,
+    Partition,
     Request,
     Reservation,
     Resources,
@@ -72,7 +79,7 @@ def test_what_is_no_priority_is_refused(priority: Any) -> None:
     ("members", "message"),
     [
         ({"cores": 8, "nodes": 2.5}, "nodes: 2.5 is neither a count nor a pair of counts"),
-        ({"cores": 8, "nodes": (2, 3, 4)}, "nodes: (2, 3, 4) is neither a count nor a pair of counts"),
+        ({"cores": 8, "nodes": (2, 3, 4)}, "nodes: a tuple is neither a count nor a pair of counts"),
         ({"cores": 8, "nodes": (4, 2)}, "nodes: the range [4, 2] is empty"),
         ({"cores": 8, "nodes": True}, "nodes: True is neither a count nor a pair of counts"),
         ({"cores": 8, "nodes": "2"}, "nodes: '2' is neither a count nor a pair of counts"),
@@ -156,3 +163,113 @@ def test_lists_of_nodes_and_jobs_make_a_snapshot() -> None:
         name="w", nodes=nodes, jobs=[ArrivingJob(job=jobs[0], arrival_s=0, run_time_s=1)]
     )
     assert isinstance(played.jobs, tuple)
+
+
+NODE, JOB = Node(name="n0", cores=8), Job(id="a", priority=1, request=Request(cores=2))
+ARRIVING: dict[str, Any] = {"job": JOB, "arrival_s": 0, "run_time_s": 1}
+#: Type -> members that it takes, and a snapshot or workload with a value of it.
+TYPES: dict[type, tuple[dict[str, Any], Callable[[Any], Snapshot | ClusterWorkload]]] = {
+    Snapshot: ({"nodes": [NODE], "jobs": [JOB], "time": 5}, lambda one: one),
+    Node: ({"name": "n0", "cores": 8}, lambda one: Snapshot(nodes=[one])),
+    Resources: (
+        {"cores": 1},
+        lambda one: Snapshot(
+            nodes=[
+                Node(
+                    name="n0", total=Resources(cores=9, gres={"x": 9}), free=Resources(cores=0, gres={"x": 0})
+                )
+            ],
+            running=[RunningJob(id="r", nodes={"n0": one})],
+        ),
+    ),
+    Switch: ({"name": "s", "nodes": "n0"}, lambda one: Snapshot(nodes=[NODE], switches=[one])),
+    Partition: ({"name": "p"}, lambda one: Snapshot(nodes=[NODE], partitions=[one])),
+    License: ({"total": 2}, lambda one: Snapshot(nodes=[NODE], licenses={"x": one})),
+    Reservation: (
+        {"name": "r", "nodes": "n0", "start": 0, "end": 9},
+        lambda one: Snapshot(nodes=[NODE], jobs=[JOB], reservations=[one]),
+    ),
+    Limit: (
+        {"name": "l", "most": {"cores": 9}},
+        lambda one: Snapshot(nodes=[NODE], jobs=[JOB], limits=[one]),
+    ),
+    JobSet: (
+        {},
+        lambda one: Snapshot(nodes=[NODE], jobs=[JOB], limits=[Limit(name="l", jobs=one, most={"jobs": 1})]),
+    ),
+    Job: (
+        {"id": "a", "priority": 1, "request": Request(cores=2)},
+        lambda one: Snapshot(nodes=[NODE], jobs=[one], time=5),
+    ),
+    Request: (
+        {"cores": 2},
+        lambda one: Snapshot(
+            nodes=[NODE], jobs=[replace(JOB, request=one)], licenses={"x": License(total=9)}
+        ),
+    ),
+    Span: (
+        {"minimum": 1, "maximum": 2},
+        lambda one: Snapshot(nodes=[NODE], jobs=[replace(JOB, request=Request(cores=2, nodes=one))]),
+    ),
+    RunningJob: (
+        {"id": "r", "nodes": {"n0": Resources(cores=1)}},
+        lambda one: Snapshot(
+            nodes=[replace(NODE, free=Resources(cores=0))], jobs=[JOB], running=[one], time=5
+        ),
+    ),
+    ArrivingJob: (ARRIVING, lambda one: ClusterWorkload(nodes=[NODE], jobs=[one])),
+    ClusterWorkload: ({"nodes": [NODE], "jobs": [ArrivingJob(**ARRIVING)]}, lambda one: one),
+}
+HUGE = 10**5000
+#: What a program may give by mistake for whatever member.
+WRONG: list[Any] = [
+    *("x", "", "2026-01-01", "a\n", b"x", np.str_("x"), None, True, np.True_, object(), NODE, JOB, Span),
+    *(0, 1, -1, 1.5, -1.5, 10**13, 10**400, HUGE, np.int64(1), np.float32(1.5), np.array([1, 2])),
+    *(float("nan"), float("inf"), float("-inf"), np.float64("nan"), Decimal("NaN"), Fraction(1, 2), 1j),
+    *(
+        [],
+        ["x"],
+        [""],
+        [1],
+        [None],
+        [["x"]],
+        [NODE],
+        [JOB],
+        ["n0", 3],
+        (1, 2),
+        (1, "x"),
+        (None, 2),
+        {"x"},
+        {1},
+    ),
+    *({}, {"x": 1}, {"x": None}, {"x": 1.5}, {"x": "1"}, {"x": HUGE}, {1: 1}, {None: 1}, {"": 1}, {"a\n": 1}),
+    *({"x": float("nan")}, {"x": [1]}, {"x": (1, 2)}, {"x": NODE}, {"n0": Resources(cores=0)}, {"n0": 1}),
+    *({3: Resources(cores=1)}, {2: 60.0}, {2: "60"}, {"cores": 4}, {"cores": HUGE}, {"cores": None}),
+]
+
+
+def test_gres_of_which_none_is_free_are_read_back_so(tmp_path: Path) -> None:
+    node = Node(name="n0", total=Resources(cores=9, gres={"x": 9}), free=Resources(cores=0))
+    aucsched.save_snapshot(Snapshot(nodes=[node]), tmp_path / "now.json")
+    assert aucsched.load_snapshot(tmp_path / "now.json").nodes[0].free.gres == {"x": 0}
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
+def test_what_a_public_type_takes_is_scheduled_and_read_back(kind: Any, tmp_path: Path) -> None:
+    members, whole = TYPES[kind]
+    for name in inspect.signature(kind).parameters:
+        for wrong in WRONG:
+            try:
+                made = whole(kind(**{**members, name: wrong}))
+            except InputError:
+                continue
+            said = f"{kind.__name__}({name}={type(wrong).__name__})"
+            if name == "speedup" or (name == "limits_by_nodes_s" and wrong):
+                continue  # Kept as given; files do not hold it.
+            if isinstance(made, Snapshot):
+                aucsched.schedule(made, work_limit=1)
+                aucsched.save_snapshot(made, tmp_path / "now.json")
+                assert aucsched.load_snapshot(tmp_path / "now.json") == made, said
+            else:
+                aucsched.save_workload(made, tmp_path / "w.json")
+                assert aucsched.load_workload(tmp_path / "w.json") == made, said

@@ -117,7 +117,7 @@ REFUSED_BY_BOTH: list[Spoil] = [
     put("jobs/0/gres_total", {"gpu": 0}),
     put("jobs/0/gres_total", {"gpu": [-1, 1]}),
     put("jobs/0/required_nodes", ""),
-    put("jobs/0/expected_start_time", -1),
+    put("jobs/0/expected_start_time", -(10**12)),
     put("jobs/0/submit_time", 10**15),
     put("jobs/0/licenses", {"matlab": 0}),
     put("jobs/0/priority", None),
