@@ -206,7 +206,8 @@ def workload_from_swf(
     row = kept[np.argsort(submit[kept], kind="stable")]
     if not len(row):
         raise InputError(f"no job is left: {describe_dropped(dropped, len(size))}")
-    estimate = _first_above_zero(log.column(SwfField.REQUESTED_TIME), run)[row]
+    asked = log.column(SwfField.REQUESTED_TIME)
+    estimate = np.where(asked > 0, asked, run)[row]
     submit, queue = submit[row], log.column(SwfField.QUEUE)[row]
     ids = _whole(log.column(SwfField.JOB)[row], log, row, "job")
     requests = Requests(
@@ -245,13 +246,8 @@ def describe_dropped(dropped: Mapping[Dropped, int], rows: int) -> str:
 
 def processors_of(log: SwfLog) -> NDArray[np.float64]:
     """Return the processors of each row: the requested, else the allocated."""
-    return _first_above_zero(
-        log.column(SwfField.REQUESTED_PROCESSORS), log.column(SwfField.ALLOCATED_PROCESSORS)
-    )
-
-
-def _first_above_zero(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.where(first > 0, first, second)
+    asked = log.column(SwfField.REQUESTED_PROCESSORS)
+    return np.where(asked > 0, asked, log.column(SwfField.ALLOCATED_PROCESSORS))
 
 
 def kept_rows(log: SwfLog, machine: float = inf) -> tuple[NDArray[np.intp], dict[Dropped, int]]:
