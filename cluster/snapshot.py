@@ -87,7 +87,9 @@ class Snapshot:
             raise InputError("a snapshot needs at least one node", path="nodes")
         unique((node.name for node in self.nodes), "nodes", "name")
         if self.network is not None:
-            self._lay_on(self.network)
+            if self.switches not in (None, self.network.switches):
+                raise InputError(f"the {self.network.kind} has groups of its own", path="topology.switches")
+            assign(self, nodes=self.network.in_order(self.nodes), switches=self.network.switches)
         names = {node.name: index for index, node in enumerate(self.nodes)}
         unique((job.id for job in self.jobs), "jobs", "id")
         unique((job.id for job in self.running), "running", "id")
@@ -102,11 +104,6 @@ class Snapshot:
             check_switches(self.switches, names)
         self._check_names(names)
         self._check_running(names)
-
-    def _lay_on(self, network: Network) -> None:
-        if self.switches not in (None, network.switches):
-            raise InputError(f"the {network.kind} has groups of its own", path="topology.switches")
-        assign(self, nodes=network.in_order(self.nodes), switches=network.switches)
 
     def _check_names(self, names: Mapping[str, int]) -> None:
         check_job_names(self.jobs, names, self.licenses, "jobs")

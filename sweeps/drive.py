@@ -89,13 +89,8 @@ def sweep(
         return tables.write(rows)
 
 
-def journal_of(output: Path) -> Path:
-    """Return where the journal of a sweep stands whose first output this is."""
-    return output.with_name(f"{output.name}.journal")
-
-
 def _journal(plan: RunPlan, outputs: Sequence[Path]) -> "Journal":
-    path = journal_of(outputs[0])
+    path = outputs[0].with_name(f"{outputs[0].name}.journal")
     for output in outputs:
         if not path.exists() and output.exists() and output.stat().st_size:
             message = f"there is no {path.name} to go on from: remove the file, or give another -o"

@@ -5,7 +5,7 @@ and constructors check them, so that Python's users and files hear the same of a
 Classes with members are objects of these forms (file_objects.py).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, localcontext
@@ -87,18 +87,6 @@ def _written_span(span: Span) -> Any:
     return span.minimum if span.is_exact else (span.minimum, span.maximum)
 
 
-def _written_spans(spans: Mapping[str, Span]) -> dict[str, Any]:
-    return {name: _written_span(span) for name, span in spans.items()}
-
-
-def _one_or_list(names: tuple[str, ...]) -> str | list[str]:
-    return names[0] if len(names) == 1 else list(names)
-
-
-def _sorted_hosts(names: frozenset[str]) -> str:
-    return join(sorted(names))
-
-
 def _short(number: float) -> float:
     """Return a whole number as an integer, so that equal files are written alike."""
     return int(number) if number == int(number) else number
@@ -171,15 +159,19 @@ FORMS: dict[type[ValueType], Callable[[Any], Form]] = {
     IntegerMap: lambda kind: Form(_by_name(integers(kind.least)), write=dict),
     LimitMap: _limits,
     Range: lambda kind: Form(_range(kind.least), write=_written_span),
-    RangeMap: lambda _: Form(_by_name(_range(0)), write=_written_spans),
+    RangeMap: lambda _: Form(
+        _by_name(_range(0)), write=lambda spans: {name: _written_span(span) for name, span in spans.items()}
+    ),
     Number: _number,
     Text: lambda _: Form(str),
     Name: lambda _: Form(_NAME),
     NameList: lambda _: Form(list[str], write=list),
     NameSet: lambda _: Form(list[str], write=sorted),
-    FilledNames: lambda _: Form(_NAME | GenericAlias(list, _NAME), write=_one_or_list),
+    FilledNames: lambda _: Form(
+        _NAME | GenericAlias(list, _NAME), write=lambda names: names[0] if len(names) == 1 else list(names)
+    ),
     HostList: lambda _: Form(_HOSTS, read=expand, write=join, is_optional=True),
-    HostSet: lambda _: Form(_HOSTS, read=expand, write=_sorted_hosts, is_optional=True),
+    HostSet: lambda _: Form(_HOSTS, read=expand, write=lambda names: join(sorted(names)), is_optional=True),
     Choice: _choice,
     Timestamp: lambda _: Form(_TIMES, read=read_time, write=_written_time, about=_ABOUT_TIMES),
     JobPriority: lambda _: Form(

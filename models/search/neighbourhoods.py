@@ -105,7 +105,9 @@ class SmallAuctions:
         if not len(self._packing):
             return
         if self._since >= _PATIENCE:
-            self._at_hand, self._since = self._filled(np.sort(self._another())), 0
+            choices = [self.award, *self._others]
+            another = choices[int(self._rng.integers(len(choices)))]
+            self._at_hand, self._since = self._filled(np.sort(another)), 0
             self._value = self._worth.of(self._at_hand)
         freed = self._neighbourhood()
         kept = np.setdiff1d(self._at_hand, freed, assume_unique=True)
@@ -135,11 +137,6 @@ class SmallAuctions:
         found, _ = self._solved(program, self._worth.value[bids], bids, self.award, left_s)
         self._at_hand, self._value = self.award, self.best
         self._accept(self.award[:0], found)
-
-    def _another(self) -> IntArray:
-        """Return the best award or another one, in turn."""
-        choices = [self.award, *self._others]
-        return choices[int(self._rng.integers(len(choices)))]
 
     def _neighbourhood(self) -> IntArray:
         """Return winners to free: in the way of a loser, around a place, or that bid for the same things."""

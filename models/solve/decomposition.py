@@ -186,7 +186,10 @@ class _Flow:
                     continue
                 came[number] = came.get(-1 - at, -1)
                 if row < 0 or self._free[row] > 0:
-                    return self._back(number, came)
+                    path = [number]
+                    while (number := came[number]) >= 0:
+                        path.append(number)
+                    return path
                 rows.add(row)
                 for other in self._of_row[row]:
                     if self.amounts[other] > 0 and self._bid[other] not in seen:
@@ -195,13 +198,6 @@ class _Flow:
                         came[-1 - self._bid[other]] = other
                         queue.append(self._bid[other])
         return rows
-
-    @staticmethod
-    def _back(number: int, came: dict[int, int]) -> list[int]:
-        path = [number]
-        while (number := came[number]) >= 0:
-            path.append(number)
-        return path
 
     def _along(self, path: list[int], left: float) -> float:
         """Let amounts grow and shrink along a path that ends at the first of them; return by how much."""
