@@ -54,13 +54,7 @@ class Least:
 def bound_over_placements(
     demands: Sequence[Demand], columns: Columns, time_limit_s: float
 ) -> Fraction | int | None:
-    """Return a sum of priorities that no award of these jobs exceeds; None without the time for it.
-
-    Args:
-        demands: the jobs that wait.
-        columns: what is free.
-        time_limit_s: seconds for the linear program.
-    """
+    """Return a sum of priorities that no award of these jobs exceeds; None without the time for it."""
     views = GuardedViews(columns, columns.free)
     able = [demand for demand in demands if views.could_start(demand)]
     everyone = sum((demand.job.priority for demand in able), start=Fraction(0))
@@ -299,14 +293,7 @@ class Packer:
     def of(
         cls, demands: Sequence[Demand], objective: str, columns: Columns, time_limit_s: float
     ) -> "Packer | None":
-        """Return it for jobs that bid; None: nothing is scarce, or there is no time for prices.
-
-        Args:
-            demands: the jobs.
-            objective: of the step.
-            columns: what is free.
-            time_limit_s: seconds for the linear program.
-        """
+        """Return it for jobs that bid; None: nothing is scarce, or there is no time for prices."""
         worth = np.array([float(worth_of_start(demand, objective)) for demand in demands])
         found = costs_of_placements(demands, worth, columns, time_limit_s)
         if found is None:
@@ -351,13 +338,7 @@ class Packer:
 
 
 def packings(packer: Packer, demands: Sequence[Demand], seed: int) -> tuple[WorthFirst, ...]:
-    """Return how jobs are packed.
-
-    Args:
-        packer: of the jobs.
-        demands: the jobs that bid.
-        seed: of what chance adds.
-    """
+    """Return how jobs are packed."""
     rng = np.random.default_rng(seed)
     everyone = np.arange(len(demands))
     count = max(1, min(_PACKINGS, _PLACED // max(len(demands), 1)))

@@ -334,13 +334,6 @@ def failing_job(
 
     An award that breaks a rule names its job. Otherwise each job of the window bids alone: the first that
     fails, or whose bid the check refuses, it is.
-
-    Args:
-        state: the cluster.
-        window: the jobs that took part.
-        options: of the step.
-        error: what was raised.
-        checker: of single awards.
     """
     if isinstance(error, AwardError) and error.job in {demand.job.id for demand in window}:
         return set_aside(str(error.job), error)

@@ -281,11 +281,6 @@ class GuardedViews:
     """What jobs may take beside reservations: of the nodes of those that a job would run into, the room.
 
     Cores that the columns keep for others are left as well.
-
-    Args:
-        columns: the machine's.
-        free: what is free now.
-        guards: the reservations.
     """
 
     def __init__(self, columns: Columns, free: Capacity, guards: Sequence[HeldBack] = ()) -> None:

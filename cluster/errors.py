@@ -130,11 +130,6 @@ class SolverError(AucschedError):
 class PolicyError(AucschedError):
     """Somebody's own policy raised an error, which is this one's cause; names the last line of theirs.
 
-    Args:
-        policy: its name.
-        what: was being done.
-        error: what it raised.
-
     Examples:
         >>> print(PolicyError("mine:Policy", "its step at 5 s", ValueError("no")))
         policy mine:Policy: its step at 5 s: ValueError: no

@@ -70,11 +70,6 @@ def refuses_unknown(call: _Call) -> _Call:
 def checked(given: Mapping[str, Any], keywords: Callable[..., object], call: str) -> dict[str, Any]:
     """Return the options that a call is given, those that are None left out, numpy's numbers as Python's.
 
-    Args:
-        given: by name.
-        keywords: a record of what there is.
-        call: the function's name.
-
     Raises:
         OptionError: there is no such option, or its value is of another type; names it.
 

@@ -83,12 +83,6 @@ def runtime_side(
 
     It is two functions: one negotiates until the batch scheduler ends it, one writes the result
     where the options say.
-
-    Args:
-        workload: the cluster's.
-        options: the command's.
-        tell: hears of losses, and where it listens.
-        has_bar: progress is shown on a terminal.
     """
     from ..api.negotiations import runtime_settings
     from ..negotiation.runtime import irtsched as machine

@@ -204,13 +204,7 @@ _UP = ("priority", "wait_mean_s", "cpu_utilization")
 
 
 def sweep_page(columns: Mapping[str, Sequence[Any]], axes: Sequence[str], name: str) -> str:
-    """Return the page of a sweep.
-
-    Args:
-        columns: of its table.
-        axes: the options that were varied, by column.
-        name: of the input.
-    """
+    """Return the page of a sweep."""
     runs = len(next(iter(columns.values()), []))
     varied = [axis for axis in axes if axis in columns] or ["run"]
     up = next((one for one in _UP if one in columns), varied[0])

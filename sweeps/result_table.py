@@ -82,13 +82,7 @@ _LINES = 24
 
 
 def render_sweep(columns: Mapping[str, Sequence[Any]], axes: Sequence[str], console: Console) -> None:
-    """Print the table: one line for each point of the grid, with means over its repetitions.
-
-    Args:
-        columns: of the sweep's table.
-        axes: the options that were given, by column.
-        console: where to.
-    """
+    """Print the table: one line for each point of the grid, with means over its repetitions."""
     count = len(columns["run"])
     varied = [axis for axis in axes if len(set(columns.get(axis, ()))) > 1]
     points: dict[tuple[Any, ...], list[int]] = {}

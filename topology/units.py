@@ -234,13 +234,7 @@ class UnitSets:
             )
 
     def shortage(self, demand: Demand, nodes: IntArray, count: int) -> str:
-        """Return why a job may have no set of so many of some nodes; empty if it may have one.
-
-        Args:
-            demand: of the job.
-            nodes: those that it may have.
-            count: how many it gets.
-        """
+        """Return why a job may have no set of so many of some nodes; empty if it may have one."""
         if next(self.sets(demand, nodes, count), None) is not None:
             return ""
         asked = self.asked(demand, count)

@@ -74,14 +74,7 @@ class BidView:
 
 
 class JobBids:
-    """Holds a job's bids against the award.
-
-    Args:
-        step: what was bid and who starts.
-        market: the prices.
-        room: what is free beside the other jobs that start.
-        others: their awards.
-    """
+    """Holds a job's bids against the award."""
 
     def __init__(self, step: Step, market: Market, room: FreeRoom, others: list[Award]) -> None:
         self._step, self._market, self._room, self._others = step, market, room, others

@@ -59,13 +59,7 @@ def smallest_changes(room: "FreeRoom", job: Job, most: float = 1.0) -> tuple[Cha
 
 
 class FreeRoom:
-    """What is free beside the jobs that start now.
-
-    Args:
-        state: the cluster and its queue.
-        awards: jobs of the queue that start now.
-        guards: reservations that nothing else may delay.
-    """
+    """What is free beside the jobs that start now."""
 
     def __init__(self, state: SnapshotState, awards: Iterable[Award], guards: tuple[Guard, ...]) -> None:
         self.snapshot = state.snapshot

@@ -308,11 +308,6 @@ class ClusterTimeline:
     starts at a moment needs its resources on the same nodes until it ends: on each node, the least of the
     rows between.
 
-    Args:
-        forecast: running jobs and when they end.
-        columns: the nodes as they are now.
-        running: the jobs that run.
-
     Attributes:
         times: moments in seconds, rising; the first is now.
 

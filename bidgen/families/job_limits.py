@@ -20,11 +20,7 @@ _ENDLESS = 2 * 10**12
 
 
 class LimitPool(ResourcePool):
-    """What limits leave.
-
-    Args:
-        limits: those of the site.
-    """
+    """What limits leave."""
 
     family = _NAME
     reason = Reason.LIMIT

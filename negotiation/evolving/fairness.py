@@ -179,12 +179,6 @@ def charged(
     """Return the accounts after a grant, or why it would be unfair.
 
     The most restrictive limit decides.
-
-    Args:
-        accounts: of this interval.
-        fairness: the configuration.
-        requester: whose job grows.
-        delays: of queued jobs.
     """
     if fairness.policy is DelayPolicy.NONE:
         return accounts
@@ -233,10 +227,6 @@ _FORBIDDEN = -1.0
 
 class Budgets:
     """What is left of each limit that requests would touch, and what each request takes.
-
-    Args:
-        fairness: the configuration.
-        accounts: of this interval.
 
     Attributes:
         left: milliseconds by budget.

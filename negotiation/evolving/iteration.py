@@ -294,11 +294,6 @@ class CountGrant:
 class CountBoard:
     """Free cores over time.
 
-    Args:
-        cores: of the machine.
-        now_s: the clock.
-        running: what runs.
-
     Raises:
         InputError: more cores run than there are.
     """

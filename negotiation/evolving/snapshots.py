@@ -145,12 +145,7 @@ class NodeGrant:
 
 
 class SnapshotBoard:
-    """A snapshot and what is planned on it (see iteration.Board).
-
-    Args:
-        snapshot: as it is now.
-        requests: what may be preempted and shrunk.
-    """
+    """A snapshot and what is planned on it (see iteration.Board)."""
 
     def __init__(self, snapshot: Snapshot, requests: RequestBatch) -> None:
         self.snapshot, self._requests = snapshot, requests

@@ -297,11 +297,7 @@ _MOST, _PERIOD_S = 20, 10.0
 
 
 class RateLimitedLog:
-    """Tells remarks that unauthenticated peers cause, but no more of them than a log can hold.
-
-    Args:
-        tell: prints one.
-    """
+    """Tells remarks that unauthenticated peers cause, but no more of them than a log can hold."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell

@@ -54,11 +54,6 @@ class CutOffError(AucschedError):
 def serve_batch(party: Party[BatchState], link: Link, tell: Tell) -> None:
     """Be the batch scheduler until all jobs are done and the negotiation has ended.
 
-    Args:
-        party: its state.
-        link: how it reaches the runtime scheduler.
-        tell: hears of losses.
-
     Raises:
         NobodyError: the runtime scheduler stays away while jobs are left.
         RefusedError: either refuses the other for good.
@@ -246,11 +241,7 @@ class _Saved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class DynamicCodec(StructCodec[DynamicState]):
-    """Writes and reads the states that follow from one; what never changes is taken from that.
-
-    Args:
-        first: the state at the beginning.
-    """
+    """Writes and reads the states that follow from one; what never changes is taken from that."""
 
     def __init__(self, first: DynamicState) -> None:
         super().__init__(DynamicState)

@@ -34,12 +34,7 @@ from .hours import QueueLimits
 
 
 class QueuePolicy(CountPolicy):
-    """Passes over a queue sorted by job number, or by ``resort`` before each pass; subclasses say who starts.
-
-    Args:
-        requests: the jobs.
-        resort: sorts the queue before each pass.
-    """
+    """Passes over a queue sorted by job number, or by ``resort`` before each pass; subclasses choose."""
 
     def __init__(self, requests: Requests, resort: Resort | None = None) -> None:
         self._size = requests.size

@@ -25,12 +25,7 @@ from .node_machine import Machine
 
 
 class CoreLevelPlan:
-    """The plan of a machine's waiting jobs by cores.
-
-    Args:
-        machine: where jobs run.
-        rules: when a job is due, and what it is left.
-    """
+    """The plan of a machine's waiting jobs by cores."""
 
     def __init__(self, machine: Machine, rules: PromiseRules) -> None:
         jobs = len(machine.arrivals)

@@ -229,11 +229,7 @@ def _alike(demand: Demand, columns: Columns) -> int:
 
 
 class Remaining:
-    """A machine some of whose nodes never come back: what could still start on it.
-
-    Args:
-        machine: whose nodes.
-    """
+    """A machine some of whose nodes never come back: what could still start on it."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine

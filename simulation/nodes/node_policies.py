@@ -239,12 +239,7 @@ def play(
 
 
 class OwnOnNodes(NodePolicy):
-    """A user's own policy on a machine of nodes.
-
-    Args:
-        name: of the policy, for errors.
-        machine: where jobs run.
-    """
+    """A user's own policy on a machine of nodes."""
 
     def __init__(self, name: str, machine: Machine) -> None:
         self._name, self._policy, self._machine = name, own_policy(name), machine

@@ -56,9 +56,6 @@ class EasyCopy:
     While every job takes any whole nodes it counts them, and log_auction.py plays it. The first job that
     asks for others has what has come played again on nodes.
 
-    Args:
-        machine: where jobs really run.
-
     Attributes:
         longest_s: the longest wait on the copy so far, of jobs that wait on it as well.
     """
