@@ -29,6 +29,7 @@ from aucsched.simulation.result import Result, metrics
 
 HERE = Path(__file__).parent
 RESULTS, PAGE = HERE / "results" / "real", HERE / "notes" / "real.md"
+PICTURES = HERE.parent / "docs" / "images"
 DATA = HERE.parent.parent / "shared" / "data"
 
 
@@ -228,7 +229,7 @@ def main(data: Path, results: Path, page: Path | None, only: str, report: bool) 
         "real",
         [head, "", *verdicts(rows), *main_tables(rows), *group_tables(rows), *doubt_tables(rows)],
     )
-    if draw(rows, page.parent / "images") is None:
+    if draw(rows, page_of(results, RESULTS, PICTURES)) is None:
         click.echo("no picture is drawn: it needs matplotlib, pip install 'aucsched[plot]'", err=True)
     click.echo("\n".join(verdicts(rows)))
 
