@@ -229,7 +229,7 @@ def main(data: Path, results: Path, page: Path | None, only: str, report: bool) 
         "real",
         [head, "", *verdicts(rows), *main_tables(rows), *group_tables(rows), *doubt_tables(rows)],
     )
-    if draw(rows, page_of(results, RESULTS, PICTURES)) is None:
+    if draw(rows, PICTURES if page == PAGE else page.parent / "images") is None:
         click.echo("no picture is drawn: it needs matplotlib, pip install 'aucsched[plot]'", err=True)
     click.echo("\n".join(verdicts(rows)))
 
