@@ -32,8 +32,6 @@ def complete(step: StepPass) -> None:
     options, best = step.options, step.best
     has_ended = best is None or (best.ended and best.size == len(step.window))
     step.is_late = not has_ended and not options.is_greedy
-    # Nobody is to wait for ever beside an empty machine on which no bid of his stands.
-    step.completed = not step.discarded and (step.is_idle or not options.award_alone)
     if not step.completed or step.counted is not None:
         return
     behind: list[Demand] = []

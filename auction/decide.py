@@ -104,6 +104,8 @@ def decide(
         step.only_starts = only_starts
         reserve(step)
         award(step)
+        # Nobody is to wait for ever beside an empty machine on which no bid of his stands.
+        step.completed = not step.discarded and (step.is_idle or not options.award_alone)
         complete(step)
         step.close()
         if step.starts or step.discarded or state.holds:
