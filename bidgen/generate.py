@@ -38,9 +38,6 @@ from .scattered_sets import exhaustive_bids, legal_sets, required_sets
 from .table import BidTable
 from .windows import Field, field_of, general_nodesets
 
-#: How the caps are dealt and the classes ordered.
-BID_ORDERS = ("spec", "figure-4.5")
-
 #: Windows up to this many times the cap are all looked at for repeats.
 _FEW = 4
 

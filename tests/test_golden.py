@@ -17,7 +17,7 @@ from aucsched import InputError, Schedule, schedule
 from aucsched.auction.options import StepOptions
 from aucsched.bidgen.families.registry import columns_of
 from aucsched.bidgen.first_fit import Cluster
-from aucsched.bidgen.generate import BID_ORDERS, BidOptions, generate_bids
+from aucsched.bidgen.generate import BidOptions, generate_bids
 from aucsched.bidgen.table import BidTable
 from aucsched.bidgen.windows import general_nodesets, runs
 from aucsched.cluster.jobs import JobType
@@ -328,7 +328,7 @@ def test_the_printed_table_ranks_c_above_b_for_types_two_and_three() -> None:
     assert preference[table.bid_class == 2].max() > preference[table.bid_class == 1].max()
 
 
-@given(seed=st.integers(0, 10**6), order=st.sampled_from(BID_ORDERS))
+@given(seed=st.integers(0, 10**6), order=st.sampled_from(["spec", "figure-4.5"]))
 @settings(max_examples=100, deadline=None)
 def test_preference_stays_in_the_ranges_of_4_11(seed: int, order: str) -> None:
     """Soner: preference constants (4.2).
