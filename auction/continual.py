@@ -7,7 +7,7 @@ changed. Nothing that is kept decides anything: a pass without it makes the same
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import Any, Concatenate, ParamSpec, TypedDict, TypeVar, Unpack, cast
 
 from ..cluster.checks import all_of_type, known, of_type
@@ -95,7 +95,7 @@ class Auction:
 
     @_takes(StepKeywords)
     def __init__(self, cluster: Snapshot | str | Path, **options: Any) -> None:
-        self._lock = Lock()
+        self._lock = RLock()
         self._options = options_with_preset(checked(options, StepKeywords, "Auction"))
         check_queue_promise(self._options)
         self.cluster = snapshot_of(cluster)
@@ -173,7 +173,7 @@ class Auction:
             return vars(self) | {"_lock": None, "_state": None, "_found": None}
 
     def __setstate__(self, members: Mapping[str, Any]) -> None:
-        vars(self).update(members, _lock=Lock())
+        vars(self).update(members, _lock=RLock())
 
 
 class _ChangedCluster:

@@ -80,12 +80,12 @@ class EasyCopy:
     def follow(self, now: float, waiting: Iterable[Demand]) -> None:
         """Play the copy up to a pass on the real machine, with the jobs that wait there."""
         new = sorted((one for one in waiting if one.index not in self._met), key=lambda one: one.index)
+        still = {demand.index for demand in waiting}
         if self._on_nodes is None and not all(map(self._is_counted, new)):
             self._on_nodes = _NodeCopy(self._real, self._empty)
             for demand in self._met.values():
-                self._on_nodes.follow(self._real.arrivals[demand.job.id], [demand], frozenset())
+                self._on_nodes.follow(self._real.arrivals[demand.job.id], [demand], still)
         self._met.update((demand.index, demand) for demand in new)
-        still = {demand.index for demand in waiting}
         if self._on_nodes is not None:
             self.longest_s = max(self.longest_s, self._on_nodes.follow(now, new, still))
             return
@@ -130,9 +130,9 @@ class _NodeCopy:
 
     def follow(self, now: float, arrived: Sequence[Demand], waiting: Collection[int]) -> float:
         """Play the copy up to a pass on the real machine; return its longest wait so far."""
+        self._waiting = waiting
         while (time := min(map(self._end, self._machine.running), default=inf)) <= now:
             self._pass(max(time, self._now))
-        self._waiting = waiting
         for demand in arrived:
             # What its start is worth now is no order here: equals stand by their arrival.
             self._queue.add(copied(demand, job=copied(demand.job, priority=1)))

@@ -401,3 +401,13 @@ def test_the_state_is_that_of_a_step() -> None:
 def test_a_promise_that_no_queue_can_make_is_refused_at_once() -> None:
     with pytest.raises(aucsched.OptionError, match="'12h' is for simulations"):
         Auction(snapshot([{"name": "n", "cores": 1}], []), promise="12h")
+
+
+def test_a_clock_that_is_read_within_an_award_may_ask_the_auction() -> None:
+    def clock() -> float:
+        auction.forget()
+        return 0.0
+
+    auction = Auction(cluster(Random(1)), work_limit=1, time_limit_s=1, clock=clock)
+    auction.update(arrived=[job(Random(2), "a")])
+    assert auction.award().started

@@ -58,11 +58,12 @@ def test_where_limits_are_exact_its_longest_wait_is_easy_s(
     assert found[-1] == (_easy_by_counts(workload) if is_counted else by_nodes)
 
 
-def test_it_learns_a_run_time_though_nobody_waited_when_the_job_ended() -> None:
-    amount = Resources(cores=2)
+@pytest.mark.parametrize("cores", [1, 2], ids=["counted", "on nodes"])
+def test_it_learns_a_run_time_though_nobody_waited_when_the_job_ended(cores: int) -> None:
+    amount = Resources(cores=cores)
     jobs = [
         ArrivingJob(
-            job=Job(id=str(rank), priority=1, request=Request(cores=2), time_limit_s=1000),
+            job=Job(id=str(rank), priority=1, request=Request(cores=cores), time_limit_s=1000),
             arrival_s=arrival,
             run_time_s=10,
         )
@@ -78,11 +79,13 @@ def test_it_learns_a_run_time_though_nobody_waited_when_the_job_ended() -> None:
     allocation = place_alone(first, machine.columns, machine.topology)
     assert allocation is not None
     machine.start(StartingJob(demand=first, allocation=allocation), 100.0)
+    copy.follow(105.0, [])
     machine.end(0, 110.0)
     copy.follow(300.0, [second])
     assert copy.longest_s == 100
     copy.follow(900.0, [])
     assert copy.longest_s == 100
+    assert (copy._on_nodes is None) == (cores == 1)  # noqa: SLF001 - no answer says it
 
 
 @pytest.mark.parametrize("seed", range(6))
