@@ -306,13 +306,14 @@ class _History:
                 found.append(self.read(row))
             except InputError as error:
                 spoiled.append(f"job {self.reader.text(row, 'id')}, {error}")
-        if spoiled and not found:
+        jobs = [job for job in found if job is not None]
+        if spoiled and not jobs:
             raise InputError(spoiled[0])
         if spoiled:
             text = f"cannot be read: left out ({spoiled[0]})"
             self.counts[f"row {text}"] = len(spoiled)
             self.spoiled = f"{plural(len(spoiled), 'row')} of sacct {text}"
-        return [job for job in found if job is not None]
+        return jobs
 
     def read(self, row: Row) -> LoggedJob | None:
         """Return a row's job; None of a step and of a job that waits."""

@@ -122,6 +122,12 @@ def test_the_columns_of_the_command_are_all_read() -> None:
     assert not [text for text in made.notes if "not read" in text]
 
 
+def test_where_no_job_can_be_read_steps_and_waiting_jobs_hide_no_reason() -> None:
+    rows = "JobID|State|Submit|Start|ElapsedRaw|ReqMem\n1|FAILED|5|6|5|16?\n1.0|FAILED|5|6|5|\n"
+    with pytest.raises(InputError, match=r"job 1, line 2: ReqMem: '16.' is no amount of memory"):
+        read(f"{rows}2|PENDING|5||0|1G\n", since=0)
+
+
 def test_a_row_that_cannot_be_read_is_left_out_and_its_job_named() -> None:
     rows = "JobID|Submit|Start|ElapsedRaw|ReqMem\n1|5|6|5|1G\n2|5||0|16?\n3|7|8|5|1G\n4|x|||1G\n"
     words = "cannot be read: left out (job 2, line 3: ReqMem: '16?' is no amount of memory)"
