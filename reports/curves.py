@@ -239,7 +239,8 @@ def draw_board(logs: Mapping[str, Sequence[Mapping[str, Any]]], path: Path | Non
             others = [dict(row) for row in rows if row["policy"] != "FCFS"]
             for row in others:
                 points.setdefault(_point(row), []).append(row["policy"])
-            axes.step(*zip(*map(_point, on_edge(others)), strict=True), where="post", color=ORANGE)
+            if edge := on_edge(others):  # of policies that all leave jobs there is none
+                axes.step(*zip(*map(_point, edge), strict=True), where="post", color=ORANGE)
             for at, policies in points.items():
                 is_ours = any(policy.startswith(OURS) for policy in policies)
                 axes.plot(*at, "o", color="black" if is_ours else GREY, markersize=3)

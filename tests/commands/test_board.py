@@ -11,6 +11,7 @@ from support.run import refused
 
 from aucsched.api.simulations import BOARD_POLICIES
 from aucsched.cli import run
+from aucsched.reports.curves import draw_board
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DAYS = str(EXAMPLES / "days.swf")
@@ -92,3 +93,10 @@ def test_the_chart_is_a_file_and_another_suffix_is_refused(tmp_path: Path) -> No
     assert "<!-- FCFS -->" not in text
     assert "<!-- days.swf, without FCFS -->" in text
     assert "board.gif: the name ends in none of" in refused("board", DAYS, "--plot", "board.gif")
+
+
+def test_a_chart_of_policies_that_all_leave_jobs_has_no_edge(tmp_path: Path) -> None:
+    row = {"policy": "EASY", "wait_max_s": 3600.0, "bounded_slowdown_mean": 2.0, "never_started": 1}
+    chart = tmp_path / "board.svg"
+    draw_board({"small.swf": [row]}, chart)
+    assert "<!-- EASY -->" in chart.read_text()
