@@ -89,6 +89,12 @@ def did_you_mean(value: object, names: Iterable[str], most: int = 1) -> str:
     return f": did you mean {' or '.join(close)}?" if close else ""
 
 
+def meant_or_known(value: object, names: Iterable[str]) -> str:
+    """Return the end of a message: the names that were perhaps meant; all where none is close."""
+    known = list(names)
+    return did_you_mean(value, known, 3) or f" of {', '.join(known)}"
+
+
 def hidden_in(text: str) -> str:
     """Return a text's first hidden character, empty where it has none."""
     if text.isprintable():

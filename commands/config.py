@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ..cluster.errors import InputError
-from ..cluster.text import did_you_mean
+from ..cluster.text import meant_or_known
 
 
 def read_config(root: click.Group, context: click.Context, path: str) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def _defaults(
         path = f"{where}{name}"
         command = group.get_command(context, name)
         if command is None:
-            raise InputError(f"no command{did_you_mean(name, group.list_commands(context), 3)}", path=path)
+            raise InputError(f"no command{meant_or_known(name, group.list_commands(context))}", path=path)
         if not isinstance(table, dict):
             raise InputError(f"{table!r} is not a table of options", path=path)
         if isinstance(command, click.Group):
@@ -52,7 +52,7 @@ def option_in(command: click.Command, key: str, value: Any, where: str) -> tuple
     found = next((one for one in options if flag in one.opts), None)
     if found is None or found.name is None:
         known = (name.removeprefix("--") for name in names)
-        raise InputError(f"no option{did_you_mean(key, known, 3)}", path=f"{where}.{key}")
+        raise InputError(f"no option{meant_or_known(key, known)}", path=f"{where}.{key}")
     if isinstance(value, dict) or (isinstance(value, bool) and not found.is_flag):
         raise InputError(f"{value!r} is not a value of {flag}", path=f"{where}.{key}")
     if isinstance(value, list):

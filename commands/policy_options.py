@@ -8,7 +8,7 @@ from click.shell_completion import CompletionItem
 
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import Option, flag_of, options_in
-from ..cluster.text import did_you_mean
+from ..cluster.text import meant_or_known
 from ..simulation.policy_names import EVERY_POLICY, parameters_of, policy_with_parameters, split_policies
 from ..simulation.simulate_options import (
     ORDER_NAMES,
@@ -41,8 +41,7 @@ class PolicyNames(click.ParamType):  # type: ignore[type-arg]  # only newer clic
             except OptionError as error:
                 self.fail(str(error).removeprefix("--policy "), param, ctx)
             if name not in self.choices and not is_own(name):
-                meant = did_you_mean(name, self.choices, 3) or f" of {', '.join(self.choices)}"
-                self.fail(f"{name!r} is not a policy{meant}", param, ctx)
+                self.fail(f"{name!r} is not a policy{meant_or_known(name, self.choices)}", param, ctx)
         if len(set(texts)) < len(texts):
             self.fail(f"{value}: one is named twice", param, ctx)
         return value

@@ -250,6 +250,9 @@ def test_options_may_stand_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     [
         ("[shedule]\n", "shedule: no command: did you mean schedule"),
         ("[schedule]\nwindw = 3\n", "schedule.windw: no option: did you mean window or window-from?"),
+        ("[xyzzy]\n", "xyzzy: no command of "),
+        ("[schedule]\nxyzzy = 3\n", "schedule.xyzzy: no option of "),
+        ("[schedule]\nxyzzy = 3\n", ", window,"),
         ("schedule = 3\n", "schedule: 3 is not a table of options"),
         ("[workload]\nesp = 1\n", "workload.esp: 1 is not a table"),
         ("[schedule]\nwindow = true\n", "schedule.window: True is not a value of --window"),
