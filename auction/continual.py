@@ -18,7 +18,7 @@ from ..cluster.nodes import License, Node, NodeState, Reservation, Resources
 from ..cluster.option_table import StepKeywords
 from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import MAX_JOBS, Snapshot, check_job_names
-from ..cluster.text import did_you_mean, shown
+from ..cluster.text import did_you_mean, plural, shown
 from ..cluster.value_types import Timestamp, copied
 from ..formats.native.cluster_file import snapshot_of
 from .options import options_with_preset
@@ -302,7 +302,7 @@ class _ChangedCluster:
         for name, count in job.request.licenses.items():
             entry = self._licenses[name]
             if sign * count > entry.free:
-                raise InputError(f"it takes {count} {name} licences, {entry.free} are free", path=path)
+                raise InputError(f"it takes {plural(count, f'{name} licence')}, {entry.free} free", path=path)
             self._licenses[name] = License(total=entry.total, free=entry.free - sign * count)
 
     def _place(self, name: str, path: str) -> int:

@@ -11,6 +11,7 @@ from ...cluster.resources.columns import Columns
 from ...cluster.resources.pools import ResourcePool, Use
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
+from ...cluster.text import plural
 from ..table import BidTable, sums_of
 from .claims import Claim, Pooled
 
@@ -86,10 +87,13 @@ class LimitPool(ResourcePool):
         """Return what the limit leaves and what a job asks for."""
         limit, what = self._known[resource.name]
         unit = what.replace("_", "-")
-        wanted = "core-seconds without end (no time limit)" if asked >= _ENDLESS else f"{asked} {unit}"
+        counted = plural(asked, unit.removesuffix("s")) if what in AMOUNTS else f"{asked} {unit}"
+        wanted = "core-seconds without end (no time limit)" if asked >= _ENDLESS else counted
         most = limit.most[what]
         free = f"leaves {max(left, 0)} of {most}"
-        leaves = free if asked <= most else f"is {most}: it can never start"
+        # Of a budget the limit is what is left: it may be set anew, or decay.
+        lasts = asked <= most or self.lasting(resource) is Lasting.BUDGET
+        leaves = free if lasts else f"is {most}: it can never start"
         return f"it asks for {wanted}, the limit {resource.name} {leaves}"
 
 

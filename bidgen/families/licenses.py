@@ -51,7 +51,7 @@ class LicensePool(ResourcePool):
 
     def lacking(self, resource: Resource, asked: int, left: int) -> str:
         """Return what it asks for and what is free."""
-        return f"it asks for {plural(asked, f'{resource.name} licence')}, {left} are free"
+        return f"it asks for {plural(asked, f'{resource.name} licence')}, {left} free"
 
 
 class Licenses(Pooled):

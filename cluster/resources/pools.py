@@ -215,8 +215,9 @@ class Pools:
         """Return in a sentence what a job lacks."""
         pool = self.of(lack.resource.family)
         said = pool.lacking(lack.resource, lack.asked, lack.left)
-        # Of what is more than there is no end of a running job leaves enough.
-        running = self.running(lack.resource) if lack.asked <= pool.capacity(lack.resource) else []
+        # Of what is more than there is no end of a running job leaves enough; a budget changes.
+        waits = lack.asked <= pool.capacity(lack.resource) or self._lasting(lack.resource) is Lasting.BUDGET
+        running = self.running(lack.resource) if waits else []
         return f"{said}; held by running {listed(running)}" if running else said
 
     def running(self, resource: Resource) -> list[str]:

@@ -9,6 +9,7 @@ from ...auction.planning.plan import Planner
 from ...auction.queue import in_order
 from ...auction.step import run_step
 from ...cluster.jobs import Job, RunningJob, may_start
+from ...cluster.limits import AMOUNTS, Lasting, Limit
 from ...cluster.nodes import NodeState
 from ...cluster.resources.allocation import allocation_of_resources
 from ...cluster.schedule import Reason
@@ -33,15 +34,18 @@ _BEFORE = {
 def not_played(snapshot: Snapshot) -> tuple[str, ...]:
     """Return what of a cluster and its jobs no future plays, in words."""
     licensed = sum(bool(job.request.licenses) for job in snapshot.jobs)
+    alone = sum(bool(_unspent(limit)) for limit in snapshot.limits)
+    budgets = sum(_unspent(limit) != limit.most for limit in snapshot.limits)
     reserved = [one for one in snapshot.reservations if one.end > (snapshot.time or 0.0)]
     counted = (
         (licensed, f"the licences of {plural(licensed, 'waiting job')}"),
-        (len(snapshot.limits), f"{plural(len(snapshot.limits), 'limit')} of accounts, users or QOS"),
+        (alone, f"{plural(alone, 'limit')} of accounts, users or QOS"),
         (len(reserved), f"{plural(len(reserved), 'advance reservation')}"),
     )
     found = [words for count, words in counted if count]
     return (
         *(f"forecasts look at {one} for each job alone: starts may come later" for one in found),
+        *[f"forecasts look at no budget ({budgets} of core-seconds): starts may come later"] * bool(budgets),
         *snapshot.unread,
     )
 
@@ -72,7 +76,7 @@ class SnapshotForecaster:
         self._empty = _emptied(snapshot)
         #: Says when a job could start if no other did.
         self._alone = Planner(self._empty)
-        self._pools = NodePools(snapshot.nodes, self._alone.columns)
+        self._pools = NodePools(self._empty.nodes, self._alone.columns)
         # Without a time reservations hold always.
         always = snapshot.time is None
         self._reader = self._alone.reader.at(self._pools.columns, None, honour_reservations=always)
@@ -184,14 +188,23 @@ class SnapshotForecaster:
 
 
 def _emptied(snapshot: Snapshot) -> Snapshot:
-    """Return a cluster on which nothing runs or waits."""
-    idle = NodeState.IDLE
+    """Return a cluster on which nothing runs or waits, and no budget is spent."""
+    # Reservations are honoured by themselves: what one holds until its end works then.
+    now, idle = snapshot.time or 0.0, NodeState.IDLE
+    held = {name for one in snapshot.reservations if one.start <= now < one.end < inf for name in one.nodes}
     nodes = (
-        replace(node, free=node.total, state=idle if node.state.is_working else node.state)
+        replace(node, free=node.total, state=idle if node.state.is_working or is_held else node.state)
         for node in snapshot.nodes
+        for is_held in [node.name in held and node.state in (NodeState.RESERVED, NodeState.MAINT)]
     )
     licenses = {name: replace(one, free=one.total) for name, one in snapshot.licenses.items()}
-    return replace(snapshot, nodes=tuple(nodes), licenses=licenses, running=(), jobs=())
+    limits = tuple(replace(limit, most=_unspent(limit)) for limit in snapshot.limits if _unspent(limit))
+    return replace(snapshot, nodes=tuple(nodes), licenses=licenses, limits=limits, running=(), jobs=())
+
+
+def _unspent(limit: Limit) -> dict[str, int]:
+    """Return what a limit limits besides budgets: what is left of one now may be more when a job starts."""
+    return {what: most for what, most in limit.most.items() if AMOUNTS.get(what) is not Lasting.BUDGET}
 
 
 def _past(job: LoggedJob) -> QueuedRequest:

@@ -305,7 +305,7 @@ def named(count: int) -> list[str]:
         (
             {"cores": 1, "licenses": {"matlab": 3}},
             {"licenses": {"matlab": {"total": 2, "free": 0}}},
-            "when all is empty it asks for 3 matlab licences, 2 are free",
+            "when all is empty it asks for 3 matlab licences, 2 free",
         ),
     ],
 )
@@ -332,6 +332,46 @@ def test_what_fits_on_no_empty_cluster_never_starts(
     assert never.never.startswith(why)
     # What never starts keeps nobody waiting.
     assert starts.plan_s == 60
+
+
+def test_a_budget_that_is_nearly_spent_is_no_reason_never_to_start() -> None:
+    budget = {"name": "physics", "jobs": {"account": "physics"}, "max": {"core_seconds": 6000}}
+    job = {"cores": 4, "time_limit_s": 3600, "account": "physics"}
+    cluster = snapshot([{"name": "a", "cores": 8}], [job], limits=[budget])
+    [refusal] = au.schedule(cluster, work_limit=0).pending
+    assert (
+        refusal.detail
+        == "it asks for 14400 core-seconds, the limit physics: core_seconds leaves 6000 of 6000"
+    )
+    found = au.forecast(cluster, futures=5)
+    assert (found.forecasts[0].never, found.forecasts[0].p50_s) == ("", 0)
+    assert found.notes == ("forecasts look at no budget (1 of core-seconds): starts may come later",)
+    few = {**budget, "max": {"core_seconds": 6000, "cores": 2}}
+    found = au.forecast(snapshot([{"name": "a", "cores": 8}], [job], limits=[few]), futures=5)
+    assert "cores is 2: it can never start" in found.forecasts[0].never
+
+
+@pytest.mark.parametrize("state", ["reserved", "maint"])
+def test_a_node_that_a_reservation_holds_is_waited_for(state: str) -> None:
+    nodes = [{"name": "a", "cores": 8, "state": state}, {"name": "b", "cores": 8}]
+    jobs = [{"cores": 16, "time_limit_s": 600}]
+    course = {"name": "course", "nodes": "a", "start": NOW - 100, "end": NOW + 5000}
+    [found] = au.forecast(snapshot(nodes, jobs, reservations=[course]), futures=20).forecasts
+    assert found.never == ""
+    assert found.p50_s == pytest.approx(5000)
+    # Without one nobody knows when it works again.
+    [found] = au.forecast(snapshot(nodes, jobs), futures=20).forecasts
+    assert found.never
+
+
+def test_reserved_nodes_of_another_kind_start_nobody_elses_jobs() -> None:
+    nodes = [{"name": "a", "cores": 8, "free_cores": 0}, {"name": "b", "cores": 16}]
+    running = [{"id": "R", "nodes": {"a": {"cores": 8}}, "end_time": NOW + 3600}]
+    course = {"name": "course", "nodes": "b", "start": NOW - 100, "end": NOW + 90_000}
+    jobs = [{"cores": 8, "time_limit_s": 600}]
+    cluster = snapshot(nodes, jobs, running=running, reservations=[course])
+    [found] = au.forecast(cluster, futures=20).forecasts
+    assert found.p50_s > 0
 
 
 def test_a_reservation_to_come_is_waited_for_and_delays_nobody_else() -> None:

@@ -389,6 +389,18 @@ def test_licences_of_jobs_that_started_here_come_back() -> None:
     assert np.array_equal([one.id for one in auction.cluster.jobs], ["b", "a"])
 
 
+def test_a_licence_that_is_taken_already_is_refused_in_the_singular() -> None:
+    job = Job(id="a", request=Request(cores=1, licenses={"matlab": 1}), time_limit_s=60)
+    other = replace(job, id="b")
+    licenses = {"matlab": aucsched.License(total=1)}
+    now = Snapshot(nodes=[aucsched.Node(name="n", cores=4)], jobs=[job, other], licenses=licenses, time=0)
+    auction = Auction(now, work_limit=1)
+    auction.update(started=Auction(replace(now, jobs=[job]), work_limit=1).award().started)
+    late = Auction(replace(now, jobs=[other]), work_limit=1).award().started
+    with pytest.raises(aucsched.InputError, match="it takes 1 matlab licence, 0 free"):
+        auction.update(started=late)
+
+
 def test_the_state_is_that_of_a_step() -> None:
     now = cluster(Random(4))
     step = take_step(now, StepOptions())

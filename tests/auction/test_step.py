@@ -254,7 +254,7 @@ def test_licences_are_shared_by_the_whole_cluster() -> None:
     for asked, words in ((1, "1 matlab licence"), (2, "2 matlab licences")):
         jobs = [{"cores": 1, "licenses": {"matlab": asked}}]
         cluster = snapshot([{"name": "n1", "cores": 8}], jobs, licenses={"matlab": {"total": 9, "free": 0}})
-        assert schedule(cluster, reserve=0).pending[0].detail == f"it asks for {words}, 0 are free"
+        assert schedule(cluster, reserve=0).pending[0].detail == f"it asks for {words}, 0 free"
 
 
 @pytest.mark.parametrize("memory", [10**12, 5 * 10**11])

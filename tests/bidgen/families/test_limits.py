@@ -263,3 +263,14 @@ def test_more_than_a_limit_can_never_start_whoever_runs(what: str) -> None:
     )
     [waits] = schedule(limited([job], {**limit, "max": {what: asks}}), work_limit=0).pending
     assert waits.detail.endswith("held by running r1")
+
+
+def test_one_core_is_asked_for_in_the_singular_and_a_budget_names_who_runs() -> None:
+    limit = {"name": "l", "jobs": {"user": "ann"}, "max": {"cores": 0}}
+    job = {"cores": 1, "user": "ann", "time_limit_s": 100}
+    [refusal] = schedule(snapshot([{"name": "a", "cores": 8}], [job], limits=[limit]), work_limit=0).pending
+    assert refusal.detail.startswith("it asks for 1 core, the limit")
+    budget = {"name": "l", "jobs": {"account": "physics"}, "max": {"core_seconds": 500}}
+    job = {"cores": 8, "account": "physics", "time_limit_s": 100}
+    [refusal] = schedule(limited([job], budget), work_limit=0).pending
+    assert refusal.detail.endswith("leaves 100 of 500; held by running r1")
