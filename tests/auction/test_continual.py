@@ -390,7 +390,7 @@ def test_licences_of_jobs_that_started_here_come_back() -> None:
 
 
 def test_a_licence_that_is_taken_already_is_refused_in_the_singular() -> None:
-    job = Job(id="a", request=Request(cores=1, licenses={"matlab": 1}), time_limit_s=60)
+    job = Job(id="a", priority=1, request=Request(cores=1, licenses={"matlab": 1}), time_limit_s=60)
     other = replace(job, id="b")
     licenses = {"matlab": aucsched.License(total=1)}
     now = Snapshot(nodes=[aucsched.Node(name="n", cores=4)], jobs=[job, other], licenses=licenses, time=0)
