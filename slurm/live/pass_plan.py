@@ -173,13 +173,10 @@ def decided(
     """Return what pins the winners and hands over the jobs that the auction cannot start.
 
     ``refused``: how often in a row Slurm refused a job's pin; too often, and the job is Slurm's.
-    ``left``: more jobs that are Slurm's, and why.
+    ``left``: more jobs that are Slurm's, and why; they may be many, so that pins come before them.
     """
-    found: list[Action] = []
     lost = {refusal.job: refusal.detail for refusal in taken.refused if refusal.reason in _NEVER}
-    for name, why in {**left, **lost}.items():
-        if name in queue and queue[name].needs(settings.licence):
-            found += _sayable(hand_over, queue[name], settings.licence, why)
+    found = list(_handed_over(lost, queue, settings))
     for award in taken.schedule.started:
         job, count = queue[award.job], refused.get(award.job, 0)
         if count >= settings.tries:
@@ -191,7 +188,14 @@ def decided(
             found.append(pin(taken.look.snapshot, award, job, settings.licence, now))
         except CannotPlaceError as error:
             found += _sayable(hand_over, job, settings.licence, str(error))
-    return found
+    late = {name: why for name, why in left.items() if name not in lost}
+    return [*found, *_handed_over(late, queue, settings)]
+
+
+def _handed_over(jobs: Mapping[str, str], queue: Mapping[str, LiveJob], own: Settings) -> Iterator[Action]:
+    for name, why in jobs.items():
+        if name in queue and queue[name].needs(own.licence):
+            yield from _sayable(hand_over, queue[name], own.licence, why)
 
 
 def _check_units(look: Look, award: Award) -> None:

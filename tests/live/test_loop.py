@@ -186,6 +186,19 @@ def test_limits_on_changes_of_a_pass_and_of_a_minute() -> None:
     assert sum(one.pinned for one in reports) == 8
 
 
+def test_pins_come_before_the_hand_overs_of_jobs_that_never_fit() -> None:
+    fake = cluster()
+    for number in range(3):
+        fake.submit(17, priority=90 - number)
+    fits = fake.submit(16, run_s=400)
+    loop = loop_on(fake, changes=3)
+    report = loop.one_pass()
+    assert (report.pinned, report.handed_over + report.deferred) == (1, 3)
+    fake.tick()
+    assert fits.state == "RUNNING"
+    assert report.handed_over + loop.one_pass().handed_over == 3
+
+
 def test_a_plan_too_old_is_not_carried_out() -> None:
     fake = cluster()
     fake.submit(4)
