@@ -342,7 +342,9 @@ class Loop:
         report.why = one_line(said[0]).partition(" for job ")[0] if said and report.refused else ""
         if "denied" in report.why and not self._is_denied:
             self._is_denied = True
-            self.remarks.append(f"{report.why}: an operator needs --mark comment; run slurm doctor")
+            is_comment = Carrier(self.settings.mark) is Carrier.COMMENT
+            hint = "the loop's user lacks rights" if is_comment else "an operator needs --mark comment"
+            self.remarks.append(f"{report.why}: {hint}; run slurm doctor")
 
     def _verify_starts(self, queue: Mapping[str, LiveJob], report: PassReport) -> None:
         """Log pinned jobs that run by now, once each, and whether they run on their nodes."""

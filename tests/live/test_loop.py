@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.formats.hostlist import expand
 from aucsched.simulation.nodes.node_machine import why_never
+from aucsched.slurm.answers.live import Command
 from aucsched.slurm.live.actions import shown_by
 from aucsched.slurm.live.loop import Loop
 from aucsched.slurm.live.loop_options import Settings
@@ -349,3 +350,17 @@ def test_an_operator_marks_jobs_in_their_own_comment_and_gives_it_back() -> None
         fake.nodes["n0"] = "drain"
         loop.one_pass()
     assert (job.licenses, job.own_comment) == ("", "mine")
+
+
+def test_a_loop_that_marks_comments_already_is_not_told_to() -> None:
+    fake = cluster(1)
+    fake.submit(4)
+
+    def denying(commands: Sequence[Command]) -> tuple[str, ...]:
+        jobs = [words for words in commands if any(word.startswith("JobId=") for word in words)]
+        said = fake.hand([words for words in commands if words not in jobs])
+        return (*said, *("Access/permission denied for job 1" for _ in jobs))
+
+    loop = loop_on(fake, mark="comment", runner=denying)
+    assert loop.one_pass().refused == 1
+    assert loop.remarks == ["Access/permission denied: the loop's user lacks rights; run slurm doctor"]
