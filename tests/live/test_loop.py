@@ -11,7 +11,16 @@ from support.gated_slurm import FakeJob, FakeSlurm, Killed, loop_on
 
 from aucsched.auction.state import SnapshotState, state_of
 from aucsched.cluster.jobs import Job, Request
-from aucsched.cluster.nodes import License, Node, NodeState, Partition, PartitionState, Resources, Switch
+from aucsched.cluster.nodes import (
+    License,
+    Node,
+    NodeState,
+    Partition,
+    PartitionState,
+    Reservation,
+    Resources,
+    Switch,
+)
 from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.formats.hostlist import expand
@@ -270,10 +279,11 @@ def test_a_job_that_fits_nowhere_even_when_all_is_up_and_free_is_handed_over_and
 )
 def test_what_one_type_one_leaf_or_no_node_has_never_fits(asks: dict[str, Any]) -> None:
     """Slurm starts the first three: it mixes types of GPUs, and gives up a wish for few switches."""
+    names = ("a0", "a1", "a2", "b0", "b1", "b2")
     snapshot = Snapshot(
         nodes=[
             Node(name=name, total=Resources(cores=4, gres={f"gpu:{name[0]}": 4}), state=NodeState.DOWN)
-            for name in ("a0", "a1", "a2", "b0", "b1", "b2")
+            for name in names
         ],
         switches=[
             Switch(name="s0", nodes=["a0", "a1", "a2"]),
@@ -285,6 +295,7 @@ def test_what_one_type_one_leaf_or_no_node_has_never_fits(asks: dict[str, Any]) 
             Job(id="later", priority=1, request=Request(cores=24, nodes=6, licenses={"matlab": 1})),
         ],
         licenses={"matlab": License(total=1, free=0)},
+        reservations=[Reservation(name="all", nodes=names, start=0, end=1e9, users=["other"])],
     )
     closed = replace(
         snapshot,
