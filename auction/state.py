@@ -131,14 +131,18 @@ class SnapshotState(StepState):
     def after(self, snapshot: Snapshot) -> tuple[Columns, Topology, DemandReader] | None:
         """Return a later snapshot's columns, distances and reader by what has changed; None: too much has."""
         before = self.snapshot
-        if len(before.nodes) != len(snapshot.nodes) or not _is_same_site(before, snapshot):
+        if before.limits != snapshot.limits or _licences(before) != _licences(snapshot):
+            return None
+        if not _is_same_machine(before, snapshot):
             return None
         changed = list(compress(count(), map(is_not, before.nodes, snapshot.nodes)))
-        kept = _node_but_what_is_free
-        if not all(kept(before.nodes[place]) == kept(snapshot.nodes[place]) for place in changed):
-            return None
         columns = self.columns.renewed(snapshot.nodes, changed, pools_of(snapshot))
         return columns, self.topology, self.reader.after(snapshot, columns)
+
+    def empties_as(self, other: "SnapshotState") -> bool:
+        """Return whether another state is the same cluster with all nodes up and free."""
+        is_kept = self.columns.total is other.columns.total
+        return is_kept or _is_same_machine(self.snapshot, other.snapshot)
 
     def emptied(self) -> "SnapshotState":
         """Return the cluster with all nodes up and free: no reservations, limits and licences."""
@@ -149,15 +153,19 @@ class SnapshotState(StepState):
         return replace(self, columns=columns, reader=reader)
 
 
-def _is_same_site(before: Snapshot, after: Snapshot) -> bool:
-    """Return whether nothing has changed but nodes, jobs, the time, free licences and reservations."""
-    members = ("switches", "network", "partitions", "limits")
-    totals = ({name: entry.total for name, entry in one.licenses.items()} for one in (before, after))
-    return all(getattr(before, name) == getattr(after, name) for name in members) and next(totals) == next(
-        totals
-    )
+def _licences(snapshot: Snapshot) -> dict[str, int]:
+    return {name: entry.total for name, entry in snapshot.licenses.items()}
 
 
+def _is_same_machine(before: Snapshot, after: Snapshot) -> bool:
+    """Return whether nodes but for what is free, the topology and partitions are the same."""
+    if len(before.nodes) != len(after.nodes) or _machine(before) != _machine(after):
+        return False
+    kept, pairs = _node_but_what_is_free, zip(before.nodes, after.nodes, strict=True)
+    return all(one is other or kept(one) == kept(other) for one, other in pairs)
+
+
+_machine = attrgetter("switches", "network", "partitions")
 _node_but_what_is_free = attrgetter("name", "total", "features", "partitions")
 
 

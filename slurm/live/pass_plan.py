@@ -14,7 +14,6 @@ from ...auction.state import SnapshotState
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, may_start
 from ...cluster.nodes import NodeState, PartitionState
-from ...cluster.resources.capacity import Capacity
 from ...cluster.schedule import Award, Reason
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import names_in
@@ -142,11 +141,11 @@ class NeverFits:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Job, str]] = {}
-        self._total: Capacity | None = None
+        self._last: SnapshotState | None = None
 
     def why(self, jobs: Iterable[Job], state: SnapshotState) -> dict[str, str]:
         """Return why jobs can never start, by id; those that may not start now are left out."""
-        known = self._known if state.columns.total is self._total else {}
+        known = self._known if self._last is not None and state.empties_as(self._last) else {}
         up, parts = PartitionState.UP, state.snapshot.partitions
         closed = {part.name for part in parts if part.state is not up}
         jobs = [one for one in jobs if may_start(one) and closed.isdisjoint(one.partition.split(","))]
@@ -154,7 +153,7 @@ class NeverFits:
         if new:
             for job, found in zip(new, why_never(new, state.emptied()), strict=True):
                 known[job.id] = job, found if isinstance(found, str) else ""
-        self._total, self._known = state.columns.total, {job.id: known[job.id] for job in jobs}
+        self._last, self._known = state, {job.id: known[job.id] for job in jobs}
         return {name: why for name, (_, why) in self._known.items() if why}
 
 

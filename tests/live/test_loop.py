@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from support.gated_slurm import FakeJob, FakeSlurm, Killed, loop_on
 
 from aucsched.auction.state import SnapshotState, state_of
 from aucsched.cluster.jobs import Job, Request
+from aucsched.cluster.limits import Limit
 from aucsched.cluster.nodes import (
     License,
     Node,
@@ -236,17 +237,23 @@ def test_a_job_that_the_auction_cannot_express_is_handed_over() -> None:
     assert odd.required == ()
 
 
-def test_a_job_that_fits_nowhere_even_when_all_is_up_and_free_is_handed_over_and_tried_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    tried: list[str] = []
+@pytest.fixture
+def tried(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The jobs that are placed on the empty machine, each time that one is."""
+    found: list[str] = []
 
     def counting(jobs: Iterable[Job], machine: SnapshotState) -> list[Demand | str]:
         listed = list(jobs)
-        tried.extend(job.id for job in listed)
+        found.extend(job.id for job in listed)
         return why_never(listed, machine)
 
     monkeypatch.setattr("aucsched.slurm.live.pass_plan.why_never", counting)
+    return found
+
+
+def test_a_job_that_fits_nowhere_even_when_all_is_up_and_free_is_handed_over_and_tried_once(
+    tried: list[str],
+) -> None:
     fake = cluster()
     fake.nodes |= {"n2": "drain", "n3": "down"}
     first, large, whole, held = (fake.submit(cores, run_s=400) for cores in (1, 17, 16, 99))
@@ -306,6 +313,36 @@ def test_what_one_type_one_leaf_or_no_node_has_never_fits(asks: dict[str, Any]) 
     (why,) = NeverFits().why(snapshot.jobs, state_of(snapshot)).items()
     assert why[0] == "never"
     assert why[1] in {"it fits nowhere on the empty machine", "no node has the features big"}
+
+
+_BUDGET = Limit(name="budget", most={"core_seconds": 9})
+_CHANGES: list[tuple[Callable[[Snapshot], Snapshot], int]] = [
+    (lambda was: replace(was, nodes=list(map(replace, was.nodes)), limits=[_BUDGET]), 1),
+    (lambda was: replace(was, nodes=[replace(was.nodes[0], total=Resources(cores=8)), was.nodes[1]]), 2),
+    (lambda was: replace(was, nodes=[replace(was.nodes[0], features={"big"}), was.nodes[1]]), 2),
+    (lambda was: replace(was, nodes=[replace(was.nodes[0], name="n9"), was.nodes[1]]), 2),
+    (lambda was: replace(was, nodes=[replace(was.nodes[0], partitions=["q"]), was.nodes[1]]), 2),
+    (lambda was: replace(was, partitions=[Partition(name="p", nodes=["n0"])]), 2),
+    (lambda was: replace(was, switches=[Switch(name="s", nodes=["n0", "n1"])]), 2),
+]
+
+
+@pytest.mark.parametrize(("change", "count"), _CHANGES)
+def test_jobs_are_tried_again_where_the_empty_machine_is_another_one_not_where_a_budget_shrinks(
+    tried: list[str], change: Callable[[Snapshot], Snapshot], count: int
+) -> None:
+    never = NeverFits()
+    last = None
+    nodes = [Node(name=name, total=Resources(cores=4)) for name in ("n0", "n1")]
+    before = Snapshot(
+        nodes=nodes,
+        jobs=[Job(id="7", priority=1, request=Request(cores=99))],
+        partitions=[Partition(name="p", nodes=["n1"])],
+    )
+    for snapshot in (before, change(before)):
+        last = state_of(snapshot, last)
+        assert "7" in never.why(snapshot.jobs, last)
+    assert len(tried) == count
 
 
 def test_a_restarted_loop_counts_pinned_jobs_as_holding_their_nodes() -> None:
