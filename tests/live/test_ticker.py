@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
+import pytest
+
 from aucsched.slurm.live.ticker import Ticker
 
 
@@ -39,3 +41,10 @@ def test_a_pass_begins_every_interval() -> None:
 
 def test_a_pass_begins_at_once_after_a_longer_one() -> None:
     assert begins(Clock(), passes=3, took_s=12) == [0, 12, 24]
+
+
+def test_what_is_loaded_is_frozen_once_after_the_first_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, frozen = Clock(), []
+    monkeypatch.setattr("gc.freeze", lambda: frozen.append(clock.now))
+    assert len(begins(clock, passes=3, took_s=1)) == 3
+    assert frozen == [1]
