@@ -12,6 +12,7 @@ from support.gated_slurm import FakeJob, FakeSlurm, Killed, loop_on
 from aucsched.auction.state import SnapshotState, state_of
 from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.limits import Limit
+from aucsched.cluster.network import Network, NetworkKind
 from aucsched.cluster.nodes import (
     License,
     Node,
@@ -316,14 +317,26 @@ def test_what_one_type_one_leaf_or_no_node_has_never_fits(asks: dict[str, Any]) 
 
 
 _BUDGET = Limit(name="budget", most={"core_seconds": 9})
+_NETWORK = Network(
+    kind=NetworkKind.GRAPH,
+    members=["n0", "n1"],
+    nodes=["n0", "n1"],
+    switches=[Switch(name="top", nodes=["n0", "n1"])],
+)
 _CHANGES: list[tuple[Callable[[Snapshot], Snapshot], int]] = [
     (lambda was: replace(was, nodes=list(map(replace, was.nodes)), limits=[_BUDGET]), 1),
     (lambda was: replace(was, nodes=[replace(was.nodes[0], total=Resources(cores=8)), was.nodes[1]]), 2),
     (lambda was: replace(was, nodes=[replace(was.nodes[0], features={"big"}), was.nodes[1]]), 2),
-    (lambda was: replace(was, nodes=[replace(was.nodes[0], name="n9"), was.nodes[1]]), 2),
+    (
+        lambda was: replace(
+            was, nodes=[replace(was.nodes[0], name="n9"), was.nodes[1]], network=None, switches=None
+        ),
+        2,
+    ),
     (lambda was: replace(was, nodes=[replace(was.nodes[0], partitions=["q"]), was.nodes[1]]), 2),
     (lambda was: replace(was, partitions=[Partition(name="p", nodes=["n0"])]), 2),
-    (lambda was: replace(was, switches=[Switch(name="s", nodes=["n0", "n1"])]), 2),
+    (lambda was: replace(was, network=None, switches=[Switch(name="s", nodes=["n0", "n1"])]), 2),
+    (lambda was: replace(was, network=replace(_NETWORK, order="members")), 2),
 ]
 
 
@@ -338,6 +351,7 @@ def test_jobs_are_tried_again_where_the_empty_machine_is_another_one_not_where_a
         nodes=nodes,
         jobs=[Job(id="7", priority=1, request=Request(cores=99))],
         partitions=[Partition(name="p", nodes=["n1"])],
+        network=_NETWORK,
     )
     for snapshot in (before, change(before)):
         last = state_of(snapshot, last)
