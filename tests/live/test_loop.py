@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -323,37 +323,35 @@ _NETWORK = Network(
     nodes=["n0", "n1"],
     switches=[Switch(name="top", nodes=["n0", "n1"])],
 )
-_CHANGES: list[tuple[Callable[[Snapshot], Snapshot], int]] = [
-    (lambda was: replace(was, nodes=list(map(replace, was.nodes)), limits=[_BUDGET]), 1),
-    (lambda was: replace(was, nodes=[replace(was.nodes[0], total=Resources(cores=8)), was.nodes[1]]), 2),
-    (lambda was: replace(was, nodes=[replace(was.nodes[0], features={"big"}), was.nodes[1]]), 2),
-    (
-        lambda was: replace(
-            was, nodes=[replace(was.nodes[0], name="n9"), was.nodes[1]], network=None, switches=None
-        ),
-        2,
-    ),
-    (lambda was: replace(was, nodes=[replace(was.nodes[0], partitions=["q"]), was.nodes[1]]), 2),
-    (lambda was: replace(was, partitions=[Partition(name="p", nodes=["n0"])]), 2),
-    (lambda was: replace(was, network=None, switches=[Switch(name="s", nodes=["n0", "n1"])]), 2),
-    (lambda was: replace(was, network=replace(_NETWORK, order="members")), 2),
-]
+_NODES = [Node(name=name, total=Resources(cores=4)) for name in ("n0", "n1")]
+_BEFORE = Snapshot(
+    nodes=_NODES,
+    jobs=[Job(id="7", priority=1, request=Request(cores=99))],
+    partitions=[Partition(name="p", nodes=["n1"])],
+)
+_ON_GRAPH = replace(_BEFORE, network=_NETWORK)
 
 
-@pytest.mark.parametrize(("change", "count"), _CHANGES)
+@pytest.mark.parametrize(
+    ("before", "change", "count"),
+    [
+        (_BEFORE, {"nodes": list(map(replace, _NODES)), "limits": [_BUDGET]}, 1),
+        (_BEFORE, {"nodes": [replace(_NODES[0], total=Resources(cores=8)), _NODES[1]]}, 2),
+        (_BEFORE, {"nodes": [replace(_NODES[0], features={"big"}), _NODES[1]]}, 2),
+        (_BEFORE, {"nodes": [replace(_NODES[0], partitions=["q"]), _NODES[1]]}, 2),
+        (_BEFORE, {"nodes": [replace(_NODES[0], name="n9"), _NODES[1]]}, 2),
+        (_BEFORE, {"nodes": _NODES[1:]}, 2),
+        (_BEFORE, {"partitions": [Partition(name="p", nodes=["n0"])]}, 2),
+        (_BEFORE, {"switches": [Switch(name="s", nodes=["n0", "n1"])]}, 2),
+        (_ON_GRAPH, {"limits": [_BUDGET]}, 1),
+        (_ON_GRAPH, {"network": replace(_NETWORK, order="members")}, 2),
+    ],
+)
 def test_jobs_are_tried_again_where_the_empty_machine_is_another_one_not_where_a_budget_shrinks(
-    tried: list[str], change: Callable[[Snapshot], Snapshot], count: int
+    tried: list[str], before: Snapshot, change: dict[str, Any], count: int
 ) -> None:
-    never = NeverFits()
-    last = None
-    nodes = [Node(name=name, total=Resources(cores=4)) for name in ("n0", "n1")]
-    before = Snapshot(
-        nodes=nodes,
-        jobs=[Job(id="7", priority=1, request=Request(cores=99))],
-        partitions=[Partition(name="p", nodes=["n1"])],
-        network=_NETWORK,
-    )
-    for snapshot in (before, change(before)):
+    never, last = NeverFits(), None
+    for snapshot in (before, replace(before, **change)):
         last = state_of(snapshot, last)
         assert "7" in never.why(snapshot.jobs, last)
     assert len(tried) == count
