@@ -311,7 +311,7 @@ class _ChangedCluster:
 
 
 def _checked(changes: ClusterChanges) -> ClusterChanges:
-    """Return changes with tuples for lists; refuse an unknown change, and a value of a wrong type."""
+    """Return changes with tuples for lists; refuse unknown ones, and values of a wrong type."""
     made: dict[str, Any] = {}
     for name, value in changes.items():
         path = f"update.{name}"

@@ -263,7 +263,7 @@ def improved(
 def solve_anytime(instance: AuctionInstance) -> AttemptResult:
     """Search the bids; then, with what is left of the time or work, let jobs bid anew in rounds.
 
-    By the clock there is a share of the time for the search, one for rounds, and one to search all bids.
+    By the clock the search, rounds, and the search of all bids have shares of the time.
     """
     options, deadline = instance.options, instance.deadline
     if options.most_work is not None or deadline is None:

@@ -46,8 +46,8 @@ class AttemptResult:
         size: jobs of the window that were looked at.
         bids: those that the award was chosen from: the instance's, or more.
         answer: the winners, in the same table with what they hold.
-        status: of the solver; ``proved`` when the sum of priorities is proved the best over the bids.
-        bound: the most by priority that any award could reach; None where jobs count something else.
+        status: of the solver; ``proved``: no sum of priorities over the bids is larger.
+        bound: the most by priority that an award could reach; None where jobs count otherwise.
         sizes: of the program.
         built: when building it ended, by the options' clock (seconds).
         seconds: that the attempt took.

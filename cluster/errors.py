@@ -128,7 +128,7 @@ class SolverError(AucschedError):
 
 
 class PolicyError(AucschedError):
-    """Somebody's own policy raised an error, which is this one's cause; names the last line of theirs.
+    """Somebody's own policy raised this error's cause; the last line of theirs is named.
 
     Examples:
         >>> print(PolicyError("mine:Policy", "its step at 5 s", ValueError("no")))

@@ -43,7 +43,7 @@ def plural(count: int | str, thing: str, verb: str = "") -> str:
 
 
 def shown(value: object) -> str:
-    """Return a wrong value for a message: cut where it is long, its type if it is no text or number.
+    """Return a wrong value for a message: cut where long, its type if no text or number.
 
     Examples:
         >>> shown(10**99), shown([1]), len(shown("a" * 99))

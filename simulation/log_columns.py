@@ -251,7 +251,7 @@ def processors_of(log: SwfLog) -> NDArray[np.float64]:
 
 
 def kept_rows(log: SwfLog, machine: float = inf) -> tuple[NDArray[np.intp], dict[Dropped, int]]:
-    """Return the rows that are jobs of a machine, and each reason's count where none before it holds."""
+    """Return the rows that are jobs, and the count of each reason that is the first to hold."""
     size, status = processors_of(log), log.column(SwfField.STATUS)
     reasons = {
         # Parts of a job between checkpoints: a row of status 0, 1 or 5 sums them up.

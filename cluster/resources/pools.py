@@ -186,7 +186,7 @@ class Pools:
         return self.of(resource.family).capacity(resource) - self._taken.get(resource, 0)
 
     def lacks(self, job: Job, held: Held | None = None) -> Iterator[Shortage]:
-        """Yield what a job lacks that holds so much; without ``held`` the least that it could hold."""
+        """Yield what a job lacks that holds so much; None: the least that it could hold."""
         if not self._asked:
             return
         for resource, asked in self.asked(job, fewest(job) if held is None else held):

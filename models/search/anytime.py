@@ -110,7 +110,7 @@ class AnytimeSearch:
         is_small = len(packing) <= self._small
         prices, value = self._bounding.begin(start, is_small=is_small), self._worth.value
         gain = value - packing.cost(prices.price)
-        # However short the time, no award is below these; under a work limit moves come soon enough.
+        # No award is below these; under a work limit moves come soon enough.
         plain = [] if limits.counts_steps else _plain_orders(packing, value)
         for order in (*plain, *_orders(prices, gain, value)):
             self._offer(greedy_by(packing, order))

@@ -34,7 +34,7 @@ from .hours import QueueLimits
 
 
 class QueuePolicy(CountPolicy):
-    """Passes over a queue sorted by job number or, before each, by ``resort``; subclasses choose."""
+    """Passes over a queue by job number or, before each, by ``resort``; subclasses choose."""
 
     def __init__(self, requests: Requests, resort: Resort | None = None) -> None:
         self._size = requests.size

@@ -125,7 +125,7 @@ class PartitionNodes:
         self._could_start.add(key)
 
     def share(self, job: Job, members: Sequence[Node], least: int) -> Fraction:
-        """Return how much of each node a job asks for, on the fewest: of cores, memory or a gres."""
+        """Return how much of a node a job asks for on its fewest: cores, memory or a gres."""
         request = job.request
         if request.exclusive or request.gres_total:
             return Fraction(1)

@@ -110,12 +110,7 @@ class EasyCopy:
 
 
 class _NodeCopy:
-    """The copy where it counts which nodes jobs take.
-
-    Args:
-        real: where jobs really run.
-        machine: the same without jobs.
-    """
+    """The copy where it counts which nodes jobs take: on an empty machine beside the real one."""
 
     def __init__(self, real: Machine, machine: Machine) -> None:
         self._longest_s = 0.0

@@ -237,14 +237,9 @@ STEP = Entry(step, "the auction on counts", many=MANY)
 
 @kernel
 def play_copy(jobs: PromisedJobs, copy: Copy, now: float, ended: Ints, arrived: Ints) -> float:
-    """Play the copy up to now; return the longest wait on it.
+    """Play the copy up to now (s); return the longest wait on it.
 
-    Args:
-        jobs: what they ask for.
-        copy: as the last pass left it.
-        now: in seconds.
-        ended: jobs that have ended on the real machine, whose run times are known now.
-        arrived: jobs, by rising number.
+    The run times of those are known that have ended on the real machine; arrivals rise.
     """
     for job in ended:
         if copy.start[job] >= 0:

@@ -343,7 +343,7 @@ class Loop:
         if "denied" in report.why and not self._is_denied:
             self._is_denied = True
             is_comment = Carrier(self.settings.mark) is Carrier.COMMENT
-            hint = "the loop's user lacks rights" if is_comment else "an operator needs --mark comment"
+            hint = "the user lacks rights" if is_comment else "an operator needs --mark comment"
             self.remarks.append(f"{report.why}: {hint}; run slurm doctor")
 
     def _verify_starts(self, queue: Mapping[str, LiveJob], report: PassReport) -> None:

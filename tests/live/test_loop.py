@@ -319,9 +319,9 @@ def test_what_one_type_one_leaf_or_no_node_has_never_fits(asks: dict[str, Any]) 
 _BUDGET = Limit(name="budget", most={"core_seconds": 9})
 _NETWORK = Network(
     kind=NetworkKind.GRAPH,
-    members=["n0", "n1"],
-    nodes=["n0", "n1"],
-    switches=[Switch(name="top", nodes=["n0", "n1"])],
+    members=("n0", "n1"),
+    nodes=("n0", "n1"),
+    switches=(Switch(name="top", nodes=["n0", "n1"]),),
 )
 _NODES = [Node(name=name, total=Resources(cores=4)) for name in ("n0", "n1")]
 _BEFORE = Snapshot(
@@ -423,4 +423,4 @@ def test_a_loop_that_marks_comments_already_is_not_told_to() -> None:
 
     loop = loop_on(fake, mark="comment", runner=denying)
     assert loop.one_pass().refused == 1
-    assert loop.remarks == ["Access/permission denied: the loop's user lacks rights; run slurm doctor"]
+    assert loop.remarks == ["Access/permission denied: the user lacks rights; run slurm doctor"]
