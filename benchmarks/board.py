@@ -103,16 +103,8 @@ def first_jobs(jobs: int) -> list[int]:
 
 def part_of(log: Workload, first: int, jobs: int) -> Workload:
     """Return some consecutive jobs of a log, with the first submission at 0."""
-    asked, part = log.requests, slice(first, first + jobs)
-    requests = replace(
-        asked,
-        submit=tuple(one - asked.submit[first] for one in asked.submit[part]),
-        size=asked.size[part],
-        estimate=asked.estimate[part],
-        user=asked.user[part],
-        weight=asked.weight[part],
-        group=asked.group[part],
-    )
+    asked, part = log.requests.taken(range(first, first + jobs)), slice(first, first + jobs)
+    requests = replace(asked, submit=tuple(one - asked.submit[0] for one in asked.submit))
     return Workload(requests=requests, run=log.run[part], ids=log.ids[part], row=log.row[part], rows=jobs)
 
 

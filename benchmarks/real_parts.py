@@ -25,17 +25,9 @@ NAMES = ("wait_mean_s", "wait_max_s", "bounded_slowdown_mean", "cpu_utilization"
 
 def part_of(workload: Workload, first: int, count: int) -> Workload:
     """Return some consecutive jobs as a workload that begins with the first of them."""
-    asked, end = workload.requests, first + count
-    begin = asked.submit[first]
-    requests = replace(
-        asked,
-        submit=tuple(one - begin for one in asked.submit[first:end]),
-        size=asked.size[first:end],
-        estimate=asked.estimate[first:end],
-        user=asked.user[first:end],
-        weight=asked.weight[first:end],
-        group=asked.group[first:end],
-    )
+    end = first + count
+    asked = workload.requests.taken(range(first, end))
+    requests = replace(asked, submit=tuple(one - asked.submit[0] for one in asked.submit))
     return replace(
         workload,
         requests=requests,
