@@ -131,18 +131,14 @@ class SnapshotState(StepState):
     def after(self, snapshot: Snapshot) -> tuple[Columns, Topology, DemandReader] | None:
         """Return a later snapshot's columns, distances and reader by what has changed; None: too much has."""
         before = self.snapshot
-        if before.limits != snapshot.limits or _licences(before) != _licences(snapshot):
-            return None
-        if not _is_same_machine(before, snapshot):
+        pools = before.licenses, snapshot.licenses
+        totals = [{name: one.total for name, one in pool.items()} for pool in pools]
+        is_changed = totals[0] != totals[1] or before.limits != snapshot.limits
+        if is_changed or not is_same_machine(before, snapshot):
             return None
         changed = list(compress(count(), map(is_not, before.nodes, snapshot.nodes)))
         columns = self.columns.renewed(snapshot.nodes, changed, pools_of(snapshot))
         return columns, self.topology, self.reader.after(snapshot, columns)
-
-    def empties_as(self, other: "SnapshotState") -> bool:
-        """Return whether another state is the same cluster with all nodes up and free."""
-        is_kept = self.columns.total is other.columns.total
-        return is_kept or _is_same_machine(self.snapshot, other.snapshot)
 
     def emptied(self) -> "SnapshotState":
         """Return the cluster with all nodes up and free: no reservations, limits and licences."""
@@ -153,20 +149,15 @@ class SnapshotState(StepState):
         return replace(self, columns=columns, reader=reader)
 
 
-def _licences(snapshot: Snapshot) -> dict[str, int]:
-    return {name: entry.total for name, entry in snapshot.licenses.items()}
-
-
-def _is_same_machine(before: Snapshot, after: Snapshot) -> bool:
-    """Return whether nodes but for what is free, the topology and partitions are the same."""
-    if len(before.nodes) != len(after.nodes) or _machine(before) != _machine(after):
-        return False
-    kept, pairs = _node_but_what_is_free, zip(before.nodes, after.nodes, strict=True)
-    return all(one is other or kept(one) == kept(other) for one, other in pairs)
+def is_same_machine(before: Snapshot, after: Snapshot) -> bool:
+    """Return whether two clusters are the same with all nodes up and free."""
+    is_same = len(before.nodes) == len(after.nodes) and _machine(before) == _machine(after)
+    pairs = zip(before.nodes, after.nodes, strict=True)
+    return is_same and all(one is other or _kept(one) == _kept(other) for one, other in pairs)
 
 
 _machine = attrgetter("switches", "network", "partitions")
-_node_but_what_is_free = attrgetter("name", "total", "features", "partitions")
+_kept = attrgetter("name", "total", "features", "partitions")
 
 
 def state_of(snapshot: Snapshot, last: SnapshotState | None = None) -> SnapshotState:

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import ParamSpec
 
 from ...auction.check_units import unit_fault
-from ...auction.state import SnapshotState
+from ...auction.state import SnapshotState, is_same_machine
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, may_start
 from ...cluster.nodes import NodeState, PartitionState
@@ -141,11 +141,11 @@ class NeverFits:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Job, str]] = {}
-        self._last: SnapshotState | None = None
+        self._last: Snapshot | None = None
 
     def why(self, jobs: Iterable[Job], state: SnapshotState) -> dict[str, str]:
         """Return why jobs can never start, by id; those that may not start now are left out."""
-        known = self._known if self._last is not None and state.empties_as(self._last) else {}
+        known = self._known if self._last and is_same_machine(self._last, state.snapshot) else {}
         up, parts = PartitionState.UP, state.snapshot.partitions
         closed = {part.name for part in parts if part.state is not up}
         jobs = [one for one in jobs if may_start(one) and closed.isdisjoint(one.partition.split(","))]
@@ -153,7 +153,7 @@ class NeverFits:
         if new:
             for job, found in zip(new, why_never(new, state.emptied()), strict=True):
                 known[job.id] = job, found if isinstance(found, str) else ""
-        self._last, self._known = state, {job.id: known[job.id] for job in jobs}
+        self._last, self._known = state.snapshot, {job.id: known[job.id] for job in jobs}
         return {name: why for name, (_, why) in self._known.items() if why}
 
 
@@ -174,8 +174,11 @@ def decided(
     ``refused``: how often in a row Slurm refused a job's pin; too often, and the job is Slurm's.
     ``left``: more jobs that are Slurm's, and why; they may be many, so that pins come before them.
     """
+    found: list[Action] = []
     lost = {refusal.job: refusal.detail for refusal in taken.refused if refusal.reason in _NEVER}
-    found = list(_handed_over(lost, queue, settings))
+    for name, why in {**left, **lost}.items():
+        if name in queue and queue[name].needs(settings.licence):
+            found += _sayable(hand_over, queue[name], settings.licence, why)
     for award in taken.schedule.started:
         job, count = queue[award.job], refused.get(award.job, 0)
         if count >= settings.tries:
@@ -187,14 +190,7 @@ def decided(
             found.append(pin(taken.look.snapshot, award, job, settings.licence, now))
         except CannotPlaceError as error:
             found += _sayable(hand_over, job, settings.licence, str(error))
-    late = {name: why for name, why in left.items() if name not in lost}
-    return [*found, *_handed_over(late, queue, settings)]
-
-
-def _handed_over(jobs: Mapping[str, str], queue: Mapping[str, LiveJob], own: Settings) -> Iterator[Action]:
-    for name, why in jobs.items():
-        if name in queue and queue[name].needs(own.licence):
-            yield from _sayable(hand_over, queue[name], own.licence, why)
+    return sorted(found, key=lambda action: action.job in left and action.job not in lost)
 
 
 def _check_units(look: Look, award: Award) -> None:
