@@ -229,14 +229,7 @@ def _is_better(value: Value, than: Value) -> bool:
 def improved(
     solved: AttemptResult, instance: AuctionInstance, start: AttemptResult, limit: RoundLimit
 ) -> AttemptResult:
-    """Return the better of an award and what rounds make of another over the same bids, with all bids.
-
-    Args:
-        solved: the award to beat.
-        instance: what both were chosen from.
-        start: where the rounds start.
-        limit: when the rounds end.
-    """
+    """Return the better of an award and what rounds make of another over the same bids, with all bids."""
     bids, cluster, options = instance.bids, instance.cluster, instance.options
     rounds = Rounds(cluster, options, bids.table, start.answer.chosen)
     rounds.run(limit)

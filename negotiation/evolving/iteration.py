@@ -149,14 +149,6 @@ def serve(
 
     The queue is planned without a start; after each grant it is planned anew. The jobs that start
     now and the first ``depths.delay`` that start later are measured.
-
-    Args:
-        board: the machine.
-        requests: in order of time.
-        jobs: the queue, highest priority first.
-        depths: see Depths.
-        fairness: the configuration.
-        accounts: of delays so far.
     """
     accounts = accounts.rolled(fairness, board.now_s)
     answers: list[RequestOutcome[R, G]] = []

@@ -257,11 +257,6 @@ class ClusterStatus:
 def cluster_status(ask: Ask, licence: str, addresses: tuple[str, ...]) -> ClusterStatus:
     """Ask Slurm and the loops how they stand; what does not answer is named in ``trouble``.
 
-    Args:
-        ask: answers a command of Slurm's.
-        licence: the gate's.
-        addresses: of the loops' figures.
-
     Raises:
         OptionError: an address is not a loopback address.
     """
