@@ -54,7 +54,7 @@ class Least:
 def bound_over_placements(
     demands: Sequence[Demand], columns: Columns, time_limit_s: float
 ) -> Fraction | int | None:
-    """Return a sum of priorities that no award of these jobs exceeds; None: there is no time."""
+    """Return a sum of priorities that no award of these jobs exceeds; None without the time for it."""
     views = GuardedViews(columns, columns.free)
     able = [demand for demand in demands if views.could_start(demand)]
     everyone = sum((demand.job.priority for demand in able), start=Fraction(0))

@@ -268,13 +268,6 @@ def given_in(record: object) -> dict[str, Any]:
     return {name: given[name] for name in options_in(kind) if given[name] is not None}
 
 
-def refuse_beyond(record: object, *kinds: type) -> None:
-    """Raise OptionError where a record's value is beyond the range of its option in ``kinds``."""
-    for name, one in options_in(*kinds).items():
-        if (value := getattr(record, name)) is not None:
-            one.refuse_beyond(value)
-
-
 _Record = TypeVar("_Record")
 
 

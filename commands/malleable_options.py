@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..cluster.errors import OptionError
-from ..cluster.option_fields import Option, options_in, refuse_beyond, refuse_given, taken_from
+from ..cluster.option_fields import Option, options_in, refuse_given, taken_from
 from .built_options import click_option, in_order
 from .outputs import read_jobs, read_log, shown, write_report
 
@@ -101,7 +101,6 @@ def policy_of(options: dict[str, Any]) -> IschedulerPolicy:
     if options["policy"] != ISCHEDULER:
         return BASELINES[options["policy"]]
     given = taken_from(DecidingOptions, options)
-    refuse_beyond(given, DecidingOptions)
     admission = given.admission
     if admission != NO_LIMIT and not (admission.isdecimal() and admission.isascii() and len(admission) < 10):  # noqa: PLR2004
         raise OptionError(f"--admission: {admission!r} is neither a number of applications nor {NO_LIMIT}")

@@ -12,7 +12,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from ..cluster.errors import OptionError
-from ..cluster.option_fields import Option, flag_of, options_in, refuse_beyond
+from ..cluster.option_fields import Option, flag_of, options_in
 from ..cluster.option_table import LARGEST, LARGEST_SEED, AuctionOptions, PresetOption, ValueOptions
 
 if TYPE_CHECKING:
@@ -91,7 +91,9 @@ class LogRecord:
     """What the policies over logs read; each names its policy."""
 
     def __post_init__(self) -> None:
-        refuse_beyond(self, LogRecord)
+        for name, one in options_in(LogRecord).items():
+            if (value := self.__dict__[name]) is not None:
+                one.refuse_beyond(value)
 
     predictor: Option[Literal["estimate", "last-two", "regression", "median"]] = _of(
         "predicted",

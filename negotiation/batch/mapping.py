@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from ...auction.options import StepOptions
+from ...cluster.checks import at_least
 from ...cluster.errors import OptionError
 from ...cluster.jobs import JobKind
 from ...cluster.nodes import Switch
@@ -20,7 +21,7 @@ from ...cluster.option_table import StrategyName
 from ..job_records import JobReport, MapEntry, NodeCount
 from ..messages import Code
 from ..runtime.runtime_machine import highest, lowest, places, union_of
-from ..runtime.settings import MAX_ATTEMPTS
+from ..runtime.settings import MAX_ATTEMPTS, check_interval
 from ..runtime.share import Steps, step_size
 
 
@@ -175,6 +176,11 @@ class BatchSettings:
     switches: tuple[Switch, ...] | None = None
 
     def __post_init__(self) -> None:
+        at_least(self.depth, 1, "depth")
+        if not 0 <= self.patience_s < float("inf"):
+            raise OptionError(f"patience {self.patience_s:g} is not from 0 s on")
+        at_least(self.max_attempts, 1, "max_attempts")
+        check_interval(self.interval_s)
         self.engine.step_options(1)
 
 

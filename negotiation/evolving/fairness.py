@@ -57,6 +57,12 @@ class DelayLimits:
     single_s: float | None = None
     target_s: float | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("single_s", "target_s"):
+            value = getattr(self, name)
+            if value is not None and not (isfinite(value) and value >= 0):
+                raise InputError(f"{value:g} is no time from 0 on", path=name)
+
     def over(self, other: "DelayLimits") -> "DelayLimits":
         """Return these limits, and another's where these say nothing."""
         mine = {one.name: getattr(self, one.name) for one in fields(self)}

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from math import inf, nextafter
 from typing import Generic, Protocol, TypeVar
 
+from ...cluster.checks import at_least
 from ...cluster.errors import InputError
 from ...cluster.limits import Owned
 from ...cluster.timeline.count_profile import CountProfile
@@ -77,6 +78,10 @@ class Depths:
 
     reservation: int = 5
     delay: int = 5
+
+    def __post_init__(self) -> None:
+        at_least(self.reservation, 0, "reservation_depth")
+        at_least(self.delay, 0, "reservation_delay_depth")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

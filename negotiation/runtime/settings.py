@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from ...cluster.checks import at_least
+from ...cluster.errors import OptionError
+from ..messages import LEAST_INTERVAL_S
 from .backfill_plan import Dependencies
 from .share import ShrinkOrder, Steps
 
@@ -14,6 +17,12 @@ RejectIdle = Literal["useful", "any"]
 Urgency = Literal["shrink", "suspend", "kill"]
 
 MAX_ATTEMPTS = 5
+
+
+def check_interval(interval_s: float) -> None:
+    """Raise OptionError where periodic steps would come too close together, or never."""
+    if not LEAST_INTERVAL_S <= interval_s < float("inf"):
+        raise OptionError(f"interval {interval_s:g} s is not a time from {LEAST_INTERVAL_S:g} s on")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,3 +49,10 @@ class RuntimeSettings:
     steps: Steps = "ceiling"
     urgency: Urgency = "suspend"
     parts: int = 1
+
+    def __post_init__(self) -> None:
+        at_least(self.max_attempts, 1, "max_attempts")
+        at_least(self.parts, 1, "parts")
+        check_interval(self.interval_s)
+        if not 0 <= self.transaction_s < float("inf"):
+            raise OptionError(f"transaction {self.transaction_s:g} is below 0 s")

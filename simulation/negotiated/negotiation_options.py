@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ...cluster.option_fields import Option, options_in, refuse_beyond
+from ...cluster.option_fields import Option, options_in
 from ...cluster.option_table import StepRecord
 
 
@@ -103,9 +103,6 @@ class RuntimeOptions:
 @dataclass(kw_only=True, unsafe_hash=True)
 class NegotiationOptions(RuntimeOptions, BatchOptions, SharedOptions, StepRecord):
     """What both read, and how each Map of mapper auction is found (the options read by NEGOTIATE)."""
-
-    def __post_init__(self) -> None:
-        refuse_beyond(self, BatchOptions, RuntimeOptions)
 
 
 #: Options of both that a sweep varies, by the names of their columns.

@@ -9,7 +9,7 @@ from typing import Any
 from ...auction.options import MODELS, MODELS_BY_NAME, StepOptions, options_with_preset
 from ...cluster.errors import AwardError, OptionError, errors_of_policy
 from ...cluster.nodes import Resources
-from ...cluster.option_fields import flag_of, given_in, options_in, refuse_beyond
+from ...cluster.option_fields import flag_of, given_in, options_in
 from ...cluster.option_table import AuctionOptions, PresetOption
 from ...cluster.promises import BACKFILL, NONE
 from ...cluster.resources.allocation import Allocation, StartingJob, allocation_of_resources
@@ -66,7 +66,9 @@ class NodeOptions(NodeKeywords):
 
     def _check_values(self) -> None:
         """Refuse numbers that mean nothing here; a step checks its own."""
-        refuse_beyond(self, NodeRecord)
+        for name, one in options_in(NodeRecord).items():
+            if (value := getattr(self, name)) is not None:
+                one.refuse_beyond(value)
         if self.window < 1:
             raise OptionError(f"--window: {self.window} is below 1")
         if self.policy == "reservations" and self.reserve is not None and self.reserve < 1:
