@@ -328,8 +328,9 @@ def _checked(changes: ClusterChanges) -> ClusterChanges:
             made[name] = tuple(value)
             all_of_type(made[name], _ENTRIES.get(name, (str,)), path)
     for one, other in (("ended", "failed"), ("drained", "returned")):
+        first = {*made.get(one, ())}
         for place, name in enumerate(made.get(other, ())):
-            if name in made.get(one, ()):
+            if name in first:
                 raise InputError(f"{name!r} is in {one}, too", path=f"update.{other}[{place}]")
     return cast("ClusterChanges", made)
 

@@ -194,7 +194,7 @@ class ClassMix(NamedTuple):
 
 
 def mix_of(state: StepState, waiting: Iterable[Demand]) -> ClassMix:
-    """Return the mix of a queue and of what runs in a state; of that only what it holds is known."""
+    """Return the mix of a queue and of what runs in a state; of that only its holds are known."""
     backlog = ClassDemand(state.columns)
     since: dict[str, float] = {}
     for demand in waiting:

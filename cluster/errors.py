@@ -22,7 +22,7 @@ from .text import one_line
 #: A path or a message is cut to about this many characters when it is printed: an error is one line.
 _LONGEST_PART = 1000
 #: Beginnings of the files of ours, of installed packages and of Python.
-_NOT_THEIRS = (str(Path(__file__).parents[1]), "<", *map(get_path, ("stdlib", "purelib", "platlib")))
+_NOT_USERS = (str(Path(__file__).parents[1]), "<", *map(get_path, ("stdlib", "purelib", "platlib")))
 #: Of a name or a number of more characters than 120 the first 60 are printed.
 _LONG_WORD = re.compile(r"(\w{60})\w{60,}")
 
@@ -136,7 +136,7 @@ class PolicyError(AucschedError):
     """
 
     def __init__(self, policy: str, what: str, error: Exception) -> None:
-        theirs = [one for one in extract_tb(error.__traceback__) if not one.filename.startswith(_NOT_THEIRS)]
+        theirs = [one for one in extract_tb(error.__traceback__) if not one.filename.startswith(_NOT_USERS)]
         place = "".join(f" ({Path(one.filename).name}, line {one.lineno})" for one in theirs[-1:])
         super().__init__(one_line(f"policy {policy}: {what}: {type(error).__name__}: {error}{place}"))
 

@@ -33,12 +33,7 @@ class MachinePolicy(Generic[Seen, Start]):
     """
 
     def step(self, now: float, seen: Seen) -> Sequence[Start]:
-        """Return the jobs to start now, in the order in which they were chosen.
-
-        Args:
-            now: in seconds.
-            seen: what the machine shows.
-        """
+        """Return the jobs to start now, in the order in which they were chosen."""
         raise NotImplementedError
 
     @property

@@ -109,10 +109,7 @@ def dynamic_esp(seed: int = 0) -> EvolvingWorkload:
     """Return the dynamic ESP benchmark in a random order of submission (section IV-B).
 
     Fifty jobs come at once and one each 30 s after them; both Z come 30 min after the last and
-    drain the machine.
-
-    Args:
-        seed: draws the order.
+    drain the machine. ``seed`` draws the order.
     """
     drawn = small_jobs(DYNAMIC_ESP)
     random.Random(seed).shuffle(drawn)  # noqa: S311 - an order of submission, no secret
@@ -208,9 +205,6 @@ def quadflow(seed: int = 0) -> EvolvingWorkload:
 
     A run takes 16 cores. How far its grid grows nobody knows beforehand: its last grid has 0.5 to 2
     times the threshold's cells a process, and above the threshold it asks for 16 cores more.
-
-    Args:
-        seed: draws everything.
     """
     generator = random.Random(seed)  # noqa: S311 - a load, no secret
     made, time = [], 0.0
