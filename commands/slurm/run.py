@@ -12,6 +12,7 @@ import click
 from ...cluster.errors import OptionError
 from ...cluster.option_fields import options_in
 from ...cluster.promises import AUTO, BACKFILL, NONE, PLAN, check_promise
+from ...cluster.text import plural
 from ...slurm.live.loop_options import Settings
 from ..built_options import SectionCommand, filled_options
 from ..outputs import auction_options, note, say
@@ -112,6 +113,9 @@ def _until_told(settings: Settings, checked: Any) -> int:
             while loop.remarks:
                 note(loop.remarks.pop(0))
             outcome = report.outcome
+    if settings.once and report.refused and not report.pinned:
+        say(f"aucsched: Slurm refused {plural(report.refused, 'change')} and accepted no pin")
+        return 1
     return 0 if outcome in {"done", "standby"} else 1
 
 

@@ -113,10 +113,6 @@ class Paragraph:
 def paragraphs(text: str, first: str) -> Iterator[Paragraph]:
     """Yield the records of ``scontrol show``, a line (``-o``) or a paragraph each.
 
-    Args:
-        text: what scontrol printed.
-        first: the key that begins a record, ``PartitionName``.
-
     Raises:
         InputError: the text holds something else, or a record has no name.
     """

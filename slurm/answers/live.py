@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from ...cluster.errors import InputError, OptionError, shown_name
 from ...cluster.option_fields import options_in
@@ -66,6 +66,9 @@ _OTHERWISE = {
 #: By which rules jobs start; those of now belong to no saved queue.
 _RULES = {"licenses", "partitions", "reservations", "limits", "conf"}
 
+#: Of JSON that reports errors, before or behind what was asked for; commands then exit with 0.
+_ERRORS = re.compile(rb'"errors":\s*\[\s*\{')
+_ENDS = 2000
 _LOCAL_TIME = re.compile(rb"\bStartTime=\d+-")
 
 #: So many commands are asked at the same time beside a live Slurm: as many as take longer than a moment.
@@ -74,10 +77,15 @@ AT_ONCE = 4
 _TIMEOUT_S = 120
 
 
+class UnreachableError(InputError):
+    """The controller does not answer: each further question would wait for as long."""
+
+
 def ask_slurm(command: Command, timeout_s: float = _TIMEOUT_S) -> bytes:
     """Return what a command of Slurm's prints, in English, times in seconds of the epoch.
 
     Raises:
+        UnreachableError: slurmctld cannot be reached.
         InputError: it is not installed, fails, or does not answer in time; names the command.
     """
     shown = " ".join(command)
@@ -94,6 +102,15 @@ def ask_slurm(command: Command, timeout_s: float = _TIMEOUT_S) -> bytes:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(f"the command failed: {error}", file=shown) from error
+    # Where slurmctld is down, 22.05's scontrol exits with 0, too, and its JSON does not say why it is empty.
+    is_down = b"contact slurm controller" in answer.stderr
+    if not is_down and _ERRORS.search(answer.stdout[:_ENDS] + answer.stdout[-_ENDS:]):
+        try:
+            ask_slurm(("scontrol", "ping"))
+        except InputError:
+            is_down = True
+    if is_down:
+        raise UnreachableError("slurmctld cannot be reached (scontrol ping tells more)", file=shown)
     if answer.returncode:
         said = answer.stderr.decode(errors="replace").strip().splitlines()
         reason = said[-1] if said else f"exit code {answer.returncode}"
@@ -193,15 +210,22 @@ def _asking(
     if at_once == 1:
         yield lambda question: first_answer(question, ask)
         return
-    with ThreadPoolExecutor(at_once) as pool:
+    pool = ThreadPoolExecutor(at_once)
+    try:
         begun = {question: pool.submit(first_answer, question, ask) for question in questions}
         yield lambda question: begun[question].result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def first_answer(commands: tuple[Command, ...], ask: Ask = ask_slurm) -> SlurmText:
     """Return the answer of the first command that gives one; the last one's error when none does."""
     *others, last = commands
     for command in others:
-        with suppress(InputError):
+        try:
             return SlurmText(name=" ".join(command), content=ask(command))
+        except UnreachableError:
+            raise
+        except InputError:
+            continue
     return SlurmText(name=" ".join(last), content=ask(last))

@@ -55,9 +55,10 @@ def licence_count(ask: Ask, licence: str) -> int:
     return found.total
 
 
-def gate_name(licence: str, host: str) -> str:
-    """Return what a host calls its gate: whose name a gate bears is the leader."""
-    return f"{licence}_{re.sub(r'[^A-Za-z0-9-]', '-', host.partition('.')[0])[:40] or 'host'}"
+def gate_name(licence: str, host: str, user: str = "") -> str:
+    """Return the name of a gate: the loop of this host and user leads; no user: of any on the host."""
+    whose = filter(None, (host.partition(".")[0] or "host", user))
+    return "_".join((licence, *(re.sub(r"[^A-Za-z0-9-]", "-", one)[:40] for one in whose)))
 
 
 def create_words(name: str, licence: str, held: int, seconds: int, user: str) -> tuple[str, ...]:

@@ -103,14 +103,9 @@ class Loop:
     """Passes over one cluster.
 
     Args:
-        settings: how it runs.
-        options: the auction's.
-        ask: answers Slurm's commands that change nothing.
-        runner: carries out those that do.
         journal: keeps a line for each action, before and after it; raises AucschedError where it cannot: then
             nothing is changed either.
         clock: seconds that only go on.
-        now: seconds since the epoch.
     """
 
     def __init__(
@@ -189,7 +184,10 @@ class Loop:
         )
         held = look.sources.reservations
         reserved = () if held is None else read_reservations(held.content)
-        snapshot = with_claims(look.snapshot, queue, settings.licence, reserved)
+        back = overdue(look.snapshot, queue, settings, look.at, self._seen)
+        requeued = self._seen.intersection(action.job for action in back)
+        kept = {name: job for name, job in queue.items() if name not in requeued}
+        snapshot = with_claims(look.snapshot, kept, settings.licence, reserved)
         report.read_s = self._clock() - began
         self._count(look.snapshot, queue, report)
         self._verify_starts(queue, report)
@@ -203,7 +201,7 @@ class Loop:
         waiting = (job for job in snapshot.jobs if job.id not in started)
         left = self._left_to_slurm(taken, queue) | self._never.why(waiting, taken.state)
         actions = [
-            *overdue(look.snapshot, queue, settings, look.at),
+            *back,
             *unused(reserved, queue),
             *decided(taken, queue, settings, self._now(), self._refused, left),
         ]
@@ -245,23 +243,24 @@ class Loop:
     def _keep_gate(self, report: PassReport) -> bool:
         """Put the gate up, or move its end on; False where another leader's is up."""
         settings, licence = self.settings, self.settings.licence
-        name = gate_name(licence, settings.host)
+        name = gate_name(licence, settings.host, settings.user)
+        by_hand = gate_name(licence, settings.host)
         report.leader = name
         up = {one.name: one for one in gates(self._ask, licence)}
-        others = [one for one in up.values() if one.name != name and one.is_up(report.at)]
+        others = [one for one in up.values() if one.name not in {name, by_hand} and one.is_up(report.at)]
         if others and not settings.dry_run:
             report.outcome, report.leader, report.gate_end = "standby", others[0].name, others[0].end
             return False
-        mine = up.get(name)
         said: tuple[str, ...] = ()
-        if mine is not None and mine.is_up(report.at):
+        is_mine = name in up and up[name].is_up(report.at)
+        if is_mine:
             said = self._runner((extend_words(name, settings.gate_for),))
-        if mine is None or not mine.is_up(report.at) or said:
-            self._make_gate(name, said, replaces=mine is not None)
+        if not is_mine or said:
+            self._make_gate(name, said, replaced=[one for one in (name, by_hand) if one in up])
         report.gate_end = report.at + settings.gate_for
         return True
 
-    def _make_gate(self, name: str, said: Sequence[str], *, replaces: bool) -> None:
+    def _make_gate(self, name: str, said: Sequence[str], *, replaced: Iterable[str]) -> None:
         """Put the gate up, in the place of one that has ended or whose end Slurm does not move.
 
         Slurm takes no end before the start of a gate that a clock set back has put into the future.
@@ -271,7 +270,7 @@ class Loop:
         settings, licence = self.settings, self.settings.licence
         held = licence_count(self._ask, licence)
         create = create_words(name, licence, held, settings.gate_for, settings.user)
-        refused = self._runner((drop_words(name), create)) if replaces else self._runner((create,))
+        refused = self._runner((*map(drop_words, replaced), create))
         # The old one may have been gone already.
         if refused and not any(
             one.name == name and one.is_up(self._now()) for one in gates(self._ask, licence)

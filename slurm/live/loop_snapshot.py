@@ -161,12 +161,7 @@ class LivePromises:
         return self._rule
 
     def made(self, snapshot: Snapshot, queue: Mapping[str, LiveJob]) -> dict[str, int]:
-        """Return the promised starts of the jobs behind the gate, seconds since the epoch.
-
-        Args:
-            snapshot: pinned jobs run on it, and jobs outside the gate are held.
-            queue: the same jobs with their marks.
-        """
+        """Return the promised starts of the jobs behind the gate, seconds since the epoch."""
         if snapshot.time is None:
             return {}
         waiting = [job for job in snapshot.jobs if _takes_part(job, queue)]

@@ -3,7 +3,7 @@
 A moment later few words of Slurm's say whether the plan's jobs are still as they were, and their nodes free.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import attrgetter
@@ -100,14 +100,20 @@ _GONE = {NodeState.DRAINED, NodeState.DRAINING, NodeState.DOWN, NodeState.FAIL, 
 _NEVER = {Reason.NOT_EXPRESSIBLE, Reason.SET_ASIDE}
 
 
-def overdue(snapshot: Snapshot, queue: Mapping[str, LiveJob], settings: Settings, now: float) -> list[Action]:
-    """Return what puts back the pinned jobs that do not start, as their nodes or their users changed."""
+def overdue(
+    snapshot: Snapshot, queue: Mapping[str, LiveJob], settings: Settings, now: float, ran: Collection[str]
+) -> list[Action]:
+    """Return what puts back the pinned jobs that do not start, as their nodes or their users changed.
+
+    ``ran``: jobs that ran on their pins at the last look.
+    """
     usable = {node.name for node in snapshot.nodes if node.state not in _GONE}
     found: list[Action] = []
     for job in queue.values():
         if job.mark is None or not is_pinned(job, settings.licence):
             continue
-        if why := _why_back(job, usable, settings, now):
+        why = _why_back(job, usable, settings, now) or ("it was requeued" if job.id in ran else "")
+        if why:
             is_slurms = job.is_expedited or job.breaks_rules
             behind = job.mark.tries + 1 < settings.tries and not is_slurms
             found += _sayable(unpin, job, job.mark, settings.licence, why, behind=behind)
@@ -172,7 +178,8 @@ def decided(
     """Return what pins the winners and hands over the jobs that the auction cannot start.
 
     ``refused``: how often in a row Slurm refused a job's pin; too often, and the job is Slurm's.
-    ``left``: more jobs that are Slurm's, and why; they may be many, so that pins come before them.
+    ``left``: more jobs that are Slurm's, and why. Those may be many, and Slurm may start them on nodes
+    of this pass's pins: pins come first.
     """
     found: list[Action] = []
     lost = {refusal.job: refusal.detail for refusal in taken.refused if refusal.reason in _NEVER}
@@ -190,7 +197,7 @@ def decided(
             found.append(pin(taken.look.snapshot, award, job, settings.licence, now))
         except CannotPlaceError as error:
             found += _sayable(hand_over, job, settings.licence, str(error))
-    return sorted(found, key=lambda action: action.job in left and action.job not in lost)
+    return sorted(found, key=lambda action: action.kind is ActionKind.HAND_OVER)
 
 
 def _check_units(look: Look, award: Award) -> None:
@@ -226,14 +233,7 @@ def _sayable(make: Callable[_P, Action], *of: _P.args, **how: _P.kwargs) -> Iter
 def still_true(
     actions: Iterable[Action], queue: Mapping[str, LiveJob], jobs: Mapping[str, Now], idle: Mapping[str, int]
 ) -> Iterator[tuple[Action, str]]:
-    """Yield each action with why it is no longer true, empty where it is: jobs and nodes are as they were.
-
-    Args:
-        actions: in the order in which they are carried out.
-        queue: the jobs that the plan was made on.
-        jobs: the jobs as they are now.
-        idle: the idle CPUs of nodes that take jobs, now.
-    """
+    """Yield each action with why it is no longer true, empty where it is: jobs and nodes are as they were."""
     left = dict(idle)
     for action in actions:
         yield action, _changed(action, queue, jobs) or _taken(action, left)

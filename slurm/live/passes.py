@@ -86,16 +86,10 @@ def take_look(
     clock: Callable[[], float] = time.perf_counter,
     now: Callable[[], float] = time.time,
 ) -> Look:
-    """Ask the live Slurm and read its answers.
+    """Ask the live Slurm and read its answers; ``files`` are saved answers that stand for live ones.
 
-    Args:
-        files: saved answers that stand for live ones.
-        gate: the licence that keeps jobs behind the gate: they count as free to start; empty for none.
-        ask: answers a command of Slurm's.
-        known: what the look before read, where there was one; what is read now is kept there.
-        at_once: how many commands are asked at the same time.
-        clock: seconds.
-        now: seconds since the epoch.
+    Jobs behind the gate, whose licence is ``gate``, count as free to start. ``known`` is what the look
+    before read; what is read now is kept there.
 
     Raises:
         InputError: a command that is needed fails, or an answer cannot be read.
@@ -181,17 +175,7 @@ def watch(
     failed: Callable[[InputError], None],
     forecasts: LiveForecasts | None = None,
 ) -> None:
-    """Make passes and write what each has to say; ``failed`` hears of one that could not be made.
-
-    Args:
-        take: asks Slurm and runs the auction.
-        write: keeps an entry.
-        ticker: when passes begin and end.
-        figures: are kept up to date.
-        options: the auction's, those that were given.
-        failed: may raise.
-        forecasts: says when new jobs will start; None: nobody does.
-    """
+    """Make passes and write what each has to say; ``failed`` hears of one that could not be made."""
     seen: Seen | None = None
     for _ in ticker:
         try:

@@ -105,13 +105,8 @@ def by_stopping(
 ) -> list[LiveJob]:
     """Return the jobs behind the gate for which Slurm would make room, by priority, each on room of its own.
 
-    Args:
-        snapshot: what the schedule was made on; pinned jobs that have not started count as running there.
-        schedule: the pass's.
-        queue: the jobs as Slurm has them.
-        licence: the gate's.
-        preemption: the site's rules.
-        asleep: cores of nodes that Slurm would wake, by name.
+    On the snapshot, pinned jobs that have not started run. ``asleep``: cores of nodes that Slurm would
+    wake, by name.
     """
     jobs = {job.id: job for job in snapshot.jobs}
     gated = {name for name, job in queue.items() if job.is_waiting and job.needs(licence)}

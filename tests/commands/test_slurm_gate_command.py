@@ -39,6 +39,21 @@ def test_run_places_jobs_logs_them_and_says_so(
     assert events == ["begin", "intend", "done", "pass"]
 
 
+def test_one_pass_whose_pins_are_all_refused_fails_and_says_so(
+    fake: FakeSlurm, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = fake.submit(4, takes_no_pin=True)
+    fake.submit(4, takes_no_pin=True)
+    files = ["--log", str(tmp_path / "log"), "--lock", str(tmp_path / "lock")]
+    command = ["slurm", "run", "--once", *files, "--work-limit", "0"]
+    assert run(command) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert said[-1] == "aucsched: Slurm refused 2 changes and accepted no pin"
+    first.takes_no_pin = False
+    assert run(command) == 0
+    assert "1 pinned" in capsys.readouterr().err
+
+
 def test_a_dry_run_prints_what_would_be_sent(fake: FakeSlurm, capsys: pytest.CaptureFixture[str]) -> None:
     job = fake.submit(8)
     assert run(["slurm", "run", "--dry-run", "--work-limit", "0"]) == 0

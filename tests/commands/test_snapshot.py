@@ -172,6 +172,27 @@ def test_a_failing_command_is_named_with_what_it_said(tmp_path: Path) -> None:
     assert refused(run(path=path)).startswith("sinfo --json: not JSON: ")
 
 
+def test_a_controller_that_is_down_is_asked_one_question(tmp_path: Path) -> None:
+    """Each further one would wait for as long; 22.05's JSON reports an error without a cause, with exit 0."""
+    path = slurm_installed(tmp_path / "bin")
+    empty = '{"errors": [{"error_number": -1, "error": "Unspecified error"}], "jobs": []}'
+    asked = tmp_path / "asked"
+    log = f'echo "${{0##*/}} $*" >> {asked}\n'
+    contact = "slurm_load error: Unable to contact slurm controller (connect failure)"
+    installed(
+        path,
+        squeue=f"{log}echo '{empty}'",
+        sinfo=f"{log}echo '{contact}' >&2",
+        scontrol=f'{log}[ "$1" = ping ] || echo "{contact}" >&2\n[ "$1" = --version ]',
+    )
+    down = "slurmctld cannot be reached (scontrol ping tells more)"
+    assert refused(run(path=path)) == f"squeue --json: {down}"
+    assert asked.read_text().splitlines() == ["scontrol --version", "squeue --json", "scontrol ping"]
+    # A command that says so itself; no second way to ask for nodes is tried.
+    line = refused(run("--jobs", FILES["--jobs"], path=path))
+    assert line == f"scontrol show nodes --json: {down}"
+
+
 def test_jobs_and_nodes_are_enough() -> None:
     result = run("--jobs", FILES["--jobs"], "--nodes", FILES["--nodes"])
     assert result.returncode == 0

@@ -164,6 +164,21 @@ def test_a_requeued_job_is_put_back_and_auctioned_again() -> None:
     assert job.starts[0] != job.starts[1]
 
 
+def test_a_requeued_job_leaves_its_nodes_in_the_pass_that_sees_it() -> None:
+    """Slurm lets it begin later: until then its nodes are those of others."""
+    fake = cluster(1)
+    loop, job = pinned(fake, run_s=300)
+    other = fake.submit(4)
+    passes(fake, loop, 2)
+    assert job.state == "RUNNING"
+    fake.requeue(job)
+    job.begin = fake.now + 120
+    report = loop.one_pass()
+    assert (report.put_back, report.pinned) == (1, 1)
+    assert fake.events("done")[-2]["why"] == "it was requeued"
+    assert (job.licenses, job.required, other.required) == ("auction:1", (), ("n0",))
+
+
 def test_a_user_who_changes_a_pinned_job_keeps_the_change_when_it_goes_back() -> None:
     fake = cluster()
     job = fake.submit(8, least=2, most=3)
@@ -306,7 +321,7 @@ def test_clearing_leaves_nothing_of_ours_on_any_job(*, is_stale: bool) -> None:
     loop = loop_on(fake)
     assert loop.one_pass().pinned == 2
     if is_stale:
-        fake.reservations.pop("auction_one")
+        fake.reservations.pop("auction_one_root")
     running = fake.submit(4, required=("n3",), comment=write_mark(Mark(since=1, cores=(4,))))
     running.state, running.held = "RUNNING", {"n3": 4}
     reserved = read_reservations(fake.ask(RESERVATIONS))
@@ -330,9 +345,9 @@ def test_a_gate_that_slurm_does_not_extend_is_made_anew_and_said_once() -> None:
     fake.now -= 40
     reports = [loop.one_pass() for _ in range(3)]
     assert [report.outcome for report in reports] == ["done"] * 3
-    assert fake.reservations["auction_one"]["start"] <= fake.now
+    assert fake.reservations["auction_one_root"]["start"] <= fake.now
     assert loop.remarks == [
-        "the gate auction_one was made anew, as Slurm did not move its end: Invalid time specified"
+        "the gate auction_one_root was made anew, as Slurm did not move its end: Invalid time specified"
     ]
 
 

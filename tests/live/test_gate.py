@@ -68,6 +68,7 @@ def test_a_cluster_without_the_licence_is_told_what_it_needs() -> None:
 
 def test_names_are_words_of_scontrol() -> None:
     assert gate_name("auction", "head 1;x.site.org") == "auction_head-1-x"
+    assert gate_name("auction", "head1", "ann.b") == "auction_head1_ann-b"
     for name in ("a b", "", "a,b", "-x", "a=b"):
         with pytest.raises(OptionError, match="--license"):
             check_licence(name)
@@ -92,10 +93,10 @@ def test_doctor_finds_a_cluster_well_and_says_what_is_not() -> None:
         ("scontrol", "show", "topology"): b"SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[0-3]\n",
     }
     fake.now = 1_000_000_001.0
-    fake.reservations["auction_one"]["end"] = fake.now + 90
+    fake.reservations["auction_one_root"]["end"] = fake.now + 90
     found = answered(fake, well)
     assert {level for level, _ in found.values()} == {Severity.OK}
-    assert found["gate"][1] == "auction_one is up, ends in 90 s"
+    assert found["gate"][1] == "auction_one_root is up, ends in 90 s"
     fake.reservations.clear()
     ill = well | {
         ("scontrol", "show", "config"): CONFIG.replace(b"cons_tres", b"linear").replace(b"lua", b"(null)"),

@@ -29,6 +29,7 @@ from aucsched.formats.hostlist import expand
 from aucsched.simulation.nodes.node_machine import why_never
 from aucsched.slurm.answers.live import Command
 from aucsched.slurm.live.actions import shown_by
+from aucsched.slurm.live.license_gate import create_words
 from aucsched.slurm.live.loop import Loop
 from aucsched.slurm.live.loop_options import Settings
 from aucsched.slurm.live.pass_plan import NeverFits
@@ -146,7 +147,7 @@ def test_a_pinned_job_that_does_not_start_goes_back_as_it_was_and_is_handed_over
         seen.append((job.required, job.licenses))
         # Nothing starts: the controller's scheduler does not run.
         fake.now += 10
-        fake.reservations["auction_one"]["end"] = fake.now + 60
+        fake.reservations["auction_one_root"]["end"] = fake.now + 60
     assert [bool(nodes) for nodes, _ in seen].count(True) > 6
     assert job.asked() == before
     assert job.licenses == ""
@@ -164,13 +165,40 @@ def test_only_one_leader_and_the_second_takes_over_when_the_first_is_gone() -> N
     first.one_pass()
     count = len(fake.sent)
     report = second.one_pass()
-    assert (report.outcome, report.leader) == ("standby", "auction_one")
+    assert (report.outcome, report.leader) == ("standby", "auction_one_root")
     assert len(fake.sent) == count
     job.priority = 0  # It does not start meanwhile.
     for _ in range(130):
         fake.tick()
-    assert second.one_pass().leader == "auction_two"
+    assert second.one_pass().leader == "auction_two_root"
     assert first.one_pass().outcome == "standby"
+
+
+def test_loops_of_two_users_on_a_host_are_two_and_a_gate_put_up_by_hand_is_anyones() -> None:
+    fake = cluster()
+    fake.submit(4)
+    fake.hand([create_words("auction_one", "auction", 1000, 900, "root")])
+    first, second = loop_on(fake), loop_on(fake, user="ann")
+    assert first.one_pass().outcome == "done"
+    assert list(fake.reservations) == ["auction_one_root"]
+    count = len(fake.sent)
+    report = second.one_pass()
+    assert (report.outcome, report.leader, len(fake.sent)) == ("standby", "auction_one_root", count)
+    for _ in range(130):
+        fake.tick()
+    assert second.one_pass().leader == "auction_one_ann"
+    assert first.one_pass().outcome == "standby"
+
+
+def test_jobs_that_are_handed_over_come_behind_the_pins() -> None:
+    """However many they are, they leave the pins their share of the changes of a pass."""
+    fake = cluster()
+    for _ in range(3):
+        fake.submit(4, features="a|b", priority=900)
+    job = fake.submit(4)
+    report = loop_on(fake, changes=2).one_pass()
+    assert (report.pinned, report.handed_over, report.deferred) == (1, 1, 2)
+    assert job.required
 
 
 def test_a_dry_run_sends_nothing() -> None:
@@ -378,7 +406,7 @@ def test_cores_beside_a_reservation_of_ours_take_other_jobs() -> None:
     fake.submit(5, least=2, most=2, run_s=300)
     loop = loop_on(fake)
     loop.one_pass()
-    assert list(fake.reservations) == ["auction_one", "aucsched-1"]
+    assert list(fake.reservations) == ["auction_one_root", "aucsched-1"]
     fake.tick()
     small = [fake.submit(1) for _ in range(3)]
     assert loop.one_pass().pinned == 3

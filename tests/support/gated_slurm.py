@@ -541,6 +541,7 @@ def loop_on(
     fake: FakeSlurm,
     *,
     host: str = "one",
+    user: str = "root",
     runner: CommandRunner | None = None,
     ask: Ask | None = None,
     **settings: Any,
@@ -549,7 +550,7 @@ def loop_on(
     from aucsched.auction.options import StepOptions  # noqa: PLC0415 - after the engine's own imports
 
     return Loop(
-        Settings(host=host, user="root", **settings),
+        Settings(host=host, user=user, **settings),
         StepOptions(work_limit=0, promise="none", reserve=0),
         ask=ask or fake.ask,
         runner=runner or fake.hand,
