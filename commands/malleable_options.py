@@ -127,7 +127,6 @@ def simulate_malleable_log(path: str, options: dict[str, Any], processors: int |
         model=settings.get("model", "linear"),
         min_of_ideal=settings.get("min_of_ideal", 1.0),
         data=moved_bytes(jobs, log) if settings.get("adaptation") == "memory" else None,
-        keep_sizes=True,
     )
     write_report(MalleableReport(found=found, settings=settings), shown(path), options)
 

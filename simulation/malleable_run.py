@@ -86,7 +86,7 @@ class Outcome:
         harvests: by job, how often it was harvested.
         attempts, successes: harvests asked for, and those that could be served.
         events: victims, an event each; ``resizes``: changes of a running application's count.
-        sizes: rows (time, job, processors from then on); empty where they were not asked for.
+        sizes: rows (time, job, processors from then on).
         seconds: wall time of the loop.
     """
 
@@ -134,7 +134,6 @@ def simulate_malleable(
     model: str = "linear",
     min_of_ideal: float = 0.3,
     data: Floats | None = None,
-    keep_sizes: bool = False,
 ) -> Outcome:
     """Play a trace under a policy.
 
@@ -144,7 +143,6 @@ def simulate_malleable(
         model: of execution, one of EXECUTION_MODELS.
         min_of_ideal: as ``jobs_of`` takes it; as does ``data``.
         data: see there.
-        keep_sizes: keep every change of size.
 
     Raises:
         InputError: an application is too large.
@@ -156,21 +154,19 @@ def simulate_malleable(
     start, end, harvests = np.zeros(count), np.zeros(count), np.zeros(count, dtype=np.int64)
     tally = np.zeros(TALLIED, dtype=np.int64)
     at_once = min(processors, count)
-    log = np.zeros((0, 3))
     began = time.perf_counter()
     if policy.backfills:
         # Each job on its ideal processors, run times known.
         known = replace(workload.requests, estimate=workload.run)
         start = np.array(simulate_counts(replace(workload, requests=known), Easy(known)), np.float64)
         end = start + jobs.run
-        log = _rigid_sizes(jobs, start, end) if keep_sizes else log
+        log = _rigid_sizes(jobs, start, end)
     else:
         play, _ = PLAY.for_jobs(count)
         context = Context(jobs, rules, tally)
-        play(context, processors, empty_active(at_once), start, end, harvests, log)
-        if keep_sizes:
-            log, again = np.zeros((int(tally[LOGGED]), 3)), context._replace(tally=np.zeros_like(tally))
-            play(again, processors, empty_active(at_once), start, end, harvests, log)
+        play(context, processors, empty_active(at_once), start, end, harvests, np.zeros((0, 3)))
+        log, again = np.zeros((int(tally[LOGGED]), 3)), context._replace(tally=np.zeros_like(tally))
+        play(again, processors, empty_active(at_once), start, end, harvests, log)
     return Outcome(
         workload=workload,
         start=start,
@@ -329,7 +325,7 @@ def malleable_metrics(found: Outcome) -> dict[str, float | None]:
 
 
 def processor_s(found: Outcome) -> float:
-    """Return the processor-seconds that applications held, of an outcome that kept its changes of size."""
+    """Return the processor-seconds that applications held."""
     rows = found.sizes[np.lexsort((np.arange(len(found.sizes)), found.sizes[:, 1]))]
     held = np.diff(rows[:, 0], append=0.0) * rows[:, 2]
     # An application's last row is its end, on no processors: what follows is another's.
@@ -341,7 +337,7 @@ class MalleableReport(RunReport):
     """What came of a trace under a policy.
 
     Attributes:
-        found: the outcome; it kept its changes of size.
+        found: the outcome.
         settings: the policy and what it reads.
     """
 

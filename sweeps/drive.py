@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
@@ -156,7 +156,7 @@ def _text(entry: Mapping[str, Any]) -> bytes:
     return json.dumps(entry, separators=(",", ":")).encode()
 
 
-class Journal:
+class Journal(CheckedLines):
     """An open journal; ``rows`` are those it held when it was opened, by number.
 
     Args:
@@ -176,39 +176,32 @@ class Journal:
         runs: Sequence[Row],
         versions: Mapping[str, Any],
     ) -> None:
-        self.path = path
         self._runs = runs
         self.rows: dict[int, Row] = {}
-        self._lines = CheckedLines(path, kind="journal of a sweep", owner="sweep")
+        super().__init__(path, kind="journal of a sweep", owner="sweep")
         try:
-            self.begun_with = self._read(identity) or self._begin(identity, versions)
+            self.begun_with = self._resumed(identity) or self._begin(identity, versions)
         except BaseException:
-            self._lines.close()
+            self.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._lines.close()
 
     def add(self, row: Row) -> None:
         """Append a row; when this returns it is on the disk."""
-        self._lines.append(_text({"row": row}))
+        self.append(_text({"row": row}))
 
     def _begin(self, identity: Mapping[str, str], versions: Mapping[str, Any]) -> Mapping[str, Any]:
         head = {"format": FORMAT, "sweep": dict(identity), "versions": dict(versions)}
-        self._lines.append(_text(head))
+        self.append(_text(head))
         return versions
 
-    def _read(self, identity: Mapping[str, str]) -> Mapping[str, Any] | None:
+    def _resumed(self, identity: Mapping[str, str]) -> Mapping[str, Any] | None:
         """Read what is done; None when it has yet to begin."""
-        if not self._lines.held:
+        if not self.held:
             return None
-        (first,) = self._lines.decoded(_Head, first=1, most=1)
+        (first,) = self.decoded(_Head, first=1, most=1)
         head = self._grown(first, identity)
         self._check_head(head, identity)
-        for number, line in enumerate(self._lines.decoded(_Line, first=2), start=2):
+        for number, line in enumerate(self.decoded(_Line, first=2), start=2):
             self._check_row(line.row, number)
             self.rows[int(str(line.row["run"]))] = line.row
         return head.versions
@@ -222,14 +215,14 @@ class Journal:
         if head.sweep == dict(identity) or any(head.sweep.get(name) != identity.get(name) for name in _SAME):
             return head
         try:
-            before = [line.row for line in self._lines.decoded(_Line, first=2)]
+            before = [line.row for line in self.decoded(_Line, first=2)]
         except InputError:
             return head
         rows, grown = _renumbered(before, self._runs), msgspec.structs.replace(head, sweep=dict(identity))
         texts = [_text(msgspec.structs.asdict(grown)), *(_text({"row": row}) for row in rows)]
-        if not rows or not self._lines.begin_again(texts):
+        if not rows or not self.begin_again(texts):
             return head
-        self._lines.held = texts
+        self.held = texts
         return grown
 
     def _check_row(self, row: Row, number: int) -> None:
@@ -237,28 +230,28 @@ class Journal:
         run = row.get("run")
         if not isinstance(run, int) or not 0 <= run < len(self._runs):
             runs = len(self._runs)
-            raise self._lines.error(f"line {number}: run {run!r} is not one of this sweep's {runs}")
+            raise self.error(f"line {number}: run {run!r} is not one of this sweep's {runs}")
         for name, value in self._runs[run].items():
             if name not in row or row[name] != value:
                 told = f"run {run} has {name} {value}, not {row.get(name)!r:.60}"
-                raise self._lines.error(f"line {number}: {told}")
+                raise self.error(f"line {number}: {told}")
         for name in row.keys() - self._runs[run].keys():
             value = row[name]
             is_beyond = isinstance(value, int) and abs(value) >= _LARGEST
             if hidden_in(name) or is_beyond or (isinstance(value, str) and name not in _TEXTS):
-                raise self._lines.error(f"line {number}: {value!r:.60} is not a value of {name!r:.60}")
+                raise self.error(f"line {number}: {value!r:.60} is not a value of {name!r:.60}")
         if not row.get("status") or (row["status"] == FAILED and not row.get("error")):
-            raise self._lines.error(f"line {number}: run {run} does not say how it ended")
+            raise self.error(f"line {number}: run {run} does not say how it ended")
 
     def _check_head(self, head: _Head, identity: Mapping[str, str]) -> None:
         """Refuse another sweep's journal."""
         if head.format != FORMAT:
-            raise self._lines.error(f"{head.format!r} is not {FORMAT!r}")
+            raise self.error(f"{head.format!r} is not {FORMAT!r}")
         for name in {**head.sweep, **identity}:
             then, now = head.sweep.get(name), identity.get(name)
             if then != now:
                 difference = f"the sweep it holds has {_setting(name, then)}, this one {_setting(name, now)}"
-                raise self._lines.error(f"{difference}; give another -o, or remove it to begin anew")
+                raise self.error(f"{difference}; give another -o, or remove it to begin anew")
 
 
 def _setting(name: str, value: str | None) -> str:

@@ -109,7 +109,7 @@ def test_bounds_processors_and_work_hold_whatever_the_policy(
     jobs: list[tuple[float, int, float]], policy: IschedulerPolicy, model: str, share: float, costs: bool
 ) -> None:
     made, data = trace(jobs, PROCESSORS), np.full(len(jobs), 20_000.0) if costs else None
-    found = simulate_malleable(made, policy, model=model, min_of_ideal=share, data=data, keep_sizes=True)
+    found = simulate_malleable(made, policy, model=model, min_of_ideal=share, data=data)
     check(found, policy, model, share, data)
     assert found.events == found.harvests.sum()
     if policy.harvest == "never" or policy.max_harvests == 0:
@@ -119,7 +119,7 @@ def test_bounds_processors_and_work_hold_whatever_the_policy(
 @given(rows)
 def test_backfill_is_easy_with_known_run_times(jobs: list[tuple[float, int, float]]) -> None:
     made = trace(jobs, PROCESSORS)
-    found = simulate_malleable(made, BASELINES["ideal-backfill"], keep_sizes=True)
+    found = simulate_malleable(made, BASELINES["ideal-backfill"])
     check(found, BASELINES["ideal-backfill"], "linear", 0.3)
     assert found.start.tolist() == _logs_starts(made, "easy")
 
@@ -172,7 +172,7 @@ def test_compiled_and_plain_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch)
                 with pytest.MonkeyPatch.context() as patch:
                     if is_plain:
                         patch.setattr(malleable_run.PLAY, "_loaded", [None])
-                    played = simulate_malleable(made, policy, model=model, data=data, keep_sizes=True)
+                    played = simulate_malleable(made, policy, model=model, data=data)
                     outcomes.append(played)
             first, second = outcomes
             assert first.end.tobytes() == second.end.tobytes()
