@@ -17,7 +17,7 @@ from ..bidgen.candidates import could_hold
 from ..bidgen.generate import place_alone
 from ..cluster.jobs import Job
 from ..cluster.resources.allocation import Allocation, StartingJob, add_allocation, allocation_of_resources
-from ..cluster.resources.capacity import UNLIMITED_MIB, Capacity, IntArray, nothing_held
+from ..cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray, nothing_held
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
@@ -164,15 +164,28 @@ class Forecast:
 
     def _at_time(self, time: float, kept: Sequence[ReservedPlace]) -> Columns:
         later, columns = self.free_at(time, kept), self._state.columns
-        takes_jobs = columns.takes_jobs
+        return replace(
+            columns,
+            free=later,
+            takes_jobs=self._takes_jobs(time),
+            is_empty=nothing_held(columns.total, later),
+        )
+
+    def _takes_jobs(self, time: float) -> BoolArray:
+        takes_jobs = self._state.columns.takes_jobs
         if self._state.comes_back is not None:
             back = self._given_back
             last = int(back.entries[np.searchsorted(self._ends, time, side="right")])
             takes_jobs = takes_jobs.copy()
             takes_jobs[back.node[:last]] |= self._state.comes_back[back.node[:last]]
-        return replace(
-            columns, free=later, takes_jobs=takes_jobs, is_empty=nothing_held(columns.total, later)
-        )
+        return takes_jobs
+
+    def leaves(self, place: ReservedPlace, kept: Sequence[ReservedPlace]) -> bool:
+        """Return whether a place is free from its start up to its end beside reservations."""
+        nodes, held = place.allocation.nodes, place.allocation.held
+        starts = {place.start, *(one.start for one in kept if place.start < one.start < place.end)}
+        is_up = bool(self._takes_jobs(place.start)[nodes].all())
+        return is_up and all(self.free_at(time, kept).at(nodes).covers(held) for time in starts)
 
     def during(self, start: float, end: float) -> Columns:
         """Return the columns with what stays free from a time up to another, whatever ends until then."""

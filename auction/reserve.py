@@ -5,6 +5,7 @@ it, beside them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
@@ -56,7 +57,6 @@ class StepReservations:
         self._later_only = later_only
         self._is_over = is_over
         self._kept: dict[str, ReservedPlace] = {}
-        self._base: Forecast | None = None
         self._promised: dict[str, Job] = {}
         #: Those of the K with when they start and what was kept before.
         self._reserved: list[tuple[Job, float, dict[str, ReservedPlace]]] = []
@@ -137,7 +137,7 @@ class StepReservations:
         job = demand.job
         self.asked.add(job.id)
         kept = dict(self._kept)
-        forecast = self._beside(kept.values())
+        forecast = self._forecast.beside(kept.values())
         if before:
             forecast = Forecast(self._state, limits_of(before), kept.values(), self._is_over)
         found = forecast.first(job, demand)
@@ -152,28 +152,26 @@ class StepReservations:
         """Return a place kept for a job where it is still free for as long as the job may run."""
         if allocation is None or self._state.changes:
             return None
-        end = time + _stay_s(demand, allocation)
-        columns, nodes = self._beside(self._kept.values()).during(time, end), allocation.nodes
-        is_free = columns.takes_jobs[nodes].all() and columns.free.at(nodes).covers(allocation.held)
-        return ReservedPlace(allocation, time, end) if is_free else None
+        place = ReservedPlace(allocation, time, time + _stay_s(demand, allocation))
+        return place if self._forecast.leaves(place, tuple(self._kept.values())) else None
 
     def _first(self, kept: Iterable[ReservedPlace], demand: Demand, time: float) -> ReservedPlace | None:
         """Return the first place for a job from a time on beside what is kept, and until when."""
-        found = self._beside(kept, (time,)).first(demand.job, demand, since=time)
+        found = self._forecast.beside(kept, (time,)).first(demand.job, demand, since=time)
         if found is None:
             return None
         start, allocation = found
         return ReservedPlace(allocation, start, start + _stay_s(demand, allocation))
 
-    def _beside(self, kept: Iterable[ReservedPlace], moments: Iterable[float] = ()) -> Forecast:
-        if self._base is None:
-            self._base = Forecast(self._state, is_over=self._is_over)
-        return self._base.beside(kept, moments)
+    @cached_property
+    def _forecast(self) -> Forecast:
+        """What is free beside no reservation."""
+        return Forecast(self._state, is_over=self._is_over)
 
     def _guard(self, job: Job, time: float, kept: Mapping[str, ReservedPlace]) -> Guard:
         """Return a reservation as what others must leave free, beside those that hold at its start."""
         holding = {name: one for name, one in kept.items() if name != job.id and one.is_held(time)}
-        free = self._beside(holding.values()).free_at(time)
+        free = self._forecast.free_at(time, tuple(holding.values()))
         made = {name: one.allocation for name, one in holding.items()}
         return guard_for(job, self._state.now, time, self._kept[job.id].allocation, free, made)
 

@@ -46,6 +46,7 @@ _VALUE_TYPE = "value type"
 YEAR_10000 = 253_402_300_800
 
 T = TypeVar("T")
+_Setter = Callable[..., None]
 InputT_contra = TypeVar("InputT_contra", contravariant=True)
 
 
@@ -109,9 +110,10 @@ def assign(target: object, **members: Any) -> None:
 
 def copied(target: T, **members: Any) -> T:
     """Return a frozen object with other members, which are taken as they are: nothing is checked again."""
-    made = object.__new__(type(target))
-    values, slots = _slots(cast(Any, target).__class__)
-    for place, value in zip(slots.values(), values(target), strict=True):
+    cls: Any = type(target)
+    values, setters, slots = _slots(cls)
+    made: T = object.__new__(cls)
+    for place, value in zip(setters, values(target)):  # noqa: B905 - one for each
         place(made, value)
     for name, value in members.items():
         slots[name](made, value)
@@ -119,10 +121,10 @@ def copied(target: T, **members: Any) -> T:
 
 
 @cache
-def _slots(cls: type[Any]) -> tuple[attrgetter[tuple[Any, ...]], dict[str, Callable[..., None]]]:
-    """Return what reads all members of a frozen class, and what sets each, by name."""
-    names = [one.name for one in fields(cast(Any, cls))]
-    return attrgetter(*names), {name: getattr(cls, name).__set__ for name in names}
+def _slots(cls: type[Any]) -> tuple[attrgetter[tuple[Any, ...]], tuple[_Setter, ...], dict[str, _Setter]]:
+    """Return what reads all members of a frozen class, what sets each, and the same by name."""
+    slots = {one.name: getattr(cls, one.name).__set__ for one in fields(cls)}
+    return attrgetter(*slots), tuple(slots.values()), slots
 
 
 def coerce_members(target: Any) -> None:

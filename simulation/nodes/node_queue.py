@@ -106,7 +106,8 @@ class AgingQueue(NodeQueue):
 
     def _as_of(self, now: float, demand: Demand) -> Demand:
         priority = self.priority(demand, now - self._arrival[demand.index])
-        return copied(demand, job=copied(demand.job, priority=priority))
+        is_same = priority == demand.job.priority
+        return demand if is_same else copied(demand, job=copied(demand.job, priority=priority))
 
     def priority(self, demand: Demand, waited_s: float) -> int:
         """Return the priority of a job that has waited for so long."""
