@@ -18,6 +18,7 @@ from ..cluster.workload import ClusterWorkload
 from ..formats.native.cluster_file import load_workload
 from ..simulation.nodes.node_policies import NodeOptions, play
 from ..simulation.nodes.node_result import NodeResult
+from ..simulation.result import bounded_slowdown
 from ..simulation.waits import (
     DAY_S,
     STATISTICS,
@@ -25,7 +26,6 @@ from ..simulation.waits import (
     Difference,
     Floats,
     Resampling,
-    bounded_slowdown,
     duration,
     size_class,
     used_between,

@@ -225,6 +225,11 @@ def metrics(result: Result) -> dict[str, float | None]:
     return values
 
 
+def bounded_slowdown(wait_s: float, run_s: float) -> float:
+    """Return the bounded slowdown: shorter runs count as BOUND_S seconds; it is 1 or more."""
+    return max(1.0, (wait_s + run_s) / max(run_s, BOUND_S))
+
+
 def _sum(column: Column) -> float:
     return fsum(column.tolist())
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cluster.text import plural
-from .result import BOUND_S
 
 Floats = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -49,11 +48,6 @@ STATISTICS: dict[str, Statistic] = {
     "95th percentile of the": percentile(95),
     "longest": percentile(100),
 }
-
-
-def bounded_slowdown(wait_s: float, run_s: float) -> float:
-    """Return the bounded slowdown: shorter runs count as BOUND_S seconds; it is 1 or more."""
-    return max(1.0, (wait_s + run_s) / max(run_s, BOUND_S))
 
 
 def size_class(cores: int | None) -> str:

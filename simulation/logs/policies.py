@@ -1,7 +1,10 @@
 """The table of policies over logs, ours and users' own, and one call that plays a log under one of them."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import fsum
 from typing import TypeAlias
 
 from ...cluster.errors import AwardError, OptionError, errors_of_policy
@@ -10,13 +13,12 @@ from ...cluster.text import did_you_mean
 from ..backfilling.conservative import Conservative
 from ..backfilling.easy import Easy
 from ..backfilling.predicted import Predicted
-from ..log_columns import Requests, Workload
+from ..log_columns import SHORTEST_S, Requests, Workload
 from ..own_policy import ActiveJob, MachineView, Policy, QueuedJob, is_own, own_policy, stepped
 from ..promised.log_auction import LogAuction
-from ..result import Result
+from ..result import Result, bounded_slowdown
 from ..simulate_options import PROMISED, RENAMED, PolicyOptions
 from ..stepping import Changes, CountPolicy, PolicyWrapper, Renumbered, Resort, StoppedRun
-from .adaptive import Adaptive, Factory
 from .counts import CheckedPolicy, simulate_counts
 from .lookahead import Lookahead
 from .orderings import (
@@ -41,6 +43,95 @@ def _without_options(kind: Callable[[Requests, Resort | None], CountPolicy]) -> 
     return lambda requests, resort, _: kind(requests, resort)
 
 
+class Adaptive(CountPolicy):
+    """Adaptive backfilling: the policy that would have served the recent jobs best (Chapter 3, Talby).
+
+    Each time a number of jobs has been submitted, the last submitted jobs are simulated, on an empty machine
+    from the first of their submissions on, under each candidate: with the run times of those that have ended,
+    and the estimates of the others. The candidate with the smallest mean bounded slowdown takes over; between
+    equals the present one stays, else the first named wins.
+
+    Taking over: the new policy receives the running jobs' starts in their order, then, now, of all that
+    wait. Promises of the old one, such as reservations, are not kept.
+    Where ``resort`` changes the queue's order with time, it orders the real queue only: the recent jobs are
+    simulated in order of submission.
+
+    Args:
+        requests: the jobs.
+        resort: sorts the queue before each pass.
+        options: submissions between two comparisons, how many of the last are simulated, and the candidates,
+            of which the first serves until the first comparison.
+    """
+
+    def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
+        for name in options.candidates:
+            if name not in CANDIDATES:
+                close = did_you_mean(name, CANDIDATES)
+                raise OptionError(f"--candidates: {name!r} is none of {', '.join(CANDIDATES)}{close}")
+        if len(set(options.candidates)) < len(options.candidates):
+            raise OptionError(f"--candidates {','.join(options.candidates)}: one is named twice")
+        if not options.candidates:
+            raise OptionError("--candidates names no policy")
+        self._requests, self._resort, self._options = requests, resort, options
+        self._new = 0
+        self._name = options.candidates[0]
+        self._policy = POLICIES[self._name](requests, resort, options)
+        self._recent: deque[int] = deque(maxlen=options.adapt_window)
+        self._run_of: dict[int, float] = {}
+        # Running jobs by start, in the order in which they were chosen; and those that wait.
+        self._start_of: dict[int, float] = {}
+        self._waiting: set[int] = set()
+
+    def step(self, now: float, seen: Changes) -> Sequence[int]:
+        """Ask the present policy; before that, compare the candidates when it is time."""
+        ended, arrived = seen
+        for job in ended:
+            # An end less its start may be a last digit above the estimate, or below the shortest run time.
+            run = max(now - self._start_of.pop(job), SHORTEST_S)
+            self._run_of[job] = min(run, self._requests.estimate[job])
+        self._waiting.update(arrived)
+        self._recent.extend(arrived)
+        self._new += len(arrived)
+        if self._new >= self._options.adapt_every:
+            self._new = 0
+            best = self._best()
+            if best != self._name:
+                self._name, self._policy = best, self._taking_over(best)
+                ended, arrived = (), sorted(self._waiting)
+        started = self._policy.step(now, (ended, arrived))
+        self._waiting.difference_update(started)
+        self._start_of.update(dict.fromkeys(started, now))
+        return started
+
+    def _taking_over(self, name: str) -> CountPolicy:
+        """Return a new policy that knows the running jobs: alone, each starts when it is submitted."""
+        policy = POLICIES[name](self._requests, self._resort, self._options)
+        for job, start in self._start_of.items():
+            policy.step(start, ((), (job,)))
+        return policy
+
+    def _best(self) -> str:
+        jobs = list(self._recent)
+        run = [self._run_of.get(job, self._requests.estimate[job]) for job in jobs]
+        score = {name: self._score(name, jobs, run) for name in self._options.candidates}
+        best = min(score, key=score.__getitem__)
+        return best if score[best] < score[self._name] else self._name
+
+    def _score(self, name: str, jobs: Sequence[int], run: Sequence[float]) -> float:
+        """Return the jobs' mean bounded slowdown under a candidate."""
+        requests = self._requests.taken(jobs)
+        submit = tuple(time - requests.submit[0] for time in requests.submit)
+        requests = replace(requests, submit=submit)
+        numbers = tuple(range(len(jobs)))
+        workload = Workload(requests=requests, run=tuple(run), ids=numbers, row=numbers, rows=len(jobs))
+        # Jobs are numbered in queue order here too: it need not be that of submission.
+        in_order = sorted(numbers, key=jobs.__getitem__)
+        policy = POLICIES[name](requests.taken(in_order), None, self._options)
+        starts = simulate_counts(workload, Renumbered(policy, in_order))
+        waits = (start - begun for start, begun in zip(starts, submit, strict=True))
+        return fsum(map(bounded_slowdown, waits, run)) / len(jobs)
+
+
 POLICIES: dict[str, Made] = {
     "fcfs": _without_options(Fcfs),
     "first-fit": _without_options(FirstFit),
@@ -55,7 +146,7 @@ POLICIES: dict[str, Made] = {
     "slack": Slack,
     "selective": Selective,
     "partitioned": Partitioned,
-    "adaptive": lambda requests, resort, options: Adaptive(requests, resort, options, _candidates(options)),
+    "adaptive": Adaptive,
     "speculative": lambda requests, resort, options: (
         Speculative if options.test_run_s is None else TestRuns
     )(requests, resort, options),
@@ -115,20 +206,6 @@ def _factory(name: str) -> Made:
         own = own_policy(name)
         return lambda requests, resort, _: OwnOnCounts(name, own, requests, resort)
     raise OptionError(f"policy {name!r} is none of {', '.join(POLICIES)}{did_you_mean(name, POLICIES)}")
-
-
-def _candidates(options: PolicyOptions) -> dict[str, Factory]:
-    for name in options.candidates:
-        if name not in CANDIDATES:
-            close = did_you_mean(name, CANDIDATES)
-            raise OptionError(f"--candidates: {name!r} is none of {', '.join(CANDIDATES)}{close}")
-    if len(set(options.candidates)) < len(options.candidates):
-        raise OptionError(f"--candidates {','.join(options.candidates)}: one is named twice")
-
-    def candidate(name: str) -> Factory:
-        return lambda requests, resort: POLICIES[name](requests, resort, options)
-
-    return {name: candidate(name) for name in options.candidates}
 
 
 def queue_order(requests: Requests, order: str, flexible: FlexiblePriorities | None = None) -> list[int]:

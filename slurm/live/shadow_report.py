@@ -14,7 +14,8 @@ import numpy as np
 
 from ...cluster.tabular import Tabular, rows_of
 from ...cluster.text import plural
-from ...simulation.waits import STATISTICS, bounded_slowdown, mean, percentile, size_class, size_rank
+from ...simulation.result import bounded_slowdown
+from ...simulation.waits import STATISTICS, mean, percentile, size_class, size_rank
 from ..answers.running_jobs import SlurmStart
 from .shadow_log import FORGOTTEN, ShadowPass, Waiting
 

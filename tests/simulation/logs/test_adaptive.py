@@ -25,8 +25,7 @@ from support.plain import (
 
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
-from aucsched.simulation.logs.adaptive import Adaptive
-from aucsched.simulation.logs.policies import POLICIES, make_policy
+from aucsched.simulation.logs.policies import Adaptive, make_policy
 from aucsched.simulation.simulate_options import PolicyOptions
 
 SMALL = str(Path(__file__).parents[2] / "fixtures" / "swf" / "small.swf")
@@ -97,7 +96,6 @@ def test_adaptive_switches_to_what_would_have_served_the_recent_jobs_best() -> N
 @given(case=workloads(), every=st.integers(1, 4))
 def test_taking_over_loses_nothing(case: Case, every: int) -> None:
     """Policies that are EASY under other names take turns: the result is EASY's."""
-    same = PolicyOptions(reservations=1, slack=0, class_limits_s=())
 
     class Turning(Adaptive):
         turn = cycle(["reservations", "slack", "partitioned", "easy"])
@@ -107,12 +105,15 @@ def test_taking_over_loses_nothing(case: Case, every: int) -> None:
 
     jobs, processors = case
     workload = workload_of(jobs, processors)
-    candidates = {
-        name: lambda requests, resort, name=name: POLICIES[name](requests, resort, same)
-        for name in ("easy", "reservations", "slack", "partitioned")
-    }
-    options = PolicyOptions(adapt_every=every, adapt_window=1)
-    policy = Turning(workload.requests, None, options, candidates)
+    options = PolicyOptions(
+        candidates=("easy", "reservations", "slack", "partitioned"),
+        adapt_every=every,
+        adapt_window=1,
+        reservations=1,
+        slack=0,
+        class_limits_s=(),
+    )
+    policy = Turning(workload.requests, None, options)
     assert simulate_checked(workload, policy) == plain_easy(jobs, processors)
 
 
