@@ -20,6 +20,8 @@ from .options import StepOptions
 
 #: An array, or a list of its tasks as ``schedule`` prints it.
 _TASKS = re.compile(r"(?P<array>\d+)(?:$|_\[(?P<task>\d+))")
+#: A part of a heterogeneous job, as squeue prints it: its job has an id of its own.
+_PART = re.compile(r"(\d{1,18})\+(\d{1,4})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -48,7 +50,7 @@ def in_order(jobs: tuple[Job, ...]) -> tuple[Job, ...]:
 
 
 def pending_job(snapshot: Snapshot, name: str) -> Job:
-    """Return a pending job; of an array (``13``, ``13_[6-91]``) its first task.
+    """Return a pending job; of an array (``13``, ``13_[6-91]``) the first task; ``13+2`` is job 15.
 
     Raises:
         InputError: no such job waits.
@@ -58,6 +60,8 @@ def pending_job(snapshot: Snapshot, name: str) -> Job:
         wanted = tasks["array"], tasks["task"]
         parts = ((one, *one.split("_", 1)) for one in found if "_" in one)
         name = next((one for one, *part in parts if wanted in ((part[0], None), tuple(part))), name)
+    if (part := _PART.fullmatch(name)) and (own := str(int(part[1]) + int(part[2]))) in found:
+        name = own if any("heterogeneous" in text for text in found[own].unsupported) else name
     if name in found:
         return found[name]
     if any(job.id == name for job in snapshot.running):

@@ -8,6 +8,7 @@ from typing import Any
 
 from .checks import named
 from .errors import InputError
+from .text import plural
 from .value_types import (
     Choice,
     Embedded,
@@ -42,6 +43,12 @@ AMOUNTS: dict[str, Lasting] = {
     "core_seconds": Lasting.BUDGET,
 }
 _GRES = re.compile(r"gres/[^/\s]+")
+
+
+def limited(what: str, count: int) -> str:
+    """Return an amount that a limit names: ``1 core``, ``5 core-seconds``, ``2 gres/gpu``."""
+    unit = what.replace("_", "-")
+    return plural(count, unit.removesuffix("s")) if what in AMOUNTS else f"{count} {unit}"
 
 
 @value_class

@@ -85,13 +85,7 @@ def in_order(options: Iterable[_Decorated]) -> Decorator:
 def in_section(
     section: str, *options: _Decorated, shown: Mapping[str, tuple[str, str]] | None = None
 ) -> Decorator:
-    """Return one decorator for several options that ``SectionCommand`` shows under a heading.
-
-    Args:
-        section: the heading.
-        options: decorators.
-        shown: what is shown in place of an option: its spelling and its help, by parameter.
-    """
+    """Return one decorator for several options that ``SectionCommand`` shows under a heading."""
     every = in_order(options)
 
     def decorated(command: _Command) -> _Command:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +25,7 @@ if TYPE_CHECKING:
     from ..api.forecasts import Forecasts
     from ..auction.explain.explanation import Explanation
     from ..auction.explain.overview import Overview
-    from ..auction.options import StepOptions
-    from ..cluster.schedule import Schedule
     from ..cluster.snapshot import Snapshot
-
-    #: The answer, and what prints it.
-    _Answer = tuple[Explanation | Overview, Callable[[Console], None]]
 
 
 @click.command(cls=SectionCommand)
@@ -69,6 +63,8 @@ def explain(
     jobs and nodes that keep the job from starting and the smallest change of its request that would start
     it. It gives the latest start if running jobs end as estimated. Prices are in units of priority.
     """
+    from ..auction.explain.explanation import explain as explained
+    from ..auction.explain.overview import overview
     from ..auction.options import options_with_preset
     from ..formats.native.cluster_file import load_snapshot
     from ..formats.native.schedule_file import load_schedule
@@ -84,14 +80,15 @@ def explain(
     loaded = load_snapshot(snapshot)
     made = None if award is None else load_schedule(award)
     with errors_in(snapshot if award is None else f"{snapshot}, {award}"):
-        found, render = _prices(loaded, checked) if job is None else _job(loaded, job, checked, made)
+        found = overview(loaded, checked) if job is None else explained(loaded, job, checked, made)
+    never = _why_never(found, loaded)
     starts = None
     if is_forecast:
         from ..api.forecasts import forecast
 
         starts = forecast(loaded, job, history=() if history is None else history)
     if html is not None:
-        write_text(html, _page(found, file_name(snapshot), starts))
+        write_text(html, _page(found, file_name(snapshot), starts, never))
     if form == "json":
         if starts is None:
             write_text(output, found.to_json())
@@ -100,7 +97,7 @@ def explain(
         return
 
     def shown(console: Console) -> None:
-        render(console)
+        _render(found, loaded.time, never, console)
         if starts is not None:
             from ..reports.forecast_text import render_forecasts
 
@@ -110,27 +107,33 @@ def explain(
     write_rich(output, shown)
 
 
-def _page(found: Explanation | Overview, name: str, starts: Forecasts | None) -> str:
-    from ..auction.explain.explanation import Explanation
+def _render(found: Explanation | Overview, now: float | None, never: str, console: Console) -> None:
+    from ..auction.explain.overview import Overview
+    from ..reports.explanation_text import render_explanation, render_overview
+
+    if isinstance(found, Overview):
+        render_overview(found, console)
+    else:
+        render_explanation(found, now, console, never)
+
+
+def _page(found: Explanation | Overview, name: str, starts: Forecasts | None, never: str) -> str:
+    from ..auction.explain.overview import Overview
     from ..reports.auction_pages import explanation_page, prices_page
     from ..reports.forecast_text import interval_bars
 
     bars = [] if starts is None else [interval_bars(starts.forecasts)]
-    page = explanation_page if isinstance(found, Explanation) else prices_page
-    return page(found, name, bars)  # type: ignore[arg-type]
+    if isinstance(found, Overview):
+        return prices_page(found, name, bars)
+    return explanation_page(found, name, bars, never)
 
 
-def _job(snapshot: Snapshot, job: str, options: StepOptions, made: Schedule | None) -> _Answer:
-    from ..auction.explain.explanation import explain as explained
-    from ..reports.explanation_text import render_explanation
+def _why_never(found: Explanation | Overview, snapshot: Snapshot) -> str:
+    """Return why a job could not even start on the empty cluster, as ``forecast`` says it."""
+    from ..api.forecasts import forecast
+    from ..auction.explain.overview import Overview
+    from ..cluster.jobs import may_start
 
-    found = explained(snapshot, job, options, made)
-    return found, lambda console: render_explanation(found, snapshot.time, console)
-
-
-def _prices(snapshot: Snapshot, options: StepOptions) -> _Answer:
-    from ..auction.explain.overview import overview
-    from ..reports.explanation_text import render_overview
-
-    found = overview(snapshot, options)
-    return found, lambda console: render_overview(found, console)
+    if isinstance(found, Overview) or found.award or found.alone or not may_start(found.job):
+        return ""
+    return forecast(snapshot, found.job.id, futures=2).forecasts[0].never

@@ -253,15 +253,7 @@ def write_run(
     log: SwfLog | None = None,
     named: dict[str, str] | None = None,
 ) -> None:
-    """Write the files that the options name, then the metrics.
-
-    Args:
-        run: what came of it.
-        path: of the input.
-        options: the command's.
-        log: the input, where it is a log.
-        named: settings that only the JSON has.
-    """
+    """Write the files that the options name, then the metrics."""
     from ..formats.swf import write_swf
     from ..simulation.report import batsim_csv, simulated_log
 

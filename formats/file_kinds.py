@@ -86,13 +86,7 @@ def _kind_of_json(content: bytes) -> FileKind | None:
 
 
 def instead(content: bytes, wanted: str, error: InputError) -> InputError:
-    """Return the error to raise of a file that is not what was wanted: it says what the file is.
-
-    Args:
-        content: of the file, unpacked.
-        wanted: SNAPSHOT, WORKLOAD or LOG.
-        error: what its reader says.
-    """
+    """Return the error to raise of a file that is not what was wanted: it says what the file is."""
     found = kind_of(content)
     if found is None or found.name == wanted:
         return error

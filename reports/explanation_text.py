@@ -27,9 +27,9 @@ _BIDS, _CHANGES = 12, 3
 _EVEN = 0.005
 
 
-def render_explanation(found: Explanation, now: float | None, console: Console) -> None:
-    """Print an explanation; ``now`` is the snapshot's time."""
-    console.print(_labelled(facts_of(found, now)))
+def render_explanation(found: Explanation, now: float | None, console: Console, never: str = "") -> None:
+    """Print an explanation; ``now`` is the snapshot's time, ``never`` why it can never start."""
+    console.print(_labelled(facts_of(found, now, never)))
     if found.bids:
         console.print(Text(), _bid_table(found.bids, console), sep="\n")
     elif not MODELS_BY_NAME[found.model].has_bids:
@@ -49,7 +49,7 @@ def _labelled(rows: Iterable[tuple[str, str]]) -> Table:
     return table
 
 
-def facts_of(found: Explanation, now: float | None) -> Iterator[tuple[str, str]]:
+def facts_of(found: Explanation, now: float | None, never: str = "") -> Iterator[tuple[str, str]]:
     """Yield what is known of a job, by name; ``now`` is the snapshot's time."""
     rank = f"priority {number(found.job.priority)}, place {found.place} of {found.queued} in the queue"
     yield f"job {found.job.id}", rank
@@ -59,7 +59,7 @@ def facts_of(found: Explanation, now: float | None) -> Iterator[tuple[str, str]]
         yield _price(found, found.quote)
     if found.award is None:
         yield from _changes(found.changes)
-        yield from _starts(found, now)
+        yield from _starts(found, now, never)
     if found.job.expected_start_time is not None:
         yield "Slurm's plan", f"starts {moment(found.job.expected_start_time, now)}"
 
@@ -114,11 +114,11 @@ def _changes(changes: Sequence[Change] | None) -> Iterator[tuple[str, str]]:
         label = ""
 
 
-def _starts(found: Explanation, now: float | None) -> Iterator[tuple[str, str]]:
+def _starts(found: Explanation, now: float | None, never: str) -> Iterator[tuple[str, str]]:
     """Yield when nodes would be free for the job, if running jobs end by their limits."""
-    reason = None if found.refusal is None else found.refusal.reason
-    if reason is Reason.INELIGIBLE:
-        yield "could start", "never: see why it waits"
+    reason, detail = (found.refusal.reason, found.refusal.detail) if found.refusal else (None, "")
+    if never or reason is Reason.INELIGIBLE:
+        yield "could start", f"never: {never if never not in {'', detail} else 'see why it waits'}"
         return
     released = "it is released and " if reason in {Reason.HELD, Reason.NOT_ELIGIBLE} else ""
     kept = ", were no nodes kept for others" if reason is Reason.RESERVATION else ""

@@ -73,14 +73,7 @@ class GanttBars(NamedTuple):
 
 
 def draw_jobs(axes: Axes, boxes: GanttBars, wait: NDArray[np.float64], names: Sequence[str]) -> None:
-    """Draw jobs into axes whose limits stand and begin at 0.
-
-    Args:
-        axes: time across, processors up.
-        boxes: any order.
-        wait: by job.
-        names: by job; written where they fit.
-    """
+    """Draw jobs into axes whose limits stand and begin at 0."""
     colors = _colors(wait[np.unique(boxes.job)])
     if len(np.unique(boxes.job)) > _BOXES:
         _draw_image(axes, boxes, wait, colors, (axes.get_xlim()[1], int(axes.get_ylim()[1])))

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ..auction.explain.network_levels import NetworkReport, graph_of_snapshot
 from ..cluster.errors import OptionError
 from ..cluster.network import Network, NetworkKind
+from ..cluster.text import plural
 from ..formats.drawing import save_figure
 from ..topology.distances import hop_table, numbered_links
 from ..topology.hilbert import grid
@@ -52,7 +53,7 @@ def draw_network(report: NetworkReport, path: Path) -> None:
         axes.set_axis_off()
         axes.set_aspect("equal" if report.kind in {"torus", "dragonfly", "graph", "linear"} else "auto")
         sizes = f" ({report.sizes})" if report.sizes else ""
-        figure.suptitle(f"{report.kind}{sizes}: {report.nodes} nodes, levels: {len(report.levels)}")
+        figure.suptitle(f"{report.kind}{sizes}: {plural(report.nodes, 'node')}, levels: {len(report.levels)}")
         _draw(axes, report)
         save_figure(figure, path)
 

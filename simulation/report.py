@@ -171,7 +171,9 @@ def job_columns(result: Result) -> dict[str, list[Any]]:
         "end_s": [None if start is None else start + run for start, run in zip(starts, runs, strict=True)],
         "cores": list(requests.size),
         "nodes": [""] * len(starts),
-        "wait_s": [None if one is None else one - sub for one, sub in zip(starts, submits, strict=True)],
+        "wait_s": [
+            None if one is None else round(one - sub, 6) for one, sub in zip(starts, submits, strict=True)
+        ],
         "run_s": [float(run) for run in runs],
         "estimate_s": [float(estimate) for estimate in requests.estimate],
         "user": list(requests.user),

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ...cluster.jobs import Job, JobType, is_held, may_start
-from ...cluster.limits import JOB_MEMBERS, Limit
+from ...cluster.limits import JOB_MEMBERS, Limit, limited
 from ...cluster.nodes import Resources
 from ...cluster.resources.capacity import Resource
 from ...cluster.snapshot import Snapshot
@@ -94,7 +94,7 @@ def _amounts(snapshot: Snapshot) -> dict[str, dict[str, int]]:
 
 
 def _limit_words(limit: Limit) -> str:
-    most = ", ".join(f"{count} {what.replace('_', '-')}" for what, count in limit.most.items())
+    most = ", ".join(limited(what, count) for what, count in limit.most.items())
     members = ((member, getattr(limit.jobs, member)) for member in JOB_MEMBERS)
     whose = [f"{member} {' or '.join(names)}" for member, names in members if names]
     each = f", for each {limit.per}" if limit.per else ""

@@ -5,13 +5,12 @@ from collections.abc import Hashable, Iterator
 import numpy as np
 
 from ...cluster.jobs import Job, RunningJob
-from ...cluster.limits import AMOUNTS, Lasting, Limit, Owned, of_gres
+from ...cluster.limits import AMOUNTS, Lasting, Limit, Owned, limited, of_gres
 from ...cluster.resources.capacity import IntArray, Resource
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.pools import ResourcePool, Use
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
-from ...cluster.text import plural
 from ..table import BidTable, sums_of
 from .claims import Claim, Pooled
 
@@ -86,9 +85,8 @@ class LimitPool(ResourcePool):
     def lacking(self, resource: Resource, asked: int, left: int) -> str:
         """Return what the limit leaves and what a job asks for."""
         limit, what = self._known[resource.name]
-        unit = what.replace("_", "-")
-        counted = plural(asked, unit.removesuffix("s")) if what in AMOUNTS else f"{asked} {unit}"
-        wanted = "core-seconds without end (no time limit)" if asked >= _ENDLESS else counted
+        endless = "core-seconds without end (no time limit)"
+        wanted = endless if asked >= _ENDLESS else limited(what, asked)
         most = limit.most[what]
         free = f"leaves {max(left, 0)} of {most}"
         # Of a budget the limit is what is left: it may be set anew, or decay.

@@ -73,12 +73,7 @@ def _built(document: Any, form: FileForm[T]) -> T:
 
 
 def document_text(value: Snapshot | ClusterWorkload, held: Mapping[str, Resources]) -> str:
-    """Return a file's text: its members that are not the default, an entry of a list a line.
-
-    Args:
-        value: a snapshot or a workload.
-        held: what runs on its nodes, by name.
-    """
+    """Return a file's text: its members that are not the default, an entry of a list a line."""
     kind = SNAPSHOT if isinstance(value, Snapshot) else WORKLOAD
     form: FileForm[Any] = SNAPSHOT_FILE if kind == SNAPSHOT else WORKLOAD_FILE
     topology = written_topology(value.switches, value.network)

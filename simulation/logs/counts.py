@@ -140,6 +140,7 @@ class CheckedPolicy(PolicyWrapper):
     def __init__(self, policy: CountPolicy, requests: Requests) -> None:
         super().__init__(policy)
         self._requests = requests
+        self._ids: Sequence[object] = requests.ids or range(len(requests))
         self._state = [_State.UNKNOWN] * len(requests)
         self._free = requests.processors
         self._now: float = NEVER
@@ -157,14 +158,14 @@ class CheckedPolicy(PolicyWrapper):
         for job in arrived:
             self._move(job, _State.UNKNOWN, _State.WAITING)
             if self._requests.submit[job] != now:
-                raise AwardError(f"job {job} arrives at {now:g}, not at its submission")
+                raise AwardError(f"job {self._ids[job]} arrives at {now:g}, not at its submission")
         started = self._policy.step(now, seen)
         for job in self.stopped or ():
             self._move(job, _State.RUNNING, _State.WAITING)
             self._free += size[job]
         for job in started:
             if state[job] is not _State.WAITING:
-                raise AwardError(f"job {job} starts at {now:g} while {state[job].name.lower()}")
+                raise AwardError(f"job {self._ids[job]} starts at {now:g} while {state[job].name.lower()}")
             state[job] = _State.RUNNING
             self._free -= size[job]
         if self._free < 0:
@@ -172,8 +173,8 @@ class CheckedPolicy(PolicyWrapper):
         return started
 
     def _move(self, job: int, before: _State, after: _State) -> None:
-        if self._state[job] is not before:
-            raise AwardError(f"job {job} becomes {after.name.lower()} while {self._state[job].name.lower()}")
+        if (now := self._state[job]) is not before:
+            raise AwardError(f"job {self._ids[job]} becomes {after.name.lower()} while {now.name.lower()}")
         self._state[job] = after
 
 

@@ -25,6 +25,7 @@ from collections.abc import Iterable, Sequence
 from math import inf
 
 from ...cluster.errors import OptionError
+from ...cluster.text import plural
 from ...cluster.timeline.count_profile import CountProfile
 from ..backfilling.easy import FREE, RUNNING, STARTED, easy_columns, release, shadow_time, start
 from ..log_columns import Requests
@@ -226,7 +227,7 @@ class Queues(QueuePolicy):
         for place, one in enumerate(self._limits):
             if size <= one.processors and estimate <= one.estimate_s:
                 return place
-        raise OptionError(f"--queue: none takes a job of {size} processors for {estimate:g} s")
+        raise OptionError(f"--queue: none takes a job of {plural(size, 'processor')} for {estimate:g} s")
 
     @property
     def alarm(self) -> float:

@@ -170,7 +170,7 @@ def job_columns_of(play: Play, finished: Mapping[str, JobReport]) -> dict[str, l
         "arrival_s": [time_s for time_s, _, _ in jobs],
         "start_s": [done.start_s for _, _, done in jobs],
         "end_s": [done.end_s for _, _, done in jobs],
-        "wait_s": [done.start_s - time_s for time_s, _, done in jobs],
+        "wait_s": [round(done.start_s - time_s, 6) for time_s, _, done in jobs],
         "run_time_s": [done.run_time_s for _, _, done in jobs],
         "node_s": [done.node_s for _, _, done in jobs],
     }

@@ -119,7 +119,7 @@ def _row(result: NodeResult, arriving: ArrivingJob, place: int | None) -> dict[s
         "end_s": since(one.start_s + one.run_s, begin),
         "cores": int(one.allocation.held.cores.sum()),
         "nodes": ",".join(fold([result.columns.names[node] for node in one.allocation.nodes.tolist()])),
-        "wait_s": start - submit,
+        "wait_s": round(start - submit, 6),
         "run_s": one.run_s,
         "gpus": _gpus(one.allocation.held),
         "level": None if result.topology.is_linear else int(result.level[place]),

@@ -133,12 +133,7 @@ def _pairs(record: str) -> dict[str, str]:
 
 
 def joined_lines(text: str, comment: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """Yield the lines that hold something, with the number at which each begins.
-
-    Args:
-        text: the file's.
-        comment: what is dropped of every line.
-    """
+    """Yield the lines that hold something, with the number at which each begins."""
     start, last, waiting = 0, 0, list[str]()
     for number, raw in numbered_lines(text):
         if waiting and number != last + 1:

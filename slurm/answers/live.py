@@ -102,7 +102,7 @@ def ask_slurm(command: Command, timeout_s: float = _TIMEOUT_S) -> bytes:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(f"the command failed: {error}", file=shown) from error
-    # Where slurmctld is down, 22.05's scontrol exits with 0, too, and its JSON does not say why it is empty.
+    # Of a slurmctld that is down 22.05's scontrol exits with 0, and JSON does not say it.
     is_down = b"contact slurm controller" in answer.stderr
     if not is_down and _ERRORS.search(answer.stdout[:_ENDS] + answer.stdout[-_ENDS:]):
         try:

@@ -152,13 +152,6 @@ def read_request(
 ) -> tuple[Request, tuple[str, ...]]:
     """Return a pending job's request and the parts of it that cannot be expressed.
 
-    Args:
-        record: the job's JSON.
-        detail: what scontrol prints of it; without it ``--switches`` is not known.
-        site: the cluster.
-        notes: takes what is left out although the job may start.
-        label: the job's name in notes, ``job 17``.
-
     Raises:
         InputError: a member is missing or of an unknown shape.
     """

@@ -56,7 +56,7 @@ def licence_count(ask: Ask, licence: str) -> int:
 
 
 def gate_name(licence: str, host: str, user: str = "") -> str:
-    """Return the name of a gate: the loop of this host and user leads; no user: of any on the host."""
+    """Return the name of a gate: a loop of this host and user leads, without user any."""
     whose = filter(None, (host.partition(".")[0] or "host", user))
     return "_".join((licence, *(re.sub(r"[^A-Za-z0-9-]", "-", one)[:40] for one in whose)))
 

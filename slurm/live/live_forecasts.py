@@ -36,7 +36,7 @@ class LiveForecasts:
     def look(
         self, snapshot: Snapshot, started: Iterable[tuple[SlurmStart, End | None]]
     ) -> dict[str, tuple[float, float, float]]:
-        """Return P10, P50 and P90, in seconds since the epoch, of the jobs that are new in the queue."""
+        """Return P10, P50 and P90 of new jobs in seconds since the epoch."""
         now = snapshot.time or 0.0
         running = []
         for job, end in started:

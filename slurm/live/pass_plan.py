@@ -233,7 +233,7 @@ def _sayable(make: Callable[_P, Action], *of: _P.args, **how: _P.kwargs) -> Iter
 def still_true(
     actions: Iterable[Action], queue: Mapping[str, LiveJob], jobs: Mapping[str, Now], idle: Mapping[str, int]
 ) -> Iterator[tuple[Action, str]]:
-    """Yield each action with why it is no longer true, empty where it is: jobs and nodes are as they were."""
+    """Yield each action with why it is no longer true, empty where jobs and nodes stay."""
     left = dict(idle)
     for action in actions:
         yield action, _changed(action, queue, jobs) or _taken(action, left)

@@ -86,7 +86,7 @@ def take_look(
     clock: Callable[[], float] = time.perf_counter,
     now: Callable[[], float] = time.time,
 ) -> Look:
-    """Ask the live Slurm and read its answers; ``files`` are saved answers that stand for live ones.
+    """Ask the live Slurm and read its answers; ``files`` stand for live ones.
 
     Jobs behind the gate, whose licence is ``gate``, count as free to start. ``known`` is what the look
     before read; what is read now is kept there.
@@ -175,7 +175,7 @@ def watch(
     failed: Callable[[InputError], None],
     forecasts: LiveForecasts | None = None,
 ) -> None:
-    """Make passes and write what each has to say; ``failed`` hears of one that could not be made."""
+    """Make passes and write what each has to say; ``failed`` hears of one that fails."""
     seen: Seen | None = None
     for _ in ticker:
         try:
@@ -212,14 +212,7 @@ def _tell(figures: Metrics, entry: ShadowPass, unread: int) -> None:
 def observe(
     taken: LivePass, before: Seen | None, *, interval_s: float, options: Mapping[str, str]
 ) -> tuple[ShadowPass, Seen]:
-    """Return what a pass has to say, and what the next one need not say again.
-
-    Args:
-        taken: the pass.
-        before: what passes before have written; None: none yet.
-        interval_s: seconds to the next pass.
-        options: the auction's, those that were given.
-    """
+    """Return what a pass has to say, and what the next one need not say again."""
     snapshot = taken.look.snapshot
     history = taken.look.started
     seen = Seen() if before is None else before

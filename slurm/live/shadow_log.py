@@ -158,19 +158,16 @@ class RotatedLog:
             handle = os.open(self.path, flags, 0o640)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                self._end_torn_line(handle)
+                size = os.fstat(handle).st_size
+                # A line that a kill cut short ends here: the reader passes over it.
+                if size and os.pread(handle, 1, size - 1) != b"\n":
+                    os.write(handle, b"\n")
             except OSError as error:
                 os.close(handle)
                 if isinstance(error, BlockingIOError):
                     raise InputError("another process is writing it", file=str(self.path)) from None
                 raise
         return handle
-
-    def _end_torn_line(self, handle: int) -> None:
-        """End a line that a kill cut short: the reader passes over it."""
-        size = os.fstat(handle).st_size
-        if size and os.pread(handle, 1, size - 1) != b"\n":
-            os.write(handle, b"\n")
 
     def _rotate(self) -> None:
         for number in range(self._keep, 0, -1):

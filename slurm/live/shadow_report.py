@@ -262,13 +262,7 @@ class ShadowReport(Tabular):
 
 
 def report_on(entries: Sequence[ShadowPass], *, starved_s: float = DAY_S, torn: int = 0) -> ShadowReport:
-    """Return what the passes of a log say, in the order of time.
-
-    Args:
-        entries: at least one.
-        starved_s: a wait as long as this is starvation.
-        torn: lines that were left out.
-    """
+    """Return what the passes of a log say, in the order of time."""
     return ShadowReport(jobs=jobs_of(entries), entries=tuple(entries), starved_s=starved_s, torn=torn)
 
 

@@ -61,6 +61,7 @@ def test_rows_hold_the_times_of_events_so_that_no_core_is_taken_twice(tmp_path: 
     assert run(["simulate", str(tmp_path / "play.json"), "--policy", "easy", "--jobs-out", str(rows)]) == 0
     written = list(csv.DictReader(rows.read_text().splitlines()))
     assert all(len(row["submit_s"].partition(".")[2]) <= 3 for row in written)
+    assert all(len(row["wait_s"].partition(".")[2]) <= 3 for row in written)
     # At one time ends come first.
     events = sorted(
         (float(row[name]), sign * int(row["cores"]))

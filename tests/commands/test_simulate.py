@@ -47,6 +47,16 @@ def test_dropped_rows_are_reported_on_stderr_and_in_the_document(capsys: pytest.
     )
 
 
+def test_waits_of_rows_have_no_residue_of_binary_fractions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log, row = tmp_path / "log.swf", "1 -1 -1 1 0.3 -1 1 1 1 -1 1 -1 -1 -1"
+    log.write_text(f"; MaxProcs: 1\n1 0 -1 0.3 {row}\n2 0.1 -1 1 {row}\n")
+    assert run(["simulate", str(log), "--jobs-out", "-", "-o", str(tmp_path / "out")]) == 0
+    (_, wait) = [line.split(",")[6] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert wait == "0.2" != str(0.3 - 0.1)
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("order", ORDERS)
 def test_same_input_same_bytes_and_checking_changes_nothing(policy: str, order: str, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from support.plain import simulate_checked
@@ -163,6 +164,11 @@ def test_events_that_break_a_rule_are_refused() -> None:
         checked().step(0, ([], [2]))
     with pytest.raises(AwardError, match="job 0 becomes ended while unknown"):
         checked().step(0, ([0], []))
+    ids = replace(SIMULTANEOUS.requests, ids=tuple(range(41, 41 + len(SIMULTANEOUS.requests))))
+    with pytest.raises(AwardError, match="job 41 becomes ended while unknown"):
+        CheckedPolicy(Toy([0]), ids).step(0, ([0], []))
+    with pytest.raises(AwardError, match="job 41 starts at 0 while running"):
+        CheckedPolicy(Toy([0, 0]), ids).step(0, ([], [0]))
     late = checked()
     late.step(0, ([], [0]))
     with pytest.raises(AwardError, match="time 0 does not follow 0"):

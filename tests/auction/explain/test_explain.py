@@ -253,6 +253,29 @@ def test_an_array_is_its_first_task_that_waits(name: str, task: str) -> None:
         explained(cluster, "13+7")
 
 
+def test_a_part_of_a_heterogeneous_job_is_found_as_squeue_prints_it() -> None:
+    whole = {"cores": 1, "unsupported": ["a heterogeneous job"]}
+    cluster = snapshot(NODES, [{"id": "23", **whole}, {"id": "24", "cores": 1}], running=RUNNING)
+    assert explained(cluster, "22+1").job.id == "23"
+    for other in ("22+2", "22+0", "x+1"):
+        with pytest.raises(InputError, match="is not a pending job"):
+            explained(cluster, other)
+
+
+def test_a_job_above_a_limit_never_starts_and_both_the_text_and_the_page_say_so(tmp_path: Path) -> None:
+    page, file = tmp_path / "job.html", tmp_path / "made.json"
+    jobs = [{"id": "1", "cores": 6, "account": "a", "time_limit_s": 60}]
+    limits = [{"name": "acct", "jobs": {"account": ["a"]}, "max": {"cores": 4}}]
+    node = {"name": "n1", "cores": 8}
+    file.write_text(json.dumps(document([node], jobs, limits=limits)))
+    assert "could start  never: see why it waits\n" in aucsched("explain", file, "1", "--html", page).stdout
+    assert "never: see why it waits" in page.read_text()
+    # One that waits for an end that is not known may start.
+    running = [{"id": "R", "nodes": {"n1": {"cores": 8}}}]
+    file.write_text(json.dumps(document([node], jobs, running=running)))
+    assert "not to be foreseen" in aucsched("explain", file, "1").stdout
+
+
 def test_the_command_explains_a_real_queue() -> None:
     done = aucsched("explain", EXAMPLE, "70", "--seed", "0", "--reserve", "0")
     assert (done.returncode, done.stderr) == (0, "")

@@ -228,7 +228,7 @@ def test_files_with_limits_are_read_as_written() -> None:
     assert parse_workload(workload_to_json(told).encode()) == told
     assert report_on(cluster)["limits"] == {
         "a": "at most 0 cores, 3 gres/gpu of account x or y and qos normal",
-        "b": "at most 1 jobs of all jobs, for each user",
+        "b": "at most 1 job of all jobs, for each user",
     }
 
 
