@@ -31,8 +31,7 @@ from aucsched.negotiation.evolving.dynamic_scheduler import DynamicState
 from aucsched.negotiation.evolving.fairness import Fairness, at_start
 from aucsched.negotiation.evolving.iteration import Depths
 from aucsched.negotiation.messages import DynResponse, DynState, Send
-from aucsched.negotiation.transport.party import Party
-from aucsched.negotiation.transport.party_journal import Happening, PartyJournal
+from aucsched.negotiation.transport.party import Happening, Party, PartyJournal
 
 _APPLICATIONS = ("A", "B")
 _EXAMPLE = Path(__file__).parent.parent / "examples" / "growing_jacobi.py"

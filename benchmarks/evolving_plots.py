@@ -30,8 +30,7 @@ from aucsched.negotiation.evolving.iteration import Depths
 from aucsched.negotiation.transport.handshake import Identity
 from aucsched.negotiation.transport.link import LinkLimits, address_of
 from aucsched.negotiation.transport.listener import Listener
-from aucsched.negotiation.transport.party import Party
-from aucsched.negotiation.transport.party_journal import PartyJournal
+from aucsched.negotiation.transport.party import Party, PartyJournal
 from aucsched.negotiation.transport.serve import TERMS, serve_applications
 from aucsched.reports.canvas import new_figure, styled
 from aucsched.reports.curves import waits_in_order

@@ -42,8 +42,7 @@ from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.runtime_machine import empty_machine
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.negotiation.speedup import LINEAR
-from aucsched.negotiation.transport.party import Party
-from aucsched.negotiation.transport.party_journal import Happening, PartyJournal
+from aucsched.negotiation.transport.party import Happening, Party, PartyJournal
 from aucsched.simulation.negotiated.negotiation_options import NegotiationOptions
 from aucsched.simulation.negotiated.plays import Play
 

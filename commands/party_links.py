@@ -22,7 +22,7 @@ from .outputs import progress_over, say
 if TYPE_CHECKING:
     from ..negotiation.transport.handshake import Hello, Identity, PartyName
     from ..negotiation.transport.listener import Link
-    from ..negotiation.transport.party_journal import PartyJournal
+    from ..negotiation.transport.party import PartyJournal
     from ..simulation.negotiated.plays import Play
 
 _MIB = 2**20
@@ -170,7 +170,7 @@ def secret_in(path: Path | None) -> bytes | None:
 @contextmanager
 def journal_in(identity: Identity, settings: str, options: dict[str, Any]) -> Iterator[PartyJournal | None]:
     """Give the party's journal, None where none is asked for."""
-    from ..negotiation.transport.party_journal import PartyJournal
+    from ..negotiation.transport.party import PartyJournal
 
     folder: Path | None = options["journal"]
     if folder is None:

@@ -32,7 +32,7 @@ from ...negotiation.pair import Pair, Sent, StuckError
 from ...negotiation.runtime.irtsched import RuntimeState
 from ...negotiation.runtime.runtime_machine import MachineState
 from ...negotiation.runtime.settings import RuntimeSettings
-from ...negotiation.transport.party_journal import Happening
+from ...negotiation.transport.party import Happening
 from .plays import Play
 
 

@@ -24,8 +24,7 @@ from aucsched.negotiation.transport.framing import PeerLostError
 from aucsched.negotiation.transport.handshake import Identity, RefusedError
 from aucsched.negotiation.transport.link import Connector, LinkLimits, NobodyError, address_of
 from aucsched.negotiation.transport.listener import Listener
-from aucsched.negotiation.transport.party import Party
-from aucsched.negotiation.transport.party_journal import PartyJournal
+from aucsched.negotiation.transport.party import Party, PartyJournal
 from aucsched.negotiation.transport.serve import TERMS, DynamicCodec, serve_applications
 
 

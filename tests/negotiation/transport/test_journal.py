@@ -33,8 +33,7 @@ from aucsched.negotiation.runtime import irtsched
 from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.settings import RuntimeSettings, Urgency
 from aucsched.negotiation.transport.framing import decode_message, encode_message
-from aucsched.negotiation.transport.party import Party
-from aucsched.negotiation.transport.party_journal import PartyJournal
+from aucsched.negotiation.transport.party import Party, PartyJournal
 
 WHOSE = {"party": "irtsched"}
 ARRIVALS = (

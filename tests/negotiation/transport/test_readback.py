@@ -29,8 +29,7 @@ from aucsched.negotiation.runtime import irtsched
 from aucsched.negotiation.runtime.irtsched import RuntimeState
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.negotiation.transport.framing import encode_message
-from aucsched.negotiation.transport.party import Party, StructCodec
-from aucsched.negotiation.transport.party_journal import PartyJournal, digest_of
+from aucsched.negotiation.transport.party import Party, PartyJournal, StructCodec, digest_of
 from aucsched.simulation.negotiated.negotiated_run import RunLog, settings_text
 
 WHOSE = {"party": "ibsched"}
