@@ -276,10 +276,9 @@ class Pools:
             (resource, amount) for resource, amount in taken if self._lasting(resource) is not Lasting.STEP
         ]
 
-    def take(self, job: Job, held: Held, *, starts: bool = True) -> None:
-        """Let a job start, or (where it does not start in this step) go on."""
-        taken = self.asked(job, held)
-        self.add(taken if starts else self.going_on(taken))
+    def take(self, job: Job, held: Held) -> None:
+        """Let a job start."""
+        self.add(self.asked(job, held))
 
     def spent(self, job: Job, held: Held) -> list[tuple[Resource, int]]:
         """Return what a job would not give back when it ends at its time limit."""

@@ -6,7 +6,6 @@ from math import ceil
 
 from ...cluster.errors import AwardError
 from ...cluster.limits import Owned
-from ...negotiation.evolving.fairness import Delay
 from ...negotiation.evolving.iteration import (
     CountGrant,
     CountJob,
@@ -19,16 +18,6 @@ from ..events import Event, EventKind, EventQueue, run_events
 from ..workloads.evolving import EvolvingJob, EvolvingWorkload
 from .evolving_options import EvolvingOptions
 from .providers import Iteration, NodeCores, ProviderView
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Granting:
-    """A granted request: when, how many cores, and the delays that were predicted then."""
-
-    time_s: float
-    job: str
-    cores: int
-    delays: tuple[Delay, ...]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,14 +58,14 @@ class Playing:
 
 @dataclass(slots=True, kw_only=True)
 class EvolvingRun:
-    """A finished simulation: every job's record, and every grant.
+    """A finished simulation: every job's record, and every grant with its time.
 
     ``lost_core_s``: of jobs that were preempted, which begin anew.
     """
 
     workload: EvolvingWorkload
     played: dict[str, Playing] = field(default_factory=dict)
-    grants: list[Granting] = field(default_factory=list)
+    grants: list[tuple[float, RequestOutcome[CountRequest, CountGrant]]] = field(default_factory=list)
     requests: int = 0
     passes: int = 0
     preemptions: int = 0
@@ -294,7 +283,7 @@ class _System:
             played.held[node] = played.held.get(node, 0) + count
         run = played.job.run_s(now - played.start_s, by_table=self._options.det == "table")
         self._ends_at(played, min(played.end_s, played.start_s + run + self._overhead_s))
-        self.run.grants.append(Granting(time_s=now, job=name, cores=request.cores, delays=granted.delays))
+        self.run.grants.append((now, granted))
 
     def _account(self, played: Playing, now: float) -> None:
         played.core_s += (now - played.since_s) * played.cores

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from math import fsum, inf
 from typing import Any
 
-from ...cluster.limits import Owned
 from ...cluster.text import plural
 from ...negotiation.evolving.fairness import delays_document
 from ..report import FORMAT, RunReport, count_lines, shown
@@ -62,9 +61,9 @@ def dynamic_figures(run: EvolvingRun) -> dict[str, Any]:
         "asked": sum(played.asked > 0 for played in run.played.values()),
         "satisfied": len(run.grants),
         "requests": run.requests,
-        "granted_cores": sum(grant.cores for grant in run.grants),
+        "granted_cores": sum(grant.request.cores for _, grant in run.grants),
         "predicted_delay_s": fsum(
-            delay.seconds for grant in run.grants for delay in grant.delays if delay.seconds < inf
+            delay.seconds for _, grant in run.grants for delay in grant.delays if delay.seconds < inf
         ),
         "preemptions": run.preemptions,
         "shrinks": run.shrinks,
@@ -135,12 +134,12 @@ class Played(RunReport):
             "wait_by_type": waits_by_type(run),
             "grants": [
                 {
-                    "time_s": grant.time_s,
-                    "job": grant.job,
-                    "cores": grant.cores,
-                    "delays": delays_document(grant.delays, Owned(user=run.played[grant.job].job.user)),
+                    "time_s": time_s,
+                    "job": grant.request.job,
+                    "cores": grant.request.cores,
+                    "delays": delays_document(grant.delays, grant.request.owner),
                 }
-                for grant in run.grants
+                for time_s, grant in run.grants
             ],
         }
 

@@ -63,13 +63,13 @@ def _check_limits(run: EvolvingRun, fairness: Fairness) -> None:
     spent: dict[str, float] = {}
     by_job: dict[str, float] = {}
     last = 0
-    for grant in run.grants:
-        number = int(grant.time_s // fairness.interval_s)
+    for time_s, grant in run.grants:
+        number = int(time_s // fairness.interval_s)
         spent = {user: seconds * fairness.decay ** (number - last) for user, seconds in spent.items()}
         last = number
         for delay in grant.delays:
             user = delay.owner.user
-            if user == run.played[grant.job].job.user:
+            if user == run.played[grant.request.job].job.user:
                 continue
             limits = fairness.limits.get(("user", user), DelayLimits())
             default = fairness.limits.get(("user", "DEFAULT"), DelayLimits())

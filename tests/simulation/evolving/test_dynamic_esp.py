@@ -107,9 +107,9 @@ def test_nothing_starts_while_a_whole_machine_job_waits() -> None:
 def test_run_times_after_a_grant(table: bool) -> None:
     run = _run(5, EvolvingOptions(det="table" if table else "remaining", job_overhead_s=20.0))
     assert run.grants
-    for grant in run.grants:
-        played = run.played[grant.job]
-        elapsed = grant.time_s - played.start_s
+    for time_s, grant in run.grants:
+        played = run.played[grant.request.job]
+        elapsed = time_s - played.start_s
         ran = played.end_s - played.start_s - 20
         assert elapsed in [pytest.approx(one) for one in played.job.asks_s]
         left = (played.job.static_s - elapsed) * played.static_cores / played.cores
@@ -120,11 +120,11 @@ def test_run_times_after_a_grant(table: bool) -> None:
 def _largest_delay(run: EvolvingRun, interval_s: float, decay: float) -> float:
     """Return the most that any user was delayed by in an interval, what the last one left included."""
     spent: dict[str, dict[int, float]] = {}
-    for grant in run.grants:
+    for time_s, grant in run.grants:
         for delay in grant.delays:
-            if delay.owner.user != run.played[grant.job].job.user:
+            if delay.owner.user != run.played[grant.request.job].job.user:
                 by = spent.setdefault(delay.owner.user, {})
-                number = int(grant.time_s // interval_s)
+                number = int(time_s // interval_s)
                 by[number] = by.get(number, 0.0) + delay.seconds
     most = 0.0
     for by in spent.values():
@@ -169,8 +169,8 @@ def test_a_partition_is_never_held_by_static_jobs() -> None:
 def test_a_merged_job_waits_behind_the_queue() -> None:
     merged, served = _run(0, EvolvingOptions(serve_by="merge")), _run(0, EvolvingOptions())
     assert merged.grants
-    after = [grant.time_s - merged.played[grant.job].start_s for grant in merged.grants]
-    first = [merged.played[grant.job].job.asks_s[0] for grant in merged.grants]
+    after = [time_s - merged.played[grant.request.job].start_s for time_s, grant in merged.grants]
+    first = [merged.played[grant.request.job].job.asks_s[0] for _, grant in merged.grants]
     assert any(one > other + 1 for one, other in zip(after, first, strict=True))
     assert mean(wait["wait_mean_s"] or 0 for wait in waits_by_type(merged).values()) != mean(
         wait["wait_mean_s"] or 0 for wait in waits_by_type(served).values()
@@ -259,8 +259,8 @@ def test_quadflow_runs_ask_only_above_their_threshold() -> None:
     )
     assert served.grants
     assert not refused.grants
-    for grant in served.grants:
-        played = served.played[grant.job]
+    for _, grant in served.grants:
+        played = served.played[grant.request.job]
         assert played.cores == 32
         assert played.end_s - played.start_s < played.job.static_s
 
