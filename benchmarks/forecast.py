@@ -24,7 +24,7 @@ from ub_week import FOLDER, week
 
 from aucsched.formats.swf import load_swf
 from aucsched.simulation.forecast.logged import AnsweredForecast, forecasts_of
-from aucsched.simulation.forecast.record import NO_WAIT_S, ForecastColumns, columns_of, scores
+from aucsched.simulation.forecast.record import ForecastColumns, scores
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.policies import play_log
 from aucsched.simulation.nodes.node_forecasts import node_forecasts_of
@@ -32,6 +32,8 @@ from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.simulate_options import PolicyOptions
 
 HERE = Path(__file__).parent
+#: Waits of at most this many seconds are left out where only those who wait count.
+NO_WAIT_S = 60.0
 RESULTS = HERE / "results" / "forecast"
 DATA = HERE.parent.parent / "shared" / "data" / "swf"
 #: Name, file, processors where the header does not say, futures.
@@ -89,7 +91,11 @@ def measured_week(futures: int) -> dict[str, Any]:
 def answers(asked: list[AnsweredForecast], jobs: Workload) -> dict[str, Any]:
     """Return the figures of forecasts with what came."""
     answered = [one for one in asked if one.forecast.quantiles]
-    found = columns_of(answered, jobs.requests.submit)
+    came_at = jobs.requests.submit
+    found = ForecastColumns.of(
+        (one.cores, one.asked_s - came_at[number], one.quantiles, one.plan_s, came)
+        for number, one, came in answered
+    )
     number = np.array([one.number for one in answered])
     return {"forecasts": len(answered), **figures(found, number >= len(jobs) / 2)}
 
@@ -98,15 +104,19 @@ def figures(found: ForecastColumns, is_late: Any) -> dict[str, Any]:
     """Return the figures of who waits: all, each half of the log, by when they were asked; and of all."""
     waits = found.wait > NO_WAIT_S
     share = np.round(found.waited / np.maximum(found.wait, 1e-9), 2)
+
+    def of(chosen: Any) -> dict[str, Any]:
+        return scores(ForecastColumns(*(column[chosen] for column in found)))
+
     return {
-        "waiting": scores(found.where(waits)),
-        "first_half": scores(found.where(waits & ~is_late)),
-        "second_half": scores(found.where(waits & is_late)),
+        "waiting": of(waits),
+        "first_half": of(waits & ~is_late),
+        "second_half": of(waits & is_late),
         "asked": {
-            name: scores(found.where(waits & (share == at)))
+            name: of(waits & (share == at))
             for name, at in (("arrival", 0.0), ("25 %", 0.25), ("50 %", 0.5), ("75 %", 0.75))
         },
-        "all_on_arrival": scores(found.where(found.waited == 0)),
+        "all_on_arrival": of(found.waited == 0),
     }
 
 

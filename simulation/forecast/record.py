@@ -13,7 +13,6 @@ from ...cluster.kernels.harness import Floats
 from ...formats.sqlite_file import SqliteTable
 from .calibration import LEVELS, LOWER, MIDDLE, UPPER, Calibrator, Features
 from .forecaster import StartForecast
-from .logged import AnsweredForecast
 
 _FORECASTS = SqliteTable(
     name="forecasts",
@@ -166,8 +165,6 @@ def columns_of_record(record: Iterable[RecordedForecast]) -> "ForecastColumns":
     )
 
 
-#: Waits of at most this many seconds are left out where only those who wait count.
-NO_WAIT_S = 60.0
 #: Shorter times count as this many seconds in ratios.
 _SHORTEST_TIME_S = 1.0
 _QUARTERS = (0.25, 0.5, 0.75)
@@ -201,25 +198,6 @@ class ForecastColumns(NamedTuple):
     def wait(self) -> Floats:
         """The job's whole wait."""
         return self.waited + self.came
-
-    def where(self, chosen: NDArray[np.bool_]) -> "ForecastColumns":
-        """Return some of the rows."""
-        return ForecastColumns(*(column[chosen] for column in self))
-
-
-def columns_of(answered: Iterable[AnsweredForecast], submit: Iterable[float]) -> ForecastColumns:
-    """Return forecasts as columns; those that say never are left out.
-
-    Args:
-        answered: the forecasts.
-        submit: by job number, when the job came.
-    """
-    came_at = list(submit)
-    return ForecastColumns.of(
-        (one.cores, one.asked_s - came_at[number], one.quantiles, one.plan_s, came)
-        for number, one, came in answered
-        if one.quantiles
-    )
 
 
 def scores(rows: ForecastColumns) -> dict[str, Any]:

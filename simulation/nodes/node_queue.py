@@ -15,9 +15,6 @@ from ..run_times import RunTimes
 from ..stepping import MachinePolicy
 from .node_machine import Holding
 
-#: A job's priority at a time in seconds, highest first.
-Priority = Callable[[float, Demand], float]
-
 #: Is called for a job that begins (+1) or ceases (−1) to wait.
 Watcher = Callable[[Demand, int], None]
 
