@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from hashlib import sha512
 from pathlib import Path
@@ -20,6 +19,7 @@ import click
 import numpy as np
 from marked_part import can_draw, page_of, replace_part
 from real_logs import LOGS, OVERDUE, play_overdue
+from real_parts import part_of
 
 from aucsched.api.simulations import BOARD_POLICIES, EASY, OURS, BoardRow, on_edge, row_of
 from aucsched.formats.swf import load_swf
@@ -99,13 +99,6 @@ def first_jobs(jobs: int) -> list[int]:
     draw = np.random.RandomState()
     draw.seed(words[: 2 if words[1] else 1].tolist())
     return [int(draw.randint(JOBS, jobs - JOBS - 1)) for _ in range(SEQUENCES)]
-
-
-def part_of(log: Workload, first: int, jobs: int) -> Workload:
-    """Return some consecutive jobs of a log, with the first submission at 0."""
-    asked, part = log.requests.taken(range(first, first + jobs)), slice(first, first + jobs)
-    requests = replace(asked, submit=tuple(one - asked.submit[0] for one in asked.submit))
-    return Workload(requests=requests, run=log.run[part], ids=log.ids[part], row=log.row[part], rows=jobs)
 
 
 def played(log: Workload, told: Mapping[str, Any]) -> Result:
