@@ -6,8 +6,8 @@ from typing import Literal
 from ...cluster.checks import at_least
 from ...cluster.errors import OptionError
 from ..messages import LEAST_INTERVAL_S
-from .backfill_plan import Dependencies
 from .share import ShrinkOrder, Steps
+from .tentative import Dependencies
 
 #: Among whom algorithm 5 shares idle nodes at its end: jobs that run, or also those that start.
 Equipartition = Literal["all", "running"]

@@ -2,15 +2,24 @@
 
 A draft is local to one transformation. It starts from a machine, which stays what it is: the
 thesis's INIT (restore the state before the next attempt) is to start another draft.
+
+Its backfill plan says which forwarded jobs start now, and when the others could (algorithm 5, line 1). Jobs
+are served in the order of the Map; each takes its nodes for as long as it is expected to run, so that
+none delays one before it (conservative backfilling; the free nodes over time are Slurm's node space map).
+Running jobs that end when a reserved one would start are those that it depends on (lines 5 and 15).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Literal
 
 import msgspec
 
-from ..job_records import MapEntry
+from ...cluster.timeline.count_profile import CountProfile
+from ..job_records import DIGITS, MapEntry, run_time_s
 from .placement_constraints import has_constraints, more_nodes, start_nodes
-from .runtime_machine import MachineState, RunRecord, highest, started
+from .runtime_machine import MachineState, RunRecord, highest, started, union_of
 
 
 class TentativeState:
@@ -146,3 +155,177 @@ class TentativeState:
 def waiting_first(jobs: Iterable[RunRecord]) -> list[RunRecord]:
     """Return jobs by rising priority: who gives first."""
     return sorted(jobs, key=lambda job: job.entry.priority)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """When a forwarded job would start, on how many nodes."""
+
+    entry: MapEntry
+    start_s: float
+    end_s: float
+    count: int
+
+
+def profiles_of(draft: TentativeState) -> dict[str, CountProfile]:
+    """Return the free nodes of every partition over the time to come, as running jobs leave them."""
+    ends: dict[str, list[tuple[float, int]]] = {name: [] for name in draft.machine.partitions}
+    for partition, end, nodes in _releases(draft):
+        ends[partition].append((end, nodes.bit_count()))
+    return {
+        name: CountProfile.of_running(draft.now_s, draft.idle_in(name).bit_count(), sorted(ends[name]))
+        for name in draft.machine.partitions
+    }
+
+
+def _releases(draft: TentativeState) -> Iterator[tuple[str, float, int]]:
+    """Yield when which nodes of a partition are expected to be free: of jobs that run or would start."""
+    for name, job in draft.machine.running.items():
+        yield draft.partition_of[name], draft.end_s(job), draft.nodes[name]
+    for entry, nodes in draft.starts.values():
+        end = draft.now_s + run_time_s(entry, nodes.bit_count())
+        yield entry.partition, round(end, DIGITS), nodes
+
+
+def plan(draft: TentativeState, entries: Sequence[MapEntry], wanted: dict[str, int]) -> list[Planned]:
+    """Start in the draft what can start now, and return the reservations of the others.
+
+    Args:
+        draft: takes the starts.
+        entries: in the order of the Map; those that would start already are left out.
+        wanted: nodes that a mapped job is mapped to, by job.
+    """
+    profiles = profiles_of(draft)
+    _reserve_suspended(draft, profiles)
+    reserved: list[Planned] = []
+    kept: list[_Kept] = []
+    # Reservations only take nodes away: a job like one before it cannot start before that one.
+    tried: dict[tuple[str, int, float], float] = {}
+    for entry in entries:
+        profile = profiles.get(entry.partition)
+        if entry.job in draft.starts or profile is None:
+            continue
+        count = _start_now(draft, profile, entry, wanted.get(entry.job, 0), kept)
+        if count:
+            profile.add(draft.now_s, draft.now_s + run_time_s(entry, count), -count)
+        elif has_constraints(entry):
+            reserved.append(_reserve_where_it_may(draft, profile, entry, kept))
+        else:
+            reserved.append(_reserve(profile, entry, tried))
+    return reserved
+
+
+#: When a job that may not use every node would start, and the nodes that it waits for.
+_Kept = tuple[float, int]
+
+
+def _start_now(
+    draft: TentativeState, profile: CountProfile, entry: MapEntry, wanted: int, kept: Sequence[_Kept]
+) -> int:
+    """Start a job in the draft where that delays none before it; return on how many nodes, 0: on none.
+
+    A mapped job takes what it is mapped to; else the most of its negotiated range. One that may not
+    use every node takes fewer of its range where there are not that many that it may use.
+    """
+    low, high = entry.node_count.min, entry.node_count.max
+    if entry.node_cnt:
+        low, high = min(low, entry.node_cnt) if has_constraints(entry) else entry.node_cnt, entry.node_cnt
+    for count in range(min(high, profile.free[0]), low - 1, -1):
+        seconds = run_time_s(entry, count)
+        if not profile.holds(count, seconds):
+            continue
+        avoid = union_of(nodes for start_s, nodes in kept if start_s < draft.now_s + seconds)
+        if draft.start(entry, count, wanted, avoid):
+            return count
+    return 0
+
+
+def _reserve(profile: CountProfile, entry: MapEntry, tried: dict[tuple[str, int, float], float]) -> Planned:
+    """Reserve the first time at which a job's least negotiated count is free."""
+    count = entry.node_count.min
+    seconds = run_time_s(entry, count)
+    like = (entry.partition, count, seconds)
+    start = profile.earliest(count, seconds, after=tried.get(like, -inf))
+    tried[like] = start
+    return _reserved(profile, entry, start, count)
+
+
+def _reserve_where_it_may(
+    draft: TentativeState, profile: CountProfile, entry: MapEntry, kept: list[_Kept]
+) -> Planned:
+    """Reserve the first time at which enough nodes are free that the job may use, and keep these.
+
+    Which nodes are below few switches only its Map can say: any that it may use are kept then.
+    """
+    anywhere = msgspec.structs.replace(entry, max_switches=None)
+    ends = sorted((end, nodes) for _, end, nodes in _releases(draft))
+    taken = union_of(nodes for _, nodes in kept)
+    # That many as negotiated may never stand together: the range opens for jobs that have a reservation.
+    for count in range(entry.node_count.min, entry.min_nodes - 1, -1):
+        free = draft.idle
+        for end, nodes in [(draft.now_s, 0), *ends]:
+            free |= nodes
+            found = start_nodes(anywhere, draft.machine, free & ~taken, count)
+            if found:
+                kept.append((end, found))
+                start = profile.earliest(count, run_time_s(entry, count), after=end)
+                return _reserved(profile, entry, start, count)
+    return Planned(entry=entry, start_s=inf, end_s=inf, count=entry.node_count.min)
+
+
+def _reserved(profile: CountProfile, entry: MapEntry, start: float, count: int) -> Planned:
+    """Cut a reservation out of the profile."""
+    end = round(start + run_time_s(entry, count), DIGITS) if start < inf else start
+    profile.add(start, end, -count)
+    return Planned(entry=entry, start_s=start, end_s=end, count=count)
+
+
+def _reserve_suspended(draft: TentativeState, profiles: dict[str, CountProfile]) -> None:
+    """Let suspended jobs come first: what they wait for is nobody else's."""
+    for job in draft.machine.suspended.values():
+        profile = profiles[job.entry.partition]
+        count = resume_count(job.entry, job.count)
+        seconds = max(job.planned_end_s(count, job.since_s) - job.since_s, 0.0)
+        start = profile.earliest(count, seconds)
+        profile.add(start, start + seconds, -count)
+
+
+def resume_count(entry: MapEntry, count: int) -> int:
+    """Return the fewest nodes on which a suspended job goes on: malleable ones take their minimum."""
+    return entry.min_nodes if entry.type == "malleable" else count
+
+
+#: One end time may be several jobs': all of them hold the waiting job up, or the thesis's single one.
+Dependencies = Literal["all", "one"]
+
+
+def update_dependencies(draft: TentativeState, reserved: Sequence[Planned], mode: Dependencies) -> None:
+    """Let running malleable jobs know which waiting job depends on their end.
+
+    A reserved job depends on those that are expected to end when it would start; the first in the
+    Map's order has the claim. A job that starts frees the ones that were kept or expanded for it.
+    """
+    draft.holds_for = {}
+    for job in [job for job, waiting in draft.grown_for.items() if waiting in draft.starts]:
+        del draft.grown_for[job]
+    ends = _ends(draft)
+    for planned in reserved:
+        holders = ends.get((planned.entry.partition, planned.start_s), [])
+        for job in holders if mode == "all" else holders[:1]:
+            draft.holds_for.setdefault(job, planned.entry.job)
+
+
+def _ends(draft: TentativeState) -> dict[tuple[str, float], list[str]]:
+    """Return the malleable jobs by partition and expected end, the largest first."""
+    ends: dict[tuple[str, float], list[str]] = {}
+    for partition in draft.machine.partitions:
+        for job in draft.elastic(partition):
+            ends.setdefault((partition, draft.end_s(job)), []).append(job.entry.job)
+    for jobs in ends.values():
+        jobs.sort(key=lambda job: -draft.count[job])
+    return ends
+
+
+def holders_of(draft: TentativeState, waiting: str) -> list[str]:
+    """Return the running jobs whose end a waiting job depends on."""
+    return [job for job, claimed in draft.holds_for.items() if claimed == waiting]

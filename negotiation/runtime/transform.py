@@ -12,18 +12,19 @@ import msgspec
 from ...cluster.text import plural
 from ..job_records import JobReport, JobState, MapEntry, OfferReservation, run_time_s
 from ..messages import Code, UrgentJobResponse
-from .backfill_plan import (
-    Planned,
-    holders_of,
-    plan,
-    resume_count,
-    update_dependencies,
-)
 from .placement_constraints import has_constraints, in_parts, start_nodes, touched, usable
 from .runtime_machine import MachineState, RunRecord, bits_of, report, started, union_of
 from .settings import RuntimeSettings, Urgency
 from .share import Shrinking, equipartition, shrink
-from .tentative import TentativeState, waiting_first
+from .tentative import (
+    Planned,
+    TentativeState,
+    holders_of,
+    plan,
+    resume_count,
+    update_dependencies,
+    waiting_first,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,6 @@ from support.negotiation import check_machine, machine, malleable, moldable, rig
 from aucsched.cluster.errors import InputError
 from aucsched.negotiation.job_records import MapEntry
 from aucsched.negotiation.messages import Code
-from aucsched.negotiation.runtime.backfill_plan import plan, update_dependencies
 from aucsched.negotiation.runtime.runtime_machine import (
     MachineState,
     advanced,
@@ -32,7 +31,7 @@ from aucsched.negotiation.runtime.share import (
     shrunk_count,
     step_size,
 )
-from aucsched.negotiation.runtime.tentative import TentativeState
+from aucsched.negotiation.runtime.tentative import TentativeState, plan, update_dependencies
 from aucsched.negotiation.runtime.transform import resumed, start_urgent, transform
 
 
