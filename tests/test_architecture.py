@@ -7,8 +7,10 @@ import subprocess
 import sys
 import zipfile
 from collections import defaultdict
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 import aucsched
@@ -223,6 +225,14 @@ def test_rooms_import_only_rooms_below_them() -> None:
     command = [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stdout
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = grimp.build_graph("aucsched")
+    # The package itself has the public names.
+    modules = graph.modules - {"aucsched"}
+    imports = {one: graph.find_modules_directly_imported_by(one) & modules for one in modules}
+    TopologicalSorter(imports).prepare()
 
 
 def test_a_class_name_stands_once_in_the_package() -> None:
