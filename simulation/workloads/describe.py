@@ -1,14 +1,14 @@
 """Descriptions of logs and of workloads of nodes: machine, kinds, sizes and times of jobs, load."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from math import fsum
+from collections.abc import Callable, Mapping, Sequence
+from math import fsum, inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...cluster.jobs import JobType
+from ...cluster.jobs import JobType, Span
 from ...cluster.limits import of_gres
 from ...cluster.text import one_line, plural
 from ...cluster.workload import ArrivingJob, ClusterWorkload
@@ -126,7 +126,9 @@ def describe_cluster(workload: ClusterWorkload) -> dict[str, Any]:
         kind: fsum(one.run_time_s * of_gres(kind, one.job.request.fewest_gres) for one in jobs)
         for kind in gres
     }
-    labels = Counter(label for arriving in jobs for label in _labels(arriving))
+    types = Counter(arriving.job.request.type for arriving in jobs)
+    counts = {kind.value: types[kind] for kind in JobType}
+    counts |= {label: sum(map(is_one, jobs)) for label, is_one in _LABELS.items()}
     limits = [arriving.job.time_limit_s for arriving in jobs if arriving.job.time_limit_s is not None]
     return {
         "format": FORMAT,
@@ -142,7 +144,7 @@ def describe_cluster(workload: ClusterWorkload) -> dict[str, Any]:
         "theoretical_s": theoretical,
         "offered_load": theoretical / span if span else None,
         "gres_load": {kind: gres_s[kind] / count / span for kind, count in gres.items()} if span else {},
-        "shares": {label: labels[label] / max(1, len(jobs)) for label in _LABELS},
+        "shares": {label: count / max(1, len(jobs)) for label, count in counts.items()},
         "size": distribution(size) if jobs else None,
         "run_s": distribution(run) if jobs else None,
         "limit_s": distribution(np.array(limits)) if limits else None,
@@ -150,35 +152,21 @@ def describe_cluster(workload: ClusterWorkload) -> dict[str, Any]:
     }
 
 
-def _labels(arriving: ArrivingJob) -> Iterator[str]:
-    request, limit_s = arriving.job.request, arriving.job.time_limit_s
-    yield request.type.value
-    if request.gres_per_node or request.gres_total:
-        yield "gres"
-    if any(not span.is_exact for span in (*request.gres_per_node.values(), *request.gres_total.values())):
-        yield "gres ranges"
-    if request.contiguous:
-        yield "contiguous"
-    if request.exclusive:
-        yield "exclusive"
-    if request.features:
-        yield "features"
-    if limit_s is not None and arriving.run_time_s > limit_s:
-        yield "killed at limit"
-    if arriving.job.unsupported or arriving.job.hold is not None:
-        yield "never starts"
+#: What jobs of a workload are beside their types -> whether one is.
+_LABELS: Mapping[str, Callable[[ArrivingJob], bool]] = {
+    "gres": lambda one: bool(_gres_of(one)),
+    "gres ranges": lambda one: any(not span.is_exact for span in _gres_of(one)),
+    "contiguous": lambda one: one.job.request.contiguous,
+    "exclusive": lambda one: one.job.request.exclusive,
+    "features": lambda one: bool(one.job.request.features),
+    "killed at limit": lambda one: one.run_time_s > (one.job.time_limit_s or inf),
+    "never starts": lambda one: bool(one.job.unsupported) or one.job.hold is not None,
+}
 
 
-_LABELS = (
-    *(kind.value for kind in JobType),
-    "gres",
-    "gres ranges",
-    "contiguous",
-    "exclusive",
-    "features",
-    "killed at limit",
-    "never starts",
-)
+def _gres_of(arriving: ArrivingJob) -> tuple[Span, ...]:
+    request = arriving.job.request
+    return (*request.gres_per_node.values(), *request.gres_total.values())
 
 
 def cluster_text(description: Mapping[str, Any], name: str) -> str:
