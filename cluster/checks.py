@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable
 
 from .errors import InputError
-from .text import hidden_in, shown
+from .text import hidden_in, listed, shown
 
 #: Numbers beyond this are no count of anything a cluster has, and would overflow 64-bit sums.
 LARGEST_COUNT = 10**12
@@ -44,6 +44,17 @@ def all_plain(texts: Iterable[str], path: str) -> None:
     for text in texts:
         if type(text) is not str or not text.isprintable():
             plain(text, path)
+
+
+def check_partitions(wanted: Iterable[str], nodes: Iterable[str]) -> None:
+    """Raise InputError where no job is in a partition of the nodes: they are another cluster's.
+
+    A job of no partition may be anywhere, one of several has commas; nodes that name none take all.
+    """
+    named = {name for text in wanted for name in text.split(",")}
+    if (there := set(nodes)) and named and named.isdisjoint({"", *there}):
+        words = f"the jobs name {listed(sorted(named))}, the nodes {listed(sorted(there))}"
+        raise InputError(f"no job is in a partition of the nodes: {words}")
 
 
 def of_type(value: object, kinds: tuple[type, ...], path: str) -> None:

@@ -12,11 +12,6 @@ from ..cluster.text import meant_or_known
 def read_config(root: click.Group, context: click.Context, path: str) -> dict[str, Any]:
     """Return the defaults that a file gives to commands, as click keeps them.
 
-    Args:
-        root: the group whose commands the tables name: ``[schedule]``, ``[workload.esp]``.
-        context: of the group.
-        path: of the file; ``-`` reads standard input.
-
     Raises:
         InputError: the file cannot be read, is no TOML, or names a command or an option there is not.
     """

@@ -4,7 +4,7 @@ import re
 
 import click
 
-from ..cluster.errors import InputError, OptionError
+from ..cluster.errors import InputError, OptionError, errors_in
 from ..slurm.answers.slurm_files import SlurmFiles
 from .built_options import record_options
 from .groups import HelpGroup
@@ -44,6 +44,7 @@ def slurm(*, held: str, time: str | None, output: str, **files: str | None) -> N
     job's unsupported, and reported on stderr.
     """
     # Imported here so that --help stays fast.
+    from ..cluster.checks import check_partitions
     from ..formats.native.cluster_file import save_snapshot
     from ..slurm.answers.live import collect
     from ..slurm.answers.snapshot_of_answers import import_slurm
@@ -51,6 +52,12 @@ def slurm(*, held: str, time: str | None, output: str, **files: str | None) -> N
     moment = None if time is None else parse_time("time", time)
     sources, notes = collect(SlurmFiles(**files))
     made, notes = import_slurm(sources, time=moment, schedule_held=held == "schedule", notes=notes)
+    if files["jobs"] is not None:
+        there = [part.name for part in made.partitions] + [
+            name for one in made.nodes for name in one.partitions
+        ]
+        with errors_in(files["jobs"]):
+            check_partitions((job.partition for job in (*made.jobs, *made.running)), there)
     save_snapshot(made, output)
     tell(notes.summary())
 

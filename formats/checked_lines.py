@@ -27,11 +27,6 @@ _TORN_HEAD = re.compile(rb"[0-9a-f]{0,8}|[0-9a-f]{8} (\{.*)?")
 class CheckedLines:
     """An open journal; ``held`` are the texts it held when it was opened.
 
-    Args:
-        path: the file; it is made where there is none.
-        kind: what it is, as in "journal of a sweep".
-        owner: who writes such files, as in "sweep".
-
     Raises:
         InputError: it is no journal, no regular file, damaged, in use, or cannot be written.
     """

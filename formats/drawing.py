@@ -29,11 +29,6 @@ _METADATA: dict[str, dict[str, None]] = {
 def check_drawing(option: str, path: Path | None, *, is_asked: bool = False) -> None:
     """Refuse a picture that could not be drawn, before time is spent on what it would show.
 
-    Args:
-        option: what asks for the picture.
-        path: the file; None: none is asked for, unless
-        is_asked: a picture is drawn without a file, too.
-
     Raises:
         OptionError: matplotlib is not installed, or the file's suffix is none it is drawn for.
     """

@@ -56,13 +56,7 @@ def as_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def page_of(title: str, subtitle: str, sections: Sequence[Section]) -> str:
-    """Return the page's text.
-
-    Args:
-        title: of the window and the page.
-        subtitle: a line below it.
-        sections: each with ``kind``, ``title`` and what page.js draws of that kind.
-    """
+    """Return the page's text; page.js says what a section of each ``kind`` holds."""
     assets = files(__package__)
     template, styles, script = (
         assets.joinpath(f"page.{end}").read_text("utf-8") for end in ("html", "css", "js")

@@ -111,12 +111,6 @@ def make_plan(
 ) -> RunPlan:
     """Return the plan of a sweep over a file; every combination has been checked.
 
-    Args:
-        path: the file; ``-`` reads standard input.
-        axes: values by name in AXES.
-        repeat: runs at each point of the grid.
-        seed: of the first of them (0); the next has one more.
-
     Raises:
         InputError: the file cannot be read or is none of the kinds.
         OptionError: a value cannot be used, or options cannot go together.

@@ -33,6 +33,9 @@ SWITCH = "AUCSCHED_NUMBA"
 #: less.
 _TOLD_AFTER_S = 2.0
 
+#: Said once, whatever is to be compiled.
+_NOWHERE = "aucsched: plain Python runs, compiled code cannot be kept: set NUMBA_CACHE_DIR"
+
 #: Columns of 64-bit numbers; a list stands for either in plain Python.
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -172,7 +175,8 @@ class Entry:
 
     def _warn(self, error: Exception) -> None:
         reason = str(error).strip().split("\n")[0] or type(error).__name__
-        _tell(f"aucsched: numba cannot be used, {self._what} runs in plain Python: {reason}")
+        said = f"aucsched: numba cannot be used, {self._what} runs in plain Python: {reason}"
+        _tell(_NOWHERE if "no locator available" in reason else said)
 
     @contextmanager
     def _said(self) -> Iterator[None]:

@@ -88,6 +88,8 @@ def status(*, licence: str) -> int:
 @click.option("--dry-run", is_flag=True, help="Print the commands; change nothing.")
 def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dry_run: bool) -> None:
     """Put waiting jobs behind the gate that are not behind it; for sites without its job_submit.lua."""
+    from pwd import getpwnam
+
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.actions import one_scontrol, shown_by
     from ...slurm.live.gated_jobs import added, read_all
@@ -97,7 +99,13 @@ def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dr
     known = ask_slurm(("sinfo", "-h", "-a", "-o", "%R")).decode(errors="replace").split()
     for name in set(partitions).difference(known):
         raise OptionError(f"--partition: {name!r} is none of {', '.join(known)}")
-    commands, problems = added(read_all(ask_slurm), check_licence(licence), partitions, users)
+    jobs = read_all(ask_slurm)
+    for name in set(users).difference(job.user for job in jobs):
+        try:
+            getpwnam(name)
+        except (KeyError, ValueError):
+            raise OptionError(f"--user: {name!r} has no job, and is no user of this host") from None
+    commands, problems = added(jobs, check_licence(licence), partitions, users)
     for problem in problems:
         note(problem)
     said = (shown_by(click.echo) if dry_run else one_scontrol)(commands) if commands else ()

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from ...cluster.errors import OptionError
+from ..outputs import note
 
 _WHAT = {
     "shadow": "what the auction would start, nothing is changed",
@@ -35,6 +36,8 @@ def unit(*, loop: str, user: str, config: str, program: str | None) -> None:
     for option, path in (("--config", config), ("--program", program)):
         if not _PATH.fullmatch(path):
             raise OptionError(f"{option}: {path!r} is not a plain absolute path")
+    if user == "root":
+        note("the loop does not need root: give it a user of its own (useradd --system aucsched)")
     template = files("aucsched.slurm.live").joinpath("aucsched.service").read_text("utf-8")
     text = template.format(loop=loop, what=_WHAT[loop], user=user, config=config, program=program)
     click.echo(text, nl=False)

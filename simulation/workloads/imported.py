@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import ceil
 from typing import Any
 
+from ...cluster.checks import check_partitions
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.nodes import Node
@@ -66,7 +67,7 @@ def imported_workload(
     jobs have one, else submission.
 
     Raises:
-        InputError: no job is left.
+        InputError: no job is left, or all are of other partitions.
     """
     listed = tuple(jobs)
     sizes = _Sizes(machine.nodes, notes)
@@ -78,6 +79,8 @@ def imported_workload(
     notes.unfit = len(sized) - len(fitting)
     if not fitting:
         raise InputError("no job is left")
+    there = chain.from_iterable(one.partitions for one in machine.nodes)
+    check_partitions((job.partition for job, _ in fitting), there)
     fitting.sort(key=lambda pair: (pair[0].submit_s, -(pair[0].priority or 0)))
     first = fitting[0][0].submit_s
     fitting = _named(fitting, notes)

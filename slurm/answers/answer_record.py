@@ -285,12 +285,6 @@ def answer_entries(
 ) -> Iterator[AnswerEntry]:
     """Yield what an answer says of each thing: scontrol's paragraphs, or objects of JSON's list.
 
-    Args:
-        content: the answer.
-        first: the key that begins a paragraph and has the thing's name.
-        member: the list in JSON.
-        keys_of: where an object has each key; it raises InputError where a member is missing.
-
     Raises:
         InputError: the answer is malformed, or a name is empty.
     """

@@ -10,7 +10,7 @@ from ...cluster.nodes import Node, NodeState, Resources
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
 from ...formats.reading import text_of
-from .answer_record import Record, is_json, read_document
+from .answer_record import Known, Record, is_json, read_document
 from .answer_text import Paragraph, paragraphs
 from .consumables import parse_gres, settle
 from .versions import note_unknown
@@ -64,17 +64,19 @@ _KEYS = {
     "alloc_cpus": "CPUAlloc",
     "real_memory": "RealMemory",
     "specialized_memory": "MemSpecLimit",
+    "alloc_memory": "AllocMem",
     "weight": "Weight",
     "sockets": "Sockets",
     "cores": "CoresPerSocket",
     "threads": "ThreadsPerCore",
     "gres": "Gres",
+    "gres_used": "GresUsed",
     "features": "ActiveFeatures",
     "partitions": "Partitions",
     "state": "State",
 }
 _LISTS = {"partitions": ",", "state": "+"}
-_TEXTS = {"name", "gres", "features"}
+_TEXTS = {"name", "gres", "gres_used", "features"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +134,7 @@ def empty_nodes(content: bytes, notes: Notes) -> tuple[Node, ...]:
     Raises:
         InputError: as ``read_nodes``, or the text holds no nodes.
     """
-    document = read_document(content) if is_json(content) else Record(_listed(text_of(content)), "")
-    nodes = [figures.node for figures in read_nodes(document, notes)]
+    nodes = [figures.node for figures in read_nodes(node_document(content), notes)]
     if not nodes:
         raise InputError("there are no nodes")
     away = sum(not node.state.is_working for node in nodes)
@@ -145,9 +146,16 @@ def empty_nodes(content: bytes, notes: Notes) -> tuple[Node, ...]:
     )
 
 
-def _listed(text: str) -> dict[str, Any]:
-    """Return ``scontrol show nodes`` as the JSON of the same."""
-    return {"nodes": [_members(entry) for entry in paragraphs(text, "NodeName")]}
+def node_document(content: bytes, known: Known | None = None) -> Record:
+    """Return the JSON of nodes, or scontrol's text as the same; ``known``: of the look before.
+
+    Raises:
+        InputError: it is neither.
+    """
+    if is_json(content) or not content.strip():
+        return read_document(content) if known is None else known.document(content, "nodes")
+    listed = [_members(entry) for entry in paragraphs(text_of(content), "NodeName")]
+    return Record({"nodes": listed}, "")
 
 
 def _members(entry: Paragraph) -> dict[str, Any]:

@@ -105,11 +105,7 @@ def gate_licence(reservations: Iterable[ReservationFigures], now: float | None) 
 
 
 def read_reservations(content: bytes, licence: str = "") -> tuple[ReservationFigures, ...]:
-    """Return the reservations as they are told.
-
-    Args:
-        content: the answer.
-        licence: only reservations whose lists of licences name it are read; empty: all.
+    """Return the reservations as they are told, with ``licence`` those that list it.
 
     Raises:
         InputError: the answer is malformed or of an unknown shape, or a reservation stands twice.

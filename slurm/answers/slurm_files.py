@@ -13,7 +13,7 @@ class SlurmFiles:
 
     jobs: Option[str | None] = Option("Output of squeue --json.", default=_RUN)
     nodes: Option[str | None] = Option(
-        "Output of scontrol show nodes --json, or 22.05's sinfo --json.", default=_RUN
+        "Output of scontrol show nodes, text or --json, or 22.05's sinfo --json.", default=_RUN
     )
     topology: Option[str | None] = Option(
         "topology.conf, topology.yaml, or output of scontrol show topology.", default=_RUN

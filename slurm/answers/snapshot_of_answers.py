@@ -18,7 +18,7 @@ from .answer_record import Known, Record, is_json, read_document
 from .associations import Associations, read_limits
 from .consumables import read_licenses
 from .detail import JobDetail, parse_job_detail
-from .node_records import NodeFigures, read_nodes
+from .node_records import NodeFigures, node_document, read_nodes
 from .partitions import PartitionFigures, read_partitions
 from .pending_jobs import job_id, read_jobs, read_priorities
 from .policy import ClusterConfig, Site, read_config
@@ -98,7 +98,7 @@ def import_slurm(
         InputError: an answer is malformed or of an unknown shape; names the file, the path, the value.
     """
     notes = Notes() if notes is None else notes
-    figures = _read(sources.nodes, lambda text: read_nodes(_document(text, "nodes", known), notes))
+    figures = _read(sources.nodes, lambda text: read_nodes(node_document(text, known), notes))
     nodes = _by_name(figures, sources.nodes.name)
     config = _read_or(sources.config, lambda text: read_config(text_of(text), notes), ClusterConfig())
     none: tuple[PartitionFigures, ...] = ()
@@ -122,15 +122,11 @@ def import_slurm(
     return snapshot, notes
 
 
-def _document(text: bytes, member: str, known: Known | None) -> Record:
-    return read_document(text) if known is None else known.document(text, member)
-
-
 def _snapshot(
     text: bytes, site: Site, time: float | None, notes: Notes, known: Known | None, *, held: bool
 ) -> Snapshot:
     """Read the jobs and join everything."""
-    document = _document(text, "jobs", known)
+    document = read_document(text) if known is None else known.document(text, "jobs")
     records = _records(document)
     _note_release(document, records, notes)
     _note_segments(document, records, site, notes)

@@ -59,10 +59,6 @@ class SlurmPreemption:
 def read_preemption(config: str, ask: Ask) -> SlurmPreemption | None:
     """Return by what rules the site stops running jobs, None where it stops none.
 
-    Args:
-        config: what ``scontrol show config`` printed.
-        ask: is asked for partitions or QOS, only where the rules are theirs.
-
     Raises:
         InputError: they cannot be had.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,13 @@ def test_they_are_copied_once_and_work(tmp_path: Path, capsys: pytest.CaptureFix
     assert (folder / "days.swf").read_text() == "mine"
     assert run(["check", str(folder / "emulated-1408-full.json")]) == 0
     capsys.readouterr()
+
+
+def test_every_example_that_a_page_names_is_copied() -> None:
+    pages = [ROOT.parent / "README.md", *(ROOT.parent / "docs").glob("*.md")]
+    named = {name for page in pages for name in re.findall(r"\bexamples/([\w./-]+\.\w+)", page.read_text())}
+    assert len(named) > 5
+    assert not named - set(EXAMPLES)
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -127,6 +127,19 @@ def test_waiting_jobs_are_put_behind_the_gate(fake: FakeSlurm, capsys: pytest.Ca
     assert [job.licenses for job in jobs] == ["auction:1", "a|b", "auction:1"]
 
 
+def test_a_user_who_is_none_is_refused_and_one_without_jobs_is_noted(
+    fake: FakeSlurm, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = fake.submit(1, licenses="", user="elsewhere")
+    assert run(["slurm", "gate", "add", "--user", "elsewhere", "--user", "no-body"]) == 2
+    told = capsys.readouterr()
+    assert told.err == "aucsched: --user: 'no-body' has no job, and is no user of this host\n"
+    assert (told.out, job.licenses) == ("", "")
+    assert run(["slurm", "gate", "add", "--user", "elsewhere", "--user", "root"]) == 0
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("1 job was put behind the gate\n", "note: user root has no job\n")
+
+
 def test_the_plugin_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["slurm", "gate", "lua"]) == 0
     assert "function slurm_job_submit(" in capsys.readouterr().out

@@ -65,6 +65,10 @@ def test_a_unit_for_each_loop(tmp_path: Path) -> None:
     assert made.returncode == 0
     assert "User=watch\n" in made.stdout
     assert "ExecStart=/usr/bin/env --config /etc/aucsched/slurm.toml slurm shadow\n" in made.stdout
+    assert made.stderr == ""
+    root = aucsched("slurm", "unit", "run", "--user", "root")
+    assert "User=root\n" in root.stdout
+    assert root.stderr.startswith("note: the loop does not need root: ")
     if analyze := shutil.which("systemd-analyze"):
         file = tmp_path / "aucsched-shadow.service"
         file.write_text(made.stdout)

@@ -205,6 +205,40 @@ def test_jobs_and_nodes_are_enough() -> None:
     assert any("switch counts that jobs ask for are not known" in note for note in made["notes"])
 
 
+#: As 22.05's scontrol -d prints a node's members.
+KEYS = {
+    "NodeName": "name",
+    "CPUAlloc": "alloc_cpus",
+    "CPUTot": "cpus",
+    "Gres": "gres",
+    "GresUsed": "gres_used",
+    "ActiveFeatures": "active_features",
+    "RealMemory": "real_memory",
+    "AllocMem": "alloc_memory",
+    "Sockets": "sockets",
+    "CoresPerSocket": "cores",
+    "ThreadsPerCore": "threads",
+}
+
+
+def node_text(record: dict[str, Any], partition: str = "") -> str:
+    words = [f"{key}={record[member] or ('(null)' if key == 'Gres' else 0)}" for key, member in KEYS.items()]
+    words.append(f"State={'+'.join([record['state'], *record['state_flags']]).upper()}")
+    return "\n   ".join([*words, f"Partitions={partition or ','.join(record['partitions'])}", ""])
+
+
+def test_nodes_are_read_from_text_too_as_gain_reads_them(tmp_path: Path) -> None:
+    records, nodes = json.loads(FILES["--nodes"].read_text())["nodes"], tmp_path / "nodes.txt"
+    nodes.write_text("\n".join(node_text(one) for one in records))
+    from_text, from_json = run(*files(nodes=nodes)), run(*files())
+    assert json.loads(from_text.stdout)["nodes"] == json.loads(from_json.stdout)["nodes"]
+    # Nodes of another cluster: no job could start.
+    nodes.write_text("\n".join(node_text(one, "other") for one in records))
+    line = refused(run(*files(nodes=nodes)))
+    assert line.startswith(f"{FILES['--jobs']}: no job is in a partition of the nodes: the jobs name ")
+    assert line.endswith(", the nodes other")
+
+
 # Refusals: one line that names the file and the place, exit code 2, nothing half-written.
 
 

@@ -116,6 +116,26 @@ def test_sacct_prints_jobs_steps_and_resources(tmp_path: Path) -> None:
     assert "1 row cannot be read: left out (job 12, line 5: Submit: there is no time)" in notes
 
 
+def test_a_history_of_another_clusters_partitions_is_refused(tmp_path: Path) -> None:
+    log, nodes = tmp_path / "sacct.txt", tmp_path / "nodes.txt"
+    rows = (
+        "JobID|Partition|Submit|ElapsedRaw|NCPUS",
+        "1|batch|1767323045|60|1",
+        "2|long,batch|1767323045|60|1",
+    )
+    log.write_text("\n".join(rows))
+    node = "NodeName={} State=IDLE CPUTot=8 CPUAlloc=0 Partitions={}\n"
+    nodes.write_text(node.format("n1", "a") + node.format("n2", "b,a"))
+    line = refused("workload", "from-sacct", log, "--nodes", nodes)
+    words = "the jobs name batch, long, the nodes a, b"
+    assert line == f"{log}: no job is in a partition of the nodes: {words}"
+    nodes.write_text(nodes.read_text().replace("b,a", "b,batch"))
+    assert (
+        aucsched("workload", "from-sacct", log, "--nodes", nodes, "-o", tmp_path / "made.json").returncode
+        == 0
+    )
+
+
 def test_names_that_come_twice_are_numbered(tmp_path: Path) -> None:
     text = "id,time,duration\na,1,5\na,0,5\n"
     found, notes = made(tmp_path, "from-csv", text, "--nodes", "1", "--cores", "1")

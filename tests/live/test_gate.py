@@ -150,8 +150,10 @@ def test_partitions_and_users_that_are_not_there_are_named(monkeypatch: pytest.M
     words = ("slurm", "gate", "add", "--license", "gate", "--partition", "p")
     assert refused(*words, "--partition", "q") == "aucsched: --partition: 'q' is none of p, debug"
     assert not sent
-    done = aucsched(*words, "--user", "eve", "--user", "ann")
-    assert (done.returncode, done.stderr) == (0, "note: user eve has no job\n")
+    assert refused(*words, "--user", "eve").startswith("aucsched: --user: 'eve' has no job, and is no user")
+    assert not sent
+    done = aucsched(*words, "--user", "root", "--user", "ann")
+    assert (done.returncode, done.stderr) == (0, "note: user root has no job\n")
     assert sent == [("update", "JobId=1", "Licenses=auction:1,gate:1")]
 
 

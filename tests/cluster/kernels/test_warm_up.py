@@ -6,9 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from aucsched.cluster.kernels import harness
 from aucsched.cluster.kernels.warm_up import MODULES
 
 ROOT = Path(__file__).parents[3]
+
+
+@harness.kernel
+def _one_more(count: int) -> int:
+    return count + 1
 
 
 def test_the_makefile_s_line_compiles_every_kernel() -> None:
@@ -31,3 +39,20 @@ def test_every_entry_is_loaded_by_it() -> None:
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert len(with_entries) > len(MODULES)
     assert with_entries <= set(loaded)
+
+
+def test_a_host_where_no_cache_can_be_written_is_said_once_for_all_kernels(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def nowhere(*_: object, **__: object) -> None:
+        raise RuntimeError("cannot cache function 'loop_1': no locator available for file 'harness.py'")
+
+    numba = pytest.importorskip("numba")
+    monkeypatch.setattr(numba, "njit", nowhere)
+    monkeypatch.setattr(harness, "_TOLD", set())
+    monkeypatch.setattr(harness, "_ENTRIES", [])
+    monkeypatch.delenv(harness.SWITCH, raising=False)
+    for what in ("the search", "backfilling"):
+        assert harness.Entry(_one_more, what).compiled() is None
+    text = "plain Python runs, compiled code cannot be kept: set NUMBA_CACHE_DIR"
+    assert caplog.messages == [f"aucsched: {text}"]
