@@ -6,7 +6,7 @@ from ...bidgen.families.registry import columns_of
 from ..forecast.forecaster import FUTURES, Forecaster, QueuedRequest
 from ..forecast.futures_kernel import EASY, RESPONSE
 from ..forecast.logged import ASKED_AT, AnsweredForecast, follow
-from ..forecast.node_pools import NodePools
+from ..forecast.snapshot_queue import NodePools
 from .node_result import NodeResult, PlayedJob
 
 

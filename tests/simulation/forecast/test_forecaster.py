@@ -23,7 +23,7 @@ from aucsched.simulation.forecast.forecaster import Forecaster, QueuedRequest, S
 from aucsched.simulation.forecast.futures import PLAY_FUTURES
 from aucsched.simulation.forecast.futures_kernel import CONSERVATIVE, EASY, RESPONSE, WITHDRAWING
 from aucsched.simulation.forecast.logged import AnsweredForecast, forecasts_csv, forecasts_of
-from aucsched.simulation.forecast.node_pools import NodePools
+from aucsched.simulation.forecast.snapshot_queue import NodePools
 from aucsched.simulation.log_columns import Requests, Workload
 from aucsched.simulation.logs.policies import play_log
 from aucsched.simulation.nodes.node_forecasts import node_forecasts_of
