@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..cluster.errors import InputError
 from ..cluster.keywords import refuses_unknown
+from ..cluster.option_table import MODEL_NAMES
 from ..cluster.tabular import Tabular
 from ..cluster.text import plural
 from ..cluster.workload import ClusterWorkload
@@ -52,6 +53,7 @@ class Gain(Tabular):
     Attributes:
         workload: the history; it lacks ``unfit`` jobs, which the machine cannot hold.
         results: the simulations by policy, ``backfill-slurm`` first.
+        options: of the auctions, each with its value.
 
     Examples:
         >>> import aucsched as au
@@ -66,6 +68,7 @@ class Gain(Tabular):
     workload: ClusterWorkload
     results: Mapping[str, NodeResult]
     unfit: int = 0
+    options: tuple[str, ...] = ()
 
     @cached_property
     def starts(self) -> dict[str, Floats]:
@@ -276,7 +279,8 @@ class Gain(Tabular):
     def title(self) -> str:
         """Return the history in one line."""
         whole = len(self.workload.jobs) + self.unfit
-        return f"{self.workload.name}: {len(self.compared)} of {plural(whole, 'job')} compared"
+        found = f"{len(self.compared)} of {plural(whole, 'job')} compared"
+        return f"{self.workload.name}: {', '.join((found, *self.options))}"
 
     @cached_property
     def left_out(self) -> list[str]:
@@ -303,6 +307,7 @@ class Gain(Tabular):
             "jobs": len(self.compared),
             "total": len(self.workload.jobs) + self.unfit,
             "days": self.days,
+            "options": list(self.options),
             "too_short": self.is_too_short,
             "words": self.words,
             "figures": self.figures,
@@ -322,6 +327,8 @@ def gain(
     workload: ClusterWorkload | str | Path,
     policies: Sequence[str] = ("aucsched3",),
     *,
+    objective: str | None = None,
+    promise: str | None = None,
     window: int | None = None,
     backfill_interval_s: float | None = None,
     progress: Callable[[str], AbstractContextManager[Callable[[int], None] | None]] | None = None,
@@ -330,7 +337,9 @@ def gain(
 
     Args:
         workload: a history or its file: jobs have ``started_s`` (``aucsched workload from-sacct``).
-        policies: compared with ``backfill-slurm``, with their defaults.
+        policies: compared with ``backfill-slurm``.
+        objective: of the auctions among them; None: as ``simulate`` has it by default.
+        promise: the same.
         window: jobs that backfilling looks at (bf_max_job_test).
         backfill_interval_s: seconds between its looks (bf_interval).
         progress: for a policy, the context of its simulation; it gives what is called with the
@@ -352,12 +361,16 @@ def gain(
     if all(job.started_s is None for job in history.jobs):
         raise InputError("no job says when it started (sacct's column Start)", path="jobs")
     slurm = NodeOptions(policy=BACKFILL, window=window, backfill_interval_s=backfill_interval_s)
-    chosen = [slurm, *(NodeOptions(policy=name) for name in policies if name != BACKFILL)]
+    others = [NodeOptions(policy=name) for name in policies if name not in (BACKFILL, *MODEL_NAMES)]
+    asked = {"objective": objective, "promise": promise}
+    given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+    auctions = [NodeOptions(policy=name, **given) for name in policies if name in MODEL_NAMES]
     results = {}
-    for one in chosen:
+    for one in (slurm, *auctions, *others):
         with progress(one.policy) if progress is not None else nullcontext() as done:
             results[one.policy] = play(history, one, done)
-    made = Gain(workload=history, results=results)
+    options = tuple(f"{name} {value}" for name, value in given.items())
+    made = Gain(workload=history, results=results, options=options)
     if not len(made.compared):
         raise InputError("no job with a start of its own fits this machine", path="jobs")
     return made

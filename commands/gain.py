@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError, errors_in
+from ..cluster.option_table import SIMULATE, ValueOptions
+from .built_options import record_options
 from .outputs import (
     file_name,
     html_option,
@@ -49,6 +51,7 @@ _BACK_S = 30 * 86_400
 @click.option("--since", metavar="TIME", help="Begin of the history: a date or seconds since 1970.")
 @click.option("--until", metavar="TIME", help="End of the history; later submissions are left out.")
 @click.option("--conf", metavar="FILE", help="Output of scontrol show config, for backfill.")
+@record_options(ValueOptions, reader=SIMULATE)
 @click.option("--policy", "policies", multiple=True, metavar="NAME", help="Compare it too.")
 @html_option
 @output_options
@@ -68,6 +71,8 @@ def gain(history: str | None, html: Path | None, form: str, output: str, **optio
         found = compare(
             workload,
             ("aucsched3", *options["policies"]),
+            objective=options["objective"],
+            promise=options["promise"],
             window=window,
             backfill_interval_s=interval_s,
             progress=lambda policy: progress_over(len(workload.jobs), policy),

@@ -230,3 +230,19 @@ def test_no_window_is_named_that_nobody_gave(sacct: Path) -> None:
     said = refused("gain", "--sacct", sacct, "--nodes", "1", "--cores", "4")
     assert "no job" in said
     assert "--since" not in said
+
+
+def test_objective_and_promise_are_the_auctions(sacct: Path) -> None:
+    line = ("gain", "--sacct", sacct, "--nodes", "1", "--cores", "4", "--since", "0")
+    asked = ("--objective", "response", "--promise", "none", "--policy", "easy", "--format", "json")
+    plain, found = (
+        json.loads(aucsched(*line, *more).stdout) for more in (("--policy", "easy", *asked[-2:]), asked)
+    )
+    assert plain["options"] == []
+    assert found["options"] == ["objective response", "promise none"]
+    # At minute 10 F (2 cores, 1 minute) saves most slowdown, and D fits beside B, which is due when F ends.
+    waits = [0, 10, 19, 7, 27, 5]
+    assert found["columns"].pop("wait_s aucsched3") == [60 * wait for wait in waits]
+    assert plain["columns"].pop("wait_s aucsched3") != [60 * wait for wait in waits]
+    assert found["columns"] == plain["columns"]
+    assert refused(*line, "--promise", "soon").startswith("aucsched: --promise 'soon' is not")
