@@ -93,13 +93,7 @@ def note_if_any(remark: str) -> None:
 
 
 def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: dict[str, Any]) -> None:
-    """Play a named workload and print what came of it.
-
-    Args:
-        workload: its name.
-        options: all of the command's.
-        foreign: what those of other simulations are where nothing is said, if not None.
-    """
+    """Play a named workload and print what came of it."""
     from ..formats.drawing import check_drawing
     from ..simulation.evolving.evolving_report import WORKLOADS, simulate_evolving
 

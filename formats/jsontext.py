@@ -32,11 +32,6 @@ _STEP = re.compile(r"\[(\d+|\.\.\.)\]|\.?([^.\[\]]+)")
 def decode(text: bytes, as_type: type[T], file_format: str = "") -> T:
     """Return ``text`` decoded as ``as_type``; untyped fractions become Decimal, exactly as written.
 
-    Args:
-        text: JSON.
-        as_type: what it holds.
-        file_format: what its member ``format`` must say; empty: it has none.
-
     Raises:
         InputError: it is no JSON, holds NaN or an infinity, names a member twice, or a member is
             missing, unknown or of another type; the path says where. Or it is of another format.

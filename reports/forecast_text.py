@@ -8,13 +8,15 @@ from rich.console import Console
 from rich.text import Text
 
 from ..api.forecasts import Forecasts
-from ..auction.explain.words import duration
+from ..auction.explain.words import by_array, duration, tasks_name
 from ..cluster.text import plural, utc
 from ..simulation.forecast.forecaster import StartForecast
 from .console_tables import Column, table_of
 from .page import Section, lines, page_of
 from .page import table as page_table
 
+#: A row's name, and its job or the tasks of one array.
+_Row = tuple[str, list[StartForecast]]
 #: Starts that are shown in the page's chart.
 _BARS = 200
 
@@ -23,21 +25,25 @@ def render_forecasts(
     found: Forecasts, time: float | None, console: Console, *, top: int | None = None
 ) -> None:
     """Print forecasts, the first ``top``; UTC where the snapshot has a time."""
-    starting = [one for one in found.forecasts if not one.never]
-    never = [one for one in found.forecasts if one.never]
+    groups = by_array(found.forecasts, lambda one: str(one.id), lambda one: one.never)
+    rows = [(tasks_name([str(one.id) for one in tasks]), tasks) for tasks in groups]
+    starting = [row for row in rows if not row[1][0].never][:top]
+    never = [row for row in rows if row[1][0].never][:top]
     if starting:
-        named = [(one.id, one) for one in starting[:top]]
-        table = table_of("Starts in", _columns("job", found.by_s, time), named, console)
-        console.print(table, Text(), sep="\n")
+        console.print(
+            table_of("Starts in", _columns("job", found.by_s, time), starting, console), Text(), sep="\n"
+        )
     if found.changes:
-        named = [(one.change, one.forecast) for one in found.changes]
+        named = [(one.change, [one.forecast]) for one in found.changes]
         table = table_of("With another request", _columns("change", found.by_s, time), named, console)
         console.print(table, Text(), sep="\n")
     if never:
-        words = f"{plural(len(never), 'job')} cannot start as things are"
-        columns = (Column("job", lambda one: one.id), Column("why", lambda one: one.never, is_text=True))
-        console.print(table_of(words, columns, never[:top], console), Text(), sep="\n")
-    left = len(found.forecasts) - len(starting[:top]) - len(never[:top])
+        count = sum(bool(one.never) for one in found.forecasts)
+        words = f"{plural(count, 'job')} cannot start as things are"
+        why = Column("why", lambda named: named[1][0].never, is_text=True)
+        columns = (Column("job", lambda named: named[0]), why)
+        console.print(table_of(words, columns, never, console), Text(), sep="\n")
+    left = len(found.forecasts) - sum(len(tasks) for _, tasks in (*starting, *never))
     if left:
         console.print(Text(f"{left} more: --top"))
     console.print(Text("\n".join([record_words(found.record), *(f"note: {one}" for one in found.notes)])))
@@ -58,22 +64,30 @@ def record_words(record: dict[str, Any]) -> str:
 def _columns(first: str, by_s: float | None, time: float | None) -> list[Column]:
     """Return the columns of forecasts, each with its name in front."""
 
-    def starting(cell: Callable[[StartForecast], str], never: str = "") -> Callable[[Any], str]:
-        return lambda named: never if named[1].never else cell(named[1])
+    def span(
+        value: Callable[[StartForecast], float], words: Callable[[float], str] = _wait, never: str = ""
+    ) -> Callable[[_Row], str]:
+        """Return a cell: one value, or the least and the greatest of several tasks."""
+        ends = (min, max)
+        return lambda row: (
+            never
+            if row[1][0].never
+            else " to ".join(dict.fromkeys(words(end(map(value, row[1]))) for end in ends))
+        )
 
     found = [
-        Column(first, lambda named: named[0]),
-        Column("cores", lambda named: named[1].cores, is_right=True, leaves=1),
-        Column("P10", starting(lambda one: _wait(one.p10_s), "never")),
-        Column("P50", starting(lambda one: _wait(one.p50_s))),
-        Column("P90", starting(lambda one: _wait(one.p90_s))),
-        Column("by limits", starting(lambda one: _wait(one.plan_s)), leaves=2),
+        Column(first, lambda row: row[0]),
+        Column("cores", lambda row: row[1][0].cores, is_right=True, leaves=1),
+        Column("P10", span(lambda one: one.p10_s, never="never")),
+        Column("P50", span(lambda one: one.p50_s)),
+        Column("P90", span(lambda one: one.p90_s)),
+        Column("by limits", span(lambda one: one.plan_s), leaves=2),
     ]
     if time is not None:
-        when = starting(lambda one: utc(time + one.p50_s))
+        when = span(lambda one: one.p50_s, lambda wait: utc(time + wait))
         found.insert(-1, Column("P50 is at", when, leaves=3))
     if by_s is not None:
-        by = starting(lambda one: f"{100 * one.probability_by(by_s):.0f} %")
+        by = span(lambda one: 100 * one.probability_by(by_s), "{:.0f} %".format)
         head = "by then" if time is None else f"by {utc(time + by_s)}".replace("T", "\nT")
         found.append(Column(head, by, is_right=True))
     return found

@@ -83,7 +83,10 @@ def _waits(
     waiting = waiting_rows(
         schedule.pending, lambda one: (jobs[one.job].priority, one.job in baseline.started)
     )
-    listed = _listed(waiting)
+    # Of jobs outside the window only the first are shown.
+    outside = [row for row in waiting if row.reason is Reason.WINDOW]
+    hidden = {row.jobs[0] for row in outside[_WINDOW_ROWS:]}
+    listed = [row for row in waiting if row.jobs[0] not in hidden]
     count = len(schedule.pending)
     more: dict[str, str] = {}
     if top is not None and len(waiting) > top:
@@ -105,13 +108,6 @@ def _waits(
     of_each = ", ".join(f"{times} {reason}" for reason, times in reasons.most_common())
     title = f"{plural(count, 'job', 'waits')}: {of_each}"
     return Group(table_of(title, columns, listed[:top], console, more), Text())
-
-
-def _listed(waiting: list[WaitingRow]) -> list[WaitingRow]:
-    """Return the rows to show: of jobs outside the window the first ones only."""
-    outside = [row for row in waiting if row.reason is Reason.WINDOW]
-    hidden = {row.jobs[0] for row in outside[_WINDOW_ROWS:]}
-    return [row for row in waiting if row.jobs[0] not in hidden]
 
 
 def _jobs_of(rows: list[WaitingRow]) -> int:

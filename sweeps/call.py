@@ -103,7 +103,8 @@ def sweep(
         source: what ``load_snapshot``, ``load_workload`` or ``load_swf`` returns, or a file of either.
         repeat: runs at each point, each with a seed of its own where there is one.
         seed: of the first.
-        workers: number of processes; 1: this one.
+        workers: number of processes; 1: this one. The command takes one a processor; the rows are the
+            same, but a script that starts processes needs ``if __name__ == "__main__"``.
         output: table to write (``.csv``, ``.parquet``); the same call resumes it after a stop.
         progress: called with the number of rows there are.
         axes: a value or a list of values by option, with the names of ``aucsched sweep --help`` and

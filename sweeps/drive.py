@@ -159,12 +159,6 @@ def _text(entry: Mapping[str, Any]) -> bytes:
 class Journal(CheckedLines):
     """An open journal; ``rows`` are those it held when it was opened, by number.
 
-    Args:
-        path: the file.
-        identity: what makes this sweep the one it is, in words for people.
-        runs: the options of each run, by number: a row of the journal must have the same.
-        versions: what computes the rows.
-
     Raises:
         InputError: it is another sweep's, damaged, in use, or cannot be written.
     """

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 from ...cluster.jobs import Job
 from ...cluster.schedule import Reason, Refusal
@@ -124,7 +124,8 @@ def shortened(nodes: Sequence[str]) -> str:
     return items if len(items) <= _LONGEST else f"{items[:_LONGEST].rsplit(',', 1)[0]},… ({len(nodes)} nodes)"
 
 
-_TASK = re.compile(r"\d+_\d+")
+_Found = TypeVar("_Found")
+_TASK = re.compile(r"(\d+_)\d+")
 #: A list of tasks is cut after this many characters, as squeue cuts it.
 _LONGEST_TASKS = 24
 
@@ -134,41 +135,45 @@ class WaitingRow:
     """A job that does not start, or tasks of one array that wait for the same reason.
 
     Attributes:
-        jobs: their names, in the order of the queue.
+        jobs: their ids, in the order of the queue.
+        name: the job's id, or the list of tasks and their count.
         reason: the reason of each.
         detail: the sentence of the first, and a remark where others have other ones.
     """
 
     jobs: tuple[str, ...]
+    name: str
     reason: Reason
     detail: str
 
-    @property
-    def name(self) -> str:
-        """The job's name, or the list of tasks and their count."""
-        if len(self.jobs) == 1:
-            return self.jobs[0]
-        tasks = join(self.jobs)
-        if len(tasks) > _LONGEST_TASKS:
-            tasks = f"{tasks[:_LONGEST_TASKS].rpartition(',')[0]},...]"
-        return f"{tasks} ({plural(len(self.jobs), 'task')})"
+
+def tasks_name(jobs: Sequence[str]) -> str:
+    """Return a job's name, or tasks of one array as squeue prints them, and their count."""
+    if len(jobs) == 1:
+        return jobs[0]
+    tasks = join(jobs)
+    if len(tasks) > _LONGEST_TASKS:
+        tasks = f"{tasks[:_LONGEST_TASKS].rpartition(',')[0]},...]"
+    return f"{tasks} ({plural(len(jobs), 'task')})"
+
+
+def by_array(
+    found: Iterable[_Found], job: Callable[[_Found], str], alike: Callable[[_Found], object]
+) -> list[list[_Found]]:
+    """Return jobs in their order, alike tasks of one array together at the place of the first."""
+    groups: dict[object, list[_Found]] = {}
+    for one in found:
+        task = _TASK.fullmatch(job(one))
+        groups.setdefault((task[1] if task else job(one), alike(one)), []).append(one)
+    return list(groups.values())
 
 
 def waiting_rows(
     pending: Iterable[Refusal], alike: Callable[[Refusal], object] = lambda _: None
 ) -> list[WaitingRow]:
-    """Return the rows of a table of waiting jobs, each at the place of its first job.
-
-    Args:
-        pending: the jobs that do not start, in the order of the queue.
-        alike: what tasks of a row have in common besides their array and reason.
-    """
-    groups: dict[object, list[Refusal]] = {}
-    for one in pending:
-        array = one.job.partition("_")[0] if _TASK.fullmatch(one.job) else None
-        key = one.job if array is None else (array, one.reason, alike(one))
-        groups.setdefault(key, []).append(one)
-    return [_row(tasks) for tasks in groups.values()]
+    """Return the rows of waiting jobs; tasks of a row have reason and ``alike`` in common."""
+    rows = by_array(pending, lambda one: one.job, lambda one: (one.reason, alike(one)))
+    return [_row(tasks) for tasks in rows]
 
 
 def _row(tasks: list[Refusal]) -> WaitingRow:
@@ -176,4 +181,5 @@ def _row(tasks: list[Refusal]) -> WaitingRow:
     detail = first.detail
     if any(one.detail != detail for one in tasks):
         detail += f" ({first.job}; the JSON output says it of each task)"
-    return WaitingRow(jobs=tuple(one.job for one in tasks), reason=first.reason, detail=detail)
+    jobs = tuple(one.job for one in tasks)
+    return WaitingRow(jobs=jobs, name=tasks_name(jobs), reason=first.reason, detail=detail)

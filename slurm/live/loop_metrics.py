@@ -60,12 +60,7 @@ _UNITS = {"seconds", "ratio"}
 
 
 class Metrics:
-    """The figures of one process; safe between the loop and those who ask.
-
-    Args:
-        now: seconds since the epoch.
-        labels: of every figure: which loop it is.
-    """
+    """The figures of one process; safe between the loop and those who ask."""
 
     def __init__(self, *, now: Callable[[], float] = time.time, **labels: str) -> None:
         self._now = now

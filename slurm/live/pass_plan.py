@@ -103,7 +103,7 @@ _NEVER = {Reason.NOT_EXPRESSIBLE, Reason.SET_ASIDE}
 def overdue(
     snapshot: Snapshot, queue: Mapping[str, LiveJob], settings: Settings, now: float, ran: Collection[str]
 ) -> list[Action]:
-    """Return what puts back the pinned jobs that do not start, as their nodes or their users changed.
+    """Return what puts back pinned jobs that do not start, as their nodes or users changed.
 
     ``ran``: jobs that ran on their pins at the last look.
     """
@@ -178,8 +178,8 @@ def decided(
     """Return what pins the winners and hands over the jobs that the auction cannot start.
 
     ``refused``: how often in a row Slurm refused a job's pin; too often, and the job is Slurm's.
-    ``left``: more jobs that are Slurm's, and why. Those may be many, and Slurm may start them on nodes
-    of this pass's pins: pins come first.
+    ``left``: more jobs that are Slurm's, and why. Those may be many, and Slurm may start them where
+    this pass pins others: pins come first.
     """
     found: list[Action] = []
     lost = {refusal.job: refusal.detail for refusal in taken.refused if refusal.reason in _NEVER}

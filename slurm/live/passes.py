@@ -88,8 +88,8 @@ def take_look(
 ) -> Look:
     """Ask the live Slurm and read its answers; ``files`` stand for live ones.
 
-    Jobs behind the gate, whose licence is ``gate``, count as free to start. ``known`` is what the look
-    before read; what is read now is kept there.
+    Jobs behind the gate, whose licence is ``gate``, count as free to start. ``known`` is what the
+    look before read; what is read now is kept there.
 
     Raises:
         InputError: a command that is needed fails, or an answer cannot be read.

@@ -101,8 +101,7 @@ def by_stopping(
 ) -> list[LiveJob]:
     """Return the jobs behind the gate for which Slurm would make room, by priority, each on room of its own.
 
-    On the snapshot, pinned jobs that have not started run. ``asleep``: cores of nodes that Slurm would
-    wake, by name.
+    On the snapshot pinned jobs run. ``asleep``: cores of nodes that Slurm would wake, by name.
     """
     jobs = {job.id: job for job in snapshot.jobs}
     gated = {name for name, job in queue.items() if job.is_waiting and job.needs(licence)}

@@ -103,11 +103,6 @@ def encode(entry: ShadowPass) -> bytes:
 class RotatedLog:
     """A file of lines that is put aside when it is full: LOG becomes LOG.1, LOG.1 becomes LOG.2, and so on.
 
-    Args:
-        path: the file; it is made where there is none, and locked.
-        most_bytes: before a line would make it longer, it is put aside.
-        keep: how many of those put aside are kept.
-
     Raises:
         InputError: it cannot be written, or another process writes it.
     """

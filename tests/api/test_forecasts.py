@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.build import snapshot, tree
+from support.build import document, snapshot, tree
 from support.run import aucsched as run_command
 
 import aucsched as au
@@ -228,9 +228,28 @@ def test_the_command_prints_a_table_json_and_a_page(tmp_path: Path) -> None:
     assert "no record" in done.stdout
     assert "intervals" in page.read_text()
     done = run_command("forecast", FULL, "--format", "json")
-    document = json.loads(done.stdout)
-    assert document["format"] == "aucsched-forecast/1"
-    assert {"job", "p10_s", "p50_s", "p90_s", "plan_s", "never"} <= set(document["jobs"][0])
+    found = json.loads(done.stdout)
+    assert found["format"] == "aucsched-forecast/1"
+    assert {"job", "p10_s", "p50_s", "p90_s", "plan_s", "never"} <= set(found["jobs"][0])
+
+
+def test_tasks_of_an_array_are_a_row_of_text_and_each_an_entry_of_json(tmp_path: Path) -> None:
+    file, waiting = tmp_path / "array.json", {"time_limit_s": 600, "cores": 8}
+    jobs = [{"id": f"22_{task}", **waiting} for task in range(3, 203)]
+    jobs += [{"id": "23", **waiting}, *({"id": f"24_{task}", "cores": 9} for task in (1, 2))]
+    file.write_text(json.dumps(document([{"name": "n", "cores": 8}], jobs)))
+    rows = [line.split("  ") for line in run_command("forecast", file, "--futures", "9").stdout.splitlines()]
+    assert [row[0] for row in rows[2:4]] == ["22_[3-202] (200 tasks)", "23"]
+    first, last = rows[2][-1].split(" to ")
+    assert (first.strip(), last) == ("now", "1 d 9 h")
+    assert ["24_[1-2] (2 tasks)", "it asks for 9 cores, there are 8"] in rows
+    assert not any("more: --top" in row[0] for row in rows)
+    few = run_command("forecast", file, "--futures", "9", "--top", "1").stdout.splitlines()
+    assert "1 more: --top" in few
+    done = run_command("forecast", file, "--futures", "9", "--format", "json")
+    assert [one["job"] for one in json.loads(done.stdout)["jobs"]] == [job["id"] for job in jobs]
+    # A task that is asked for stands alone.
+    assert "\n22_9  " in run_command("forecast", file, "22_9", "--futures", "9").stdout
 
 
 def test_crps_of_a_point_is_its_error() -> None:
