@@ -184,7 +184,8 @@ def test_an_operator_who_is_not_root_runs_the_loop(site: Site) -> None:
     assert "up, ends in 600 s" in site.aucsched("gate up --for 600")
     jobs = [site.submit(options) for options in ("-N 2 -n 4", "-N 2 -n 3", "-n 1 --gres=gpu:1", "-n 2")]
     site.run(f"scontrol update JobId={jobs[0]} Comment=mine", USER)
-    denied = site.aucsched(f"run --once --log {log.with_name('denied.jsonl')}")
+    denied = site.aucsched(f"run --once --log {log.with_name('denied.jsonl')}", code=1)
+    assert "aucsched: Slurm refused 4 changes and accepted no pin" in denied
     assert "4 refused (Access/permission denied)" in denied
     assert "an operator needs --mark comment" in denied
     assert "4 pinned" in site.aucsched(f"run --once --mark comment --log {log}")
@@ -200,6 +201,11 @@ def test_an_operator_who_is_not_root_runs_the_loop(site: Site) -> None:
     assert (back["licenses"], back["required_nodes"], back["comment"][:9]) == ("auction:1", "", "aucsched?")
     site.wait(lambda: site.job(late)["state_reason"] == "Licenses", "it waits behind the gate")
     assert not [line for line in events(log) if line["event"] in {"refused", "misplaced", "said"}]
+    # A loop of another user on the host changes nothing while this one's gate is up.
+    before = site.run("scontrol -o show reservations")
+    standby = site.aucsched(f"run --once --log {site.folder / f'home-{USER}' / 'standby.jsonl'}", USER)
+    assert re.search(rf"auction_\S+_{OPERATOR} leads, its gate ends in", standby)
+    assert site.run("scontrol -o show reservations") == before
     site.clear()
 
 
