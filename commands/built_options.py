@@ -1,5 +1,6 @@
 """Click's options, made from the fields of records; help in sections."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from pathlib import Path
@@ -7,7 +8,10 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
+from ..cluster.errors import OptionError
 from ..cluster.option_fields import Option, options_in
+from ..formats.drawing import check_drawing
+from ..formats.writing import check_target, is_stream
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Decorated = Callable[..., Any]
@@ -19,6 +23,59 @@ class Decorator(Protocol):
     def __call__(self, command: _Command, /) -> _Command:
         """Return the command with more options."""
         ...
+
+
+#: What draws a picture.
+_PICTURES = ("--plot", "--gantt")
+
+
+class FilePath(click.Path):
+    """A file that a command reads or writes; one that cannot be written is refused before anything runs.
+
+    So is an output that is an input, too, or another output.
+    """
+
+    def __init__(self, *, is_output: bool, **given: Any) -> None:
+        super().__init__(**given)
+        self.is_output = is_output
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, as click does; raise OptionError or InputError where it cannot be used."""
+        path: Any = super().convert(value, param, ctx)
+        if ctx is not None and param is not None:
+            name = param.opts[0]
+            if name in _PICTURES:
+                check_drawing(name, path)
+            if not (self.is_output and (str(path) == "-" or is_stream(path))):
+                self._check(path, name, ctx.meta.setdefault(__name__, []))
+        return path
+
+    def _check(self, path: str | Path, name: str, others: list[tuple[bool, str | Path, str]]) -> None:
+        for is_output, other, its_name in others:
+            if not (self.is_output or is_output) or not _is_same(path, other):
+                continue
+            if self.is_output and is_output:
+                raise OptionError(f"{its_name} and {name} both write {path}")
+            option, output = (name, path) if self.is_output else (its_name, other)
+            raise OptionError(f"{option} {output}: this file is the input")
+        if self.is_output:
+            check_target(path)
+        others.append((self.is_output, path, name))
+
+
+def _is_same(one: str | Path, other: str | Path) -> bool:
+    """Whether two paths lead to one file, which need not exist; ``-`` is standard input."""
+    first, second = ("/dev/stdin" if str(path) == "-" else path for path in (one, other))
+    try:
+        return os.path.samefile(first, second)  # noqa: PTH121 - a path may be a text
+    except OSError:
+        return os.path.realpath(first) == os.path.realpath(second)
+
+
+#: A file to read, one to write, and one to write whose name stays a text.
+INPUT = FilePath(is_output=False, allow_dash=True, readable=False)
+OUTPUT = FilePath(is_output=True, dir_okay=False, path_type=Path)
+TEXT_OUTPUT = FilePath(is_output=True, allow_dash=True, readable=False)
 
 
 class SectionCommand(click.Command):
@@ -119,12 +176,13 @@ def filled_options(*records: type, **more: dict[str, Any]) -> Decorator:
 
 
 def _type(option: Option[Any], *, ranges: bool) -> Any:
-    if option.is_text:
-        return None
+    is_read = any(one in option.unit for one in ("FILE", "TOPOLOGY"))
+    if is_read or option.is_text:
+        return INPUT if is_read else None
     if option.choices:
         return click.Choice(list(option.choices))
     if not option.is_number:
-        return click.Path(dir_okay=False, path_type=Path) if option.is_path else None
+        return OUTPUT if option.is_path else None
     if not ranges:
         return int if option.is_whole else float
     if option.is_whole:

@@ -19,8 +19,8 @@ from ..simulation.evolving.evolving_options import (
     FairnessOptions,
 )
 from ..simulation.simulate_options import EVOLVING
-from .built_options import click_option, in_order, record_options
-from .outputs import OUTPUT, note, output_options, snapshot_argument, write_json, write_report
+from .built_options import INPUT, OUTPUT, click_option, in_order, record_options
+from .outputs import note, output_options, snapshot_argument, write_json, write_report
 
 if TYPE_CHECKING:
     from ..negotiation.evolving.fairness import Fairness
@@ -94,11 +94,9 @@ def note_if_any(remark: str) -> None:
 
 def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: dict[str, Any]) -> None:
     """Play a named workload and print what came of it."""
-    from ..formats.drawing import check_drawing
     from ..simulation.evolving.evolving_report import WORKLOADS, simulate_evolving
 
     _check(workload, options, foreign)
-    check_drawing("--plot", options["plot"])
     seed = options["seed"] or 0
     made = WORKLOADS[workload](seed)
     limits, remark = read_fairness(options["fairness"], options["fairness_decay"])
@@ -138,7 +136,7 @@ def _check_types(workload: EvolvingWorkload, chosen: EvolvingOptions) -> None:
 @snapshot_argument
 @click.option(
     "--requests",
-    type=click.Path(allow_dash=True),
+    type=INPUT,
     help="File of the running jobs' requests and releases (aucsched-requests/1); default: none.",
 )
 @fairness_options

@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from ..cluster.errors import OptionError, system_errors
+from .built_options import OUTPUT
 from .instances import KINDS, LISTED, bundled, snapshot_bytes
-from .outputs import OUTPUT
 
 #: File below examples/ -> what it is.
 EXAMPLES = LISTED.files

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError, errors_in
-from .built_options import SectionCommand
+from .built_options import INPUT, SectionCommand
 from .outputs import (
     auction_options,
     file_name,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @auction_options
 @click.option(
     "--award",
-    type=click.Path(allow_dash=True),
+    type=INPUT,
     help="Schedule file of SNAPSHOT: explain its award instead of a new one.",
 )
 @click.option(
@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Say too when the job, or each job of the queue, will start: P10, P50 and P90.",
 )
-@click.option("--history", metavar="FILE", help="With --forecast: output of sacct, for run times.")
+@click.option(
+    "--history", type=INPUT, metavar="FILE", help="With --forecast: output of sacct, for run times."
+)
 @html_option
 @output_options
 def explain(

@@ -12,7 +12,7 @@ import click
 
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_table import SIMULATE, ValueOptions
-from .built_options import record_options
+from .built_options import INPUT, record_options
 from .outputs import (
     file_name,
     html_option,
@@ -44,13 +44,13 @@ _BACK_S = 30 * 86_400
     "JobID,User,Account,Partition,QOS,State,Priority,Submit,Eligible,Start,End,ElapsedRaw,"
     "TimelimitRaw,NNodes,NCPUS,ReqMem,ReqTRES,AllocTRES > FILE. Columns may have any order."
 )
-@click.argument("history", required=False, metavar="[slurm|WORKLOAD]")
-@click.option("--sacct", metavar="FILE", help="Output of sacct; - is standard input.")
+@click.argument("history", required=False, type=INPUT, metavar="[slurm|WORKLOAD]")
+@click.option("--sacct", type=INPUT, metavar="FILE", help="Output of sacct; - is standard input.")
 @machine_options
 @topology_option
 @click.option("--since", metavar="TIME", help="Begin of the history: a date or seconds since 1970.")
 @click.option("--until", metavar="TIME", help="End of the history; later submissions are left out.")
-@click.option("--conf", metavar="FILE", help="Output of scontrol show config, for backfill.")
+@click.option("--conf", type=INPUT, metavar="FILE", help="Output of scontrol show config, for backfill.")
 @record_options(ValueOptions, reader=SIMULATE)
 @click.option("--policy", "policies", multiple=True, metavar="NAME", help="Compare it too.")
 @html_option

@@ -19,7 +19,7 @@ from ..simulation.negotiated.negotiation_options import (
     RuntimeOptions,
     SharedOptions,
 )
-from .built_options import Decorator, SectionCommand, click_option, in_order, in_section
+from .built_options import INPUT, Decorator, SectionCommand, click_option, in_order, in_section
 from .outputs import format_option, note, output_option, progress_over, shown, write_report
 
 if TYPE_CHECKING:
@@ -174,9 +174,6 @@ def _mix(options: dict[str, Any]) -> Changeability | None:
 
 def check_result_options(options: dict[str, Any]) -> None:
     """Refuse options of the result that cannot be served, before anything runs."""
-    from ..formats.drawing import check_drawing
-
-    check_drawing("--gantt", options["gantt"])
     if options["mermaid_messages"] is not None and options["mermaid"] is None:
         raise OptionError("--mermaid-messages needs --mermaid")
 
@@ -220,7 +217,7 @@ def keep_runs(play: Play, done: Mapping[str, JobReport], options: dict[str, Any]
 
 
 @click.command(cls=SectionCommand, short_help="Let the batch scheduler and the runtime scheduler negotiate.")
-@click.argument("workload", required=False, type=click.Path(allow_dash=True))
+@click.argument("workload", required=False, type=INPUT)
 @play_options
 @batch_options
 @runtime_options

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from ..cluster.errors import InputError, OptionError, errors_in
+from ..cluster.errors import OptionError, errors_in, system_errors
 from ..cluster.option_fields import flag_of, options_in, refuse_given
 from ..cluster.option_table import SIMULATE, ValueOptions
 from ..simulation.simulate_options import NODE_ONLY_POLICIES, PROMISED, NodeKeywords
 from .built_options import click_option, in_order, record_options
 from .forecast_options import asked_at, write_forecasts
-from .outputs import TopologyOption, check_charts, note_unread, progress_over, shown, with_topology, write_run
+from .outputs import TopologyOption, note_unread, progress_over, shown, with_topology, write_run
 
 if TYPE_CHECKING:
     from ..api.simulations import Simulation
@@ -34,15 +33,8 @@ _LOG_OPTIONS = (
 )
 
 
-_FILE = click.Path(allow_dash=True)
 node_options = in_order(
-    [
-        *(
-            click_option(one, SIMULATE, kind=_FILE if one.name == "failures" else None)
-            for one in _NODE_OPTIONS.values()
-        ),
-        record_options(TopologyOption),
-    ]
+    [*(click_option(one, SIMULATE) for one in _NODE_OPTIONS.values()), record_options(TopologyOption)]
 )
 
 
@@ -56,7 +48,7 @@ def is_native(path: str) -> bool:
 
     from ..formats.reading import GZIP
 
-    try:
+    with system_errors(path), suppress(zlib.error):  # the log's reader says what is wrong with it
         if path == "-":
             beginning = sys.stdin.buffer.peek(_BEGINNING)[:_BEGINNING]  # type: ignore[union-attr]
         else:
@@ -64,12 +56,8 @@ def is_native(path: str) -> bool:
                 beginning = file.read(_BEGINNING)
         unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
         text = unpacking.decompress(beginning) if beginning.startswith(GZIP) else beginning
-    except OSError as error:
-        raise InputError(error.strerror or str(error), file=path) from error
-    except zlib.error:
-        # The log's reader says what is wrong with it.
-        return False
-    return text.lstrip()[:1] == b"{"
+        return text.lstrip()[:1] == b"{"
+    return False
 
 
 def check_log_options(options: dict[str, Any]) -> None:
@@ -86,7 +74,6 @@ def check_log_options(options: dict[str, Any]) -> None:
 
 def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
     """Play a native workload, write the files that the options name, and print the metrics."""
-    check_charts(options)
     (run,) = runs_on_nodes(path, options, [options])
     named = {name: shown(options[name]) for name in ("failures", "topology") if options[name] is not None}
     if options["forecasts"] is not None:

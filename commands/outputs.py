@@ -17,9 +17,16 @@ from ..cluster.errors import errors_in
 from ..cluster.option_fields import Option
 from ..cluster.option_table import STEP, read_by
 from ..cluster.text import one_line, plural
-from ..formats.drawing import check_drawing
 from ..formats.writing import write_text
-from .built_options import click_option, in_order, in_section, record_options
+from .built_options import (
+    INPUT,
+    OUTPUT,
+    TEXT_OUTPUT,
+    click_option,
+    in_order,
+    in_section,
+    record_options,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,22 +43,16 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 #: A note is a line: the whole text stands in the file.
 _LONGEST_NOTE = 1000
-OUTPUT = click.Path(dir_okay=False, path_type=Path)
 
 html_option = click.option("--html", type=OUTPUT, help="Report as one self-contained web page.")
 
 
 def plot_option(shows: str) -> Callable[[Decorated], Decorated]:
-    """Return ``--plot FILE``; a picture that could not be drawn is refused before anything runs."""
-    return click.option("--plot", type=OUTPUT, callback=_drawable, help=f"{shows} (.png, .pdf, .svg).")
+    """Return ``--plot FILE``."""
+    return click.option("--plot", type=OUTPUT, help=f"{shows} (.png, .pdf, .svg).")
 
 
-def _drawable(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
-    check_drawing("--plot", path)
-    return path
-
-
-workload_argument = click.argument("workload", metavar="WORKLOAD", type=click.Path(allow_dash=True))
+workload_argument = click.argument("workload", metavar="WORKLOAD", type=INPUT)
 processors_option = click.option(
     "--processors", type=click.IntRange(1, 10**9), help="Size of the machine; default: from the log's header."
 )
@@ -145,10 +146,7 @@ def progress_over(
 
 #: Numbers below have places behind the point in tables.
 _SMALL = 10
-#: A path, for shell completion; errors are found when it is read.
-_ANY_PATH = click.Path(allow_dash=True, readable=False)
-
-snapshot_argument = click.argument("snapshot", metavar="SNAPSHOT", type=_ANY_PATH)
+snapshot_argument = click.argument("snapshot", metavar="SNAPSHOT", type=INPUT)
 
 
 #: The options of the auction; those not given are None.
@@ -156,7 +154,7 @@ auction_options = in_section(
     "The auction", *(click_option(option, STEP, ranges=False) for option in read_by(STEP))
 )
 text_output_option = click.option(
-    "-o", "--output", type=_ANY_PATH, default="-", help="File to write instead of standard output."
+    "-o", "--output", type=TEXT_OUTPUT, default="-", help="File to write instead of standard output."
 )
 #: ``--format`` and ``-o``.
 output_options = in_order([format_option, text_output_option])
@@ -237,12 +235,6 @@ class RunFiles:
     gantt: Option[Path | None] = Option("Chart of the jobs (.png, .pdf, .svg).")
     html: Option[Path | None] = Option("Report as one self-contained web page.")
     plot: Option[Path | None] = Option("Chart of utilisation and queue (.png, .pdf, .svg).")
-
-
-def check_charts(options: dict[str, Any]) -> None:
-    """Refuse charts that could not be drawn, before anything runs."""
-    check_drawing("--gantt", options["gantt"])
-    check_drawing("--plot", options["plot"])
 
 
 def write_run(

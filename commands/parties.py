@@ -19,7 +19,7 @@ from ..cluster.errors import AucschedError, InputError, OptionError
 from ..cluster.option_fields import taken_from
 from ..cluster.text import one_line
 from ..simulation.negotiated.negotiation_options import NegotiationOptions
-from .built_options import SectionCommand
+from .built_options import INPUT, OUTPUT, SectionCommand
 from .config import option_in
 from .negotiate import (
     batch_options,
@@ -30,7 +30,6 @@ from .negotiate import (
     result_options,
     runtime_options,
 )
-from .outputs import OUTPUT
 from .party_links import identity_of, journal_in, link_of, link_options, runtime_side, tell
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -174,7 +173,7 @@ def _check_own(found: Mapping[str, Mapping[str, Any]]) -> None:
 @click.command(
     cls=SectionCommand, short_help="Run the batch scheduler of a negotiation with an irtsched process."
 )
-@click.argument("workload", type=click.Path(allow_dash=True))
+@click.argument("workload", type=INPUT)
 @play_options
 @batch_options
 @link_options
@@ -214,7 +213,7 @@ def ibsched(workload: str, **options: Any) -> None:
 @click.command(
     cls=SectionCommand, short_help="Run the runtime scheduler of a negotiation with an ibsched process."
 )
-@click.argument("workload", type=click.Path(allow_dash=True), required=False)
+@click.argument("workload", type=INPUT, required=False)
 @click.option(
     "--clusters",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),

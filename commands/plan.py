@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from ..cluster.errors import errors_in
-from .outputs import OUTPUT, note, output_options, progress_over, snapshot_argument, top_option, write_rich
+from .built_options import OUTPUT
+from .outputs import note, output_options, progress_over, snapshot_argument, top_option, write_rich
 
 #: Jobs that are planned where no number is given: some minutes at most.
 MOST_JOBS = 5_000
@@ -30,13 +31,11 @@ def plan(snapshot: str, jobs: int, gantt: Path | None, form: str, output: str, t
     licences and the jobs planned before it allow. To replan after a change, plan a new snapshot.
     """
     from ..auction.planning.plan import make_plan
-    from ..formats.drawing import check_drawing
     from ..formats.native.cluster_file import load_snapshot
     from ..formats.writing import write_text
     from ..reports.gantt import draw_plan
     from ..reports.schedule_text import render_plan
 
-    check_drawing("--gantt", gantt)
     loaded = load_snapshot(snapshot)
     with errors_in(snapshot):
         if len(loaded.jobs) > jobs:

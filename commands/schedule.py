@@ -12,7 +12,7 @@ import click
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_fields import options_in
 from ..cluster.option_table import OPTIONS_BY_NAME, SCHEDULE, StepRecord
-from .built_options import SectionCommand, click_option
+from .built_options import INPUT, TEXT_OUTPUT, SectionCommand, click_option
 from .outputs import (
     auction_options,
     file_name,
@@ -57,8 +57,8 @@ def _window_of(last: str | None, snapshot: str) -> int | None:
 @snapshot_argument
 @topology_option
 @auction_options
-@click_option(OPTIONS_BY_NAME["window_from"], SCHEDULE, type=None)
-@click_option(options_in(StepRecord)["export"])
+@click_option(OPTIONS_BY_NAME["window_from"], SCHEDULE, kind=INPUT)
+@click_option(options_in(StepRecord)["export"], kind=TEXT_OUTPUT)
 @plot_option("Picture of the machine: who starts where, what stays free")
 @click.option(
     "--format",

@@ -7,7 +7,7 @@ import click
 from ..cluster.errors import OptionError
 from ..simulation.policy_names import split_policies
 from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, current_name
-from .built_options import SectionCommand, click_option, in_section, record_options
+from .built_options import INPUT, SectionCommand, click_option, in_section, record_options
 from .evolve import evolving_options, refuse_evolving, simulate_evolving_workload
 from .forecast_options import ForecastOptions, asked_at, write_forecasts
 from .malleable_options import (
@@ -19,7 +19,6 @@ from .malleable_options import (
 from .node_options import check_log_options, is_native, node_options, simulate_on_nodes
 from .outputs import (
     RunFiles,
-    check_charts,
     file_name,
     format_option,
     note_unstarted,
@@ -55,7 +54,7 @@ Examples:
     processors_option,
     click.option(
         "--cluster",
-        type=click.Path(allow_dash=True),
+        type=INPUT,
         help="A snapshot whose cores are the machine's processors.",
     ),
     click.option(
@@ -100,7 +99,6 @@ def _simulate_one(workload: str, policy: str, options: dict[str, Any]) -> None:
     asked_at(options)
     if options["processors"] is not None and options["cluster"] is not None:
         raise OptionError("--processors and --cluster both give the machine's size")
-    check_charts(options)
     if is_malleable:
         check_malleable(options)
         simulate_malleable_log(workload, options, _processors(options))

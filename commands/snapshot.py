@@ -6,7 +6,7 @@ import click
 
 from ..cluster.errors import InputError, OptionError, errors_in
 from ..slurm.answers.slurm_files import SlurmFiles
-from .built_options import record_options
+from .built_options import INPUT, TEXT_OUTPUT, record_options
 from .groups import HelpGroup
 from .outputs import tell
 
@@ -16,11 +16,10 @@ def snapshot() -> None:
     """Make a snapshot of a live cluster or of its saved output."""
 
 
-_FILE = click.Path(allow_dash=True)
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
 
 
-answer_options = record_options(SlurmFiles, kind=_FILE)
+answer_options = record_options(SlurmFiles, kind=INPUT)
 
 
 @snapshot.command()
@@ -36,7 +35,7 @@ answer_options = record_options(SlurmFiles, kind=_FILE)
 @click.option(
     "--time", metavar="T", help="Time of the snapshot: ISO 8601 or epoch. Default: the last scheduling pass."
 )
-@click.option("-o", "--output", type=_FILE, default="-", show_default=True, help="The snapshot file.")
+@click.option("-o", "--output", type=TEXT_OUTPUT, default="-", show_default=True, help="The snapshot file.")
 def slurm(*, held: str, time: str | None, output: str, **files: str | None) -> None:
     """Make a snapshot from Slurm 21.08 to 26.05: from files of its output, and live for what is not given.
 

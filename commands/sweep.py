@@ -13,8 +13,8 @@ import click
 
 from ..cluster.errors import OptionError
 from ..sweeps.axes import AXES
-from .built_options import SectionCommand, in_order, in_section
-from .outputs import OUTPUT, html_option, note, note_unstarted, plot_option, progress_over, write_rich
+from .built_options import INPUT, OUTPUT, SectionCommand, in_order, in_section
+from .outputs import html_option, note, note_unstarted, plot_option, progress_over, write_rich
 
 if TYPE_CHECKING:
     from ..sweeps.axes import Row
@@ -28,7 +28,7 @@ _axes = in_order(
 
 
 @click.command(cls=SectionCommand)
-@click.argument("source", metavar="WORKLOAD|SNAPSHOT", type=click.Path(allow_dash=True, readable=False))
+@click.argument("source", metavar="WORKLOAD|SNAPSHOT", type=INPUT)
 @_axes
 @click.option(
     "--repeat", type=click.IntRange(1), default=1, show_default=True, help="Runs at each point of the grid."

@@ -5,11 +5,12 @@ from pathlib import Path
 import click
 
 from ..cluster.errors import errors_in
+from .built_options import INPUT
 from .outputs import output_options, plot_option, write_found
 
 
 @click.command()
-@click.argument("topology", metavar="TOPOLOGY", type=click.Path(allow_dash=True))
+@click.argument("topology", metavar="TOPOLOGY", type=INPUT)
 @plot_option("Picture of the network: nodes by leaf group, and their order")
 @output_options
 def topology(topology: str, plot: Path | None, form: str, output: str) -> None:

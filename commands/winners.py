@@ -10,7 +10,7 @@ import click
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_table import WINNERS, read_by
 from ..cluster.text import plural
-from .built_options import click_option, in_order
+from .built_options import INPUT, TEXT_OUTPUT, click_option, in_order
 from .outputs import note, output_options, write_found
 
 if TYPE_CHECKING:
@@ -24,9 +24,11 @@ _MOST_ROWS = 40
 
 
 @click.command()
-@click.argument("file", metavar="FILE", type=click.Path(allow_dash=True, readable=False))
+@click.argument("file", metavar="FILE", type=INPUT)
 @in_order(click_option(option, WINNERS, ranges=False) for option in read_by(WINNERS))
-@click.option("--export", help="Write the integer program over all bids to a file: .mps or .lp.")
+@click.option(
+    "--export", type=TEXT_OUTPUT, help="Write the integer program over all bids to a file: .mps or .lp."
+)
 @output_options
 @click.pass_obj
 def winners(

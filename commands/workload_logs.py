@@ -13,14 +13,13 @@ from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_fields import Option
 from ..cluster.text import one_line
 from ..formats.notes import Notes
-from .built_options import filled_options
+from .built_options import INPUT, filled_options
 from .outputs import output_option, read_log, shown, tell, workload_argument
 
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
 
 _MOST_NODES = 100_000
-_PATH = click.Path(allow_dash=True)
 
 
 @dataclass(kw_only=True)
@@ -107,7 +106,7 @@ def from_sacct(workload: str, output: Path, **machine: Any) -> None:
 
 
 @click.command("slurm-events")
-@click.argument("events", metavar="EVENTS", type=_PATH)
+@click.argument("events", metavar="EVENTS", type=INPUT)
 @click.option(
     "--conf",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -126,8 +125,8 @@ def slurm_events(events: str, conf: Path, output: Path) -> None:
 
 
 @click.command()
-@click.option("--nodes", type=_PATH, required=True, help="Node list: openb_node_list_….csv, plain or gzip.")
-@click.option("--pods", type=_PATH, required=True, help="Pod list: openb_pod_list_….csv, plain or gzip.")
+@click.option("--nodes", type=INPUT, required=True, help="Node list: openb_node_list_….csv, plain or gzip.")
+@click.option("--pods", type=INPUT, required=True, help="Pod list: openb_pod_list_….csv, plain or gzip.")
 @click.option(
     "--gpus",
     type=click.Choice(["shares", "separate"]),

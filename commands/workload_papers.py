@@ -16,7 +16,7 @@ from ..simulation.workloads.workload_options import (
     TableOptions,
     TableRecord,
 )
-from .built_options import in_order, record_options
+from .built_options import INPUT, in_order, record_options
 from .outputs import output_option, read_log, shown, with_topology
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ _ABOVE_0 = click.FloatRange(0, 10**9, min_open=True)
 )
 @click.option(
     "--model",
-    type=click.Path(),
+    type=INPUT,
     help="For system: model that `workload fit` wrote; default: SDSC SP2's first rows.",
 )
 @click.option(
@@ -230,7 +230,7 @@ def ischeduler(kind: str, output: Path, **options: Any) -> None:
 
 
 @click.command("fit")
-@click.argument("log", type=click.Path(allow_dash=True))
+@click.argument("log", type=INPUT)
 @output_option
 def fit_log(log: str, output: Path) -> None:
     """Fit a model of system-centric traces to a log (SWF): JSON that ischeduler --model reads."""

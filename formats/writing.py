@@ -12,7 +12,7 @@ import sys
 from glob import escape
 from pathlib import Path
 
-from ..cluster.errors import InputError
+from ..cluster.errors import InputError, system_errors
 from ..cluster.text import escaped
 
 #: Where the kernel keeps a process's open files: what a shell's ``>(…)`` and /dev/stdout lead to.
@@ -69,6 +69,21 @@ def write_bytes(path: str | Path, content: bytes) -> None:
         raise InputError(error.strerror or str(error), file=str(path)) from error
     except ValueError as error:  # a NUL in the name
         raise InputError(str(error), file=str(path)) from error
+
+
+def check_target(path: str | Path) -> None:
+    """Refuse a path that ``write_bytes`` could not write, before anything is computed for it.
+
+    Raises:
+        InputError: it is a folder, or its own folder does not exist or may not be written.
+    """
+    with system_errors(path):
+        target = _target(path)
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        os.stat(f"{target.parent}/.")  # noqa: PTH116 - Path would drop the dot, which asks for a folder
+        if not os.access(target.parent, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def is_stream(path: str | Path) -> bool:

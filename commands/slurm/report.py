@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ...cluster.text import plural, utc
+from ..built_options import INPUT, OUTPUT
 from ..outputs import (
-    OUTPUT,
     file_name,
     html_option,
     note,
@@ -28,7 +28,7 @@ _HOUR_S = 3600
 
 
 @click.command()
-@click.argument("logs", metavar="LOG...", nargs=-1, required=True, type=click.Path(allow_dash=True))
+@click.argument("logs", metavar="LOG...", nargs=-1, required=True, type=INPUT)
 @click.option(
     "--starved",
     type=click.FloatRange(min=0),

@@ -11,7 +11,7 @@ import click
 from ...cluster.option_fields import options_in
 from ...slurm.answers.slurm_files import SlurmFiles
 from ...slurm.live.loop_options import LoopOptions
-from ..built_options import SectionCommand, filled_options
+from ..built_options import FilePath, SectionCommand, filled_options
 from ..outputs import auction_options, say
 from ..snapshot import answer_options
 from .live_options import log_of, looping, say_unknown_release
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 @click.command(cls=SectionCommand)
 @click.option(
-    "-o",
     "--log",
-    type=click.Path(dir_okay=False, allow_dash=True),
+    "-o",
+    type=FilePath(is_output=True, dir_okay=False, allow_dash=True),
     default="-",
     show_default=True,
     help="The log, a line of JSON for each pass; - prints it.",

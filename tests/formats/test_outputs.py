@@ -238,3 +238,90 @@ def test_a_journal_may_be_a_link_to_a_file(tmp_path: Path) -> None:
         journal.append(b"{}")
     assert (tmp_path / "journal").is_symlink()
     assert (tmp_path / "there").stat().st_size
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a snapshot, also by two links, a log and bids."""
+    (tmp_path / "c.json").write_bytes((EXAMPLES / "overtaken.json").read_bytes())
+    cluster = '{"format": "aucsched-snapshot/1", "nodes": [{"name": "n", "cores": 4}], "time": 0}'
+    (tmp_path / "s.json").write_text(cluster)
+    (tmp_path / "hard.json").hardlink_to(tmp_path / "s.json")
+    (tmp_path / "soft.json").symlink_to("s.json")
+    (tmp_path / "d.swf").write_text("; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n")
+    (tmp_path / "w.txt").write_text("goods 1\nbids 1\n0 5 0 #\n")
+    return tmp_path
+
+
+def kept(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        *(("schedule s.json --html s.json", "--html s.json"), ("check s.json -o ./s.json", "-o ./s.json")),
+        *(("check s.json -o hard.json", "-o hard.json"), ("check -o soft.json s.json", "-o soft.json")),
+        ("schedule s.json --topology d.swf --plot d.swf.png -o d.swf", "-o d.swf"),
+        ("evolve s.json --snapshot-out s.json", "--snapshot-out s.json"),
+        ("evolve s.json --fairness d.swf -o d.swf", "-o d.swf"),
+        ("winners w.txt -o w.txt", "-o w.txt"),
+        ("winners w.txt --export w.txt", "--export w.txt"),
+        ("simulate d.swf --swf-out d.swf", "--swf-out d.swf"),
+        ("simulate c.json --failures d.swf --jobs-out d.swf", "--jobs-out d.swf"),
+        ("workload from-swf d.swf --nodes 1 --cores 4 -o d.swf", "-o d.swf"),
+        ("slurm shadow --jobs d.swf --log d.swf --once", "--log d.swf"),
+        ("sweep d.swf -o d.swf", "-o d.swf"),
+    ],
+)
+def test_no_output_overwrites_an_input(command: str, output: str, folder: Path) -> None:
+    before = kept(folder)
+    assert refused(*command.split(), cwd=folder) == f"aucsched: {output}: this file is the input"
+    assert kept(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("schedule s.json --html o.x -o o.x", "--html and -o both write o.x"),
+        ("simulate d.swf --swf-out o.x --jobs-out ./o.x", "--swf-out and --jobs-out both write o.x"),
+        ("sweep d.swf -o o.csv -o o.csv", "-o and -o both write o.csv"),
+    ],
+)
+def test_two_outputs_are_two_files(command: str, said: str, folder: Path) -> None:
+    before = kept(folder)
+    assert refused(*command.split(), cwd=folder) == f"aucsched: {said}"
+    assert kept(folder) == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("evolve s.json --accounts a.json --snapshot-out", "forecast s.json --record r.db -o"),
+        *("schedule s.json --export e.mps -o", "explain s.json --html h.html -o", "check s.json -o"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [("no/x", "no such file or directory"), ("d.swf/x", "not a directory"), (".", "is a directory")],
+)
+def test_nothing_is_written_where_one_output_cannot_be(
+    command: str, target: str, said: str, folder: Path
+) -> None:
+    before = kept(folder)
+    message = refused(*command.split(), target, cwd=folder)
+    assert target in message
+    assert said in message.lower()
+    assert kept(folder) == before
+
+
+def test_what_is_read_and_written_by_design_may_exist(folder: Path) -> None:
+    for _ in range(2):
+        assert aucsched("evolve", "s.json", "--accounts", "a.json", cwd=folder).returncode == 0
+    assert aucsched("check", "s.json", "-o", "/dev/null", cwd=folder).returncode == 0
+
+
+def test_standard_input_is_an_input(folder: Path) -> None:
+    script = f"{sys.executable} -m aucsched check - -o s.json < s.json"
+    done = subprocess.run(["sh", "-c", script], cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "aucsched: -o s.json: this file is the input\n")
