@@ -23,6 +23,7 @@ from ..cluster.schedule import (
     BidClass,
     BidSummary,
     Objective,
+    Reason,
     Refusal,
     Schedule,
     Seconds,
@@ -224,7 +225,7 @@ def _schedule(
 
     return Schedule(
         model=options.model,
-        status=_status(decision),
+        status=_status(decision, queue),
         objective=_objective(decision, options, left_s),
         started=tuple(started),
         pending=refused if decision.only_starts else refused(),
@@ -258,11 +259,12 @@ def _award(answer: Answer, bid: int, cluster: Cluster) -> Award:
     return Award(job=demand.job.id, nodes=nodes, bid=summary)
 
 
-def _status(decision: StepPass) -> Status:
-    """Return optimal only where that is said of the window that was asked for."""
+def _status(decision: StepPass, queue: Queue) -> Status:
+    """Return optimal only where that is said of the window that was asked for, without a job set aside."""
     best = decision.best
     if best is None or (best.status is SolverStatus.OPTIMAL and best.size == len(decision.window)):
-        return Status.OPTIMAL
+        is_whole = all(one.reason is not Reason.SET_ASIDE for one in queue.refused.values())
+        return Status.OPTIMAL if is_whole else Status.FEASIBLE
     return Status.NO_SOLUTION if decision.discarded else Status.FEASIBLE
 
 

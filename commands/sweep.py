@@ -64,13 +64,15 @@ def sweep(
     With more values or another option the sweep grows: completed runs are not repeated.
     """
     from ..formats.writing import is_stream, write_text
+    from ..reports.table_files import SUFFIXES, check_suffix
     from ..sweeps.call import Sweep
     from ..sweeps.drive import sweep as sweep_plan
     from ..sweeps.plot import check_panels, draw_sweep
-    from ..sweeps.result_table import check_tables, render_sweep
+    from ..sweeps.result_table import render_sweep
     from ..sweeps.run_plan import make_plan
 
-    check_tables(outputs)
+    for path in outputs:
+        check_suffix("-o", path, SUFFIXES)
     executor = _executor(options["dask"], options["workers"])
     given = {name: axis.values(options[name]) for name, axis in AXES.items() if options[name] is not None}
     plan = make_plan(source, given, repeat=options["repeat"], seed=options["seed"])

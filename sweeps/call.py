@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..cluster.errors import OptionError
+from ..cluster.errors import OptionError, end_if_spawned
 from ..cluster.keywords import of_type, with_names
 from ..cluster.snapshot import Snapshot
 from ..cluster.tabular import Tabular, rows_of
@@ -16,7 +16,7 @@ from ..cluster.workload import ClusterWorkload
 from ..formats.drawing import check_drawing
 from ..formats.native.cluster_file import snapshot_to_json, workload_to_json
 from ..formats.swf import SwfLog, swf_text
-from ..reports.table_files import SUFFIXES
+from ..reports.table_files import SUFFIXES, check_suffix
 from ..simulation.own_policy import Factory, name_of
 from .axes import AXES, Row, Value
 from .drive import sweep as drive
@@ -104,7 +104,8 @@ def sweep(
         repeat: runs at each point, each with a seed of its own where there is one.
         seed: of the first.
         workers: number of processes; 1: this one. The command takes one a processor; the rows are the
-            same, but a script that starts processes needs ``if __name__ == "__main__"``.
+            same. A script with a policy of its own calls sweep with more below
+            ``if __name__ == "__main__"``: each process loads it.
         output: table to write (``.csv``, ``.parquet``); the same call resumes it after a stop.
         progress: called with the number of rows there are.
         axes: a value or a list of values by option, with the names of ``aucsched sweep --help`` and
@@ -113,6 +114,7 @@ def sweep(
     Raises:
         InputError: the source cannot be read.
         OptionError: no such option, or values that exclude each other.
+        AucschedError: processes cannot start.
 
     Examples:
         >>> import aucsched
@@ -126,15 +128,18 @@ def sweep(
     workers = of_type("workers", workers, int)
     if workers < 1:
         raise OptionError(f"workers: {workers} is below 1")
+    if workers > 1:
+        end_if_spawned("sweep")
     if isinstance(source, (str, Path)):
         plan = make_plan(str(source), values, repeat=repeat, seed=seed)
     else:
         plan = plan_over(_subject(source), values, repeat=repeat, seed=seed)
     outputs = [] if output is None else [Path(output)]
+    for path in outputs:
+        check_suffix("output", path, SUFFIXES)
 
     def run(subject: Subject, runs: Sequence[Run]) -> Generator[Row, None, None]:
-        is_here = workers == 1 and not outputs
-        return run_here(subject, runs) if is_here else run_locally(subject, runs, workers)
+        return run_here(subject, runs) if workers == 1 else run_locally(subject, runs, workers)
 
     return Sweep(plan=plan, rows=tuple(drive(plan, outputs, run, progress=progress)))
 

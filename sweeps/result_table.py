@@ -9,11 +9,10 @@ from typing import Any
 
 from rich.console import Console
 
-from ..cluster.errors import OptionError
 from ..cluster.option_fields import options_in
 from ..cluster.text import plural
 from ..reports.console_tables import FIGURES, figure_columns, table_of
-from ..reports.table_files import SUFFIXES, check_suffix, write_columns
+from ..reports.table_files import write_columns
 from ..simulation.simulate_options import PolicyOptions
 from .axes import AXES, Row
 
@@ -33,18 +32,6 @@ _TEXT = frozenset(
     {*_FIRST[1:], *_LAST, "status", "error", "topology"}
     | {name for name, one in AXES.items() if one.what in {"a name", "on or off"}}
 )
-
-
-def check_tables(paths: Sequence[Path]) -> None:
-    """Refuse files that could not be written, before time is spent on what they would hold.
-
-    Raises:
-        OptionError: a suffix is none there is a table for, a name stands twice, or pyarrow is not installed.
-    """
-    for path in paths:
-        check_suffix("-o", path, SUFFIXES)
-    if len(set(paths)) < len(paths):
-        raise OptionError("-o: a file stands twice")
 
 
 def columns_of(rows: Iterable[Row]) -> list[str]:

@@ -23,7 +23,7 @@ from typing import Any
 from uuid import uuid4
 
 from ..auction.parts.workers import connected
-from ..cluster.errors import AucschedError
+from ..cluster.errors import UNGUARDED, AucschedError, without_script
 from .axes import Row
 from .run_plan import KINDS, Run, Subject, lost_row, run_row
 
@@ -66,12 +66,13 @@ def _rows_of_pools(
     tries: Counter[int] = Counter()
     failed_starts = 0
     # What each process does; a new one loads the input, which is no run.
+    needs_script = any(str(run.options.get("policy")).startswith("__main__:") for run in waiting)
     busy: dict[Future[Row | None], tuple[ProcessPoolExecutor, Run | None]] = {}
     while waiting or any(run for _, run in busy.values()):
         while waiting and len(busy) < size:
             pool = ProcessPoolExecutor(1, get_context("spawn"), _begin, (subject, theirs))
             pools.append(pool)
-            with _environment():
+            with _environment(), without_script(is_needed=needs_script):
                 busy[pool.submit(_done, None)] = pool, None
         for future in wait(busy, return_when=FIRST_COMPLETED).done:
             pool, run = busy.pop(future)
@@ -82,7 +83,8 @@ def _rows_of_pools(
                 if run is None:
                     failed_starts += 1
                     if failed_starts == TRIES:
-                        raise AucschedError("worker processes end as they start") from None
+                        why = f"worker processes end as they start ({UNGUARDED.format('sweep')})"
+                        raise AucschedError(why) from None
                     continue
                 tries[run.number] += 1
                 if tries[run.number] < TRIES:

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ...bidgen.first_fit import Cluster
-from ...cluster.errors import AucschedError, OptionError
+from ...cluster.errors import AucschedError, OptionError, end_if_spawned, without_script
 from ...cluster.resources.demand import Demand
 from ...models.search.compiled_search import compiled_loop
 from ..attempt import attempt
@@ -151,12 +151,14 @@ def crew_of(options: StepOptions) -> Iterator[Workers]:
             workers = lambda: max(1, len(client.scheduler_info(n_workers=-1)["workers"]))  # noqa: E731
             yield Workers(client.get_executor(pure=False), workers, KilledWorker)
         elif options.workers > 1:
+            end_if_spawned("schedule")
             others = options.workers - 1
             # Spawned: nothing of this process's threads or state comes along. What is compiled they load
             # while bids are made here, which takes a second.
             pool = ProcessPoolExecutor(others, get_context("spawn"), compiled_loop)
             stack.callback(pool.shutdown, wait=False, cancel_futures=True)
-            with suppress(BrokenProcessPool):
+            in_script = getattr(options.clock, "__module__", "") == "__main__"
+            with suppress(BrokenProcessPool), without_script(is_needed=in_script):
                 for _ in range(others):
                     pool.submit(int)
             yield Workers(pool, lambda: options.workers, helps=True)

@@ -10,6 +10,7 @@ worse. Where a clock counts, each process is one search.
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -20,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ...cluster.errors import InputError
+from ...cluster.errors import AucschedError, InputError, without_script
 from ...cluster.keywords import refuses_unknown
 from ...cluster.option_table import OPTIONS_BY_NAME
 from ...cluster.resources.capacity import FloatArray, IntArray
@@ -159,6 +160,7 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
     Raises:
         InputError: a bid, a capacity, a group or the start cannot be used; names it.
         OptionError: an option's value cannot be used.
+        AucschedError: a worker process ended.
     """
     began = time.perf_counter()
     options: dict[str, Any] = {"time_limit_s": time_limit_s, "work_limit": work_limit, "seed": seed}
@@ -385,8 +387,12 @@ def _search_side_by_side(
     else:
         # Spawned: nothing of this process's threads or state comes along.
         with ProcessPoolExecutor(min(workers - 1, len(others)), get_context("spawn")) as pool:
-            waiting = [pool.submit(_searched, search, one) for one in others]
-            found = [search(first).run(), *(one.result() for one in waiting)]
+            with without_script():
+                waiting = [pool.submit(_searched, search, one) for one in others]
+            try:
+                found = [search(first).run(), *(one.result() for one in waiting)]
+            except BrokenProcessPool:
+                raise AucschedError("a worker process ended") from None
     best = _joined(found, weights, second)
     if reduction is None:
         return best

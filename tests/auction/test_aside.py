@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support.build import snapshot
 
-from aucsched import Reason, Schedule, schedule
+from aucsched import Reason, Schedule, Status, schedule
 from aucsched.auction.check import AwardChecker
 from aucsched.auction.options import MODELS
 from aucsched.bidgen.first_fit import FirstFitPlacer, Placement
@@ -55,6 +55,7 @@ def test_a_job_that_cannot_be_read_is_set_aside(model: Any, monkeypatch: pytest.
     result = schedule(snapshot(NODES, JOBS), model=model)
     assert {award.job for award in result.started} == {"J1", "J3"}
     assert reasons(result) == {"J2": Reason.SET_ASIDE}
+    assert result.status is Status.FEASIBLE
     assert "ZeroDivisionError: by nothing" in result.pending[0].detail
 
 
@@ -71,6 +72,7 @@ def test_a_job_whose_bids_fail_is_set_aside(model: Any, monkeypatch: pytest.Monk
     result = schedule(snapshot(NODES, JOBS), model=model)
     assert [award.job for award in result.started] == ["J2"]
     assert reasons(result) == {"J1": Reason.SET_ASIDE, "J3": Reason.SET_ASIDE}
+    assert result.status is Status.FEASIBLE
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -187,6 +187,61 @@ def test_workers_below_one_are_refused() -> None:
         package.sweep(TRACE, policy=["fcfs"], workers=0)
 
 
+_CLUSTER = """
+import aucsched as au
+print("once")
+nodes = [au.Node(name=f"n{number}", cores=8) for number in range(24)]
+jobs = [au.Job(id=str(one), priority=1 + one % 7, request=au.Request(cores=8 + one)) for one in range(40)]
+snapshot = au.Snapshot(nodes=nodes, jobs=jobs)
+"""
+_BIDS = """
+import aucsched as au
+print("once")
+bids = [(f"b{one}", 1 + one % 7, {f"g{one % 9}": 1, f"g{one % 11}": 1}) for one in range(400)]
+goods = {f"g{one}": 1 for one in range(11)}
+"""
+_POLICY = """
+import aucsched as au
+print("once")
+class Mine:
+    def step(self, now, machine):
+        for job in machine.waiting:
+            machine.start(job)
+log = au.parse_swf(b"; MaxProcs: 4\\n1 0 -1 10 3 -1 -1 3 10\\n")
+"""
+
+
+@pytest.mark.parametrize(
+    ("begin", "call", "said"),
+    [
+        (_CLUSTER, "au.schedule(snapshot, workers=2, part_nodes=12, work_limit=5).status.value", "feasible"),
+        (_CLUSTER, "au.sweep(snapshot, window=[9, 8], workers=2).columns['window']", "[9, 8]"),
+        (_CLUSTER, "au.sweep(snapshot, window=[9, 8], output='o.csv').columns['window']", "[9, 8]"),
+        (_BIDS, "au.winners(bids, goods, workers=2, work_limit=900).value > 0", "True"),
+    ],
+)
+def test_a_script_needs_no_guard_and_runs_once(begin: str, call: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(f"{begin}\nprint({call})\n")
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"once\n{said}\n"
+
+
+def test_a_script_with_a_policy_of_its_own_is_told_of_the_guard(tmp_path: Path) -> None:
+    call = "print(au.sweep(log, policy=[Mine], workers=2).columns['status'])"
+    why = "worker processes end as they start (workers: a script that starts processes must call sweep below"
+    for before, code in (("", 1), ('if __name__ == "__main__": ', 0)):
+        (tmp_path / "script.py").write_text(f"{_POLICY}\n{before}{call}\n")
+        done = subprocess.run(
+            [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code
+        assert (why in done.stderr) is bool(code)
+        assert done.stderr.count("Traceback") == code
+
+
 def test_an_auction_over_a_workload_of_nodes(tmp_path: Path) -> None:
     source, out = workload(tmp_path), tmp_path / "w.csv"
     options = ("--policy", "aucsched3", "--interval", "5", "--work-limit", "2")
@@ -343,7 +398,7 @@ def test_refused_outputs_and_inputs(tmp_path: Path, capsys: pytest.CaptureFixtur
     for arguments, said in (
         ([source], "Missing option '-o' / '--output'"),
         ([source, "-o", "x.txt"], "-o x.txt: the name ends in none of .csv, .parquet"),
-        ([source, "-o", "x.csv", "-o", "x.csv"], "-o: a file stands twice"),
+        ([source, "-o", "x.csv", "-o", "x.csv"], "-o and -o both write x.csv"),
         ([source, "-o", str(other)], "there is no other.csv.journal to go on from"),
         ([source, "-o", str(tmp_path / "no" / "x.csv")], "No such file or directory"),
         (["nowhere.json", "-o", "x.csv"], "nowhere.json: No such file or directory"),
