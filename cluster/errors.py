@@ -14,7 +14,6 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import current_process
 from pathlib import Path
 from sysconfig import get_path
 from traceback import extract_tb
@@ -110,6 +109,8 @@ UNGUARDED = 'workers: a script that starts processes must call {} below if __nam
 
 def end_if_spawned(call: str) -> None:
     """End a process that is being spawned: the script that it loads would spawn others at this call."""
+    from multiprocessing import current_process  # noqa: PLC0415 - --help starts nothing
+
     if getattr(current_process(), "_inheriting", False):
         sys.exit(f"aucsched: {UNGUARDED.format(call)}")
 
