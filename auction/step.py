@@ -14,7 +14,7 @@ from ..cluster.errors import AwardError, InputError, OptionError, SolverError
 from ..cluster.keywords import checked, with_keywords
 from ..cluster.option_fields import Option
 from ..cluster.option_table import StepKeywords
-from ..cluster.promises import BACKFILL, NONE, PLAN
+from ..cluster.promises import AUTO, BACKFILL, NONE, PLAN
 from ..cluster.resources.allocation import resources_of
 from ..cluster.resources.demand import Demand
 from ..cluster.schedule import (
@@ -156,8 +156,9 @@ def check_queue_promise(options: StepOptions) -> None:
         OptionError: names it.
     """
     if options.promise not in {None, PLAN, NONE, BACKFILL}:
+        where = "" if options.promise == AUTO else " and slurm run"
         raise OptionError(
-            f"promise: {options.promise!r} is for simulations and slurm run; for one queue give none, "
+            f"promise: {options.promise!r} is for simulations{where}; for one queue give none, "
             "backfill or plan (plan keeps what its jobs were promised)"
         )
 

@@ -100,7 +100,7 @@ def system_errors(file: str | Path) -> Iterator[None]:
 
 def shown_name(path: str | Path) -> str:
     """Return the name that messages call a file by."""
-    return "standard input" if str(path) == "-" else str(path)
+    return {"-": "standard input", "": "''"}.get(str(path), str(path))
 
 
 #: Why worker processes end as they start.
@@ -161,7 +161,7 @@ class PolicyError(AucschedError):
         policy mine:Policy: its step at 5 s: ValueError: no
     """
 
-    def __init__(self, policy: str, what: str, error: Exception) -> None:
+    def __init__(self, policy: str, what: str, error: BaseException) -> None:
         theirs = [one for one in extract_tb(error.__traceback__) if not one.filename.startswith(_NOT_USERS)]
         place = "".join(f" ({Path(one.filename).name}, line {one.lineno})" for one in theirs[-1:])
         super().__init__(one_line(f"policy {policy}: {what}: {type(error).__name__}: {error}{place}"))

@@ -168,8 +168,8 @@ class Option(Generic[T]):
         except ValueError:
             kind = "an integer" if self.is_whole else "a number"
             raise OptionError(f"{name}: {text!r} is not {kind}") from None
-        if self._beyond(number):
-            raise OptionError(f"{name}: {text} is out of its range")
+        if words := self._beyond(number):
+            raise OptionError(f"{name}: {text} is {words}")
         return number
 
     def refuse_beyond(self, value: Any) -> None:

@@ -77,9 +77,10 @@ class ValueOptions:
     promise: Option[str | None] = _option(
         "Which starts the scheduler guarantees to waiting jobs. backfill: each job that plain backfilling "
         "starts now is started. plan: no job starts later than in a plan of the queue. A duration (15m, "
-        "2d): no job starts later than in that plan, or than this long after its submission, if that is "
-        "later. auto: a duration from the log's past waits; with response a log's overload ends it. none: "
-        "no guarantee. A guarantee lasts as long as jobs keep their time limits and nodes stay up.",
+        "2d; 300 is seconds): no job starts later than in that plan, or than this long after its "
+        "submission, if that is later. auto: a duration from the log's past waits; with response a log's "
+        "overload ends it. none: no guarantee. A guarantee lasts as long as jobs keep their time limits "
+        "and nodes stay up.",
         unit="plan|DURATION|auto|backfill|none",
         check_text=check_promise,
         default="backfill; with objective response auto (in slurm run 15m, as auto needs a log's waits); "
@@ -125,14 +126,14 @@ class BiddingOptions:
     #: Shares of shapes and kept cores are rows of the program, each job counts how hard it is to place, and
     #: first bids are made shape by shape (docs/decisions/0038). A greedy award is these first bids.
     balance: Option[bool] = _option(
-        "Keep the classes of running jobs in the proportions of the waiting ones. The window is then "
-        "400; the default strategy is then greedy, which gives a job the fewest gres of a range.",
+        "Keep the mix of running jobs (small, wide, with GPUs) like the mix of waiting jobs. Then --window "
+        "is 400 and --strategy greedy by default; greedy gives a job the fewest gres of a range.",
         default=False,
         policies=_BIDDING,
     )
     award_alone: Option[bool] = _option(
         "Start only the winners of the auction, as in the papers. By default jobs that still fit "
-        "afterwards start, too. They also start if the machine is empty and no job wins.",
+        "afterwards start, too; with this option only if the machine is empty and no job wins.",
         default=False,
     )
     #: The same everywhere: steps of the search for anytime, branch-and-bound nodes of each solve for exact.
@@ -151,8 +152,8 @@ class BiddingOptions:
     #: halve: the award found stands, and exact tries halves at once while time is left (Soner,
     #: section 3.2). A search that made all its steps has reached no limit where nothing is said.
     on_timeout: Option[Literal["halve", "incumbent", "discard"] | None] = _option(
-        "What to do when a limit ends a step before its proof. halve: the next pass takes half as many "
-        "jobs. incumbent: as many. discard: start nothing now, and take half as many.",
+        "If a limit ends a step before its proof: halve keeps the award and halves the window of the next "
+        "step; incumbent keeps the award and the window; discard starts nothing and halves the window.",
         default="halve; incumbent where steps alone end strategy anytime (simulations, "
         "--work-limit); reaching the default work limit does not count as such a limit",
     )
@@ -187,7 +188,7 @@ class StepRecord(AuctionOptions, ModelOption):
 
     #: Wall time of the whole step: bids, programs, search and solves of all its attempts.
     time_limit_s: Option[float | None] = _option(
-        "Seconds of wall time for the whole step, from reading the file to the answer. A default work limit, "
+        "Seconds of wall time for the whole step, from the file to the answer. A default work limit, "
         "where there is one, ends a step first. With --time-limit and no --work-limit the search runs until "
         "then.",
         low=0,
@@ -222,8 +223,9 @@ class StepRecord(AuctionOptions, ModelOption):
         readers=(STEP, SWEEP),
     )
     workers: Option[int] = _count(
-        "Processes that search in parallel, each on parts of the cluster (--part-nodes). In winners each "
-        "searches all bids with a seed of its own. Under a work limit their number changes only the time.",
+        "Processes that search in parallel: in winners each over all bids with a seed of its own, elsewhere "
+        "each on a part of a cluster of more than --part-nodes nodes. There a work limit gives the same "
+        "award with any number.",
         high=1024,
         default=1,
         readers=(STEP, WINNERS),

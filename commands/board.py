@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from ..cluster.text import plural
+from ..simulation.policy_names import split_policies
 from .outputs import (
     note_unstarted,
     output_options,
@@ -23,7 +24,7 @@ FORMAT = "aucsched-board/1"
 
 @click.command()
 @click.argument("log")
-@click.option("--policy", "policies", multiple=True, metavar="NAME|FILE.py:CLASS", help="Play it too.")
+@click.option("--policy", "policies", multiple=True, metavar="NAME|FILE.py:CLASS", help="Play it, too.")
 @processors_option
 @plot_option("Chart of bounded slowdown and longest wait, without FCFS")
 @output_options
@@ -41,7 +42,7 @@ def board(
     from ..reports.console_tables import Column, figure_columns, table_of
 
     jobs = read_jobs(log, read_log(log), processors, None)
-    rows = played(jobs, policies, progress=progress_over)
+    rows = played(jobs, [one for text in policies for one in split_policies(text)], progress=progress_over)
     edge = {row["policy"] for row in on_edge(rows)}
     if plot is not None:
         from ..reports.curves import draw_board

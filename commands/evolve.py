@@ -78,6 +78,8 @@ def read_fairness(text: str | None, decay: float | None) -> tuple[Fairness, str]
         if not seconds:
             raise OptionError(f"--fairness {text}: 0 would be no limit; give none")
         return same_for_every_user(seconds, decay=decay or 0.0), ""
+    if text != "-" and not Path(text).exists():
+        raise OptionError(f"--fairness {text} is neither none, target:SECONDS nor a file")
     fairness, others = load_fairness(text)
     if not others:
         return fairness, ""

@@ -12,6 +12,7 @@ import click
 
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_table import SIMULATE, ValueOptions
+from ..simulation.policy_names import split_policies
 from .built_options import INPUT, record_options
 from .outputs import (
     file_name,
@@ -52,7 +53,7 @@ _BACK_S = 30 * 86_400
 @click.option("--until", metavar="TIME", help="End of the history; later submissions are left out.")
 @click.option("--conf", type=INPUT, metavar="FILE", help="Output of scontrol show config, for backfill.")
 @record_options(ValueOptions, reader=SIMULATE)
-@click.option("--policy", "policies", multiple=True, metavar="NAME", help="Compare it too.")
+@click.option("--policy", "policies", multiple=True, metavar="NAME", help="Compare it, too; repeatable.")
 @html_option
 @output_options
 def gain(history: str | None, html: Path | None, form: str, output: str, **options: Any) -> None:
@@ -70,7 +71,7 @@ def gain(history: str | None, html: Path | None, form: str, output: str, **optio
     with errors_in(options["sacct"] or history or _SLURM):
         found = compare(
             workload,
-            ("aucsched3", *options["policies"]),
+            ("aucsched3", *(one for text in options["policies"] for one in split_policies(text))),
             objective=options["objective"],
             promise=options["promise"],
             window=window,

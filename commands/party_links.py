@@ -140,7 +140,7 @@ def identity_of(
 
     # Before the secret draws a remark: a refusal is one line.
     if (options["listen"] is None) == (options["connect"] is None):
-        raise OptionError("one of --listen and --connect is needed")
+        raise OptionError("give one of --listen and --connect")
     return Identity(
         party=party,
         terms=terms_of(play, options["urgent"] or "suspend"),

@@ -11,6 +11,10 @@ from ..cluster.option_fields import Option, flag_of, options_in
 from ..cluster.text import meant_or_known
 from ..simulation.policy_names import EVERY_POLICY, parameters_of, policy_with_parameters, split_policies
 from ..simulation.simulate_options import (
+    EVOLVING,
+    LOG_POLICIES,
+    MALLEABLE_POLICIES,
+    ON_NODES,
     ORDER_NAMES,
     LogRecord,
     PolicyOptions,
@@ -57,6 +61,11 @@ class PolicyNames(click.ParamType):  # type: ignore[type-arg]  # only newer clic
         return [CompletionItem(f"{before}{comma}{name}") for name in self.choices if name.startswith(last)]
 
 
+def _joined(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str:
+    """Return the policies of several options as of one."""
+    return PolicyNames().convert(",".join(values), param, ctx)
+
+
 def _key(option: Option[Any]) -> str:
     """Return an option's name as a parameter of its policy."""
     known = parameters_of(option.policies[0])
@@ -75,10 +84,14 @@ policy_options = in_order(
             "--policy",
             type=PolicyNames(),
             metavar="NAME,…",
-            default="easy",
+            multiple=True,
+            callback=_joined,
+            default=("easy",),
             show_default=True,
-            help="One policy, several (one table), or your own (MODULE:CLASS, FILE.py:CLASS). A policy takes "
-            f"parameters: slack:factor=0.5 (docs/policies.md). One of {', '.join(EVERY_POLICY)}.",
+            help="Policies: several with commas, or give the option again. A policy takes parameters: "
+            "slack:factor=0.5 (docs/policies.md). Your own: MODULE:CLASS, FILE.py:CLASS. "
+            f"On logs: {', '.join((*LOG_POLICIES, *MALLEABLE_POLICIES))}. On nodes: {', '.join(ON_NODES)}. "
+            f"On dynamic-esp and quadflow: {EVOLVING}.",
         ),
         click.option(
             "--order",

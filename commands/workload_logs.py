@@ -66,8 +66,8 @@ def from_swf(workload: str, output: Path, **machine: Any) -> None:
     "columns",
     multiple=True,
     metavar="WHAT=NAME",
-    help="Names of columns: id, time, duration, start, end, limit, nodes, cores, gpus, user; several "
-    "between commas. Columns of usual names are found.",
+    help="Names of columns: id, time, duration, start, end, limit, nodes, cores, gpus, priority, user, "
+    "account, partition, qos; several with commas. Columns of usual names are found.",
 )
 @machine_options
 @output_option
@@ -180,7 +180,7 @@ def read_machine(nodes: str | None, cores: int | None, gpus: int, switch: str | 
 
     if nodes is None:
         raise OptionError("--nodes is missing: a number of equal nodes, or a file of the site's")
-    if not (nodes.isascii() and nodes.isdecimal()):
+    if not (nodes.isascii() and nodes.removeprefix("-").isdecimal()):
         for option, value in (("--cores", cores), ("--gpus", gpus), ("--switch", switch)):
             if value:
                 raise OptionError(

@@ -38,8 +38,8 @@ class ClusterOptions:
     """The size of a cluster of equal nodes."""
 
     nodes: Option[int] = Option("Number of nodes.", default=1408, low=1, high=_MOST_NODES)
-    cores: Option[int] = Option("Number on each node.", default=12, low=1, high=10**6)
-    gpus: Option[int] = Option("Number on each node.", default=3, low=0, high=1000)
+    cores: Option[int] = Option("Cores of each node.", default=12, low=1, high=10**6)
+    gpus: Option[int] = Option("GPUs of each node.", default=3, low=0, high=1000)
     topology: Option[str] = Option(
         "tree (16 nodes a leaf switch, 8 leaves a switch), linear, or what aucsched topology reads (a file, "
         "torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16, blocks:8x18).",

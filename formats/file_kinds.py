@@ -49,10 +49,10 @@ _FROM_SLURM = "aucsched snapshot slurm makes a snapshot of squeue --json and its
 
 #: How the first line of a text begins, what prints it, and what to do with it.
 _TEXTS = (
+    (_SACCT, "what sacct prints", "aucsched gain --sacct and workload from-sacct read it"),
     (_SQUEUE, "what squeue prints, as text", _FROM_SLURM),
     (_SINFO, "what sinfo prints, as text", _FROM_SLURM),
     (_SCONTROL, "what scontrol prints", _FROM_SLURM),
-    (_SACCT, "what sacct prints", "aucsched workload from-sacct reads it"),
 )
 
 

@@ -6,6 +6,7 @@ sets first-fit and Slurm's plan beside it; a plan says when and where each job s
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
@@ -35,7 +36,7 @@ def render(
         Group(
             _starts(schedule, jobs, baseline, console, top),
             _waits(schedule, jobs, baseline, console, top),
-            _solve_line(schedule),
+            _solve_line(schedule, jobs),
             _baseline_line(schedule, jobs, baseline),
         )
     )
@@ -114,11 +115,13 @@ def _jobs_of(rows: list[WaitingRow]) -> int:
     return sum(len(row.jobs) for row in rows)
 
 
-def _solve_line(schedule: Schedule) -> Text:
+def _solve_line(schedule: Schedule, jobs: Mapping[str, Job]) -> Text:
     objective, sizes = schedule.objective, schedule.sizes
     tries = ", ".join(f"{one.size} in {one.seconds:.1f} s" for one in schedule.attempts)
+    # Under other objectives, or with a balance, an award counts something else.
+    words = "priority" if objective.priority == _priority(schedule, jobs) else "worth"
     return Text(
-        f"{schedule.model}: priority {number(objective.priority)}, {_proved(schedule)}; "
+        f"{schedule.model}: {words} {number(objective.priority)}, {_proved(schedule)}; "
         f"{plural(sizes.bids, 'bid')} on {plural(sizes.nodesets, 'nodeset')}; "
         f"{schedule.seconds.total:.2f} s (window {tries or 'empty'})"
     )
@@ -136,8 +139,12 @@ def _proved(schedule: Schedule) -> str:
     return "its priority proved" if gap == 0 else f"at most {gap:.2%} below the best at the limit"
 
 
+def _priority(schedule: Schedule, jobs: Mapping[str, Job]) -> Fraction | int:
+    return sum(jobs[award.job].priority for award in schedule.started)
+
+
 def _baseline_line(schedule: Schedule, jobs: Mapping[str, Job], baseline: Baseline) -> Text:
-    ours = sum(jobs[award.job].priority for award in schedule.started)
+    ours = _priority(schedule, jobs)
     cores = sum(map(cores_of, schedule.started))
     return Text(
         f"The auction starts {plural(len(schedule.started), 'job')} ({plural(cores, 'core')}), "

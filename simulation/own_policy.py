@@ -261,7 +261,7 @@ def _called(name: str, what: str, call: Callable[[], Any]) -> Any:
         return call()
     except (OptionError, PolicyError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PolicyError(name, what, error) from error
 
 
@@ -276,5 +276,5 @@ def stepped(name: str, policy: Policy, now: float, view: MachineView) -> None:
         policy.step(now, view)
     except AwardError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PolicyError(name, f"its step at {now:g} s", error) from error

@@ -50,6 +50,8 @@ PolicyName: TypeAlias = Literal[LogPolicyName, NodeOnlyName, "aucsched3"]
 LOG_POLICIES: tuple[str, ...] = get_args(LogPolicyName)
 NODE_ONLY_POLICIES: tuple[str, ...] = get_args(NodeOnlyName)
 MALLEABLE_POLICIES: tuple[str, ...] = get_args(MalleableName)
+#: Every policy of a machine of nodes.
+ON_NODES = ("fcfs", "easy", "reservations", *NODE_ONLY_POLICIES, "aucsched3")
 #: The policy over logs that reads what an auction's starts are worth; and the one under which
 #: running jobs ask for more.
 PROMISED, EVOLVING = "promised", "evolving"

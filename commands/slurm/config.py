@@ -10,10 +10,10 @@ from ...cluster.option_table import STEP, read_by
 
 _WIDTH = 100
 _HEAD = """\
-# Options of aucsched beside Slurm, as they are where nothing is said. Used by:
+# Options of aucsched's Slurm commands, with their defaults. Use:
 #   aucsched --config THIS_FILE slurm shadow
-# What is typed stands before the file. A line that begins with "# name =" shows a default that depends on
-# other options, or names an option that has none: it is in force only without the mark.
+# Options on the command line override this file. An option on a line "# name =" has no fixed default: remove
+# the mark to set it.
 """
 #: Commands of the group that have options worth keeping.
 _KEPT = ("shadow", "run", "status", "doctor")

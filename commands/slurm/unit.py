@@ -20,14 +20,14 @@ _PATH = re.compile(r"/[\w./+@-]*", re.ASCII)
 
 @click.command()
 @click.argument("loop", type=click.Choice(sorted(_WHAT)))
-@click.option("--user", default="aucsched", show_default=True, help="Who runs it: no root.")
+@click.option("--user", default="aucsched", show_default=True, help="User of the service; not root.")
 @click.option(
     "--config",
     default="/etc/aucsched/slurm.toml",
     show_default=True,
-    help="Its options: aucsched slurm config.",
+    help="The service's options, in the form of aucsched slurm config.",
 )
-@click.option("--program", help="The command. Default: this one's place.")
+@click.option("--program", help="Path of aucsched. Default: this program's.")
 def unit(*, loop: str, user: str, config: str, program: str | None) -> None:
     """Print the systemd unit of a loop."""
     program = str(Path(sys.argv[0]).resolve()) if program is None else program

@@ -245,7 +245,9 @@ def address_of(text: str) -> PartyAddress:
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not host or not (port.isascii() and port.isdigit()) or int(port) > _LARGEST_PORT:
-        raise OptionError(f"{text!r} is no address: unix:PATH, HOST:PORT or [IPv6]:PORT")
+        raise OptionError(
+            f"{text!r} is no address: unix:PATH, HOST:PORT or [IPv6]:PORT up to {_LARGEST_PORT}"
+        )
     return PartyAddress(host=host, port=int(port))
 
 

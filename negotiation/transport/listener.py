@@ -343,7 +343,9 @@ class Listener:
         self, address: PartyAddress, identity: Identity, limits: LinkLimits, tell: Callable[[str], None]
     ) -> None:
         if identity.secret is None and not (address.path or is_loopback(address.host)):
-            raise OptionError(f"other machines can reach {address}: a shared secret is needed")
+            raise OptionError(
+                f"other machines can reach {address}: a shared secret is needed (--secret-file)"
+            )
         self._identity, self._limits, self._tell = identity, limits, tell
         self._remarks = RateLimitedLog(tell)
         self._socket = _listening(address)

@@ -17,7 +17,14 @@ from ...cluster.resources.demand import Demand
 from ...cluster.text import did_you_mean
 from ...cluster.workload import ClusterWorkload, Outage
 from ..own_policy import ActiveJob, MachineView, QueuedJob, is_own, own_policy, stepped
-from ..simulate_options import EVOLVING, LOG_POLICIES, MALLEABLE_POLICIES, NodeKeywords, NodeRecord
+from ..simulate_options import (
+    EVOLVING,
+    LOG_POLICIES,
+    MALLEABLE_POLICIES,
+    ON_NODES,
+    NodeKeywords,
+    NodeRecord,
+)
 from .auction import NodeAuction
 from .backfill import Backfill, BackfillPass, PlannedBackfill
 from .kernel import simulate_nodes
@@ -49,8 +56,9 @@ class NodeOptions(NodeKeywords):
     def __post_init__(self) -> None:
         if self.policy not in NODE_POLICIES and not is_own(self.policy):
             close = did_you_mean(self.policy, NODE_POLICIES)
-            on_counts = (*LOG_POLICIES, *MALLEABLE_POLICIES, EVOLVING)
-            why = "counts processors" if self.policy in on_counts else "is no policy"
+            on_counts = dict.fromkeys((*LOG_POLICIES, *MALLEABLE_POLICIES), "counts processors")
+            known = {**on_counts, EVOLVING: "plays dynamic-esp and quadflow, in simulate"}
+            why = known.get(self.policy, "is no policy")
             raise OptionError(f"--policy {self.policy} {why}; a machine of nodes has {_LISTED}{close}")
         if self.order not in ("fcfs", "multifactor"):
             raise OptionError(f"--order {self.order} is for logs; nodes have fcfs and multifactor")
@@ -176,7 +184,7 @@ NODE_POLICIES: dict[str, Callable[[NodeOptions, Machine], NodePolicy]] = {
     **dict.fromkeys(_SLURM, _slurm),
     **dict.fromkeys(MODELS, _auction),
 }
-_LISTED = ", ".join(NODE_POLICIES)
+_LISTED = ", ".join(ON_NODES)
 
 
 def _failures(options: NodeOptions, machine: Machine) -> Failures | None:

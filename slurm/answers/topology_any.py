@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from pathlib import Path
 from typing import Any, TypeVar
 
 from ...cluster.errors import InputError
@@ -57,6 +58,8 @@ def load_topology(source: str, nodes: Sequence[str] | None, notes: Notes) -> Nam
     """
     if is_sizes(source):
         return parse_any_topology(source.encode(), nodes, notes)
+    if ":" in source and not Path(source).exists():
+        raise InputError("it is no file, and no sizes such as torus:16x8x8 or blocks:8x18", path="topology")
     return read_document(source, lambda content: parse_any_topology(content, nodes, notes))
 
 

@@ -22,7 +22,7 @@ class LoopOptions:
     """How often a loop looks, and what it keeps of that; as it is, the shadow's."""
 
     interval: Option[float] = Option(
-        "From the beginning of one pass to that of the next.",
+        "Seconds from the start of one pass to the start of the next.",
         default=30,
         low=0.1,
         high=86400,
@@ -32,12 +32,12 @@ class LoopOptions:
     passes: Option[int | None] = Option("Stop after so many passes. Default: go on.", low=1)
     once: Option[bool] = Option("Make one pass; a failure is the command's.", default=False)
     rotate_mib: Option[float] = Option(
-        "Put a log of this size aside as LOG.1, an older one as LOG.2, and so on.",
+        "Rename a log of so many MiB to LOG.1, an older one to LOG.2, and so on.",
         default=64,
         low=0.001,
         includes_low=True,
     )
-    keep: Option[int] = Option("Logs put aside that are kept.", default=14, low=0)
+    keep: Option[int] = Option("Keep so many renamed logs.", default=14, low=0)
     metrics: Option[str | None] = Option(
         "Answer Prometheus there, on a loopback address: 127.0.0.1:9123.", unit="ADDRESS:PORT"
     )
@@ -63,31 +63,36 @@ class Settings(LoopOptions, GateOption):
     at_once: int = 1
 
     interval: Option[float] = Option(
-        "From the beginning of one pass to that of the next.",
+        "Seconds from the start of one pass to the start of the next.",
         default=10.0,
         low=0.1,
         includes_low=True,
         unit="SECONDS",
     )
     gate_for: Option[int] = Option(
-        "The gate ends so long after the last pass: Slurm starts the jobs itself.",
+        "The gate ends so many seconds after the last pass. Slurm then starts the jobs itself.",
         default=120,
         low=10,
         unit="SECONDS",
     )
     pin_for: Option[float] = Option(
-        "A pinned job that has not started by then goes back behind the gate.",
+        "Put a pinned job back behind the gate if it has not started after so many seconds.",
         default=60.0,
         low=1,
         includes_low=True,
         unit="SECONDS",
     )
-    tries: Option[int] = Option("A job that went back so often is handed over to Slurm.", default=3, low=1)
+    tries: Option[int] = Option("Hand a job over to Slurm after so many pins.", default=3, low=1)
     mark: Option[Literal["admin-comment", "comment"]] = Option(
-        "Comment that says where a job is pinned; an operator may write the second.", default="admin-comment"
+        "Field of the job that records its pin: an administrator may write both, an operator the second.",
+        default="admin-comment",
     )
     plan_age: Option[float] = Option(
-        "A plan that is older is not carried out.", default=30.0, low=0.1, includes_low=True, unit="SECONDS"
+        "Discard a pass that read the queue more than so many seconds ago.",
+        default=30.0,
+        low=0.1,
+        includes_low=True,
+        unit="SECONDS",
     )
     topology: Option[str | None] = Option(
         "topology.conf or topology.yaml, read in each pass.  [default: what scontrol shows]", unit="FILE"

@@ -151,7 +151,7 @@ def test_as_a_user_asks_for_it(tmp_path: Path) -> None:
     assert [one["job"] for one in json.loads(done.stdout)["started"]] == ["first"]
     for word, words in (
         ("backfil", "is not plan, auto, backfill, none"),
-        ("auto", "is for simulations and slurm run; for one queue give none, backfill or plan"),
+        ("auto", "is for simulations; for one queue give none, backfill or plan"),
     ):
         done = aucsched("schedule", path, "--promise", word)
         assert done.returncode == 2

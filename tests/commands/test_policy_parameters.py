@@ -10,6 +10,8 @@ import pytest
 
 import aucsched
 from aucsched.cli import run
+from aucsched.simulation.nodes.node_policies import NODE_POLICIES
+from aucsched.simulation.simulate_options import ON_NODES
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DAYS, OVERTAKEN = str(EXAMPLES / "days.swf"), str(EXAMPLES / "overtaken.json")
@@ -76,7 +78,7 @@ def test_several_policies_carry_their_own(capsys: pytest.CaptureFixture[str]) ->
         (("--policy", "reservations:k=1"), "'k' is not one of number, selection (on nodes only)"),
         (("--policy", "promised:nope=1"), "'nope' is not one of objective, promise"),
         (("--policy", "slack:factor=x"), "slack:factor: 'x' is not a number"),
-        (("--policy", "slack:factor=-1"), "slack:factor: -1 is out of its range"),
+        (("--policy", "slack:factor=-1"), "slack:factor: -1 is below 0"),
         (("--policy", "slack:factor=1", "--slack", "2"), "--slack: --policy slack:factor=1 says it, too"),
         (("--policy", "slack:factor=1,slack:factor=1"), "one is named twice"),
     ],
@@ -97,3 +99,31 @@ def test_python_and_sweeps_take_them() -> None:
         aucsched.sweep(DAYS, policy="slack:factor=1", slack=2)
     with pytest.raises(aucsched.OptionError, match="slack: the policy's name says it, too"):
         aucsched.simulate(DAYS, "slack:factor=1", slack=2)
+
+
+def test_help_names_the_policies_of_nodes() -> None:
+    assert tuple(NODE_POLICIES) == ON_NODES
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        ("slack:factor", "slack:factor: a parameter needs a value: slack:factor=VALUE"),
+        ("slack:", "slack:: a parameter needs a value: slack:NAME=VALUE"),
+        ("slack:factor=-3", "slack:factor: -3 is below 0"),
+    ],
+)
+def test_a_parameter_without_a_usable_value_is_refused(
+    policy: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, line = said(capsys, DAYS, "--policy", policy, code=2)
+    assert line == f"aucsched: Invalid value for '--policy': {why}\n"
+
+
+def test_policies_by_commas_and_by_options_are_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    commas, options = (
+        json.loads(said(capsys, DAYS, *words, "--format", "json")[0])["runs"]
+        for words in (("--policy", "fcfs,easy"), ("--policy", "fcfs", "--policy", "easy"))
+    )
+    assert [run["policy"] for run in options] == ["fcfs", "easy"]
+    assert [run["metrics"] for run in commas] == [run["metrics"] for run in options]

@@ -27,7 +27,7 @@ def _contents() -> dict[str, bytes]:
         "json": gzip.decompress((EXAMPLES / "source" / "squeue.json.gz").read_bytes()),
         "sinfo": b"PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\np* up 1:00 2 idle n[1-2]\n",
         "scontrol": b"NodeName=n1 Arch=x86_64 CoresPerSocket=4\n",
-        "sacct": b"JobID|Submit|Start\n1|2|3\n",
+        "sacct": b"JobID|Partition|State|Submit|Start\n1|p|COMPLETED|2|3\n",
     }
 
 
@@ -48,7 +48,7 @@ def _contents() -> dict[str, bytes]:
         ("explain", "scontrol", "this is what scontrol prints, not a snapshot"),
         ("simulate", "snapshot", "this is a snapshot, not a workload: aucsched schedule"),
         ("simulate", "squeue", "this is what squeue prints, as text, not a log"),
-        ("simulate", "sacct", "this is what sacct prints, not a log: aucsched workload from-sacct"),
+        ("simulate", "sacct", "this is what sacct prints, not a log: aucsched gain --sacct"),
         ("simulate", "schedule", "this is a schedule, not a workload"),
     ],
 )

@@ -242,8 +242,8 @@ def test_what_cannot_be_is_refused_in_one_line(workload: Path, tmp_path: Path) -
     (tmp_path / "journals").mkdir()
     (tmp_path / "journals" / "ibsched.journal").write_text("something\n")
     for options, why in (
-        ([], "one of --listen and --connect is needed"),
-        (["--listen", "unix:s", "--connect", "unix:s"], "one of --listen and --connect is needed"),
+        ([], "give one of --listen and --connect"),
+        (["--listen", "unix:s", "--connect", "unix:s"], "give one of --listen and --connect"),
         (["--connect", "nowhere"], "'nowhere' is no address"),
         (["--connect", "unix:s", "--interval", "1e-9"], "1e-09 is not in the range x>=1"),
         (["--listen", "0.0.0.0:0"], "a shared secret is needed"),
