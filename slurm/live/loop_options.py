@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ...cluster.errors import OptionError
 from ...cluster.option_fields import Option
 from ...cluster.promises import NONE
 
@@ -106,3 +107,10 @@ class Settings(LoopOptions, GateOption):
         "File whose lock keeps a second loop out.  [default: one for the cluster]"
     )
     dry_run: Option[bool] = Option("Print the commands of one pass; change nothing.", default=False)
+
+    def __post_init__(self) -> None:
+        if self.gate_for <= self.interval:
+            raise OptionError(
+                f"--gate-for {self.gate_for} is not above --interval {self.interval:g}: the gate would end "
+                "between passes"
+            )

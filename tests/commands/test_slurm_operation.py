@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 import pytest
-from support.run import aucsched
+from support.run import aucsched, refused
 
 from aucsched.cli import cli
 from aucsched.commands.config import read_config
@@ -87,9 +87,9 @@ def test_a_unit_for_each_loop(tmp_path: Path) -> None:
     ],
 )
 def test_a_unit_takes_no_value_that_would_be_read_otherwise(option: str, value: str) -> None:
-    refused = aucsched("slurm", "unit", "shadow", option, value)
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr.startswith(f"aucsched: {option}: ")
+    declined = aucsched("slurm", "unit", "shadow", option, value)
+    assert (declined.returncode, declined.stdout) == (2, "")
+    assert declined.stderr.startswith(f"aucsched: {option}: ")
 
 
 def test_status_where_slurm_is_not() -> None:
@@ -98,9 +98,14 @@ def test_status_where_slurm_is_not() -> None:
     assert "sinfo -h -o %C: the command is not installed here" in shown.stdout
     assert "127.0.0.1:1: " in shown.stdout
     assert "gate" not in shown.stdout
-    refused = aucsched("slurm", "status", "--metrics", "10.0.0.1:80")
-    assert (refused.returncode, refused.stdout) == (2, "")
+    public = aucsched("slurm", "status", "--metrics", "10.0.0.1:80")
+    assert (public.returncode, public.stdout) == (2, "")
 
 
 def test_the_panel_is_printed() -> None:
     assert '"title": "aucsched beside Slurm"' in aucsched("slurm", "panel").stdout
+
+
+def test_a_gate_that_would_end_between_passes_is_refused() -> None:
+    said = refused("slurm", "run", "--interval", "60", "--gate-for", "60")
+    assert said == "aucsched: --gate-for 60 is not above --interval 60: the gate would end between passes"
