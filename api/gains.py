@@ -361,12 +361,11 @@ def gain(
     if all(job.started_s is None for job in history.jobs):
         raise InputError("no job says when it started (sacct's column Start)", path="jobs")
     slurm = NodeOptions(policy=BACKFILL, window=window, backfill_interval_s=backfill_interval_s)
-    others = [NodeOptions(policy=name) for name in policies if name not in (BACKFILL, *MODEL_NAMES)]
     asked = {"objective": objective, "promise": promise}
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
-    auctions = [NodeOptions(policy=name, **given) for name in policies if name in MODEL_NAMES]
+    own = {name: given if name in MODEL_NAMES else {} for name in policies if name != BACKFILL}
     results = {}
-    for one in (slurm, *auctions, *others):
+    for one in (slurm, *(NodeOptions(policy=name, **more) for name, more in own.items())):
         with progress(one.policy) if progress is not None else nullcontext() as done:
             results[one.policy] = play(history, one, done)
     options = tuple(f"{name} {value}" for name, value in given.items())
