@@ -37,7 +37,7 @@ _OURS = {
     "aucsched-schedule/1": FileKind(
         name=SCHEDULE, title="a schedule", advice="aucsched explain SNAPSHOT --award FILE explains it"
     ),
-    "aucsched-plan/1": FileKind(title="a plan", advice="aucsched plan made it of a snapshot"),
+    "aucsched-plan/1": FileKind(name="plan", title="a plan", advice="aucsched plan made it of a snapshot"),
 }
 _LOG_FILE = FileKind(
     name=LOG,
@@ -90,6 +90,8 @@ def instead(content: bytes, wanted: str, error: InputError) -> InputError:
     found = kind_of(content)
     if found is None or found.name == wanted:
         return error
-    article = {SNAPSHOT: "a snapshot", WORKLOAD: "a workload", LOG: "a log", SCHEDULE: "a schedule"}[wanted]
+    article = "" if wanted.endswith("s") else "an " if wanted[0] in "aeiou" else "a "
     path = error.path if error.path == "format" else ""
-    return InputError(f"this is {found.title}, not {article}: {found.advice}", path=path)
+    return InputError(
+        f"this is {found.title}, not {article}{wanted.replace('-', ' ')}: {found.advice}", path=path
+    )

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..cluster.errors import InputError
+from .file_kinds import instead
 
 T = TypeVar("T")
 
@@ -36,6 +37,14 @@ def decode(text: bytes, as_type: type[T], file_format: str = "") -> T:
         InputError: it is no JSON, holds NaN or an infinity, names a member twice, or a member is
             missing, unknown or of another type; the path says where. Or it is of another format.
     """
+    try:
+        return _decoded(text, as_type, file_format)
+    except InputError as error:
+        wanted = file_format.removeprefix("aucsched-").partition("/")[0]
+        raise (instead(text, wanted, error) if wanted else error) from error
+
+
+def _decoded(text: bytes, as_type: type[T], file_format: str) -> T:
     try:
         _refuse_repeats(text)
         found = msgspec.json.Decoder(as_type, float_hook=_decimal).decode(text)

@@ -17,7 +17,7 @@ from ...cluster.schedule import text_of_lines
 from ...cluster.snapshot import Snapshot, held_resources
 from ...cluster.text import shown
 from ...cluster.workload import ClusterWorkload, Outage
-from ..file_kinds import SNAPSHOT, WORKLOAD, instead
+from ..file_kinds import SNAPSHOT, WORKLOAD
 from ..hostlist import one_file
 from ..jsontext import decode
 from ..reading import read_document
@@ -47,19 +47,6 @@ WORKLOAD_FILE = FileForm(
 )
 #: What a file's first member says of it.
 FORMATS = {SNAPSHOT: "aucsched-snapshot/1", WORKLOAD: "aucsched-workload/1"}
-
-
-def _decoded(text: bytes, form: FileForm[T], kind: str) -> Any:
-    """Return a file's decoded members; ``kind`` is SNAPSHOT or WORKLOAD.
-
-    Raises:
-        InputError: it is no such file.
-    """
-    try:
-        document: Any = decode(text, form.struct, FORMATS[kind])
-    except InputError as error:
-        raise instead(text, kind, error) from error
-    return document
 
 
 def _built(document: Any, form: FileForm[T]) -> T:
@@ -132,7 +119,7 @@ def parse_snapshot(text: bytes) -> Snapshot:
         >>> [node.name for node in parse_snapshot(text).nodes]
         ['n1', 'n2']
     """
-    return _built(_decoded(text, SNAPSHOT_FILE, SNAPSHOT), SNAPSHOT_FILE)
+    return _built(decode(text, SNAPSHOT_FILE.struct, FORMATS[SNAPSHOT]), SNAPSHOT_FILE)
 
 
 def save_snapshot(snapshot: Snapshot, path: str | Path) -> None:
@@ -193,7 +180,7 @@ def parse_workload(text: bytes) -> ClusterWorkload:
         >>> parse_workload(text.encode()).name
         'w'
     """
-    document = _decoded(text, WORKLOAD_FILE, WORKLOAD)
+    document: Any = decode(text, WORKLOAD_FILE.struct, FORMATS[WORKLOAD])
     _check_all_free(document)
     return _built(document, WORKLOAD_FILE)
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from ...cluster.errors import InputError
 from ...cluster.nodes import Resources
 from ...cluster.schedule import (
     FORMAT,
@@ -25,7 +24,6 @@ from ...cluster.schedule import (
     Status,
 )
 from ...cluster.value_types import exact_priority
-from ..file_kinds import SCHEDULE, instead
 from ..jsontext import decode
 from ..reading import read_document
 
@@ -178,10 +176,7 @@ def load_schedule(path: str | Path) -> Schedule:
 
 def parse_schedule(text: bytes) -> Schedule:
     """Return the schedule in a file's text; errors name the path and the value."""
-    try:
-        document = decode(text, ScheduleWire, FORMAT)
-    except InputError as error:
-        raise instead(text, SCHEDULE, error) from error
+    document = decode(text, ScheduleWire, FORMAT)
     window = document.window
     return Schedule(
         model=document.model,

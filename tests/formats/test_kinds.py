@@ -50,6 +50,7 @@ def _contents() -> dict[str, bytes]:
         ("simulate", "squeue", "this is what squeue prints, as text, not a log"),
         ("simulate", "sacct", "this is what sacct prints, not a log: aucsched gain --sacct"),
         ("simulate", "schedule", "this is a schedule, not a workload"),
+        ("winners", "snapshot", "this is a snapshot, not an auction: aucsched schedule"),
     ],
 )
 def test_the_line_names_the_file_the_kind_and_the_command(
