@@ -224,7 +224,7 @@ class StepRecord(AuctionOptions, ModelOption):
     )
     workers: Option[int] = _count(
         "Processes that search in parallel: in winners each over all bids with a seed of its own, elsewhere "
-        "each on a part of a cluster of more than --part-nodes nodes. There a work limit gives the same "
+        "each on a part of a cluster larger than --part-nodes. There a work limit gives the same "
         "award with any number.",
         high=1024,
         default=1,
