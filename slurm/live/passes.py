@@ -232,7 +232,11 @@ def observe(
         gap=taken.schedule.objective.gap,
         waiting=sum(may_start(job) for job in snapshot.jobs),
         running=sum(end is None for _, end in history),
-        seen=[_waiting(job) for job in snapshot.jobs if _is_news(job, seen)],
+        seen=[
+            _waiting(job)
+            for job in snapshot.jobs
+            if job.id not in seen.waiting or (seen.waiting[job.id] and job.hold is None)
+        ],
         would=[
             Offer(
                 job=award.job,
@@ -272,10 +276,6 @@ def _ended(history: Sequence[tuple[SlurmStart, End | None]], seen: Seen, now: fl
         if job not in listed and job not in seen.ended
     ]
     return told + forgotten
-
-
-def _is_news(job: Job, seen: Seen) -> bool:
-    return job.id not in seen.waiting or (seen.waiting[job.id] and job.hold is None)
 
 
 def _waiting(job: Job) -> Waiting:
