@@ -102,7 +102,10 @@ def test_a_fitted_model_makes_traces(
         ("simulate T --policy ischeduler --admission x", "neither a number of applications"),
         ("workload ischeduler GE --load 0.5", "--load is not of a GE trace"),
         ("workload ischeduler system --beta 0.5", "--beta is not of a system trace"),
-        ("workload ischeduler system --model T", "not JSON"),
+        (
+            "workload ischeduler system --model T",
+            "Standard Workload Format, not a trace model",
+        ),
     ],
 )
 def test_options_that_would_be_ignored_are_refused(

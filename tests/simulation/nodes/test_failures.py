@@ -337,7 +337,10 @@ def test_a_bad_file_of_failures_is_one_line(
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     file = failing(tmp_path, format="aucsched-workload/1")
     done = aucsched("simulate", native(tmp_path), "--failures", file)
-    assert done.stderr == f"{file}: format: 'aucsched-workload/1' is not 'aucsched-failures/1'\n"
+    assert (
+        done.stderr
+        == f"{file}: format: this is a workload of nodes, not failures: aucsched simulate and sweep play it\n"
+    )
 
 
 @pytest.mark.parametrize(
