@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import inf
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal
@@ -10,7 +10,7 @@ from typing import Any, Literal
 from ..auction.queue import pending_job
 from ..cluster.errors import InputError, OptionError
 from ..cluster.jobs import Job, Span
-from ..cluster.keywords import of_type, refuses_unknown
+from ..cluster.keywords import of_type, refuses_unknown, whole
 from ..cluster.promises import seconds_of
 from ..cluster.snapshot import Snapshot
 from ..cluster.tabular import Tabular, rows_of
@@ -141,8 +141,8 @@ def forecast(  # noqa: PLR0913 - what a forecast may know
         seed: of their random numbers.
 
     Raises:
-        InputError: a file cannot be read.
-        OptionError: a job is not pending, a change cannot be made, or an option has no such value.
+        InputError: a file cannot be read, or a job is not pending.
+        OptionError: a change cannot be made, or an option has no such value.
 
     Examples:
         >>> import aucsched as au
@@ -165,8 +165,8 @@ def forecast(  # noqa: PLR0913 - what a forecast may know
         loaded,
         past,
         by_worth=of_type("objective", objective, Literal["priority", "response"]) == "response",
-        futures=_whole("futures", futures, 2, _MOST_FUTURES),
-        seed=_whole("seed", seed, 0, _MOST_SEED),
+        futures=whole("futures", futures, 2, _MOST_FUTURES),
+        seed=whole("seed", seed, 0, _MOST_SEED),
         calibrator=calibrator_of(kept),
     )
     found = forecaster.forecasts(ids)
@@ -211,17 +211,10 @@ def _past(history: Any) -> Sequence[LoggedJob]:
     return history
 
 
-def _whole(name: str, value: Any, least: int, most: int) -> int:
-    number: int = of_type(name, value, int)
-    if not least <= number <= most:
-        raise OptionError(f"{name}: {number!r:.40} is not from {least} to {most}")
-    return number
-
-
 def _seconds(name: str, value: Any) -> float:
     seconds: float = of_type(name, value, float)
-    if not isfinite(seconds):
-        raise OptionError(f"{name}: {seconds} is not a finite number")
+    if not 0 <= seconds < inf:
+        raise OptionError(f"{name}: {seconds} is not a finite number from 0 on")
     return seconds
 
 

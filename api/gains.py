@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cluster.errors import InputError
-from ..cluster.keywords import refuses_unknown
+from ..cluster.keywords import of_type, refuses_unknown
 from ..cluster.option_table import MODEL_NAMES
 from ..cluster.tabular import Tabular
 from ..cluster.text import plural
@@ -325,7 +325,7 @@ class Gain(Tabular):
 @refuses_unknown
 def gain(
     workload: ClusterWorkload | str | Path,
-    policies: Sequence[str] = ("aucsched3",),
+    policies: str | Sequence[str] = ("aucsched3",),
     *,
     objective: str | None = None,
     promise: str | None = None,
@@ -358,6 +358,8 @@ def gain(
         ['This history is too short to say what you would gain: 1 job in 0 s of 100 jobs in 2 days']
     """
     history = workload if isinstance(workload, ClusterWorkload) else load_workload(workload)
+    several = [policies] if isinstance(policies, str) else of_type("policies", policies, Sequence[str]) or ()
+    policies = [of_type("policies", name, str) for name in several]
     if all(job.started_s is None for job in history.jobs):
         raise InputError("no job says when it started (sacct's column Start)", path="jobs")
     slurm = NodeOptions(policy=BACKFILL, window=window, backfill_interval_s=backfill_interval_s)

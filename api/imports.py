@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from ..cluster.keywords import checked, refuses_unknown
-from ..cluster.snapshot import Snapshot
+from ..cluster.keywords import checked, refuses_unknown, whole
+from ..cluster.snapshot import MAX_NODES, Snapshot
 from ..cluster.workload import ClusterWorkload
 from ..formats.swf import SwfLog, load_swf
 from ..simulation.workloads.imported import workload_of_log
-from ..simulation.workloads.named_clusters import EvenCluster
+from ..simulation.workloads.named_clusters import LEAF_NODES, EvenCluster
 from ..slurm.answers.live import collect
 from ..slurm.answers.slurm_files import SlurmFiles
 from ..slurm.answers.snapshot_of_answers import import_slurm
@@ -31,6 +31,7 @@ def workload_from_swf(
 
     Raises:
         InputError: the file cannot be read, or no job is left.
+        OptionError: a number is out of its range.
 
     Examples:
         >>> import aucsched
@@ -40,8 +41,13 @@ def workload_from_swf(
     """
     read = log if isinstance(log, SwfLog) else load_swf(log)
     name = "log" if isinstance(log, SwfLog) else Path(log).name
-    tree = {"tree": False} if leaf_nodes is None else {"tree": True, "leaf_nodes": leaf_nodes}
-    cluster = EvenCluster(nodes=nodes, cores=cores, gpus=gpus, **tree)
+    cluster = EvenCluster(
+        nodes=whole("nodes", nodes, 1, MAX_NODES),
+        cores=whole("cores", cores, 1, 10**6),
+        gpus=whole("gpus", gpus, 0, 1000),
+        tree=leaf_nodes is not None,
+        leaf_nodes=LEAF_NODES if leaf_nodes is None else whole("leaf_nodes", leaf_nodes, 1, MAX_NODES),
+    )
     return workload_of_log(name, read, cluster.empty())[0]
 
 

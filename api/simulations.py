@@ -163,7 +163,9 @@ class Simulation(RunReport):
         """Return the run in one line."""
         wait = self.metrics.get("wait_mean_s")
         mean = "" if wait is None else f", mean wait {wait:.6g} s"
-        jobs = plural(len(self.result.starts), "job")
+        result, left = self.result, len(self.result.never_started)
+        started = result.starts if isinstance(result, NodeResult) else result.started
+        jobs = plural(len(started), "job") + (f", {left} never started" if left else "")
         return f"{self.name}: {self.policy}, {jobs}{mean}".removeprefix(": ")
 
 

@@ -7,7 +7,8 @@
     ├── OptionError     an option's value cannot be used (the command exits 2)
     ├── SolverError     the solver failed or reported an error (the command exits 1)
     ├── PolicyError     somebody's own policy raised an error (the command exits 1)
-    └── AwardError      an award broke a rule: a bug of ours, or of a policy, never an output (exit 1)
+    ├── NobodyError     the other party of a negotiation did not come in time (the command exits 1)
+    └── AwardError      starts broke a rule: a policy of your own made them, or it is a bug of ours (exit 1)
 """
 
 import re
@@ -167,6 +168,15 @@ class PolicyError(AucschedError):
         super().__init__(one_line(f"policy {policy}: {what}: {type(error).__name__}: {error}{place}"))
 
 
+class NobodyError(AucschedError):
+    """The other party did not come, or did not come again, in time.
+
+    Examples:
+        >>> isinstance(NobodyError("nobody connected"), AucschedError)
+        True
+    """
+
+
 @contextmanager
 def errors_of_policy(name: str) -> Iterator[None]:
     """Name a policy, as it was typed, in the AwardErrors that its starts raise inside."""
@@ -177,7 +187,9 @@ def errors_of_policy(name: str) -> Iterator[None]:
 
 
 class AwardError(AucschedError):
-    """An award that breaks capacity, counts or contiguity: an internal error, never an output.
+    """Starts that break capacity, counts or contiguity, made by a policy of your own or by a bug of ours.
+
+    They are never a result.
 
     Args:
         message: what is broken.

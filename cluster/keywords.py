@@ -6,7 +6,7 @@ is one line that names the option.
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import wraps
 from numbers import Real
 from textwrap import wrap
@@ -25,8 +25,14 @@ _INDENTED: Any = {"initial_indent": " " * 4, "subsequent_indent": " " * 8, "brea
 _OPTION = re.compile(r"--([a-z][a-z-]*)")
 
 
-def _as_keyword(option: re.Match[str]) -> str:
-    return option[1].replace("-", "_")
+def _as_keywords(text: str, known: Container[str]) -> str:
+    """Return a text with keywords in place of the command's flags."""
+
+    def keyword(option: re.Match[str]) -> str:
+        name = option[1].replace("-", "_")
+        return f"{name}_s" if f"{name}_s" in known else name
+
+    return _OPTION.sub(keyword, text)
 
 
 def with_keywords(keywords: Callable[..., object]) -> Callable[[Callable[..., Any]], Any]:
@@ -41,22 +47,31 @@ def with_names(texts: Mapping[str, str]) -> Callable[[Callable[..., Any]], Any]:
         signature = inspect.signature(call)
         kept = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
         own = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in texts]
-        call.__dict__["__signature__"] = signature.replace(parameters=[*kept, *own])
         told = [
             part
             for name, text in texts.items()
-            for part in wrap(f"{name}: {_OPTION.sub(_as_keyword, text)}", _WIDTH, **_INDENTED)
+            for part in wrap(f"{name}: {_as_keywords(text, texts)}", _WIDTH, **_INDENTED)
         ]
         before, mark, examples = inspect.cleandoc(call.__doc__ or "").partition("Examples:\n")
         call.__doc__ = "\n".join([before.rstrip(), "", "Options:", *told, "", mark + examples])
-        return call
+
+        @wraps(call)
+        def calling(*args: Any, **given: Any) -> Any:
+            try:
+                return call(*args, **given)
+            except OptionError as error:
+                error.args = (_as_keywords(str(error), texts),)
+                raise
+
+        calling.__dict__["__signature__"] = signature.replace(parameters=[*kept, *own])
+        return calling
 
     return named
 
 
 def refuses_unknown(call: _Call) -> _Call:
     """Return a public function that refuses a keyword it does not have with an OptionError."""
-    known, name = inspect.signature(call).parameters, call.__name__.removeprefix("make_")
+    known, name = inspect.signature(call).parameters, call.__name__
 
     @wraps(call)
     def refusing(*args: Any, **given: Any) -> Any:
@@ -71,7 +86,7 @@ def checked(given: Mapping[str, Any], keywords: Callable[..., object], call: str
     """Return the options that a call is given, those that are None left out, numpy's numbers as Python's.
 
     Raises:
-        OptionError: there is no such option, or its value is of another type; names it.
+        OptionError: there is no such option, or its value is of another type or beyond its range; names it.
 
     Examples:
         >>> from .option_table import AuctionOptions
@@ -82,9 +97,26 @@ def checked(given: Mapping[str, Any], keywords: Callable[..., object], call: str
     for name in given:
         if name not in known:
             raise OptionError(f"{name}: {call} has no such option{did_you_mean(name, known)}")
-    return {
+    found = {
         name: of_type(name, value, known[name].hint) for name, value in given.items() if value is not None
     }
+    for name, value in found.items():
+        known[name].refuse_beyond(value, f"{name}:")
+    return found
+
+
+def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Return an integer within a range; ``high`` None: without an end.
+
+    Raises:
+        OptionError: it is none; names the option.
+    """
+    number: int = of_type(name, value, int)
+    if high is not None and not low <= number <= high:
+        raise OptionError(f"{name}: {shown(number)} is not from {low} to {high}")
+    if number < low:
+        raise OptionError(f"{name}: {shown(number)} is below {low}")
+    return number
 
 
 def of_type(name: str, value: Any, hint: Any) -> Any:

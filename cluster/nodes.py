@@ -108,8 +108,12 @@ class Node:
     The order of a snapshot's nodes is the linear topology: *contiguous* means consecutive in it.
 
     Attributes:
-        total: its resources; instead ``cores``, ``memory_mib`` (None: not limited) and ``gres`` may be given.
+        total: its resources; instead ``cores``, ``memory_mib`` (MiB, None: not limited) and ``gres`` may be
+            given.
         free: the free part of them, by default everything.
+        state: only ``idle`` and ``mixed`` ones take jobs.
+        features: names that a job's constraint may ask for.
+        partitions: names of those that it is in.
 
     Raises:
         InputError: both ways are given, more is free than there is, or no file can hold the name.
@@ -234,7 +238,16 @@ class PartitionState(StrEnum):
 
 @value_class
 class Partition:
-    """A partition's limits. ``nodes`` adds to the nodes that name the partition themselves.
+    """A partition's limits.
+
+    Attributes:
+        nodes: names; they add to the nodes that name the partition themselves.
+        max_nodes: of a job; None: no limit.
+        max_time_limit_s: the longest time limit of a job in seconds; None: no limit.
+        state: only ``up`` starts jobs.
+
+    Raises:
+        InputError: a limit is below 1, or a name cannot be used.
 
     Examples:
         >>> Partition(name="short", nodes=["n01"], max_time_limit_s=3600).state

@@ -17,7 +17,7 @@ from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 from .errors import OptionError
-from .text import not_one_of
+from .text import not_one_of, shown
 
 T = TypeVar("T")
 
@@ -172,12 +172,15 @@ class Option(Generic[T]):
             raise OptionError(f"{name}: {text} is {words}")
         return number
 
-    def refuse_beyond(self, value: Any) -> None:
-        """Raise OptionError where a value is none of the choices, or a number beyond the range."""
+    def refuse_beyond(self, value: Any, called: str = "") -> None:
+        """Raise OptionError where a value is none of the choices, or a number beyond the range.
+
+        ``called``: what the message calls the option; empty: its flag.
+        """
         if self.choices and value not in self.choices:
-            raise OptionError(f"{self.flag} {value!r} is none of {', '.join(self.choices)}")
-        if self.is_number and (words := self._beyond(value)):
-            raise OptionError(f"{self.flag} {value!r} is {words}")
+            raise OptionError(f"{called or self.flag} {value!r} is none of {', '.join(self.choices)}")
+        if self.is_number and isinstance(value, (int, float)) and (words := self._beyond(value)):
+            raise OptionError(f"{called or self.flag} {shown(value)} is {words}")
 
     def _beyond(self, number: float) -> str:
         """Return how a number is beyond the range; empty: it is within it."""

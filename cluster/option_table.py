@@ -240,7 +240,9 @@ class StepRecord(AuctionOptions, ModelOption):
         "Write the window's integer program, all bids: .mps or .lp.", default="", unit="FILE"
     )
     #: Another process has to be able to get it where several work.
-    clock: Option[Callable[[], float]] = Option("Seconds of wall time.", default=time.perf_counter)
+    clock: Option[Callable[[], float]] = Option(
+        "A function that returns seconds, such as time.perf_counter.", default=time.perf_counter
+    )
 
 
 @dataclass(kw_only=True, unsafe_hash=True)

@@ -10,9 +10,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from .errors import InputError
 from .nodes import Resources
+from .snapshot import Snapshot
 from .tabular import Copied, Deferred, Tabular, chart
-from .text import plural
+from .text import plural, shown
 
 FORMAT = "aucsched-schedule/1"
 _ENCODER = msgspec.json.Encoder(decimal_format="number")
@@ -264,14 +266,30 @@ class Schedule(Copied, Tabular):
             matplotlib's Figure.
 
         Raises:
+            InputError: the snapshot is another one.
             OptionError: matplotlib is missing, or the file's name has another end.
         """
         draw = chart("plot", path, "reports.machine_picture", "draw_machine")
-        return draw(snapshot, self, None if path is None else Path(path))
+        return draw(snapshot_of_starts(snapshot, self.started), self, None if path is None else Path(path))
 
     def to_json(self) -> str:
         """Return the schedule file's text (format ``aucsched-schedule/1``)."""
         return document_text(self.to_dict())
+
+
+def snapshot_of_starts(snapshot: Any, starts: Iterable[Any]) -> Snapshot:
+    """Return a snapshot that has the jobs and nodes of some starts (``job``, ``nodes``).
+
+    Raises:
+        InputError: it has not, or is none.
+    """
+    if not isinstance(snapshot, Snapshot):
+        raise InputError(f"{shown(snapshot)} is not a Snapshot", path="snapshot")
+    nodes, jobs = {node.name for node in snapshot.nodes}, {job.id for job in snapshot.jobs}
+    for start in starts:
+        if start.job not in jobs or not nodes.issuperset(start.nodes):
+            raise InputError(f"it is another one: job {start.job} cannot start on it", path="snapshot")
+    return snapshot
 
 
 def document_text(document: Mapping[str, Any]) -> str:

@@ -30,7 +30,7 @@ def plan(snapshot: str, jobs: int, gantt: Path | None, form: str, output: str, t
     The plan gives each job, in order of priority, the earliest start that running jobs, advance reservations,
     licences and the jobs planned before it allow. To replan after a change, plan a new snapshot.
     """
-    from ..auction.planning.plan import make_plan
+    from ..auction.planning.plan import plan as make_plan
     from ..formats.native.cluster_file import load_snapshot
     from ..formats.writing import write_text
     from ..reports.gantt import draw_plan

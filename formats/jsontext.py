@@ -11,6 +11,7 @@ import msgspec
 
 from ..cluster.errors import InputError
 from .file_kinds import instead
+from .reading import content_of
 
 T = TypeVar("T")
 
@@ -30,18 +31,19 @@ _GOT = re.compile(r"Expected `(?P<expected>[^`]+)`(?P<length> of length \d+)?(?:
 _STEP = re.compile(r"\[(\d+|\.\.\.)\]|\.?([^.\[\]]+)")
 
 
-def decode(text: bytes, as_type: type[T], file_format: str = "") -> T:
+def decode(text: bytes | str, as_type: type[T], file_format: str = "") -> T:
     """Return ``text`` decoded as ``as_type``; untyped fractions become Decimal, exactly as written.
 
     Raises:
         InputError: it is no JSON, holds NaN or an infinity, names a member twice, or a member is
             missing, unknown or of another type; the path says where. Or it is of another format.
     """
+    content = content_of(text)
     try:
-        return _decoded(text, as_type, file_format)
+        return _decoded(content, as_type, file_format)
     except InputError as error:
         wanted = file_format.removeprefix("aucsched-").partition("/")[0]
-        raise (instead(text, wanted, error) if wanted else error) from error
+        raise (instead(content, wanted, error) if wanted else error) from error
 
 
 def _decoded(text: bytes, as_type: type[T], file_format: str) -> T:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, AnyStr, BinaryIO, TypeVar
 
 from ..cluster.errors import InputError, OptionError, errors_in, shown_name, system_errors
+from ..cluster.text import shown
 from .hostlist import one_file
 
 T = TypeVar("T")
@@ -51,6 +52,8 @@ def read_document(path: str | Path, parse: Callable[[bytes], T]) -> T:
     Raises:
         InputError: the file cannot be read or is too large, or ``parse`` refuses it; names the file.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"{shown(path)} is not a file's name")
     with errors_in(path), one_file():
         return parse(unpacked(read_bytes(path)))
 
@@ -150,6 +153,19 @@ def _size(count: int) -> str:
 
 def _how_to_lift(most: int) -> str:
     return f" ({LIMIT_VARIABLE} sets another limit)" if most >= _ALWAYS_UNPACKED else ""
+
+
+def content_of(text: bytes | str) -> bytes:
+    """Return a file's text as its bytes.
+
+    Raises:
+        InputError: it is neither.
+    """
+    if isinstance(text, str):
+        return text.encode("utf-8", "surrogatepass")
+    if not isinstance(text, (bytes, bytearray, memoryview)):
+        raise InputError(f"{shown(text)} is not a file's text")
+    return bytes(text)
 
 
 def text_of(content: bytes) -> str:

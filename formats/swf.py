@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..cluster.errors import InputError
 from ..cluster.text import escaped
 from .file_kinds import LOG, instead
-from .reading import numbered_lines, read_document
+from .reading import content_of, numbered_lines, read_document
 from .writing import write_bytes
 
 #: Fields of a row.
@@ -119,7 +119,7 @@ def load_swf(path: str | Path) -> SwfLog:
     return read_document(path, parse_swf)
 
 
-def parse_swf(content: bytes) -> SwfLog:
+def parse_swf(content: bytes | str) -> SwfLog:
     r"""Return the log in a file's content; ends of lines may be LF, CRLF or CR.
 
     Raises:
@@ -132,6 +132,7 @@ def parse_swf(content: bytes) -> SwfLog:
     comments: list[str] = []
     values = array("d")
     width = 0
+    content = content_of(content)
     for number, line in numbered_lines(content):
         fields = line.split()
         if fields[0].startswith(b";"):

@@ -21,13 +21,13 @@ from typing import Self
 
 import msgspec
 
-from ..cluster.errors import InputError
+from ..cluster.errors import InputError, NobodyError
 from ..formats.checked_lines import CheckedLines
 from .message_rules import check
 from .messages import DynRelease, DynRequest, DynResponse, DynState, DynStatus, Message
 from .transport.framing import PeerLostError
 from .transport.handshake import Identity
-from .transport.link import Connector, LinkLimits, NobodyError, address_of
+from .transport.link import Connector, LinkLimits, address_of
 from .transport.serve import TERMS
 
 FORMAT = "aucsched-application-journal/1"
@@ -59,11 +59,12 @@ class EvolvingClient:
     Raises:
         InputError: the journal is another job's, damaged or in use.
         OptionError: the address is none.
+        NobodyError: dynsched does not answer for ``wait_s`` seconds.
 
     >>> with EvolvingClient("job 17", "unix:/run/dynsched", wait_s=0) as client:
     ...     client.request(cores=4)
     Traceback (most recent call last):
-    aucsched.negotiation.transport.link.NobodyError: unix:/run/dynsched: No such file or directory, for 0 s
+    aucsched.cluster.errors.NobodyError: unix:/run/dynsched: No such file or directory, for 0 s
     """
 
     def __init__(

@@ -406,7 +406,9 @@ class SimulateKeywords(PolicyOptions, NodeKeywords):
     """What ``aucsched.simulate`` takes as keywords; a policy that would ignore one refuses it."""
 
     order: Option[OrderName] = Option("Order of the waiting queue.", default="fcfs")
-    processors: Option[int | None] = Option("Size of a log's machine, where its header is wrong or missing.")
+    processors: Option[int | None] = Option(
+        "Size of a log's machine, where its header is wrong or missing.", low=1, high=10**9
+    )
     checked: Option[bool] = Option(
         "Check every start of a log's run; runs on nodes and of your own policies always are.",
         default=False,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..cluster.errors import OptionError, end_if_spawned
-from ..cluster.keywords import of_type, with_names
+from ..cluster.keywords import whole, with_names
 from ..cluster.snapshot import Snapshot
 from ..cluster.tabular import Tabular, rows_of
 from ..cluster.text import did_you_mean, plural, shown
@@ -124,11 +124,8 @@ def sweep(
         (['fcfs', 'easy'], [4.5, 4.5])
     """
     values = {name: _values(name, value) for name, value in axes.items() if value is not None}
-    repeat, seed = of_type("repeat", repeat, int), of_type("seed", seed, int | None)
-    workers = of_type("workers", workers, int)
-    if workers < 1:
-        raise OptionError(f"workers: {workers} is below 1")
-    if workers > 1:
+    repeat, seed = whole("repeat", repeat, 1), None if seed is None else whole("seed", seed, 0)
+    if whole("workers", workers, 1) > 1:
         end_if_spawned("sweep")
     if isinstance(source, (str, Path)):
         plan = make_plan(str(source), values, repeat=repeat, seed=seed)
@@ -150,7 +147,12 @@ def _values(name: str, given: Any) -> tuple[Value, ...]:
     if isinstance(given, str) and name != "policy":
         return AXES[name].values(given)
     several = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
-    return tuple(_value(name, one) for one in several)
+    values = tuple(_value(name, one) for one in several)
+    if not values:
+        raise OptionError(f"{name}: an empty list has no run")
+    if len(set(values)) < len(values):
+        raise OptionError(f"{name}: {max(values, key=values.count)} is given twice")
+    return values
 
 
 def _value(name: str, one: Any) -> Value:

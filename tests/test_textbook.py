@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from random_snapshots import random_snapshot
 from support.plain import J, starts_of, workload_of, workloads
 
-from aucsched.auction.planning.plan import make_plan
+from aucsched.auction.planning.plan import plan as make_plan
 from aucsched.simulation.log_columns import Workload
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.lookahead import Candidate, fullest

@@ -18,13 +18,13 @@ from ...bidgen.candidates import units_of, usable_in_any
 from ...bidgen.generate import place_alone
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, RunningJob
-from ...cluster.keywords import of_type, refuses_unknown
+from ...cluster.keywords import refuses_unknown, whole
 from ...cluster.nodes import Resources
 from ...cluster.resources.allocation import Allocation, add_allocation, resources_of
 from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray, nothing_held
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand, DemandReader
-from ...cluster.schedule import Reason, Refusal, document_of, document_text
+from ...cluster.schedule import Reason, Refusal, document_of, document_text, snapshot_of_starts
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular, chart
 from ...cluster.text import plural
@@ -111,7 +111,7 @@ class Plan(Tabular):
     def plot(self, snapshot: Snapshot, path: str | Path | None = None) -> Any:
         """Draw the nodes over the time to come; arguments, result and errors as in ``Schedule.plot``."""
         draw = chart("plot", path, "reports.gantt", "draw_plan")
-        return draw(snapshot, self, None if path is None else Path(path))
+        return draw(snapshot_of_starts(snapshot, self.planned), self, None if path is None else Path(path))
 
     def to_json(self) -> str:
         """Return the plan file's text (format ``aucsched-plan/1``): the same plan gives the same bytes."""
@@ -119,7 +119,7 @@ class Plan(Tabular):
 
 
 @refuses_unknown
-def make_plan(
+def plan(
     snapshot: Snapshot | str | Path, *, jobs: int | None = None, progress: Callable[[int], None] | None = None
 ) -> Plan:
     """Return the schedule of a snapshot.
@@ -132,7 +132,7 @@ def make_plan(
     Raises:
         InputError: the file cannot be read, or the snapshot has no time to compare running jobs' ends or
             reservations with.
-        OptionError: the snapshot is neither one nor a file, or ``jobs`` is no number.
+        OptionError: the snapshot is neither one nor a file, or ``jobs`` is no number above 0.
 
     Examples:
         >>> import aucsched
@@ -144,11 +144,11 @@ def make_plan(
         >>> aucsched.plan(snapshot).columns["wait_s"]
         [0.0, 60.0]
     """
-    snapshot, jobs = snapshot_of(snapshot), of_type("jobs", jobs, int | None)
+    snapshot = snapshot_of(snapshot)
+    window = max(len(snapshot.jobs), 1) if jobs is None else whole("jobs", jobs, 1)
     check_time(snapshot)
     now = snapshot.time or 0.0
     planner = Planner(snapshot)
-    window = max(len(snapshot.jobs) if jobs is None else jobs, 1)
     queue = queue_of(snapshot, planner.reader, StepOptions(window=window))
     planned: dict[str, PlannedJob] = {}
     for done, demand in enumerate(queue.window):

@@ -108,7 +108,7 @@ def snapshot_of(given: Snapshot | str | Path) -> Snapshot:
 
 
 @one_file()
-def parse_snapshot(text: bytes) -> Snapshot:
+def parse_snapshot(text: bytes | str) -> Snapshot:
     """Return the snapshot in a snapshot file's text; errors name the path and the value.
 
     Raises:
@@ -126,7 +126,7 @@ def save_snapshot(snapshot: Snapshot, path: str | Path) -> None:
     """Write a snapshot in the native form (``aucsched-snapshot/1``); ``-`` is standard output.
 
     Raises:
-        InputError: the file cannot be written; nothing is left behind.
+        InputError: the file cannot be written, and nothing is left behind; or this is something else.
 
     Examples:
         >>> import aucsched
@@ -137,7 +137,7 @@ def save_snapshot(snapshot: Snapshot, path: str | Path) -> None:
 
 def snapshot_to_json(snapshot: Snapshot) -> str:
     """Return the snapshot file's text; reading it gives an equal snapshot."""
-    return document_text(snapshot, held_resources(snapshot.running))
+    return document_text(_of_kind("snapshot", snapshot, Snapshot), held_resources(snapshot.running))
 
 
 FAILURES_FORMAT = "aucsched-failures/1"
@@ -168,7 +168,7 @@ def load_workload(path: str | Path) -> ClusterWorkload:
 
 
 @one_file()
-def parse_workload(text: bytes) -> ClusterWorkload:
+def parse_workload(text: bytes | str) -> ClusterWorkload:
     """Return the workload in a workload file's text; errors name the path and the value.
 
     Raises:
@@ -201,7 +201,7 @@ def save_workload(workload: ClusterWorkload, path: str | Path) -> None:
     """Write a workload in the native form (``aucsched-workload/1``); ``-`` is standard output.
 
     Raises:
-        InputError: the file cannot be written; nothing is left behind.
+        InputError: the file cannot be written, and nothing is left behind; or this is something else.
 
     Examples:
         >>> import aucsched
@@ -213,7 +213,13 @@ def save_workload(workload: ClusterWorkload, path: str | Path) -> None:
 
 def workload_to_json(workload: ClusterWorkload) -> str:
     """Return the workload file's text, one line for each job; reading it gives an equal workload."""
-    return document_text(workload, {})
+    return document_text(_of_kind("workload", workload, ClusterWorkload), {})
+
+
+def _of_kind(name: str, value: Any, kind: type[T]) -> T:
+    if not isinstance(value, kind):
+        raise InputError(f"{shown(value)} is not a {kind.__name__}", path=name)
+    return value
 
 
 def load_failures(path: str | Path) -> tuple[Outage, ...]:

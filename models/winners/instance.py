@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from ...cluster.errors import InputError
 from ...cluster.resources.capacity import IntArray
+from ...cluster.text import shown
 from ..search.packing import Packing, packing_from
 from ..solve.solver import export_program
 
@@ -182,11 +183,13 @@ def _listed(values: Any, path: str) -> list[Any]:
     return list(values)
 
 
-def _columns_of_tuples(bids: Iterable[Bid], items: tuple[Hashable, ...]) -> _Columns:
+def _columns_of_tuples(bids: Any, items: tuple[Hashable, ...]) -> _Columns:
     place = {item: at for at, item in enumerate(items)}
     values: list[int | Fraction] = []
     bidders: list[Hashable] = []
     ends, taken, amounts = [0], [], []
+    if isinstance(bids, (str, bytes)) or not isinstance(bids, Iterable):
+        raise InputError(f"{shown(bids)} is not a list of bids", path="bids")
     for number, bid in enumerate(bids):
         path = f"bids[{number}]"
         if not isinstance(bid, (tuple, list)) or len(bid) != 3:  # noqa: PLR2004 - bidder, value, items
@@ -198,7 +201,8 @@ def _columns_of_tuples(bids: Iterable[Bid], items: tuple[Hashable, ...]) -> _Col
         bidders.append(_hashable(bidder, f"{path}.bidder"))
         for item, amount in wanted.items():
             if item not in place:
-                raise InputError(f"{item!r} is not among the capacities", path=f"{path}.items")
+                listed = items == tuple(range(len(items))) and "; in a list they are called 0, 1, …"
+                raise InputError(f"{item!r} is not among the capacities{listed or ''}", path=f"{path}.items")
             taken.append(place[item])
             amounts.append(exact(amount, f"{path}.items.{item}"))
         ends.append(len(taken))

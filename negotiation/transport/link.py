@@ -12,7 +12,7 @@ from time import monotonic, sleep
 
 import msgspec
 
-from ...cluster.errors import AucschedError, InputError, OptionError
+from ...cluster.errors import AucschedError, InputError, NobodyError, OptionError
 from ..messages import Message
 from .framing import (
     MESSAGE_BYTES,
@@ -203,10 +203,6 @@ _LARGEST_PORT = 2**16 - 1
 #: How long somebody has to say who he is, and then to prove it; nobody else waits for him.
 HANDSHAKE_S = 10.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
-
-
-class NobodyError(AucschedError):
-    """The other party did not come, or did not come again, in time."""
 
 
 def is_loopback(host: str) -> bool:

@@ -20,7 +20,7 @@ from itertools import count
 from pathlib import Path
 from time import monotonic, sleep
 
-from ...cluster.errors import OptionError
+from ...cluster.errors import NobodyError, OptionError
 from .framing import UNAUTHENTICATED_BYTES, Frames, FramingError, PeerLostError, framed
 from .handshake import Handshake, Hello, Identity, RefusedByOtherError, RefusedError
 from .link import (
@@ -28,7 +28,6 @@ from .link import (
     LINGER_S,
     Connector,
     LinkLimits,
-    NobodyError,
     PartyAddress,
     SocketTransport,
     connection_to,

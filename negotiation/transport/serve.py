@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from ...cluster.errors import AucschedError, InputError
+from ...cluster.errors import AucschedError, InputError, NobodyError
 from ...formats.jsontext import decode
 from ...formats.native.cluster_file import parse_snapshot, snapshot_to_json
 from ..batch.batch_state import BatchState, Session
@@ -34,7 +34,7 @@ from ..pair import PATIENCE, StuckError
 from ..runtime.irtsched import RuntimeState
 from .framing import PeerLostError, one_line
 from .handshake import Hello
-from .link import NobodyError, SocketTransport
+from .link import SocketTransport
 from .listener import Link
 from .party import Party, StructCodec
 

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from .auction.explain.comparison import Comparison as Comparison
     from .auction.explain.explanation import Explanation as Explanation
     from .auction.explain.overview import Overview as Overview
-    from .auction.planning.plan import Plan as Plan, make_plan
+    from .auction.planning.plan import Plan as Plan, plan as plan
     from .auction.step import schedule as schedule
     from .cluster.errors import (
         AucschedError as AucschedError,
         AwardError as AwardError,
         InputError as InputError,
+        NobodyError as NobodyError,
         OptionError as OptionError,
         PolicyError as PolicyError,
         SolverError as SolverError,
@@ -87,8 +88,6 @@ if TYPE_CHECKING:
     )
     from .sweeps.call import Sweep as Sweep, sweep as sweep
 
-    plan = make_plan
-
 _LISTED = globals()["__loader__"].get_source(__name__).partition("\nif TYPE_CHECKING:\n")[2].partition("\n_LISTED")[0]
 #: Public name -> its module, and its name there.
 _SOURCE_OF = {
@@ -96,8 +95,6 @@ _SOURCE_OF = {
     for module, names in re.findall(r"^    from \.([\w.]+) import (\([^)]+\)|.+)$", _LISTED, re.MULTILINE)
     for name in re.findall(r"(\w+)(?: as \w+)?", names)
 }
-for _public, _own in re.findall(r"^    (\w+) = (\w+)$", _LISTED, re.MULTILINE):
-    _SOURCE_OF[_public] = _SOURCE_OF.pop(_own)
 __all__ = sorted([*_SOURCE_OF, "__version__"])
 
 

@@ -264,3 +264,131 @@ def test_each_public_function_with_keywords_refuses_others_by_name() -> None:
             call(*first, wrng=1)
         checked.append(name)
     assert {"schedule", "simulate", "gain", "workload_from_swf"} < set(checked)
+
+
+LOG_TEXT = "; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n"
+LOG = aucsched.parse_swf(LOG_TEXT.encode())
+HISTORY = aucsched.ClusterWorkload(
+    name="week",
+    nodes=[aucsched.Node(name="n", cores=8)],
+    jobs=[aucsched.ArrivingJob(job=SNAPSHOT.jobs[0], arrival_s=0, run_time_s=3, started_s=1)],
+)
+OTHER = aucsched.Snapshot(nodes=[aucsched.Node(name="m", cores=8)], jobs=SNAPSHOT.jobs)
+
+
+class Idle:
+    """A policy that starts nothing."""
+
+    def step(self, now: float, machine: aucsched.MachineView) -> None:
+        """Do nothing."""
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: A.plan(SNAPSHOT, jobs=0), "jobs: 0 is below 1"),
+        (lambda: A.simulate(LOG, processors=0), "processors: 0 is below 1"),
+        (lambda: A.simulate(LOG, processors=10**12), "processors: 1000000000000 is above 1000000000"),
+        (lambda: A.compare(SNAPSHOT, within_s=-5), "within_s: -5 is below 0"),
+        (lambda: A.forecast(SNAPSHOT, by_s=-1), "by_s: -1 is not a finite number from 0 on"),
+        (lambda: A.sweep(LOG, repeat=0), "repeat: 0 is below 1"),
+        (lambda: A.sweep(LOG, policy=[]), "policy: an empty list has no run"),
+        (lambda: A.sweep(LOG, policy=["easy", "easy"]), "policy: easy is given twice"),
+        (
+            lambda: A.sweep(LOG, output="s.txt"),
+            "output s.txt: the name ends in none of .csv, .parquet",
+        ),
+        (lambda: A.workload_from_swf(LOG, nodes=10**12, cores=4), "is not from 1 to 100000"),
+        (lambda: A.workload_from_swf(LOG, nodes="x", cores=4), "nodes: 'x' is not an integer"),
+        (
+            lambda: A.workload_from_swf(LOG, nodes=4, cores=4, leaf_nodes=0),
+            "leaf_nodes: 0 is not from",
+        ),
+        (lambda: A.gain(HISTORY, policies=[5]), "policies: 5 is not a text"),
+        (lambda: A.simulate(LOG, "slack", slack=-1), "slack: -1 is below 0"),
+        (lambda: A.simulate(HISTORY, mtbf_s=5), "mtbf_s needs mttr_s"),
+        (lambda: A.simulate(LOG, slack=3), "slack needs policy slack, not easy"),
+        (lambda: A.schedule(SNAPSHOT, promise="x"), "promise 'x' is not plan, auto"),
+    ],
+)
+def test_python_refuses_what_the_command_refuses_by_its_own_names(
+    call: Callable[[], object], message: str
+) -> None:
+    with pytest.raises(aucsched.OptionError) as caught:
+        call()
+    assert message in str(caught.value)
+    assert "--" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: A.save_workload(SNAPSHOT, "x"),
+            "workload: a Snapshot is not a ClusterWorkload",
+        ),
+        (
+            lambda: A.save_snapshot(HISTORY, "x"),
+            "snapshot: a ClusterWorkload is not a Snapshot",
+        ),
+        (
+            lambda: A.schedule(SNAPSHOT).plot(OTHER),
+            "snapshot: it is another one: job 64 cannot start on it",
+        ),
+        (lambda: A.schedule(SNAPSHOT).plot("m.png"), "snapshot: 'm.png' is not a Snapshot"),
+        (lambda: A.plan(SNAPSHOT).plot("p.png"), "snapshot: 'p.png' is not a Snapshot"),
+        (lambda: A.plan(SNAPSHOT).plot(OTHER), "snapshot: it is another one"),
+        (lambda: A.parse_swf(None), "None is not a file's text"),
+        (lambda: A.parse_snapshot(None), "None is not a file's text"),
+        (lambda: A.load_snapshot(None), "None is not a file's name"),
+        (lambda: A.load_swf(5), "5 is not a file's name"),
+        (lambda: A.load_schedule(None), "None is not a file's name"),
+        (lambda: A.gain(None), "None is not a file's name"),
+        (lambda: A.winners(None, {"g": 2}), "bids: None is not a list of bids"),
+        (lambda: A.winners("w1.json", {"g": 2}), "bids: 'w1.json' is not a list of bids"),
+        (
+            lambda: A.winners([("a", 1, {"g": 1})], [2]),
+            "bids[0].items: 'g' is not among the capacities; in a list they are called 0, 1, …",
+        ),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_in_one_line(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(aucsched.InputError) as caught:
+        call()
+    assert message in str(caught.value)
+    assert not Path("x").exists()
+
+
+def test_texts_are_parsed_as_their_bytes_are() -> None:
+    snapshot = '{"format": "aucsched-snapshot/1", "nodes": [{"name": "n", "cores": 8}], "jobs": []}'
+    assert aucsched.parse_snapshot(snapshot) == aucsched.parse_snapshot(snapshot.encode())
+    workload = snapshot.replace("snapshot/1", 'workload/1", "name": "w')
+    assert aucsched.parse_workload(workload) == aucsched.parse_workload(workload.encode())
+    assert aucsched.parse_swf(LOG_TEXT).table.tolist() == LOG.table.tolist()
+    assert aucsched.parse_swf(LOG_TEXT).comments == LOG.comments
+
+
+def test_one_policy_may_be_a_text() -> None:
+    assert (
+        aucsched.gain(HISTORY, policies="easy").waits.keys() == aucsched.gain(HISTORY, ["easy"]).waits.keys()
+    )
+
+
+@pytest.mark.parametrize(("workload", "left"), [(LOG, 1), (HISTORY, 1)])
+def test_a_title_counts_the_jobs_that_start(workload: Any, left: int) -> None:
+    assert aucsched.simulate(workload, Idle).title().endswith(f"Idle, 0 jobs, {left} never started")
+    assert aucsched.simulate(workload, "easy").title().count("1 job,") == 1
+
+
+def test_help_names_keywords_and_functions_as_python_does() -> None:
+    assert aucsched.plan.__name__ == "plan"
+    told = inspect.getdoc(aucsched.schedule) or ""
+    assert "time_limit_s and no work_limit" in " ".join(told.replace("With ", "").split())
+    assert "needs mttr_s." in (inspect.getdoc(aucsched.simulate) or "")
+
+
+def test_who_does_not_come_is_an_error_of_the_tree() -> None:
+    client = aucsched.EvolvingClient("A", "unix:/nowhere/x", wait_s=0)
+    with pytest.raises(aucsched.NobodyError, match="No such file"):
+        client.request(cores=2)
+    assert issubclass(aucsched.NobodyError, aucsched.AucschedError)

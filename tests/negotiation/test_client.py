@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 
 from aucsched import DynState, EvolvingClient
-from aucsched.cluster.errors import InputError
+from aucsched.cluster.errors import InputError, NobodyError
 from aucsched.cluster.jobs import RunningJob
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.snapshot import Snapshot
@@ -22,7 +22,7 @@ from aucsched.negotiation.evolving.iteration import Depths
 from aucsched.negotiation.messages import DynStatus, NegotiationEnd
 from aucsched.negotiation.transport.framing import PeerLostError
 from aucsched.negotiation.transport.handshake import Identity, RefusedError
-from aucsched.negotiation.transport.link import Connector, LinkLimits, NobodyError, address_of
+from aucsched.negotiation.transport.link import Connector, LinkLimits, address_of
 from aucsched.negotiation.transport.listener import Listener
 from aucsched.negotiation.transport.party import Party, PartyJournal
 from aucsched.negotiation.transport.serve import TERMS, DynamicCodec, serve_applications

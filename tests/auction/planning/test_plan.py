@@ -16,7 +16,8 @@ from random_snapshots import random_snapshot
 from support.build import document, snapshot
 from support.plain import J, earliest
 
-from aucsched.auction.planning.plan import OVERDUE_S, ClusterTimeline, Plan, make_plan
+from aucsched.auction.planning.plan import OVERDUE_S, ClusterTimeline, Plan
+from aucsched.auction.planning.plan import plan as make_plan
 from aucsched.bidgen.candidates import Candidates
 from aucsched.cli import run
 from aucsched.cluster.errors import InputError

@@ -17,7 +17,7 @@ from aucsched.auction.check import check_schedule
 from aucsched.auction.explain.explanation import explain
 from aucsched.auction.explain.snapshot_report import report_on
 from aucsched.auction.options import MODELS, StepOptions
-from aucsched.auction.planning.plan import make_plan
+from aucsched.auction.planning.plan import plan as make_plan
 from aucsched.formats.native.cluster_file import (
     parse_snapshot,
     parse_workload,

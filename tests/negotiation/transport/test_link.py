@@ -16,10 +16,10 @@ from support.parties import (
     runtime_party,
 )
 
-from aucsched.cluster.errors import OptionError
+from aucsched.cluster.errors import NobodyError, OptionError
 from aucsched.negotiation.transport.framing import framed
 from aucsched.negotiation.transport.handshake import Identity, RefusedError
-from aucsched.negotiation.transport.link import Connector, LinkLimits, NobodyError, PartyAddress, address_of
+from aucsched.negotiation.transport.link import Connector, LinkLimits, PartyAddress, address_of
 from aucsched.negotiation.transport.listener import Listener
 from aucsched.negotiation.transport.serve import serve_batch, serve_runtime
 

@@ -22,6 +22,7 @@ from socket_listener import ENDPOINTS, Endpoint, Listening, play_in, small_workl
 from socket_listener import listening as process
 from support.parties import LIMITS, Served, batch_party, check_done, identity, listening, runtime_party
 
+from aucsched.cluster.errors import NobodyError
 from aucsched.negotiation.batch.mapping import BatchSettings
 from aucsched.negotiation.messages import (
     PROTOCOL_VERSION,
@@ -33,7 +34,7 @@ from aucsched.negotiation.messages import (
 from aucsched.negotiation.transport import listener as module
 from aucsched.negotiation.transport.framing import PeerLostError, framed
 from aucsched.negotiation.transport.handshake import Handshake, Identity, RefusedError
-from aucsched.negotiation.transport.link import Connector, LinkLimits, NobodyError, address_of
+from aucsched.negotiation.transport.link import Connector, LinkLimits, address_of
 from aucsched.negotiation.transport.listener import Listener, RateLimitedLog
 from aucsched.negotiation.transport.party import Party
 from aucsched.negotiation.transport.serve import serve_batch, serve_runtime
