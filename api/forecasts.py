@@ -45,12 +45,7 @@ _ANY = "any"
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedForecast:
-    """What a change of a job's request would give.
-
-    Attributes:
-        change: as it was asked for, e.g. ``time=2h``.
-        forecast: of the changed job.
-    """
+    """What a change of a job's request, e.g. ``time=2h``, would give."""
 
     change: str
     forecast: StartForecast

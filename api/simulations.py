@@ -258,9 +258,7 @@ def _loaded(workload: Source) -> tuple[SwfLog | ClusterWorkload, str]:
 def parsed(given: Mapping[str, Any], log_begins: str | None = None) -> dict[str, Any]:
     """Return options of policies over logs as values, where texts are given.
 
-    Args:
-        given: by name.
-        log_begins: when in the week a log begins, as ``mon 00:00``.
+    ``log_begins``: when in the week a log begins, as ``mon 00:00``.
 
     Raises:
         OptionError: a text cannot be read.
@@ -357,10 +355,7 @@ Progress = Callable[[int, str], AbstractContextManager[Callable[[int], None] | N
 def board(jobs: Workload, own: Sequence[str] = (), *, progress: Progress) -> list[BoardRow]:
     """Play a log under every policy of the board and other policies; return a row each.
 
-    Args:
-        jobs: of the log.
-        own: other policies, by name or as FILE.py:CLASS.
-        progress: gives a bar for each policy.
+    ``own``: other policies, by name or as FILE.py:CLASS.
     """
     rows = []
     # The others first: a name that is none is refused at once.

@@ -321,13 +321,7 @@ def _parents(switches: Sequence[Switch], places: Collection[str]) -> dict[str, s
 
 
 def check_loops(paths: Mapping[str, str], parents: Mapping[str, str], deepest: int | None = None) -> None:
-    """Refuse a loop, and more than ``deepest`` switches one above another.
-
-    Args:
-        paths: the place of each switch, by name.
-        parents: the switch above each that has one.
-        deepest: None: any number.
-    """
+    """Refuse a loop, and more than ``deepest`` switches one above another; None: any number."""
     depth: dict[str, int] = {}
     for switch, path in paths.items():
         trail: dict[str, None] = {}

@@ -147,9 +147,7 @@ class Option(Generic[T]):
     def read(self, text: str, typed: str = "") -> Any:
         """Return the value that a text gives, as it is where the option is a text.
 
-        Args:
-            text: what was typed.
-            typed: the option's name as it was typed; empty: its flag.
+        ``typed``: the option's name as it was typed; empty: its flag.
 
         Raises:
             OptionError: it gives none; names the option.

@@ -14,8 +14,7 @@ _LARGEST_S = 10.0**12
 def promised_duration_s(promise: str) -> float:
     """Return the seconds after its submission by which a job is promised to start at the earliest.
 
-    Args:
-        promise: ``plan`` (0 s), or a number with a unit of s, m, h, d or w; seconds without one.
+    ``promise``: ``plan`` (0 s), or a number with a unit of s, m, h, d or w; seconds without one.
 
     Raises:
         OptionError: it is neither, nor another word.

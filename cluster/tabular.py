@@ -34,11 +34,7 @@ _Value = TypeVar("_Value")
 
 
 class Deferred(Generic[_Value]):
-    """A member that may be given as a function: it runs once, when the member is first read.
-
-    Args:
-        default: the member's default, if it has one.
-    """
+    """A member that may be given as a function: it runs once, when it is first read."""
 
     def __init__(self, *default: _Value) -> None:
         self._default = default

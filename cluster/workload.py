@@ -219,9 +219,7 @@ def outages_by_node(
 ) -> dict[str, list[tuple[float, float]]]:
     """Return when each node named is down, ascending: (down, up) in seconds, up infinite where it stays down.
 
-    Args:
-        outages: in any order.
-        takes_jobs: the machine's nodes by name, and whether jobs could start on them at all.
+    ``takes_jobs``: the machine's nodes by name, and whether jobs could start on them at all.
 
     Raises:
         InputError: a node is not the machine's, takes no jobs anyway, or is down twice at once.

@@ -53,7 +53,6 @@ class LazyGroup(HelpGroup):
         table: where each command stands and its line, in the order of the help: a module that is named
             like the command, or ``module:command``.
         package: the package that the modules are below.
-        given: as for ``click.Group``.
     """
 
     def __init__(self, *, table: Mapping[str, str], package: str, **given: Any) -> None:

@@ -28,8 +28,6 @@ class SqliteTable:
     """The one table of a file.
 
     Attributes:
-        name: of the table.
-        schema: what makes it.
         what: the file is, in an error that says it is none: ``history of runs``.
         kind: the same in one word.
     """

@@ -24,11 +24,8 @@ class Axis:
 
     Attributes:
         name: the option in Python, and the column of the results.
-        metavar: for --help.
         read: makes a value of its text; raises ValueError.
         what: what a value should be, for people.
-        help: for --help.
-        is_whole: values are integers.
         section: what of a run it varies, a heading of ``--help``.
         split: returns the texts of the values of a list.
     """

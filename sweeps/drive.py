@@ -32,13 +32,7 @@ _SHARE_FOR_TABLES = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepStart:
-    """The state of a sweep when it starts.
-
-    Attributes:
-        done: how many of its rows exist already.
-        runs: how many it has in all.
-        versions: those with which the first rows were made.
-    """
+    """How many rows of a sweep there are as it starts, of how many runs; versions of the first rows."""
 
     done: int
     runs: int

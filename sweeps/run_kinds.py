@@ -73,8 +73,6 @@ class RunKind:
     """One sort of input, and what a run over it is.
 
     Attributes:
-        name: ``snapshot``, …
-        title: for people, with its article.
         axes: names of the options it reads; others are refused.
         uses_seed: whether runs with these options differ by their seed.
         load: makes the file's content what a run takes; raises InputError.

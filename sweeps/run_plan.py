@@ -31,7 +31,6 @@ class Subject:
 
     Attributes:
         name: the file's, without its folders; ``-`` for standard input.
-        kind: name in KINDS.
         content: the file's bytes, which travel to the workers.
     """
 
@@ -47,12 +46,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One point of the grid.
-
-    Attributes:
-        number: its place in the grid's order, from 0.
-        options: columns with all options of the run.
-    """
+    """One point of the grid: its place in the order, from 0, and columns with all options of the run."""
 
     number: int
     options: Row
@@ -63,10 +57,8 @@ class RunPlan:
     """Every run of a sweep, in the grid's order.
 
     Attributes:
-        subject: what is swept over.
         axes: name and values of each option that was given, in the order of nesting.
         repeat: how many runs at each point, each with a seed of its own where there is one.
-        seed: of the first repetition.
     """
 
     subject: Subject

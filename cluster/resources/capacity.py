@@ -126,10 +126,8 @@ class Capacity:
 def capacity_of(uses: Sequence[Resources], kinds: Iterable[str], uncounted_mib: int) -> Capacity:
     """Return resources as arrays with one entry for each of them.
 
-    Args:
-        uses: of nodes, or what a job holds on each of its nodes.
-        kinds: names of the gres.
-        uncounted_mib: the memory of those that do not count it.
+    ``uses``: of nodes, or what a job holds on each of its nodes. ``uncounted_mib``: the memory of
+    those that do not count it.
     """
     memory = [uncounted_mib if use.memory_mib is None else use.memory_mib for use in uses]
     held = {kind for use in uses for kind in use.gres}

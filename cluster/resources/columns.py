@@ -57,10 +57,7 @@ class Columns:
     def renewed(self, nodes: Sequence[Node], places: Sequence[int], pools: Pools) -> "Columns":
         """Return the columns with some nodes as they are now; their totals are the same.
 
-        Args:
-            nodes: all of them.
-            places: of those that may have changed.
-            pools: what is left of what stands on no node.
+        ``places``: of those that may have changed.
         """
         free, some = self.free.copy(), np.array(places, np.int64)
         now = capacity_of([nodes[place].free for place in places], free.gres, UNLIMITED_MIB)

@@ -25,7 +25,6 @@ class Variant:
         eligible: nodes that the job may use at all, shape (n,).
         gres: (gres of the nodes, request's name, range) of each gres asked for on every node.
         gres_total: the same of each gres asked for over all nodes.
-        max_nodes: the partition's limit.
     """
 
     eligible: BoolArray

@@ -39,9 +39,7 @@ class Guard:
     def outlasts(self, job: Job, nodes: int | None = None) -> bool:
         """Return whether a job started now could still run when the reservation starts.
 
-        Args:
-            job: the job.
-            nodes: on how many it starts; None: on as many as it runs on for the longest.
+        ``nodes``: on how many it starts; None: on as many as it runs on for the longest.
         """
         if job.id == self.job.id:
             return False

@@ -55,9 +55,7 @@ class AuctionWire(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
 def load_auction(path: str | Path, *, rounded: bool | None = None) -> AuctionFile:
     """Read and check a file of bids; ``-`` reads standard input.
 
-    Args:
-        path: the file; what it is, its content says.
-        rounded: round values to integers, halves to even; None: in CATS's files.
+    ``rounded``: round values to integers, halves to even; None: in CATS's files.
 
     Raises:
         InputError: the file cannot be read or is none of bids; names file, path and value.

@@ -200,7 +200,6 @@ class _Member:
 
     Attributes:
         path: where a value of the class has it, with dots.
-        default: the class'.
         file_default: the file's, ``_NEEDED`` where it must stand.
     """
 
