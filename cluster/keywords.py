@@ -101,7 +101,7 @@ def checked(given: Mapping[str, Any], keywords: Callable[..., object], call: str
         name: of_type(name, value, known[name].hint) for name, value in given.items() if value is not None
     }
     for name, value in found.items():
-        known[name].refuse_beyond(value, f"{name}:")
+        known[name].check(value)
     return found
 
 

@@ -170,16 +170,6 @@ class Option(Generic[T]):
             raise OptionError(f"{name}: {text} is {words}")
         return number
 
-    def refuse_beyond(self, value: Any, called: str = "") -> None:
-        """Raise OptionError where a value is none of the choices, or a number beyond the range.
-
-        ``called``: what the message calls the option; empty: its flag.
-        """
-        if self.choices and value not in self.choices:
-            raise OptionError(f"{called or self.flag} {value!r} is none of {', '.join(self.choices)}")
-        if self.is_number and isinstance(value, (int, float)) and (words := self._beyond(value)):
-            raise OptionError(f"{called or self.flag} {shown(value)} is {words}")
-
     def _beyond(self, number: float) -> str:
         """Return how a number is beyond the range; empty: it is within it."""
         includes_low = self.is_whole or self.includes_low
@@ -189,29 +179,22 @@ class Option(Generic[T]):
             return f"{'below' if includes_low else 'not above'} {self.low:g}"
         return "" if self.high is None or number <= self.high else f"above {self.high:.15g}"
 
-    def check(self, value: Any) -> None:
-        """Raise OptionError where a value is none of this option's."""
+    def check(self, value: Any, called: str = "") -> None:
+        """Raise OptionError where a value is none of its; the message calls the option so, or by its name."""
+        name = called or f"{self.name}:"
         if self.choices:
             if value not in self.choices:
-                raise OptionError(f"{self.name}: {not_one_of(value, self.choices)}")
+                raise OptionError(f"{name} {not_one_of(value, self.choices)}")
         elif self.is_switch:
             if not isinstance(value, bool):
-                raise OptionError(f"{self.name}: {value!r} is neither True nor False")
+                raise OptionError(f"{name} {value!r} is neither True nor False")
         elif self.is_number:
-            self._check_number(value)
+            if isinstance(value, bool) or not isinstance(value, int if self.is_whole else (int, float)):
+                raise OptionError(f"{name} {value!r} is not {'an integer' if self.is_whole else 'a number'}")
+            if words := self._beyond(value):
+                raise OptionError(f"{name} {shown(value)} is {words}")
         elif self.check_text is not None:
             self.check_text(value)
-
-    def _check_number(self, value: Any) -> None:
-        if not self.is_whole:
-            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not is_number or not (-inf if self.low is None else self.low) < value < inf:
-                raise OptionError(f"{self.name}: {value!r} is not a positive number of {self.unit.lower()}")
-            return
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise OptionError(f"{self.name}: {value!r} is not an integer")
-        if words := self._beyond(value):
-            raise OptionError(f"{self.name}: {value} is {words}")
 
 
 def alternatives(hint: Any) -> Iterator[Any]:

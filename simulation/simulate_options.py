@@ -95,7 +95,7 @@ class LogRecord:
     def __post_init__(self) -> None:
         for name, one in options_in(LogRecord).items():
             if (value := self.__dict__[name]) is not None:
-                one.refuse_beyond(value)
+                one.check(value, one.flag)
 
     predictor: Option[Literal["estimate", "last-two", "regression", "median"]] = _of(
         "predicted",

@@ -76,7 +76,7 @@ class NodeOptions(NodeKeywords):
         """Refuse numbers that mean nothing here; a step checks its own."""
         for name, one in options_in(NodeRecord).items():
             if (value := getattr(self, name)) is not None:
-                one.refuse_beyond(value)
+                one.check(value, one.flag)
         if self.window < 1:
             raise OptionError(f"--window: {self.window} is below 1")
         if self.policy == "reservations" and self.reserve is not None and self.reserve < 1:

@@ -338,7 +338,7 @@ def test_failed_runs_are_rows_with_their_error(tmp_path: Path) -> None:
         (["--window", "25,"], "--window 25,: '' is not an integer"),
         (["--window", "0"], "window: 0 is below 1"),
         (["--time-limit", "nan"], "--time-limit nan: 'nan' is not a number of at least 0"),
-        (["--time-limit", "1,0"], "time_limit_s: 0.0 is not a positive number of seconds"),
+        (["--time-limit", "1,0"], "time_limit_s: 0.0 is not above 0"),
         (
             ["--model", "aucsched9"],
             "model: 'aucsched9' is not one of ipsched, aucsched1, aucsched2, aucsched3",

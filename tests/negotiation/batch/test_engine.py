@@ -302,7 +302,7 @@ def test_each_map_is_one_call_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> 
             "work_limit: it counts instead of time_limit",
         ),
         (Engine(strategy="some"), "strategy: 'some' is not one of"),  # type: ignore[arg-type]
-        (Engine(strategy="exact", time_limit_s=0), "time_limit_s: 0 is not a positive number"),
+        (Engine(strategy="exact", time_limit_s=0), "time_limit_s: 0 is not above 0"),
     ],
 )
 def test_limits_that_would_be_ignored_are_refused(engine: Engine, said: str) -> None:
