@@ -153,8 +153,8 @@ def test_a_snapshot_from_saved_answers_is_the_command_s(tmp_path: Path) -> None:
     ("call", "message"),
     [
         (lambda: aucsched.simulate(DAYS, "nonsense"), "policy 'nonsense' is none of"),
-        (lambda: aucsched.simulate(DAYS, slack=1), "--slack needs --policy slack, not easy"),
-        (lambda: aucsched.simulate(DAYS, queue_weights={1: 2}), "--queue-weights needs --order"),
+        (lambda: aucsched.simulate(DAYS, slack=1), "^slack needs policy slack, not easy"),
+        (lambda: aucsched.simulate(DAYS, queue_weights={1: 2}), "^queue_weights needs order"),
         (lambda: aucsched.simulate(OVERTAKEN, processors=4), "processors and checked are for logs"),
         (
             lambda: aucsched.sweep(DAYS, windows=[1]),

@@ -199,5 +199,5 @@ def test_who_cannot_help_is_refused(options: dict[str, Any], said: str) -> None:
 def test_an_address_where_no_scheduler_answers_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr("aucsched.auction.parts.workers._PATIENCE", "500ms")
-    with pytest.raises(OptionError, match=r"--dask tcp://127\.0\.0\.1:1: no scheduler answers there"):
+    with pytest.raises(OptionError, match=r"^dask tcp://127\.0\.0\.1:1: no scheduler answers there"):
         schedule(instance(0), part_nodes=12, dask="tcp://127.0.0.1:1")

@@ -38,7 +38,7 @@ def test_preemption_and_its_credits_are_axes(tmp_path: Path) -> None:
         )
         metrics = json.loads(alone.stdout)["metrics"]
         assert float(row["wait_mean_s"]) == metrics["wait_mean_s"]
-    with pytest.raises(OptionError, match="--credits needs --preempt"):
+    with pytest.raises(OptionError, match=r"^credits needs preempt"):
         sweep(path, policy="aucsched3", credits=[5])
     rows = sweep(path, policy="aucsched3", work_limit=0, preempt=True, credits=[0, 500]).rows
     assert [row["credits"] for row in rows] == [0, 500]
@@ -82,12 +82,12 @@ def test_a_negotiation_is_a_policy_of_sweeps(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("axes", "why"),
     [
-        ({"policy": "easy", "mapper": ["greedy"]}, "--mapper needs --policy negotiate"),
-        ({"policy": "negotiate", "mapper": ["magic"]}, "--mapper: 'magic' is not one of greedy, auction"),
-        ({"policy": "negotiate", "window": [5]}, "--window: policy negotiate does not read it"),
+        ({"policy": "easy", "mapper": ["greedy"]}, "^mapper needs policy negotiate"),
+        ({"policy": "negotiate", "mapper": ["magic"]}, "^mapper: 'magic' is not one of greedy, auction"),
+        ({"policy": "negotiate", "window": [5]}, "^window: policy negotiate does not read it"),
         (
             {"policy": "negotiate", "mapper": ["greedy"], "work_limit": [5]},
-            "--work-limit needs --mapper auction",
+            "^work_limit needs mapper auction",
         ),
     ],
 )
