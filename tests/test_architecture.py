@@ -56,6 +56,7 @@ def test_public_names_are_what_all_says() -> None:
         "License",
         "Limit",
         "MachineView",
+        "NobodyError",
         "Node",
         "NodeState",
         "OptionError",
