@@ -145,18 +145,13 @@ class Simulation(RunReport):
         Raises:
             OptionError: matplotlib is missing, there is no such chart, or the file's name has another end.
         """
-        result, target = self.result, None if path is None else Path(path)
-        figure: Figure
-        if of_type("chart", chart, Literal["use", "gantt"]) == "use":
-            draw = drawing("plot", path, "reports.curves", "draw_utilization")
-            figure = draw(result, target, name=self.name)
-            return figure
-        draw = drawing("plot", path, "reports.gantt", "draw_gantt")
-        if isinstance(result, NodeResult):
+        is_use = of_type("chart", chart, Literal["use", "gantt"]) == "use"
+        where = ("reports.curves", "draw_utilization") if is_use else ("reports.gantt", "draw_gantt")
+        result, more = self.result, {}
+        if isinstance(result, NodeResult) and not is_use:
             nodes = (result.columns.names, result.columns.total.cores.tolist())
-            figure = draw(result, target, place_on_nodes(result), name=self.name, nodes=nodes)
-        else:
-            figure = draw(result, target, name=self.name)
+            more = {"placed": place_on_nodes(result), "nodes": nodes}
+        figure: Figure = drawing(path, *where)(result, name=self.name, **more)
         return figure
 
     def title(self) -> str:

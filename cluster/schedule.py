@@ -269,8 +269,8 @@ class Schedule(Copied, Tabular):
             InputError: the snapshot is another one.
             OptionError: matplotlib is missing, or the file's name has another end.
         """
-        draw = chart("plot", path, "reports.machine_picture", "draw_machine")
-        return draw(snapshot_of_starts(snapshot, self.started), self, None if path is None else Path(path))
+        draw = chart(path, "reports.machine_picture", "draw_machine")
+        return draw(snapshot_of_starts(snapshot, self.started), self)
 
     def to_json(self) -> str:
         """Return the schedule file's text (format ``aucsched-schedule/1``)."""
@@ -288,7 +288,7 @@ def snapshot_of_starts(snapshot: Any, starts: Iterable[Any]) -> Snapshot:
     nodes, jobs = {node.name for node in snapshot.nodes}, {job.id for job in snapshot.jobs}
     for start in starts:
         if start.job not in jobs or not nodes.issuperset(start.nodes):
-            raise InputError(f"it is another one: job {start.job} cannot start on it", path="snapshot")
+            raise InputError(f"another one: job {start.job} cannot start on it", path="snapshot")
     return snapshot
 
 

@@ -1,6 +1,7 @@
 """The common interface of results: columns for table libraries, plain values, JSON, a table in a notebook."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from html import escape
 from importlib import import_module
 from pathlib import Path
@@ -18,16 +19,15 @@ _CELL, _LINE = 24, 100
 _LARGEST = 1e12
 
 
-def chart(option: str, path: str | Path | None, module: str, name: str) -> Callable[..., Any]:
-    """Return what draws a type's chart: it belongs to a room above, which is loaded when somebody asks.
+def chart(path: str | Path | None, module: str, name: str) -> Callable[..., Any]:
+    """Return what draws a chart into a file: it belongs to a room above, loaded when somebody asks.
 
     Raises:
         OptionError: matplotlib is missing, or the file's name has another end than a picture's.
     """
     target = None if path is None else Path(path)
-    import_module(f"{_ROOT}.formats.drawing").check_drawing(option, target, is_asked=True)
-    draw: Callable[..., Any] = getattr(import_module(f"{_ROOT}.{module}"), name)
-    return draw
+    import_module(f"{_ROOT}.formats.drawing").check_drawing("plot", target, is_asked=True)
+    return partial(getattr(import_module(f"{_ROOT}.{module}"), name), path=target)
 
 
 _Value = TypeVar("_Value")

@@ -30,9 +30,9 @@ _PICTURES = ("--plot", "--gantt")
 
 
 class FilePath(click.Path):
-    """A file that a command reads or writes; one that cannot be written is refused before anything runs.
+    """A file that a command reads or writes; what it could not write is refused before it runs.
 
-    So is an output that is an input, too, or another output.
+    So are an output that is an input, or another output, and two inputs from standard input.
     """
 
     def __init__(self, *, is_output: bool, **given: Any) -> None:
@@ -40,32 +40,33 @@ class FilePath(click.Path):
         self.is_output = is_output
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path, as click does; raise OptionError or InputError where it cannot be used."""
+        """Return the path; raise OptionError or InputError where it cannot be used."""
         path: Any = super().convert(value, param, ctx)
         if ctx is not None and param is not None:
-            name = param.opts[0]
+            name = param.opts[0] if isinstance(param, click.Option) else param.human_readable_name
             if name in _PICTURES:
                 check_drawing(name, path)
             if not (self.is_output and (str(path) == "-" or is_stream(path))):
-                self._check(path, name, ctx.meta.setdefault(__name__, []))
+                self._check(str(path), name, ctx.meta.setdefault(__name__, []))
         return path
 
-    def _check(self, path: str | Path, name: str, others: list[tuple[bool, str | Path, str]]) -> None:
+    def _check(self, path: str, name: str, others: list[tuple[bool, str, str]]) -> None:
         for is_output, other, its_name in others:
-            if not (self.is_output or is_output) or not _is_same(path, other):
-                continue
-            if self.is_output and is_output:
-                raise OptionError(f"{its_name} and {name} both write {path}")
-            option, output = (name, path) if self.is_output else (its_name, other)
-            raise OptionError(f"{option} {output}: this file is the input")
+            if (self.is_output or is_output) and _is_same(path, other):
+                if self.is_output and is_output:
+                    raise OptionError(f"{its_name} and {name} both write {path}")
+                output = f"{name} {path}" if self.is_output else f"{its_name} {other}"
+                raise OptionError(f"{output}: this file is the input")
+            if path == other == "-":
+                raise OptionError(f"only one of {its_name} and {name} can be standard input")
         if self.is_output:
             check_target(path)
         others.append((self.is_output, path, name))
 
 
-def _is_same(one: str | Path, other: str | Path) -> bool:
+def _is_same(one: str, other: str) -> bool:
     """Whether two paths lead to one file, which need not exist; ``-`` is standard input."""
-    first, second = ("/dev/stdin" if str(path) == "-" else path for path in (one, other))
+    first, second = ("/dev/stdin" if path == "-" else path for path in (one, other))
     try:
         return os.path.samefile(first, second)  # noqa: PTH121 - a path may be a text
     except OSError:

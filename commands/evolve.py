@@ -174,8 +174,6 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
 
     if options["accounts"] is not None and str(options["accounts"]) == "-":
         raise OptionError("--accounts: the delays are read and written again, which - cannot be")
-    if requests == "-" == snapshot:
-        raise OptionError("--requests - and the snapshot would both read standard input")
     serve_by = options["serve_by"]
     depths = taken_from(DepthOptions, options).depths(serve_by)
     limits, remark = read_fairness(options["fairness"], options["fairness_decay"])

@@ -78,8 +78,6 @@ def explain(
         raise OptionError("--award explains what became of one job: name it")
     if history is not None and not is_forecast:
         raise OptionError("--history needs --forecast")
-    if award == snapshot == "-":
-        raise OptionError("--award - and SNAPSHOT would both read standard input")
     loaded = load_snapshot(snapshot)
     made = None if award is None else load_schedule(award)
     with errors_in(snapshot if award is None else f"{snapshot}, {award}"):

@@ -104,8 +104,6 @@ def _loaded(snapshot: str, history: str | None) -> tuple[Snapshot, str | list[Lo
     from ..slurm.answers.slurm_files import SlurmFiles
     from ..slurm.answers.snapshot_of_answers import import_slurm
 
-    if snapshot == history == "-":
-        raise OptionError("--history - and SNAPSHOT would both read standard input")
     past: str | list[LoggedJob] = [] if history is None else history
     if snapshot != _SLURM or Path(snapshot).exists():
         return load_snapshot(snapshot), past

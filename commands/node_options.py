@@ -88,8 +88,6 @@ def runs_on_nodes(path: str, options: dict[str, Any], each: Sequence[dict[str, A
     from ..simulation.nodes.node_policies import play
 
     chosen = [chosen_options(one) for one in each]
-    if path == "-" == options["failures"]:
-        raise OptionError("--failures - and the workload would both read standard input")
     workload = with_topology(load_workload(path), options["topology"])
     note_unread(workload)
     chosen = [with_failures(one, workload, options["failures"]) for one in chosen]

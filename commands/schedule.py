@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cluster.errors import OptionError, errors_in
+from ..cluster.errors import errors_in
 from ..cluster.option_fields import options_in
 from ..cluster.option_table import OPTIONS_BY_NAME, SCHEDULE, StepRecord
 from .built_options import INPUT, TEXT_OUTPUT, SectionCommand, click_option
@@ -42,15 +42,6 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
     write_bytes(output, text.encode())
     for problem in problems:
         note(problem)
-
-
-def _window_of(last: str | None, snapshot: str) -> int | None:
-    """Return how many jobs the schedule file of the pass before says that this one looks at."""
-    from ..formats.native.schedule_file import load_schedule
-
-    if last == snapshot == "-":
-        raise OptionError("--window-from - and SNAPSHOT would both read standard input")
-    return None if last is None else load_schedule(last).next_window
 
 
 @click.command(cls=SectionCommand)
@@ -90,10 +81,12 @@ def schedule(
     from ..auction.step import run_step
     from ..cluster.schedule import Reason
     from ..formats.native.cluster_file import load_snapshot
+    from ..formats.native.schedule_file import load_schedule
     from ..formats.writing import write_text
     from ..reports.machine_picture import draw_machine
 
-    window = _window_of(options.pop("window_from"), snapshot)
+    last = options.pop("window_from")
+    window = None if last is None else load_schedule(last).next_window
     checked = options_with_preset(options)
     # A limit that is asked for is for all of the command but what another program takes to write.
     is_whole = snapshot != "-" and checked.time_limit_s is not None

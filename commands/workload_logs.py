@@ -157,8 +157,6 @@ def alibaba(nodes: str, pods: str, output: Path, **options: Any) -> None:
     """
     from ..formats.alibaba import AlibabaOptions, import_alibaba
 
-    if nodes == pods == "-":
-        raise OptionError("--nodes and --pods cannot both be standard input")
     _save(output, *import_alibaba(nodes, pods, AlibabaOptions(**options)))
 
 

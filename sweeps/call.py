@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 from ..cluster.errors import OptionError, end_if_spawned
 from ..cluster.keywords import whole, with_names
 from ..cluster.snapshot import Snapshot
-from ..cluster.tabular import Tabular, rows_of
+from ..cluster.tabular import Tabular, chart, rows_of
 from ..cluster.text import did_you_mean, plural, shown
 from ..cluster.workload import ClusterWorkload
-from ..formats.drawing import check_drawing
 from ..formats.native.cluster_file import snapshot_to_json, workload_to_json
 from ..formats.swf import SwfLog, swf_text
 from ..reports.table_files import SUFFIXES, check_suffix
 from ..simulation.own_policy import Factory, name_of
 from .axes import AXES, Row, Value
 from .drive import sweep as drive
-from .plot import check_panels, draw_sweep
+from .plot import check_panels
 from .result_table import columns_of, write_table
 from .run_plan import FAILED, Run, RunPlan, Subject, make_plan, plan_over
 from .workers import run_here, run_locally
@@ -75,10 +74,10 @@ class Sweep(Tabular):
         Raises:
             OptionError: matplotlib is missing, the file's name has another end, or too much was swept.
         """
-        target = None if path is None else Path(path)
-        check_drawing("plot", target, is_asked=True)
+        draw = chart(path, "sweeps.plot", "draw_sweep")
         check_panels(self.plan)
-        return draw_sweep(self.plan, self.rows, target)
+        figure: Figure = draw(self.plan, self.rows)
+        return figure
 
     def title(self) -> str:
         """Return the sweep in one line."""
@@ -103,9 +102,8 @@ def sweep(
         source: what ``load_snapshot``, ``load_workload`` or ``load_swf`` returns, or a file of either.
         repeat: runs at each point, each with a seed of its own where there is one.
         seed: of the first.
-        workers: number of processes; 1: this one. The command takes one a processor; the rows are the
-            same. A script with a policy of its own calls sweep with more below
-            ``if __name__ == "__main__"``: each process loads it.
+        workers: number of processes; 1: this one. The command takes one a processor. A script with a policy
+            of its own calls sweep with more below ``if __name__ == "__main__"``: each process loads it.
         output: table to write (``.csv``, ``.parquet``); the same call resumes it after a stop.
         progress: called with the number of rows there are.
         axes: a value or a list of values by option, with the names of ``aucsched sweep --help`` and
@@ -124,7 +122,7 @@ def sweep(
         (['fcfs', 'easy'], [4.5, 4.5])
     """
     values = {name: _values(name, value) for name, value in axes.items() if value is not None}
-    repeat, seed = whole("repeat", repeat, 1), None if seed is None else whole("seed", seed, 0)
+    repeat, seed = whole("repeat", repeat, 1), seed if seed is None else whole("seed", seed, 0)
     if whole("workers", workers, 1) > 1:
         end_if_spawned("sweep")
     if isinstance(source, (str, Path)):

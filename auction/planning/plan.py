@@ -110,8 +110,8 @@ class Plan(Tabular):
 
     def plot(self, snapshot: Snapshot, path: str | Path | None = None) -> Any:
         """Draw the nodes over the time to come; arguments, result and errors as in ``Schedule.plot``."""
-        draw = chart("plot", path, "reports.gantt", "draw_plan")
-        return draw(snapshot_of_starts(snapshot, self.planned), self, None if path is None else Path(path))
+        draw = chart(path, "reports.gantt", "draw_plan")
+        return draw(snapshot_of_starts(snapshot, self.planned), self)
 
     def to_json(self) -> str:
         """Return the plan file's text (format ``aucsched-plan/1``): the same plan gives the same bytes."""

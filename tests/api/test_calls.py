@@ -333,11 +333,11 @@ def test_python_refuses_what_the_command_refuses_by_its_own_names(
         ),
         (
             lambda: A.schedule(SNAPSHOT).plot(OTHER),
-            "snapshot: it is another one: job 64 cannot start on it",
+            "snapshot: another one: job 64 cannot start on it",
         ),
         (lambda: A.schedule(SNAPSHOT).plot("m.png"), "snapshot: 'm.png' is not a Snapshot"),
         (lambda: A.plan(SNAPSHOT).plot("p.png"), "snapshot: 'p.png' is not a Snapshot"),
-        (lambda: A.plan(SNAPSHOT).plot(OTHER), "snapshot: it is another one"),
+        (lambda: A.plan(SNAPSHOT).plot(OTHER), "snapshot: another one"),
         (lambda: A.parse_swf(None), "None is not a file's text"),
         (lambda: A.parse_snapshot(None), "None is not a file's text"),
         (lambda: A.load_snapshot(None), "None is not a file's name"),

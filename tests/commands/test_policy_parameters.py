@@ -95,7 +95,7 @@ def test_python_and_sweeps_take_them() -> None:
     assert aucsched.simulate(DAYS, "slack:factor=0.2").settings == {"slack": 0.2}
     found = aucsched.sweep(DAYS, policy=["slack:factor=0.2", "easy"]).columns
     assert (found["policy"], found["slack"]) == (["slack:factor=0.2", "easy"], [0.2, None])
-    with pytest.raises(aucsched.OptionError, match="--slack: --policy slack:factor=1 says it, too"):
+    with pytest.raises(aucsched.OptionError, match=r"^slack: policy slack:factor=1 says it"):
         aucsched.sweep(DAYS, policy="slack:factor=1", slack=2)
     with pytest.raises(aucsched.OptionError, match="slack: the policy's name says it, too"):
         aucsched.simulate(DAYS, "slack:factor=1", slack=2)

@@ -315,6 +315,21 @@ def test_nothing_is_written_where_one_output_cannot_be(
     assert kept(folder) == before
 
 
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("schedule - --window-from -", "--window-from and SNAPSHOT"),
+        ("evolve --requests - -", "--requests and SNAPSHOT"),
+        ("explain - 1 --award -", "--award and SNAPSHOT"),
+        ("forecast - --history -", "--history and SNAPSHOT"),
+        ("simulate - --failures -", "--failures and WORKLOAD"),
+        ("workload alibaba --nodes - --pods -", "--nodes and --pods"),
+    ],
+)
+def test_one_input_is_standard_input(command: str, names: str) -> None:
+    assert refused(*command.split()) == f"aucsched: only one of {names} can be standard input"
+
+
 def test_what_is_read_and_written_by_design_may_exist(folder: Path) -> None:
     for _ in range(2):
         assert aucsched("evolve", "s.json", "--accounts", "a.json", cwd=folder).returncode == 0
