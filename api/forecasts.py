@@ -150,7 +150,9 @@ def forecast(  # noqa: PLR0913 - what a forecast may know
         (['2'], [3600.0])
     """
     loaded = snapshot_of(snapshot)
-    by_s = None if by_s is None else _seconds("by_s", by_s)
+    by_s = of_type("by_s", by_s, float)
+    if by_s is not None and not 0 <= by_s < inf:
+        raise OptionError(f"by_s: {by_s} is not a finite number from 0 on")
     past = _past(history)
     ids = _ids(loaded, jobs)
     if not isinstance(record, (str, Path, NoneType)):
@@ -204,13 +206,6 @@ def _past(history: Any) -> Sequence[LoggedJob]:
     if not isinstance(history, (list, tuple)):
         raise OptionError(f"history: {history!r:.40} is neither a file's name nor a list of jobs")
     return history
-
-
-def _seconds(name: str, value: Any) -> float:
-    seconds: float = of_type(name, value, float)
-    if not 0 <= seconds < inf:
-        raise OptionError(f"{name}: {seconds} is not a finite number from 0 on")
-    return seconds
 
 
 def _ids(snapshot: Snapshot, jobs: str | int | Sequence[str | int] | None) -> set[str] | None:

@@ -261,7 +261,7 @@ def _award(answer: Answer, bid: int, cluster: Cluster) -> Award:
 
 
 def _status(decision: StepPass, queue: Queue) -> Status:
-    """Return optimal only where that is said of the window that was asked for, without a job set aside."""
+    """Return optimal only where that is said of the whole window, without a job set aside."""
     best = decision.best
     if best is None or (best.status is SolverStatus.OPTIMAL and best.size == len(decision.window)):
         is_whole = all(one.reason is not Reason.SET_ASIDE for one in queue.refused.values())

@@ -8,7 +8,7 @@
     ├── SolverError     the solver failed or reported an error (the command exits 1)
     ├── PolicyError     somebody's own policy raised an error (the command exits 1)
     ├── NobodyError     the other party of a negotiation did not come in time (the command exits 1)
-    └── AwardError      starts broke a rule: a policy of your own made them, or it is a bug of ours (exit 1)
+    └── AwardError      starts broke a rule, by a policy of your own or a bug of ours (exits 1)
 """
 
 import re
@@ -109,7 +109,7 @@ UNGUARDED = 'workers: a script that starts processes must call {} below if __nam
 
 
 def end_if_spawned(call: str) -> None:
-    """End a process that is being spawned: the script that it loads would spawn others at this call."""
+    """End a process that is being spawned: the script it loads would spawn others at this call."""
     from multiprocessing import current_process  # noqa: PLC0415 - --help starts nothing
 
     if getattr(current_process(), "_inheriting", False):
@@ -118,7 +118,7 @@ def end_if_spawned(call: str) -> None:
 
 @contextmanager
 def without_script(*, is_needed: bool = False) -> Iterator[None]:
-    """Keep processes spawned inside from loading the program's script, unless something in it is needed."""
+    """Keep processes spawned inside from loading the program's script, unless it is needed there."""
     main = sys.modules["__main__"]
     if not is_needed:
         sys.modules["__main__"] = ModuleType("__main__")

@@ -86,7 +86,7 @@ def checked(given: Mapping[str, Any], keywords: Callable[..., object], call: str
     """Return the options that a call is given, those that are None left out, numpy's numbers as Python's.
 
     Raises:
-        OptionError: there is no such option, or its value is of another type or beyond its range; names it.
+        OptionError: there is no such option, or its value is of another type or out of range.
 
     Examples:
         >>> from .option_table import AuctionOptions
@@ -128,7 +128,7 @@ def of_type(name: str, value: Any, hint: Any) -> Any:
     value = as_int(value)
     hints = [one for one in alternatives(hint) if one is not NoneType]
     if value is None or any(_is_one(value, one) for one in hints):
-        if float in hints and type(value) not in (int, float):
+        if float in hints and type(value) not in (int, float, NoneType):
             return float(value)
         return tuple(value) if isinstance(value, list) else value
     names = [text for one in hints if get_origin(one) is Literal for text in get_args(one)]

@@ -180,7 +180,7 @@ class Option(Generic[T]):
         return "" if self.high is None or number <= self.high else f"above {self.high:.15g}"
 
     def check(self, value: Any, called: str = "") -> None:
-        """Raise OptionError where a value is none of its; the message calls the option so, or by its name."""
+        """Raise OptionError where a value is none of its; the message calls it so, or by its name."""
         name = called or f"{self.name}:"
         if self.choices:
             if value not in self.choices:
@@ -190,7 +190,8 @@ class Option(Generic[T]):
                 raise OptionError(f"{name} {value!r} is neither True nor False")
         elif self.is_number:
             if isinstance(value, bool) or not isinstance(value, int if self.is_whole else (int, float)):
-                raise OptionError(f"{name} {value!r} is not {'an integer' if self.is_whole else 'a number'}")
+                kind = "an integer" if self.is_whole else "a number"
+                raise OptionError(f"{name} {value!r} is not {kind}")
             if words := self._beyond(value):
                 raise OptionError(f"{name} {shown(value)} is {words}")
         elif self.check_text is not None:

@@ -126,7 +126,7 @@ def save_snapshot(snapshot: Snapshot, path: str | Path) -> None:
     """Write a snapshot in the native form (``aucsched-snapshot/1``); ``-`` is standard output.
 
     Raises:
-        InputError: the file cannot be written, and nothing is left behind; or this is something else.
+        InputError: the file cannot be written (nothing is left behind), or this is none.
 
     Examples:
         >>> import aucsched
@@ -201,7 +201,7 @@ def save_workload(workload: ClusterWorkload, path: str | Path) -> None:
     """Write a workload in the native form (``aucsched-workload/1``); ``-`` is standard output.
 
     Raises:
-        InputError: the file cannot be written, and nothing is left behind; or this is something else.
+        InputError: the file cannot be written (nothing is left behind), or this is none.
 
     Examples:
         >>> import aucsched
