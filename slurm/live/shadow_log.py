@@ -100,11 +100,15 @@ def encode(entry: ShadowPass) -> bytes:
     return f'{{"format":"{FORMAT}",{text[1:]}\n'.encode()
 
 
+#: How a pass of a shadow log begins, and a line of the log of ``slurm run``.
+_SHADOW, _EVENT = b'{"format":"aucsched-shadow/', b'{"event":'
+
+
 class RotatedLog:
     """A file of lines that is put aside when it is full: LOG becomes LOG.1, LOG.1 becomes LOG.2, and so on.
 
     Raises:
-        InputError: it cannot be written, or another process writes it.
+        InputError: it cannot be written, another process writes it, or it holds something else.
     """
 
     def __init__(self, path: Path, *, most_bytes: int, keep: int) -> None:
@@ -154,15 +158,20 @@ class RotatedLog:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 size = os.fstat(handle).st_size
+                self._check_log(os.pread(handle, len(_SHADOW), 0))
                 # A line that a kill cut short ends here: the reader passes over it.
                 if size and os.pread(handle, 1, size - 1) != b"\n":
                     os.write(handle, b"\n")
-            except OSError as error:
+            except (InputError, OSError) as error:
                 os.close(handle)
                 if isinstance(error, BlockingIOError):
                     raise InputError("another process is writing it", file=str(self.path)) from None
                 raise
         return handle
+
+    def _check_log(self, begins: bytes) -> None:
+        if not any(begins.startswith(mark[: len(begins)]) for mark in (_SHADOW, _EVENT)):
+            raise InputError("it is no log of a loop: nothing is appended", file=str(self.path))
 
     def _rotate(self) -> None:
         for number in range(self._keep, 0, -1):
@@ -205,11 +214,11 @@ def _entries(content: bytes) -> Iterator[ShadowPass | None]:
         try:
             entry = decoder.decode(line)
         except msgspec.ValidationError as error:
-            what = "this is a log of slurm run" if line.startswith(b'{"event":') else str(error)
+            what = "this is a log of slurm run" if line.startswith(_EVENT) else str(error)
             raise InputError(f"not a line of a shadow log: {what}", path=f"line {number}") from error
         except msgspec.DecodeError as error:
             # A kill cuts lines short: such a line begins as one of ours.
-            if not line.startswith(b'{"format":"aucsched-shadow/'):
+            if not line.startswith(_SHADOW):
                 raise InputError("not a line of a shadow log", path=f"line {number}") from error
             yield None
             continue

@@ -316,3 +316,16 @@ def test_one_pass_that_fails_is_the_commands_failure(tmp_path: Path) -> None:
     many = shadow(tmp_path, "--passes", "2", "--interval", "0.1")
     assert many.returncode == 0
     assert many.stderr.count("the command is not installed here") == 2
+
+
+def test_nothing_is_appended_to_what_is_no_log(tmp_path: Path) -> None:
+    path = tmp_path / "now.json"
+    for content in ('{"format": "aucsched-snapshot/1", "nodes": []}\n', "; MaxProcs: 4\n", "x"):
+        path.write_text(content)
+        with pytest.raises(InputError, match="it is no log of a loop: nothing is appended"):
+            RotatedLog(path, most_bytes=10**6, keep=1)
+        assert path.read_text() == content
+    for content in ("", '{"format":"aucsched-sha', '{"event":"pass"}\n'):
+        path.write_text(content)
+        with RotatedLog(path, most_bytes=10**6, keep=1):
+            pass
