@@ -152,8 +152,8 @@ class BiddingOptions:
     #: halve: the award found stands, and exact tries halves at once while time is left (Soner,
     #: section 3.2). A search that made all its steps has reached no limit where nothing is said.
     on_timeout: Option[Literal["halve", "incumbent", "discard"] | None] = _option(
-        "If a limit ends a step before its proof: halve keeps the award and halves the window of the next "
-        "step; incumbent keeps the award and the window; discard starts nothing and halves the window.",
+        "If a limit ends a step before its proof: halve keeps the award and halves the next window; "
+        "incumbent keeps the award and the window; discard starts nothing and halves the window.",
         default="halve; incumbent where steps alone end strategy anytime (simulations, "
         "--work-limit); reaching the default work limit does not count as such a limit",
     )

@@ -63,8 +63,7 @@ def explain(
 
     The output shows the request of the job and its bids, with their cost and what each lacks. It names the
     jobs and nodes that keep the job from starting and the smallest change of its request that would start
-    it. It gives the latest start if running jobs end as estimated. Prices are in units of what --objective
-    counts.
+    it. It gives the latest start if running jobs end as estimated. Prices are in the objective's units.
     """
     from ..auction.explain.explanation import explain as explained
     from ..auction.explain.overview import overview

@@ -61,11 +61,6 @@ class PolicyNames(click.ParamType):  # type: ignore[type-arg]  # only newer clic
         return [CompletionItem(f"{before}{comma}{name}") for name in self.choices if name.startswith(last)]
 
 
-def _joined(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str:
-    """Return the policies of several options as of one."""
-    return PolicyNames().convert(",".join(values), param, ctx)
-
-
 def _key(option: Option[Any]) -> str:
     """Return an option's name as a parameter of its policy."""
     known = parameters_of(option.policies[0])
@@ -85,7 +80,7 @@ policy_options = in_order(
             type=PolicyNames(),
             metavar="NAME,…",
             multiple=True,
-            callback=_joined,
+            callback=lambda ctx, param, values: PolicyNames().convert(",".join(values), param, ctx),
             default=("easy",),
             show_default=True,
             help="Policies: several with commas, or give the option again. A policy takes parameters: "

@@ -32,12 +32,13 @@ def render(
 ) -> None:
     """Print a schedule, and what first-fit by priority would start; of each list ``top`` rows."""
     jobs = {job.id: job for job in snapshot.jobs}
+    priority = sum(jobs[award.job].priority for award in schedule.started)
     console.print(
         Group(
             _starts(schedule, jobs, baseline, console, top),
             _waits(schedule, jobs, baseline, console, top),
-            _solve_line(schedule, jobs),
-            _baseline_line(schedule, jobs, baseline),
+            _solve_line(schedule, priority),
+            _baseline_line(schedule, priority, baseline),
         )
     )
 
@@ -115,11 +116,11 @@ def _jobs_of(rows: list[WaitingRow]) -> int:
     return sum(len(row.jobs) for row in rows)
 
 
-def _solve_line(schedule: Schedule, jobs: Mapping[str, Job]) -> Text:
+def _solve_line(schedule: Schedule, priority: Fraction | int) -> Text:
     objective, sizes = schedule.objective, schedule.sizes
     tries = ", ".join(f"{one.size} in {one.seconds:.1f} s" for one in schedule.attempts)
     # Under other objectives, or with a balance, an award counts something else.
-    words = "priority" if objective.priority == _priority(schedule, jobs) else "worth"
+    words = "priority" if objective.priority == priority else "worth"
     return Text(
         f"{schedule.model}: {words} {number(objective.priority)}, {_proved(schedule)}; "
         f"{plural(sizes.bids, 'bid')} on {plural(sizes.nodesets, 'nodeset')}; "
@@ -139,16 +140,11 @@ def _proved(schedule: Schedule) -> str:
     return "its priority proved" if gap == 0 else f"at most {gap:.2%} below the best at the limit"
 
 
-def _priority(schedule: Schedule, jobs: Mapping[str, Job]) -> Fraction | int:
-    return sum(jobs[award.job].priority for award in schedule.started)
-
-
-def _baseline_line(schedule: Schedule, jobs: Mapping[str, Job], baseline: Baseline) -> Text:
-    ours = _priority(schedule, jobs)
+def _baseline_line(schedule: Schedule, priority: Fraction | int, baseline: Baseline) -> Text:
     cores = sum(map(cores_of, schedule.started))
     return Text(
         f"The auction starts {plural(len(schedule.started), 'job')} ({plural(cores, 'core')}), "
-        f"priority {number(ours)}; "
+        f"priority {number(priority)}; "
         f"first-fit by priority would start {len(baseline.started)}, priority {number(baseline.priority)}."
     )
 

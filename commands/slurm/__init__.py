@@ -22,6 +22,6 @@ COMMANDS = {
 def slurm() -> None:
     """Schedule a live Slurm from outside: watch it, run behind a gate, hand back.
 
-    The gate is a Slurm reservation of licences: a job that asks for the licence waits until aucsched
-    pins it, that is, names its nodes and takes the licence off. Slurm then starts the job.
+    The gate is a Slurm reservation of licences: a job that asks for the licence waits until
+    aucsched pins it, that is, names its nodes and takes the licence off. Slurm then starts it.
     """

@@ -12,8 +12,8 @@ _WIDTH = 100
 _HEAD = """\
 # Options of aucsched's Slurm commands, with their defaults. Use:
 #   aucsched --config THIS_FILE slurm shadow
-# Options on the command line override this file. An option on a line "# name =" has no fixed default: remove
-# the mark to set it.
+# Options on the command line override this file. An option on a line "# name =" has no fixed
+# default: remove the mark to set it.
 """
 #: Commands of the group that have options worth keeping.
 _KEPT = ("shadow", "run", "status", "doctor")

@@ -148,12 +148,12 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
             is looked for, shape (bids,), not negative.
         start: places of bids that may win together, to begin with.
         time_limit_s: wall time; 3 s where no limit is given.
-        work_limit: instead, the same everywhere: steps of the search; ``exact``: branch-and-bound nodes.
+        work_limit: instead, the same everywhere: steps of the search, nodes of ``exact``.
         seed: of every random choice.
         strategy: ``anytime``, ``exact`` or ``greedy`` (docs/winners.md).
         workers: processes that search at once, for ``anytime``. Under a work limit alone their number
             changes nothing but the time.
-        parameters: what steers the search, for ``anytime``: SearchParameters, or some of them by name.
+        parameters: what steers ``anytime``: SearchParameters, or some of them by name.
 
     Raises:
         InputError: a bid, a capacity, a group or the start cannot be used; names it.

@@ -1,4 +1,4 @@
-"""Forecasts for a snapshot: its queue and what runs, told to a forecaster that knows the site's past.
+"""Forecasts for a snapshot: its queue and what runs, told to a forecaster of the site's past.
 
 Nodes are pools of cores, and requests cores of pools: what a future counts.
 """

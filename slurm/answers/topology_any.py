@@ -59,7 +59,7 @@ def load_topology(source: str, nodes: Sequence[str] | None, notes: Notes) -> Nam
     if is_sizes(source):
         return parse_any_topology(source.encode(), nodes, notes)
     if ":" in source and not Path(source).exists():
-        raise InputError("it is no file, and no sizes such as torus:16x8x8 or blocks:8x18", path="topology")
+        raise InputError("it is no file, and no sizes such as torus:16x8x8", path="topology")
     return read_document(source, lambda content: parse_any_topology(content, nodes, notes))
 
 

@@ -85,7 +85,7 @@ class Settings(LoopOptions, GateOption):
     )
     tries: Option[int] = Option("Hand a job over to Slurm after so many pins.", default=3, low=1)
     mark: Option[Literal["admin-comment", "comment"]] = Option(
-        "Field of the job that records its pin: an administrator may write both, an operator the second.",
+        "Field of the job that records its pin: an operator may write the second only.",
         default="admin-comment",
     )
     plan_age: Option[float] = Option(
@@ -111,6 +111,6 @@ class Settings(LoopOptions, GateOption):
     def __post_init__(self) -> None:
         if self.gate_for <= self.interval:
             raise OptionError(
-                f"--gate-for {self.gate_for} is not above --interval {self.interval:g}: the gate would end "
-                "between passes"
+                f"--gate-for {self.gate_for} is not above --interval {self.interval:g}: "
+                "the gate would end between passes"
             )
