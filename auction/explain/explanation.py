@@ -214,7 +214,18 @@ class Explanation(Tabular):
             "expected_start_time": self.job.expected_start_time,
             "award": {"worth": self.award_worth, "bound": self.bound},
             "price": None if self.quote is None else quote_document(self.quote),
-            "changes": None if self.changes is None else list(map(_change_document, self.changes)),
+            "changes": None
+            if self.changes is None
+            else [
+                {
+                    "instead": list(change.words),
+                    "given_up": round(change.given_up, 6),
+                    "asks": asked(change.job),
+                    "nodes": join(change.nodes),
+                    "count": len(change.nodes),
+                }
+                for change in self.changes
+            ],
             "bids": [_bid_document(bid) for bid in self.bids],
             "nodes": [
                 {
@@ -344,17 +355,13 @@ def _groups(job: Job, step: Step, room: FreeRoom, others: list[Award]) -> Iterat
     for entry in snapshot.reservations:
         mask = unreserved & ~eligible & np.isin(columns.names, entry.nodes)
         yield from _named("reserved", mask, columns, (entry.name,))
-    yield from _closed(snapshot, columns)
-    others_nodes = columns.takes_jobs & ~unreserved
-    yield from _named("not of its partition or features, or excluded", others_nodes, columns)
-
-
-def _closed(snapshot: Snapshot, columns: Columns) -> Iterator[NodeGroup]:
-    """Yield the nodes that take no jobs, by state; full ones with the jobs that run on them."""
     states = np.array([node.state.value for node in snapshot.nodes])
+    # Of nodes that take no jobs, by state: full ones with the jobs that run on them.
     for name in dict.fromkeys(states[~columns.takes_jobs].tolist()):
         mask = states == name
         yield from _named(str(name), mask, columns, _running_on(mask, snapshot, columns))
+    others_nodes = columns.takes_jobs & ~unreserved
+    yield from _named("not of its partition or features, or excluded", others_nodes, columns)
 
 
 def _running_on(mask: BoolArray, snapshot: Snapshot, columns: Columns) -> tuple[str, ...]:
@@ -379,16 +386,6 @@ def _when(start: ShadowStart | None) -> dict[str, Any] | None:
     if start is None:
         return None
     return {"time": start.time, "at_once": start.at_once, "nodes": join(start.nodes)}
-
-
-def _change_document(change: Change) -> dict[str, Any]:
-    return {
-        "instead": list(change.words),
-        "given_up": round(change.given_up, 6),
-        "asks": asked(change.job),
-        "nodes": join(change.nodes),
-        "count": len(change.nodes),
-    }
 
 
 def _bid_document(bid: BidView) -> dict[str, Any]:
