@@ -40,6 +40,7 @@ from instances.generate import snapshot_bytes
 
 import aucsched
 from aucsched import Auction, Award, ClusterWorkload, Schedule
+from aucsched.cluster.kernels import warm_up
 from aucsched.formats.swf import load_swf
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.workloads.imported import workload_of_log
@@ -196,6 +197,7 @@ def simulate(jobs: int) -> None:
     workload = replace(workload, jobs=workload.jobs[:jobs])
     print(f"| policy | passes | s | EASY's time | mean wait, s | longest, s |\n|---|{'--:|' * 5}")
     unit = None
+    warm_up.main()
     for name, options in SIMULATED.items():
         # What is compiled is loaded before the clock starts.
         play(replace(workload, jobs=workload.jobs[:100]), NodeOptions(**options))
