@@ -15,6 +15,7 @@ import click
 
 from . import __version__
 from .cluster.errors import AucschedError, InputError, OptionError
+from .commands.built_options import INPUT
 from .commands.groups import LazyGroup
 from .commands.outputs import say
 from .commands.streams import OutputLostError, finish_output, give_up_output, prepare_streams
@@ -57,7 +58,7 @@ COMMANDS = {
 @click.version_option(__version__, prog_name="aucsched")
 @click.option(
     "--config",
-    type=click.Path(allow_dash=True),
+    type=INPUT,
     help="TOML file of options, with a table for each command: [schedule] window = 50.",
 )
 @click.pass_context

@@ -363,7 +363,7 @@ def gain(
     if all(job.started_s is None for job in history.jobs):
         raise InputError("no job says when it started (sacct's column Start)", path="jobs")
     slurm = NodeOptions(policy=BACKFILL, window=window, backfill_interval_s=backfill_interval_s)
-    asked = {"objective": objective, "promise": promise}
+    asked = {"objective": objective, "promise": promise} if set(policies) & set(MODEL_NAMES) else {}
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     own = {name: given if name in MODEL_NAMES else {} for name in policies if name != BACKFILL}
     results = {}

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from sysconfig import get_path
+from threading import RLock
 from traceback import extract_tb
 from types import ModuleType
 
@@ -104,6 +105,8 @@ def shown_name(path: str | Path) -> str:
     return {"-": "standard input", "": "''"}.get(str(path), str(path))
 
 
+#: One thread at a time takes the script away and puts it back.
+_SPAWNING = RLock()
 #: Why worker processes end as they start.
 UNGUARDED = 'workers: a script that starts processes must call {} below if __name__ == "__main__"'
 
@@ -119,13 +122,14 @@ def end_if_spawned(call: str) -> None:
 @contextmanager
 def without_script(*, is_needed: bool = False) -> Iterator[None]:
     """Keep processes spawned inside from loading the program's script, unless it is needed there."""
-    main = sys.modules["__main__"]
-    if not is_needed:
-        sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
+    with _SPAWNING:
+        main = sys.modules["__main__"]
+        if not is_needed:
+            sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
 
 
 def _cut(part: str) -> str:

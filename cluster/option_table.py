@@ -126,7 +126,7 @@ class BiddingOptions:
     #: Shares of shapes and kept cores are rows of the program, each job counts how hard it is to place, and
     #: first bids are made shape by shape (docs/decisions/0038). A greedy award is these first bids.
     balance: Option[bool] = _option(
-        "Keep the mix of running jobs (small, wide, with GPUs) like the mix of waiting jobs. Then --window "
+        "Keep the mix of running jobs (small, wide, with GPUs) like that of waiting jobs. Then --window "
         "is 400 and --strategy greedy by default; greedy gives a job the fewest gres of a range.",
         default=False,
         policies=_BIDDING,
@@ -188,7 +188,7 @@ class StepRecord(AuctionOptions, ModelOption):
 
     #: Wall time of the whole step: bids, programs, search and solves of all its attempts.
     time_limit_s: Option[float | None] = _option(
-        "Seconds of wall time for the whole step, from the file to the answer. A default work limit, "
+        "Seconds of wall time for a step, from the file to the answer. A default work limit, "
         "where there is one, ends a step first. With --time-limit and no --work-limit the search runs until "
         "then.",
         low=0,

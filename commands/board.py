@@ -1,12 +1,12 @@
 """``aucsched board``: a log under published policies and ours, in one table."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from ..cluster.text import plural
 from ..simulation.policy_names import split_policies
+from .built_options import INPUT
 from .outputs import (
     note_unstarted,
     output_options,
@@ -23,7 +23,7 @@ FORMAT = "aucsched-board/1"
 
 
 @click.command()
-@click.argument("log")
+@click.argument("log", type=INPUT)
 @click.option("--policy", "policies", multiple=True, metavar="NAME|FILE.py:CLASS", help="Play it, too.")
 @processors_option
 @plot_option("Chart of bounded slowdown and longest wait, without FCFS")
@@ -54,7 +54,9 @@ def board(
     lines = [{name: (None,) if one is None else one for name, one in row.items()} for row in ranked]
     for row in rows:
         note_unstarted(row["policy"], row["never_started"])
-    columns = [*figure_columns(["policy"], lines), Column("edge", _edge)]
+    left = {row["policy"]: f"{row['never_started']} never start" for row in rows if row["never_started"]}
+    told = left | dict.fromkeys(edge, "yes")
+    columns = [*figure_columns(["policy"], lines), Column("edge", lambda row: told.get(row["policy"], ""))]
     title = f"{shown(log)}: {plural(len(jobs), 'job')} on {plural(jobs.requests.processors, 'processor')}"
     intervals = f"95 % of the mean: days or weeks of submissions drawn anew; from {FEWEST_BLOCKS} on"
     write_found(
@@ -63,9 +65,3 @@ def board(
         lambda: {"format": FORMAT, "jobs": len(jobs), "intervals": intervals, "policies": document},
         lambda console: console.print(table_of(title, columns, lines, console)),
     )
-
-
-def _edge(row: dict[str, Any]) -> str:
-    """Return whether a row is on the edge, or how many jobs never start."""
-    left = row["never_started"]
-    return "yes" if row["on_edge"] else f"{left} never start" if left else ""

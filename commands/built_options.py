@@ -25,8 +25,8 @@ class Decorator(Protocol):
         ...
 
 
-#: What draws a picture.
-_PICTURES = ("--plot", "--gantt")
+#: What draws a picture; what is written in place, as long as a loop runs.
+_PICTURES, _IN_PLACE = ("--plot", "--gantt"), ("--log", "--lock")
 
 
 class FilePath(click.Path):
@@ -59,7 +59,7 @@ class FilePath(click.Path):
                 raise OptionError(f"{output}: this file is the input")
             if path == other == "-":
                 raise OptionError(f"only one of {its_name} and {name} can be standard input")
-        if self.is_output:
+        if self.is_output and name not in _IN_PLACE:
             check_target(path)
         others.append((self.is_output, path, name))
 
@@ -73,8 +73,9 @@ def _is_same(one: str, other: str) -> bool:
         return os.path.realpath(first) == os.path.realpath(second)
 
 
-#: A file to read, one to write, and one to write whose name stays a text.
+#: A file to read, one that is no stream, one to write, and one to write with its name as a text.
 INPUT = FilePath(is_output=False, allow_dash=True, readable=False)
+INPUT_FILE = FilePath(is_output=False, exists=True, dir_okay=False, path_type=Path)
 OUTPUT = FilePath(is_output=True, dir_okay=False, path_type=Path)
 TEXT_OUTPUT = FilePath(is_output=True, allow_dash=True, readable=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,7 +79,7 @@ def read_fairness(text: str | None, decay: float | None) -> tuple[Fairness, str]
         if not seconds:
             raise OptionError(f"--fairness {text}: 0 would be no limit; give none")
         return same_for_every_user(seconds, decay=decay or 0.0), ""
-    if text != "-" and not Path(text).exists():
+    if text != "-" and not os.path.lexists(text):
         raise OptionError(f"--fairness {text} is neither none, target:SECONDS nor a file")
     fairness, others = load_fairness(text)
     if not others:

@@ -19,7 +19,7 @@ from ..simulation.negotiated.negotiation_options import (
     RuntimeOptions,
     SharedOptions,
 )
-from .built_options import INPUT, Decorator, SectionCommand, click_option, in_order, in_section
+from .built_options import INPUT, INPUT_FILE, Decorator, SectionCommand, click_option, in_order, in_section
 from .outputs import format_option, note, output_option, progress_over, shown, write_report
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def keep_runs(play: Play, done: Mapping[str, JobReport], options: dict[str, Any]
 @result_options
 @click.option(
     "--replay",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=INPUT_FILE,
     help="Replay a .jsonl trace instead of WORKLOAD; fail where it differs.",
 )
 def negotiate(workload: str | None, **options: Any) -> None:

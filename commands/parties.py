@@ -19,7 +19,7 @@ from ..cluster.errors import AucschedError, InputError, OptionError
 from ..cluster.option_fields import taken_from
 from ..cluster.text import one_line
 from ..simulation.negotiated.negotiation_options import NegotiationOptions
-from .built_options import INPUT, OUTPUT, SectionCommand
+from .built_options import INPUT, INPUT_FILE, OUTPUT, SectionCommand
 from .config import option_in
 from .negotiate import (
     batch_options,
@@ -140,8 +140,9 @@ def _cluster(
         given["journal"] = str(Path(given["journal"]) / name)
     try:
         context = command.make_context(name, [workload], default_map=given)
-    except click.ClickException as error:
-        raise InputError(error.format_message(), path=name) from error
+    except (click.ClickException, AucschedError) as error:
+        said = error.format_message() if isinstance(error, click.ClickException) else str(error)
+        raise InputError(said, path=name) from error
     options = {key: value for key, value in context.params.items() if key not in ("workload", "clusters")}
     if options["form"] == "json" and str(options["output"]) == _STANDARD_OUTPUT:
         raise InputError("format = json needs an output of its own", path=name)
@@ -216,7 +217,7 @@ def ibsched(workload: str, **options: Any) -> None:
 @click.argument("workload", type=INPUT, required=False)
 @click.option(
     "--clusters",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=INPUT_FILE,
     metavar="FILE",
     help='TOML with a table of options for each of several clusters, WORKLOAD as workload = "..."; '
     "options in front of the tables are for all of them.",

@@ -15,7 +15,7 @@ import click
 from ..cluster.errors import InputError, OptionError, system_errors
 from ..cluster.option_fields import Option, options_in, taken_from
 from ..simulation.negotiated.negotiation_options import NegotiationOptions
-from .built_options import click_option, in_section
+from .built_options import INPUT_FILE, click_option, in_section
 from .negotiate import check_result_options, play_from, write_result
 from .outputs import progress_over, say
 
@@ -66,7 +66,7 @@ class LinkOptions:
 
 
 _PATHS = {
-    "secret_file": click.Path(exists=True, dir_okay=False, path_type=Path),
+    "secret_file": INPUT_FILE,
     "journal": click.Path(file_okay=False, path_type=Path),
 }
 link_options = in_section(

@@ -122,13 +122,13 @@ def _solve_line(schedule: Schedule, priority: Fraction | int) -> Text:
     # Under other objectives, or with a balance, an award counts something else.
     words = "priority" if objective.priority == priority else "worth"
     return Text(
-        f"{schedule.model}: {words} {number(objective.priority)}, {_proved(schedule)}; "
+        f"{schedule.model}: {words} {number(objective.priority)}, {_proved(schedule, words)}; "
         f"{plural(sizes.bids, 'bid')} on {plural(sizes.nodesets, 'nodeset')}; "
         f"{schedule.seconds.total:.2f} s (window {tries or 'empty'})"
     )
 
 
-def _proved(schedule: Schedule) -> str:
+def _proved(schedule: Schedule, words: str) -> str:
     """Return what is proved of an award over its bids, and whether a limit came before the rest was."""
     gap = schedule.objective.gap
     if schedule.status is Status.OPTIMAL:
@@ -137,7 +137,7 @@ def _proved(schedule: Schedule) -> str:
         return "discarded at a limit"
     if gap is None:
         return "nothing proved at the limit"
-    return "its priority proved" if gap == 0 else f"at most {gap:.2%} below the best at the limit"
+    return f"its {words} proved" if gap == 0 else f"at most {gap:.2%} below the best at the limit"
 
 
 def _baseline_line(schedule: Schedule, priority: Fraction | int, baseline: Baseline) -> Text:

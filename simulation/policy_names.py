@@ -73,13 +73,9 @@ def policy_with_parameters(text: str) -> tuple[str, dict[str, Any]]:
     """
     name, _, rest = text.partition(":")
     known = parameters_of(name)
-    if name in EVERY_POLICY and ":" in text and "=" not in rest:
-        why = (
-            f"a parameter needs a value: {name}:{rest or 'NAME'}=VALUE"
-            if known
-            else f"{name} has no parameters"
-        )
-        raise OptionError(f"--policy {text}: {why}")
+    if (name in EVERY_POLICY and text.endswith(":")) or rest in known:
+        form = f"{name}:{rest or 'NAME'}=VALUE"
+        raise OptionError(f"--policy {text}: a parameter needs a value: {form}")
     if "=" not in rest or not known:
         return text, {}
     texts: dict[str, list[str]] = {}

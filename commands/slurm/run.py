@@ -95,7 +95,7 @@ def _until_told(settings: Settings, checked: Any) -> int:
     from ...slurm.live.passes import warm_up
     from ...slurm.live.ticker import default_lock, only_one
 
-    outcome = "done"
+    outcome, refused = "done", 0
     with ExitStack() as stack:
         stack.enter_context(only_one(settings.lock or default_lock(settings.licence)))
         journal = stack.enter_context(log_of(settings.log, settings)).write
@@ -112,9 +112,9 @@ def _until_told(settings: Settings, checked: Any) -> int:
             _say(report)
             while loop.remarks:
                 note(loop.remarks.pop(0))
-            outcome = report.outcome
-    if settings.once and report.refused and not report.pinned:
-        say(f"aucsched: Slurm refused {plural(report.refused, 'change')} and accepted no pin")
+            outcome, refused = report.outcome, 0 if report.pinned else report.refused
+    if settings.once and refused:
+        say(f"aucsched: Slurm refused {plural(refused, 'change')} and accepted no pin")
         return 1
     return 0 if outcome in {"done", "standby"} else 1
 

@@ -141,15 +141,18 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tup
         for name, question in _QUESTIONS.items()
         if names[name] is None and not (name in _RULES and files.jobs is not None)
     }
-    asked = _fixed(wanted, ask, notes)
+    asked, unreachable = _fixed(wanted, ask, notes), list[UnreachableError]()
     with _asking(asked.values(), ask, at_once) as told:
 
         def answer(name: str) -> SlurmText | None:
             if name not in asked:
                 return _known_value(name, names[name])
             try:
+                if unreachable:
+                    raise unreachable[0]
                 return told(asked[name])
             except InputError as error:
+                unreachable.extend([error] if isinstance(error, UnreachableError) else ())
                 if name not in _OTHERWISE:
                     raise
                 tell = notes.unread if name in _RULES else notes.add

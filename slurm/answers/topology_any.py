@@ -1,10 +1,10 @@
 """A topology in any form: Slurm's, a member of a snapshot, GraphML or JSON of a graph, or sizes on a line."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from pathlib import Path
 from typing import Any, TypeVar
 
 from ...cluster.errors import InputError
@@ -58,7 +58,7 @@ def load_topology(source: str, nodes: Sequence[str] | None, notes: Notes) -> Nam
     """
     if is_sizes(source):
         return parse_any_topology(source.encode(), nodes, notes)
-    if ":" in source and not Path(source).exists():
+    if ":" in source and not os.path.lexists(source):
         raise InputError("it is no file, and no sizes such as torus:16x8x8", path="topology")
     return read_document(source, lambda content: parse_any_topology(content, nodes, notes))
 

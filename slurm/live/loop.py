@@ -36,6 +36,7 @@ from .pass_plan import (
     overdue,
     still_true,
     unused,
+    was_requeued,
     within,
 )
 from .passes import LivePass, Look, cores_in_use, take_look, take_pass
@@ -126,7 +127,8 @@ class Loop:
         self._journal = journal
         self._clock = clock
         self._now = now
-        self._seen: set[str] = set()
+        #: Pinned jobs that were seen to run, and when each was pinned.
+        self._seen: dict[str, float] = {}
         self._spent: deque[tuple[float, int]] = deque()
         self._refused: Counter[str] = Counter()
         self._passes = 0
@@ -185,7 +187,7 @@ class Loop:
         held = look.sources.reservations
         reserved = () if held is None else read_reservations(held.content)
         back = overdue(look.snapshot, queue, settings, look.at, self._seen)
-        requeued = self._seen.intersection(action.job for action in back)
+        requeued = {action.job for action in back if was_requeued(queue[action.job], self._seen)}
         kept = {name: job for name, job in queue.items() if name not in requeued}
         snapshot = with_claims(look.snapshot, kept, settings.licence, reserved)
         report.read_s = self._clock() - began
@@ -205,6 +207,8 @@ class Loop:
             *unused(reserved, queue),
             *decided(taken, queue, settings, self._now(), self._refused, left),
         ]
+        # A job that Slurm places may take the node of a pin that comes after it.
+        actions.sort(key=lambda action: action.kind is ActionKind.HAND_OVER)
         touched = {action.job for action in actions} | started
         actions += changed_marks(made, queue, touched)
         self._carry_out(actions, queue, began, report)
@@ -350,7 +354,7 @@ class Loop:
         lines = []
         running = {name: job for name, job in queue.items() if job.phase is JobPhase.HOLDING}
         for name, job in running.items():
-            if job.mark is None or not job.mark.since or name in self._seen:
+            if job.mark is None or not job.mark.since or self._seen.get(name) == job.mark.since:
                 continue
             nodes = names_in(job.nodes)
             is_right = set(nodes) == set(names_in(job.required))
@@ -361,7 +365,10 @@ class Loop:
             report.started += 1
             report.misplaced += not is_right
         self._journal(lines)
-        self._seen = {name for name, job in running.items() if job.mark is not None}
+        # A requeued job is known as one until it is back behind the gate.
+        kept = (job for job in queue.values() if was_requeued(job, self._seen))
+        marked = (*running.values(), *kept)
+        self._seen = {job.id: job.mark.since for job in marked if job.mark is not None}
 
 
 def _line(action: Action, report: PassReport) -> dict[str, object]:

@@ -109,7 +109,7 @@ class Settings(LoopOptions, GateOption):
     dry_run: Option[bool] = Option("Print the commands of one pass; change nothing.", default=False)
 
     def __post_init__(self) -> None:
-        if self.gate_for <= self.interval:
+        if self.gate_for <= self.interval and not self.once and self.passes != 1:
             raise OptionError(
                 f"--gate-for {self.gate_for} is not above --interval {self.interval:g}: "
                 "the gate would end between passes"

@@ -3,7 +3,7 @@
 A moment later few words of Slurm's say whether the plan's jobs are still as they were, and their nodes free.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import attrgetter
@@ -101,23 +101,29 @@ _NEVER = {Reason.NOT_EXPRESSIBLE, Reason.SET_ASIDE}
 
 
 def overdue(
-    snapshot: Snapshot, queue: Mapping[str, LiveJob], settings: Settings, now: float, ran: Collection[str]
+    snapshot: Snapshot, queue: Mapping[str, LiveJob], settings: Settings, now: float, ran: Mapping[str, float]
 ) -> list[Action]:
     """Return what puts back pinned jobs that do not start, as their nodes or users changed.
 
-    ``ran``: jobs that ran on their pins at the last look.
+    ``ran``: jobs that were seen to run on their pins, and when they were pinned.
     """
     usable = {node.name for node in snapshot.nodes if node.state not in _GONE}
     found: list[Action] = []
     for job in queue.values():
         if job.mark is None or not is_pinned(job, settings.licence):
             continue
-        why = _why_back(job, usable, settings, now) or ("it was requeued" if job.id in ran else "")
+        was = "it was requeued" if was_requeued(job, ran) else ""
+        why = _why_back(job, usable, settings, now) or was
         if why:
             is_slurms = job.is_expedited or job.breaks_rules
             behind = job.mark.tries + 1 < settings.tries and not is_slurms
             found += _sayable(unpin, job, job.mark, settings.licence, why, behind=behind)
     return found
+
+
+def was_requeued(job: LiveJob, ran: Mapping[str, float]) -> bool:
+    """Whether a job waits on a pin on which it has run."""
+    return job.mark is not None and job.is_waiting and ran.get(job.id) == job.mark.since
 
 
 def _why_back(job: LiveJob, usable: set[str], settings: Settings, now: float) -> str:
@@ -197,7 +203,7 @@ def decided(
             found.append(pin(taken.look.snapshot, award, job, settings.licence, now))
         except CannotPlaceError as error:
             found += _sayable(hand_over, job, settings.licence, str(error))
-    return sorted(found, key=lambda action: action.kind is ActionKind.HAND_OVER)
+    return found
 
 
 def _check_units(look: Look, award: Award) -> None:

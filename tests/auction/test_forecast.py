@@ -14,10 +14,11 @@ from support.build import snapshot
 from support.optimum import fits_alone
 
 from aucsched import Snapshot, schedule
-from aucsched.auction.forecast import ShadowStart, shadow_time
+from aucsched.auction.forecast import Forecast, ReservedPlace, ShadowStart, shadow_time
 from aucsched.auction.state import state_of
 from aucsched.cluster.jobs import RunningJob
-from aucsched.cluster.nodes import NodeState, Resources
+from aucsched.cluster.nodes import Node, NodeState, Resources
+from aucsched.cluster.resources.allocation import allocation_of_resources
 from aucsched.cluster.snapshot import held_resources
 
 NOW = 1_795_167_000.0  # 2026-11-20T09:30:00Z, the time of support.build's snapshots
@@ -156,3 +157,21 @@ def _less(node: Any, use: Resources | None, sign: int) -> Any:
     free = dataclasses.replace(node.free, cores=node.free.cores - sign * use.cores, gres=gres)
     state = NodeState.MIXED if sign < 0 and node.state is NodeState.ALLOCATED else node.state
     return dataclasses.replace(node, free=free, state=state)
+
+
+def test_a_place_is_left_where_nothing_kept_needs_it_meanwhile() -> None:
+    held = {"n": Resources(cores=3)}
+    running = RunningJob(id="r", nodes={"n": Resources(cores=2)}, end_time=50)
+    node = Node(name="n", cores=4, free=Resources(cores=2), state=NodeState.ALLOCATED)
+    state = state_of(Snapshot(nodes=[node], running=[running], time=0))
+    taken = allocation_of_resources(held, state.columns)
+    forecast = Forecast(state)
+    other = ReservedPlace(allocation_of_resources({"n": Resources(cores=2)}, state.columns), 70, 90)
+    # At 10 the node takes no jobs, and has too few cores; at 60 both have come back.
+    assert not forecast.leaves(ReservedPlace(taken, 10, 60), ())
+    assert forecast.leaves(ReservedPlace(taken, 60, 200), ())
+    # A reservation counts that begins while the job would run there, and no other.
+    assert not forecast.leaves(ReservedPlace(taken, 60, 80), (other,))
+    assert not forecast.leaves(ReservedPlace(taken, 75, 80), (other,))
+    assert forecast.leaves(ReservedPlace(taken, 60, 70), (other,))
+    assert forecast.leaves(ReservedPlace(taken, 90, 95), (other,))

@@ -11,6 +11,7 @@ import pytest
 import aucsched
 from aucsched.cli import run
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES
+from aucsched.simulation.policy_names import policy_with_parameters
 from aucsched.simulation.simulate_options import ON_NODES
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -127,3 +128,7 @@ def test_policies_by_commas_and_by_options_are_the_same(capsys: pytest.CaptureFi
     )
     assert [run["policy"] for run in options] == ["fcfs", "easy"]
     assert [run["metrics"] for run in commas] == [run["metrics"] for run in options]
+
+
+def test_a_policy_of_ones_own_may_stand_in_a_module_called_like_ours() -> None:
+    assert policy_with_parameters("easy:Mine") == ("easy:Mine", {})

@@ -15,6 +15,7 @@ from support.run import aucsched, refused
 
 from aucsched.cli import cli
 from aucsched.commands.config import read_config
+from aucsched.slurm.live.loop_options import Settings
 
 
 def group() -> tuple[click.Context, click.Group]:
@@ -109,3 +110,7 @@ def test_the_panel_is_printed() -> None:
 def test_a_gate_that_would_end_between_passes_is_refused() -> None:
     said = refused("slurm", "run", "--interval", "60", "--gate-for", "60")
     assert said == "aucsched: --gate-for 60 is not above --interval 60: the gate would end between passes"
+
+
+def test_a_single_pass_may_have_a_short_gate() -> None:
+    assert Settings(host="h", user="u", interval=60, gate_for=60, once=True).gate_for == 60

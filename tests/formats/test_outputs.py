@@ -249,6 +249,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "hard.json").hardlink_to(tmp_path / "s.json")
     (tmp_path / "soft.json").symlink_to("s.json")
     (tmp_path / "d.swf").write_text("; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n")
+    (tmp_path / "k.toml").write_text("[check]\nstrict = true\n")
     (tmp_path / "w.txt").write_text("goods 1\nbids 1\n0 5 0 #\n")
     return tmp_path
 
@@ -272,6 +273,9 @@ def kept(folder: Path) -> dict[str, bytes]:
         ("workload from-swf d.swf --nodes 1 --cores 4 -o d.swf", "-o d.swf"),
         ("slurm shadow --jobs d.swf --log d.swf --once", "--log d.swf"),
         ("sweep d.swf -o d.swf", "-o d.swf"),
+        ("board d.swf -o d.swf", "-o d.swf"),
+        ("negotiate --replay d.swf -o d.swf", "-o d.swf"),
+        ("--config k.toml check s.json -o k.toml", "-o k.toml"),
     ],
 )
 def test_no_output_overwrites_an_input(command: str, output: str, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -452,3 +453,29 @@ def test_a_loop_that_marks_comments_already_is_not_told_to() -> None:
     loop = loop_on(fake, mark="comment", runner=denying)
     assert loop.one_pass().refused == 1
     assert loop.remarks == ["Access/permission denied: the user lacks rights; run slurm doctor"]
+
+
+def test_a_job_that_was_pinned_often_enough_is_handed_over_behind_new_pins() -> None:
+    fake = cluster()
+    often = fake.submit(4)
+    loop = loop_on(fake, tries=1, changes=1)
+    assert loop.one_pass().pinned == 1
+    often.priority = 0
+    fake.submit(4)
+    report = loop.one_pass()
+    assert (report.pinned, report.handed_over, report.deferred) == (1, 0, 1)
+
+
+def test_only_the_pin_on_which_a_job_ran_says_that_it_was_requeued() -> None:
+    fake = cluster()
+    job = fake.submit(4, run_s=900)
+    loop = loop_on(fake)
+    loop.one_pass()
+    fake.tick()
+    assert loop.one_pass().running == 1
+    fake.requeue(job)
+    # Another leader put it back and pinned it anew, later.
+    job.comment = re.sub(r"since=(\d+)", lambda found: f"since={int(found[1]) + 1}", job.comment)
+    job.begin = fake.now + 600
+    loop.one_pass()
+    assert [line["why"] for line in fake.events("intend") if line["kind"] == "unpin"] == []

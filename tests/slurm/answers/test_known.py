@@ -12,7 +12,7 @@ import pytest
 
 from aucsched.cluster.errors import InputError
 from aucsched.slurm.answers.answer_record import Known
-from aucsched.slurm.answers.live import Command, collect
+from aucsched.slurm.answers.live import Command, UnreachableError, collect
 from aucsched.slurm.answers.slurm_files import SlurmFiles
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 from aucsched.slurm.live.live_queue import read_queue
@@ -161,3 +161,19 @@ def test_a_command_that_fails_among_others_is_told_as_when_asked_alone() -> None
     for at_once in (1, 4):
         with pytest.raises(InputError, match="Unable to contact"):
             collect(SlurmFiles(), ask=ask, at_once=at_once)
+
+
+def test_a_controller_that_is_down_is_waited_for_once(tmp_path: Path) -> None:
+    asked: list[Command] = []
+
+    def ask(command: Command) -> bytes:
+        asked.append(command)
+        if command == ("scontrol", "--version"):
+            return b"slurm 22.05.8"
+        raise UnreachableError("slurmctld cannot be reached", file=" ".join(command))
+
+    (tmp_path / "saved").write_text("{}")
+    saved = str(tmp_path / "saved")
+    _, notes = collect(SlurmFiles(jobs=saved, nodes=saved), ask=ask)
+    assert len(asked) - (("scontrol", "--version") in asked) == 1
+    assert sum("cannot be reached" in text for text in notes.summary()) >= 1
