@@ -11,8 +11,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ..bidgen.first_fit import Cluster
 from ..cluster.errors import AwardError, InputError, OptionError, SolverError
-from ..cluster.keywords import checked, with_keywords
-from ..cluster.option_fields import Option
+from ..cluster.keywords import as_keywords, checked, with_keywords
+from ..cluster.option_fields import Option, options_in
 from ..cluster.option_table import StepKeywords
 from ..cluster.promises import AUTO, BACKFILL, NONE, PLAN
 from ..cluster.resources.allocation import resources_of
@@ -59,10 +59,10 @@ _Found = TypeVar("_Found")
 
 
 def takes(
-    keywords: Callable[_Keywords, object],
+    keywords: Callable[_Keywords, object], *, names_errors: bool = True
 ) -> Callable[[Callable[..., _Found]], Callable[Concatenate[Snapshot | str | Path, _Keywords], _Found]]:
     """Return a decorator: a call over a snapshot takes a record's options as keywords."""
-    return with_keywords(keywords)
+    return with_keywords(keywords, names_errors=names_errors)
 
 
 @dataclass(kw_only=True)
@@ -74,7 +74,7 @@ class ScheduleKeywords(StepKeywords):
     )
 
 
-@takes(ScheduleKeywords)
+@takes(ScheduleKeywords, names_errors=False)
 def schedule(snapshot: Snapshot | str | Path, **options: Any) -> Schedule:
     """Run one auction over a snapshot.
 
@@ -101,9 +101,12 @@ def schedule(snapshot: Snapshot | str | Path, **options: Any) -> Schedule:
         >>> sorted(award.job for award in found.started), int(found.objective.priority)
         (['b', 'c'], 4)
     """
-    explicit = checked(options, ScheduleKeywords, "schedule")
-    last = explicit.pop("window_from", None)
-    chosen = options_with_preset(explicit)
+    try:
+        explicit = checked(options, ScheduleKeywords, "schedule")
+        last = explicit.pop("window_from", None)
+        chosen = options_with_preset(explicit)
+    except OptionError as error:
+        raise OptionError(as_keywords(str(error), options_in(ScheduleKeywords))) from error
     window = None if last is None else last.next_window
     return take_step(snapshot_of(snapshot), chosen, window).schedule
 

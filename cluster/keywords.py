@@ -25,7 +25,7 @@ _INDENTED: Any = {"initial_indent": " " * 4, "subsequent_indent": " " * 8, "brea
 _OPTION = re.compile(r"--([a-z][a-z-]*)")
 
 
-def _as_keywords(text: str, known: Container[str]) -> str:
+def as_keywords(text: str, known: Container[str]) -> str:
     """Return a text with keywords in place of the command's flags."""
 
     def keyword(option: re.Match[str]) -> str:
@@ -35,13 +35,16 @@ def _as_keywords(text: str, known: Container[str]) -> str:
     return _OPTION.sub(keyword, text)
 
 
-def with_keywords(keywords: Callable[..., object]) -> Callable[[Callable[..., Any]], Any]:
+def with_keywords(
+    keywords: Callable[..., object], *, names_errors: bool = True
+) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator that names a record's options in a function's signature and text, for ``help``."""
-    return with_names({name: one.said() for name, one in options_in(keywords).items()})
+    texts = {name: one.said() for name, one in options_in(keywords).items()}
+    return with_names(texts, names_errors=names_errors)
 
 
-def with_names(texts: Mapping[str, str]) -> Callable[[Callable[..., Any]], Any]:
-    """Return the same for keywords by name, with what is said about each."""
+def with_names(texts: Mapping[str, str], *, names_errors: bool = True) -> Callable[[Callable[..., Any]], Any]:
+    """Return the same for keywords by name; errors may name them, too, which takes a frame."""
 
     def named(call: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(call)
@@ -50,20 +53,22 @@ def with_names(texts: Mapping[str, str]) -> Callable[[Callable[..., Any]], Any]:
         told = [
             part
             for name, text in texts.items()
-            for part in wrap(f"{name}: {_as_keywords(text, texts)}", _WIDTH, **_INDENTED)
+            for part in wrap(f"{name}: {as_keywords(text, texts)}", _WIDTH, **_INDENTED)
         ]
         before, mark, examples = inspect.cleandoc(call.__doc__ or "").partition("Examples:\n")
         call.__doc__ = "\n".join([before.rstrip(), "", "Options:", *told, "", mark + examples])
+        call.__dict__["__signature__"] = signature.replace(parameters=[*kept, *own])
+        if not names_errors:
+            return call
 
         @wraps(call)
         def calling(*args: Any, **given: Any) -> Any:
             try:
                 return call(*args, **given)
             except OptionError as error:
-                error.args = (_as_keywords(str(error), texts),)
+                error.args = (as_keywords(str(error), texts),)
                 raise
 
-        calling.__dict__["__signature__"] = signature.replace(parameters=[*kept, *own])
         return calling
 
     return named

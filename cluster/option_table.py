@@ -223,7 +223,7 @@ class StepRecord(AuctionOptions, ModelOption):
         readers=(STEP, SWEEP),
     )
     workers: Option[int] = _count(
-        "Processes that search in parallel: in winners each over all bids with a seed of its own, elsewhere "
+        "Processes that search: in winners each over all bids with a seed of its own, elsewhere "
         "each on a part of a cluster larger than --part-nodes. There a work limit gives the same "
         "award with any number.",
         high=1024,

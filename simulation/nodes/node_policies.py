@@ -17,14 +17,7 @@ from ...cluster.resources.demand import Demand
 from ...cluster.text import did_you_mean
 from ...cluster.workload import ClusterWorkload, Outage
 from ..own_policy import ActiveJob, MachineView, QueuedJob, is_own, own_policy, stepped
-from ..simulate_options import (
-    EVOLVING,
-    LOG_POLICIES,
-    MALLEABLE_POLICIES,
-    ON_NODES,
-    NodeKeywords,
-    NodeRecord,
-)
+from ..simulate_options import EVOLVING, LOG_POLICIES, MALLEABLE_POLICIES, NodeKeywords, NodeRecord
 from .auction import NodeAuction
 from .backfill import Backfill, BackfillPass, PlannedBackfill
 from .kernel import simulate_nodes
@@ -184,7 +177,7 @@ NODE_POLICIES: dict[str, Callable[[NodeOptions, Machine], NodePolicy]] = {
     **dict.fromkeys(_SLURM, _slurm),
     **dict.fromkeys(MODELS, _auction),
 }
-_LISTED = ", ".join(ON_NODES)
+_LISTED = ", ".join(NODE_POLICIES)
 
 
 def _failures(options: NodeOptions, machine: Machine) -> Failures | None:
