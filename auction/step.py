@@ -105,10 +105,10 @@ def schedule(snapshot: Snapshot | str | Path, **options: Any) -> Schedule:
         explicit = checked(options, ScheduleKeywords, "schedule")
         last = explicit.pop("window_from", None)
         chosen = options_with_preset(explicit)
+        window = None if last is None else last.next_window
+        return take_step(snapshot_of(snapshot), chosen, window).schedule
     except OptionError as error:
         raise OptionError(as_keywords(str(error), options_in(ScheduleKeywords))) from error
-    window = None if last is None else last.next_window
-    return take_step(snapshot_of(snapshot), chosen, window).schedule
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
