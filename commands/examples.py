@@ -72,9 +72,9 @@ def _table(lines: Mapping[str, str]) -> None:
 def _copy(name: str, target: Path) -> bool:
     from ..formats.writing import write_bytes
 
-    if target.exists():
-        return False
     with system_errors(target.parent):
+        if target.exists():
+            return False
         target.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(target, bundled(name).read_bytes())
     return True

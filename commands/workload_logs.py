@@ -54,8 +54,8 @@ def from_swf(workload: str, output: Path, **machine: Any) -> None:
     """
     from ..simulation.workloads.imported import workload_of_log
 
-    empty = read_machine(**machine)
     log = read_log(workload)
+    empty = read_machine(**machine)
     _write(workload, output, lambda name: workload_of_log(name, log, empty))
 
 
@@ -81,8 +81,8 @@ def from_csv(workload: str, columns: tuple[str, ...], output: Path, **machine: A
     from ..formats.reading import read_document
     from ..simulation.workloads.from_table import workload_of_table
 
-    empty, given = read_machine(**machine), _pairs(columns)
-    table = read_document(workload, read_table)
+    given, table = _pairs(columns), read_document(workload, read_table)
+    empty = read_machine(**machine)
     _write(workload, output, lambda name: workload_of_table(name, table, given, empty))
 
 
@@ -100,8 +100,8 @@ def from_sacct(workload: str, output: Path, **machine: Any) -> None:
     from ..formats.reading import read_document
     from ..simulation.workloads.from_table import workload_of_sacct
 
-    empty = read_machine(**machine)
     table = read_document(workload, lambda content: read_table(content, "|"))
+    empty = read_machine(**machine)
     _write(workload, output, lambda name: workload_of_sacct(name, table, empty))
 
 
