@@ -216,7 +216,7 @@ def _factory(name: str) -> Factory:
         return loaded
     place, _, attribute = name.rpartition(":")
     if "=" in attribute:
-        raise OptionError(f"--policy {name}: a policy of your own takes no parameters")
+        raise OptionError(f"--policy {name}: it takes no parameters here")
     module = _called(name, "loading it", lambda: _module(name, place))
     found: Any = module
     for part in attribute.split("."):

@@ -274,7 +274,7 @@ def test_the_command_takes_a_module_or_a_file(
         ("aucsched_mine2:Nobody", "aucsched_mine2 has no class Nobody", 2),
         ("aucsched_mine2:instance", "aucsched_mine2 has no class instance", 2),
         ("nowhere.py:Policy", "there is no file nowhere.py", 2),
-        ("broken.py:Policy:k=3", "a policy of your own takes no parameters", 2),
+        ("broken.py:Policy:k=3", "it takes no parameters here", 2),
         ("broken.py:Policy", "loading it: SyntaxError", 1),
         ("esay", "'esay' is not a policy: did you mean easy", 2),
     ],
