@@ -102,7 +102,7 @@ def system_errors(file: str | Path) -> Iterator[None]:
 
 def shown_name(path: str | Path) -> str:
     """Return the name that messages call a file by."""
-    return {"-": "standard input", "": "''"}.get(str(path), str(path))
+    return {"-": "standard input", "": "''"}.get(str(path), one_line(str(path)))
 
 
 #: One thread at a time takes the script away and puts it back.

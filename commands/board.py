@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from ..cluster.errors import shown_name
 from ..cluster.text import plural
 from ..simulation.policy_names import split_policies
 from .built_options import INPUT
@@ -15,7 +16,6 @@ from .outputs import (
     progress_over,
     read_jobs,
     read_log,
-    shown,
     write_found,
 )
 
@@ -57,7 +57,8 @@ def board(
     left = {row["policy"]: f"{row['never_started']} never start" for row in rows if row["never_started"]}
     told = left | dict.fromkeys(edge, "yes")
     columns = [*figure_columns(["policy"], lines), Column("edge", lambda row: told.get(row["policy"], ""))]
-    title = f"{shown(log)}: {plural(len(jobs), 'job')} on {plural(jobs.requests.processors, 'processor')}"
+    machine = plural(jobs.requests.processors, "processor")
+    title = f"{shown_name(log)}: {plural(len(jobs), 'job')} on {machine}"
     intervals = f"95 % of the mean: days or weeks of submissions drawn anew; from {FEWEST_BLOCKS} on"
     write_found(
         output,

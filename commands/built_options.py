@@ -126,8 +126,14 @@ def click_option(
         name = name if is_plain else f"{name}/--no-{name.removeprefix('--')}"
         given = {"is_flag": True, **given}
         return click.option(name, option.name, **given)
+
+    def checked(_context: click.Context, _parameter: click.Parameter, value: Any) -> Any:
+        if not (ranges or value is None):
+            option.check(value)
+        return value
+
     kind = _type(option, ranges=ranges) if kind is None else kind
-    given = {"type": kind, "metavar": option.unit or None, **given}
+    given = {"type": kind, "metavar": option.unit or None, "callback": checked, **given}
     return click.option(*filter(None, (name, also, option.name)), **given)
 
 
@@ -159,9 +165,12 @@ def in_section(
     return decorated
 
 
-def record_options(*records: type, reader: str = "", **given: Any) -> Decorator:
-    """Return a decorator that adds every option of records; ``given`` as ``click_option`` has it."""
-    return in_order(click_option(option, reader, **given) for option in options_in(*records).values())
+def record_options(
+    *records: type, reader: str = "", more: Mapping[str, Mapping[str, Any]] | None = None
+) -> Decorator:
+    """Return a decorator that adds every option of records; ``more`` as ``filled_options`` has it."""
+    every = options_in(*records).items()
+    return in_order(click_option(option, reader, **(more or {}).get(name, {})) for name, option in every)
 
 
 def filled_options(*records: type, **more: dict[str, Any]) -> Decorator:

@@ -14,15 +14,14 @@ from .outputs import output_options, snapshot_argument, write_found
 def check(snapshot: str, form: str, output: str, *, strict: bool) -> None:
     """Read SNAPSHOT (a file, or - for standard input), check it, and report what it holds."""
     from ..auction.explain.snapshot_report import render_report, report_on
-    from ..cluster.errors import InputError
+    from ..cluster.errors import InputError, shown_name
     from ..cluster.text import plural
     from ..formats.native.cluster_file import load_snapshot
-    from .outputs import shown
 
     report = report_on(load_snapshot(snapshot))
     if strict and report["unread"]:
         rules = plural(len(report["unread"]), "rule")
         raise InputError(
-            f"{rules} of the site not looked at: {'; '.join(report['unread'])}", file=shown(snapshot)
+            f"{rules} of the site not looked at: {'; '.join(report['unread'])}", file=shown_name(snapshot)
         )
     write_found(output, form, lambda: report, lambda console: render_report(report, console))

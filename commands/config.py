@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ..cluster.errors import InputError
+from ..cluster.errors import InputError, OptionError
 from ..cluster.text import meant_or_known
 
 
@@ -41,17 +41,27 @@ def _defaults(
 
 def option_in(command: click.Command, key: str, value: Any, where: str) -> tuple[str, Any]:
     """Return an option's parameter and value as if it had been typed."""
-    flag = f"--{key.replace('_', '-')}"
-    options = [one for one in command.params if isinstance(one, click.Option) and one.name]
-    names = [opt for one in options for opt in one.opts if opt.startswith("--")]
-    found = next((one for one in options if flag in one.opts), None)
+    known = {
+        name.removeprefix("--"): one
+        for one in command.params
+        if isinstance(one, click.Option)
+        for name in one.opts
+        if name.startswith("--")
+    }
+    found, path = known.get(key.replace("_", "-")), f"{where}.{key}"
     if found is None or found.name is None:
-        known = (name.removeprefix("--") for name in names)
-        raise InputError(f"no option{meant_or_known(key, known)}", path=f"{where}.{key}")
+        raise InputError(f"no option{meant_or_known(key, known)}", path=path)
     if isinstance(value, dict) or (isinstance(value, bool) and not found.is_flag):
-        raise InputError(f"{value!r} is not a value of {flag}", path=f"{where}.{key}")
-    if isinstance(value, list):
-        return found.name, value if found.multiple else ",".join(map(str, value))
+        raise InputError(f"{value!r} is not a value of --{key.replace('_', '-')}", path=path)
     if found.is_flag and not isinstance(value, bool):
-        raise InputError(f"{value!r} is neither true nor false", path=f"{where}.{key}")
-    return found.name, [value] if found.multiple else value
+        raise InputError(f"{value!r} is neither true nor false", path=path)
+    if isinstance(value, list) != found.multiple:
+        value = [value] if found.multiple else ",".join(map(str, value))
+    try:
+        # A file need not be there before its command runs, which names it.
+        if not (found.is_flag or isinstance(found.type, click.Path)):
+            typed = list(map(str, value)) if found.multiple else str(value)
+            found.process_value(click.Context(command), typed)
+    except (click.BadParameter, OptionError) as error:
+        raise InputError(str(error).removeprefix(f"{found.name}: "), path=path) from error
+    return found.name, value

@@ -8,8 +8,9 @@ import click
 
 from ..cluster.option_fields import taken_from
 from ..simulation.evolving.evolving_options import DepthOptions
-from .evolve import depth_options, fairness_options, note_if_any, read_fairness
+from .evolve import depth_options, fairness_options, read_fairness
 from .outputs import snapshot_argument
+from .outputs import tell as tell_notes
 from .party_links import journal_in, link_of, link_options, secret_in, tell
 
 
@@ -35,10 +36,10 @@ def dynsched(snapshot: str, **options: Any) -> None:
 
     if options["listen"] is None or options["connect"] is not None:
         raise OptionError("dynsched listens: --listen is needed, and no --connect")
-    fairness, remark = read_fairness(options["fairness"], options["fairness_decay"])
+    fairness, remarks = read_fairness(options["fairness"], options["fairness_decay"])
     loaded = load_snapshot(snapshot)
     began = loaded.time or 0.0
-    note_if_any(remark)
+    tell_notes(remarks)
     depths = taken_from(DepthOptions, options).depths("iteration")
     identity = Identity(party="dynsched", terms=TERMS, notes={}, secret=secret_in(options["secret_file"]))
     accounts = at_start(fairness, began)

@@ -21,7 +21,7 @@ from ..simulation.evolving.evolving_options import (
 )
 from ..simulation.simulate_options import EVOLVING
 from .built_options import INPUT, OUTPUT, click_option, in_order, record_options
-from .outputs import note, output_options, snapshot_argument, write_json, write_report
+from .outputs import output_options, snapshot_argument, tell, write_json, write_report
 
 if TYPE_CHECKING:
     from ..negotiation.evolving.fairness import Fairness
@@ -59,8 +59,8 @@ def refuse_evolving(workload: str, options: dict[str, Any]) -> None:
     refuse_given(options, _OPTIONS, f"needs --policy {EVOLVING}, not {options['policy']}")
 
 
-def read_fairness(text: str | None, decay: float | None) -> tuple[Fairness, str]:
-    """Return the configuration that ``--fairness`` names, and the remark on it to print once all is well.
+def read_fairness(text: str | None, decay: float | None) -> tuple[Fairness, list[str]]:
+    """Return the configuration that ``--fairness`` names, and the remarks on it to print once all is well.
 
     Raises:
         InputError: the file cannot be read.
@@ -73,26 +73,20 @@ def read_fairness(text: str | None, decay: float | None) -> tuple[Fairness, str]
     if decay is not None and not is_target:
         raise OptionError("--fairness-decay needs --fairness target:SECONDS")
     if text is None or text == "none":
-        return Fairness(), ""
+        return Fairness(), []
     if is_target:
         seconds = seconds_of(text.removeprefix(_TARGET), "--fairness")
         if not seconds:
             raise OptionError(f"--fairness {text}: 0 would be no limit; give none")
-        return same_for_every_user(seconds, decay=decay or 0.0), ""
+        return same_for_every_user(seconds, decay=decay or 0.0), []
     if text != "-" and not os.path.lexists(text):
         raise OptionError(f"--fairness {text} is neither none, target:SECONDS nor a file")
     fairness, others = load_fairness(text)
     if not others:
-        return fairness, ""
+        return fairness, []
     named = ", ".join(name[:_LONGEST] for name in others[:_LISTED])
     more = f" and {len(others) - _LISTED} more" if others[_LISTED:] else ""
-    return fairness, f"{text}: not of dynamic fairness, not read: {named}{more}"
-
-
-def note_if_any(remark: str) -> None:
-    """Print a remark on stderr, if there is one."""
-    if remark:
-        note(remark)
+    return fairness, [f"{text}: not of dynamic fairness, not read: {named}{more}"]
 
 
 def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: dict[str, Any]) -> None:
@@ -102,12 +96,12 @@ def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: 
     _check(workload, options, foreign)
     seed = options["seed"] or 0
     made = WORKLOADS[workload](seed)
-    limits, remark = read_fairness(options["fairness"], options["fairness_decay"])
+    limits, remarks = read_fairness(options["fairness"], options["fairness_decay"])
     given = {name: options[name] for name in (*_OPTIONS, "strategy", "interval_s")}
     chosen = EvolvingOptions(limits=limits, **given)
     _check_types(made, chosen)
     played = simulate_evolving(made, chosen, seed=seed)
-    note_if_any(remark)
+    tell(remarks)
     if options["plot"] is not None:
         from ..reports.curves import draw_evolving
 
@@ -177,7 +171,7 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
         raise OptionError("--accounts: the delays are read and written again, which - cannot be")
     serve_by = options["serve_by"]
     depths = taken_from(DepthOptions, options).depths(serve_by)
-    limits, remark = read_fairness(options["fairness"], options["fairness_decay"])
+    limits, remarks = read_fairness(options["fairness"], options["fairness_decay"])
     loaded = load_snapshot(snapshot)
     asked = RequestBatch() if requests is None else load_requests(requests, loaded)
     if serve_by == "auction" and (asked.preemptible or asked.malleable):
@@ -193,7 +187,7 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
             depths=depths,
             auction=StepOptions(promise=PLAN, reserve=depths.reservation) if serve_by == "auction" else None,
         )
-    note_if_any(remark)
+    tell(remarks)
     if accounts is not None:
         # Before anybody hears of a grant: what it costs others must not be forgotten.
         save_accounts(found.accounts, accounts)

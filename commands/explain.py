@@ -15,8 +15,7 @@ from .outputs import (
     html_option,
     output_options,
     snapshot_argument,
-    write_json,
-    write_rich,
+    write_found,
 )
 
 if TYPE_CHECKING:
@@ -66,11 +65,12 @@ def explain(
     it. It gives the latest start if running jobs end as estimated. Prices are in the objective's units.
     """
     from ..auction.explain.explanation import explain as explained
-    from ..auction.explain.overview import overview
+    from ..auction.explain.overview import Overview, overview
     from ..auction.options import options_with_preset
     from ..formats.native.cluster_file import load_snapshot
     from ..formats.native.schedule_file import load_schedule
     from ..formats.writing import write_text
+    from ..reports.explanation_text import render_explanation, render_overview
 
     checked = options_with_preset(options)
     if award is not None and job is None:
@@ -89,32 +89,22 @@ def explain(
         starts = forecast(loaded, job, history=() if history is None else history)
     if html is not None:
         write_text(html, _page(found, file_name(snapshot), starts, never))
-    if form == "json":
-        if starts is None:
-            write_text(output, found.to_json())
-        else:
-            write_json(output, {**found.to_dict(), "forecast": starts.to_dict()["jobs"]})
-        return
 
-    def shown(console: Console) -> None:
-        _render(found, loaded.time, never, console)
+    def document() -> dict[str, Any]:
+        return found.to_dict() | ({} if starts is None else {"forecast": starts.to_dict()["jobs"]})
+
+    def render(console: Console) -> None:
+        if isinstance(found, Overview):
+            render_overview(found, console)
+        else:
+            render_explanation(found, loaded.time, console, never)
         if starts is not None:
             from ..reports.forecast_text import render_forecasts
 
             console.print()
             render_forecasts(starts, loaded.time, console)
 
-    write_rich(output, shown)
-
-
-def _render(found: Explanation | Overview, now: float | None, never: str, console: Console) -> None:
-    from ..auction.explain.overview import Overview
-    from ..reports.explanation_text import render_explanation, render_overview
-
-    if isinstance(found, Overview):
-        render_overview(found, console)
-    else:
-        render_explanation(found, now, console, never)
+    write_found(output, form, document, render)
 
 
 def _page(found: Explanation | Overview, name: str, starts: Forecasts | None, never: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..cluster.errors import OptionError
+from ..cluster.errors import OptionError, shown_name
 from ..cluster.option_fields import Option, options_in, refuse_given, taken_from
 from .built_options import click_option, in_order
-from .outputs import read_jobs, read_log, shown, write_report
+from .outputs import read_jobs, read_log, write_report
 
 if TYPE_CHECKING:
     from ..negotiation.malleable.malleable_policies import IschedulerPolicy
@@ -128,7 +128,7 @@ def simulate_malleable_log(path: str, options: dict[str, Any], processors: int |
         min_of_ideal=settings.get("min_of_ideal", 1.0),
         data=moved_bytes(jobs, log) if settings.get("adaptation") == "memory" else None,
     )
-    write_report(MalleableReport(found=found, settings=settings), shown(path), options)
+    write_report(MalleableReport(found=found, settings=settings), shown_name(path), options)
 
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:

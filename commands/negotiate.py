@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from ..cluster.errors import OptionError, errors_in
+from ..cluster.errors import OptionError, errors_in, shown_name
 from ..cluster.option_fields import Option, flag_of, options_in, refuse_given, taken_from
 from ..cluster.option_table import NEGOTIATE, read_by
 from ..simulation.negotiated.negotiation_options import (
@@ -19,8 +19,8 @@ from ..simulation.negotiated.negotiation_options import (
     RuntimeOptions,
     SharedOptions,
 )
-from .built_options import INPUT, INPUT_FILE, Decorator, SectionCommand, click_option, in_order, in_section
-from .outputs import format_option, note, output_option, progress_over, shown, write_report
+from .built_options import INPUT, INPUT_FILE, SectionCommand, click_option, in_section, record_options
+from .outputs import format_option, note, output_option, progress_over, write_report
 
 if TYPE_CHECKING:
     from ..negotiation.job_records import JobReport
@@ -112,18 +112,14 @@ _MORE: dict[str, dict[str, Any]] = {
 }
 
 
-def _options(*records: type) -> Decorator:
-    return in_order(click_option(one, **_MORE.get(one.name, {})) for one in options_in(*records).values())
-
-
-play_options = in_section("Workload", _options(SharedOptions, PlayOptions))
+play_options = in_section("Workload", record_options(SharedOptions, PlayOptions, more=_MORE))
 batch_options = in_section(
     "Batch scheduler",
-    _options(BatchOptions),
+    record_options(BatchOptions),
     *(click_option(one, NEGOTIATE, before="Mapper auction, of each Map. ") for one in read_by(NEGOTIATE)),
 )
-runtime_options = in_section("Runtime scheduler", _options(RuntimeOptions))
-result_options = in_section("Output", format_option, output_option, _options(NegotiationFiles))
+runtime_options = in_section("Runtime scheduler", record_options(RuntimeOptions))
+result_options = in_section("Output", format_option, output_option, record_options(NegotiationFiles))
 
 
 def play_from(workload: str, options: dict[str, Any]) -> Play:
@@ -152,7 +148,7 @@ def play_from(workload: str, options: dict[str, Any]) -> Play:
 
     with errors_in(workload):
         play = play_of(load_workload(workload), mix, nodes=options["nodes"], order=options["order"] or 0)
-    play = play if play.name else replace(play, name=shown(workload))
+    play = play if play.name else replace(play, name=shown_name(workload))
     if options["urgent"] is not None and not any(arrival.urgent for arrival in play.arrivals):
         raise OptionError("--urgent: no job of the workload has the qos urgent")
     return play

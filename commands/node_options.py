@@ -8,13 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..cluster.errors import OptionError, errors_in, system_errors
+from ..cluster.errors import OptionError, errors_in, shown_name, system_errors
 from ..cluster.option_fields import flag_of, options_in, refuse_given
 from ..cluster.option_table import SIMULATE, ValueOptions
 from ..simulation.simulate_options import NODE_ONLY_POLICIES, PROMISED, NodeKeywords
 from .built_options import click_option, in_order, record_options
 from .forecast_options import asked_at, write_forecasts
-from .outputs import TopologyOption, note_unread, progress_over, shown, with_topology, write_run
+from .outputs import TopologyOption, note_unread, progress_over, with_topology, write_run
 
 if TYPE_CHECKING:
     from ..api.simulations import Simulation
@@ -75,7 +75,8 @@ def check_log_options(options: dict[str, Any]) -> None:
 def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
     """Play a native workload, write the files that the options name, and print the metrics."""
     (run,) = runs_on_nodes(path, options, [options])
-    named = {name: shown(options[name]) for name in ("failures", "topology") if options[name] is not None}
+    files = {name: options[name] for name in ("failures", "topology")}
+    named = {name: shown_name(path) for name, path in files.items() if path is not None}
     if options["forecasts"] is not None:
         write_forecasts(options["forecasts"], run.result, options)
     write_run(run, path, options, named=named)
@@ -95,7 +96,7 @@ def runs_on_nodes(path: str, options: dict[str, Any], each: Sequence[dict[str, A
     for one in chosen:
         with progress_over(len(workload.jobs), "jobs" if len(each) == 1 else one.policy) as progress:
             result = play(workload, one, progress)
-        name = workload.name or shown(path) * (len(each) > 1)
+        name = workload.name or shown_name(path) * (len(each) > 1)
         runs.append(Simulation(result=result, settings=one.settings(), name=name))
     return runs
 

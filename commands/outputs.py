@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..cluster.errors import errors_in
+from ..cluster.errors import errors_in, shown_name
 from ..cluster.option_fields import Option
 from ..cluster.option_table import STEP, read_by
 from ..cluster.text import one_line, plural
@@ -64,11 +64,6 @@ output_option = click.option(
 )
 
 
-def shown(path: str) -> str:
-    """Return the name that messages call a file by."""
-    return "standard input" if path == "-" else one_line(path)
-
-
 def file_name(path: str) -> str:
     """Return a file's name without its folders, as a page's title has it."""
     return "standard input" if path == "-" else one_line(Path(path).name)
@@ -90,7 +85,7 @@ def read_jobs(path: str, log: SwfLog, processors: int | None, queue_weights: str
     with errors_in(path):
         jobs = workload_from_swf(log, processors=processors, queue_weights=weights)
     if any(jobs.dropped.values()):
-        say(f"aucsched: {shown(path)}: {describe_dropped(jobs.dropped, jobs.rows)}")
+        say(f"aucsched: {shown_name(path)}: {describe_dropped(jobs.dropped, jobs.rows)}")
     return jobs
 
 
@@ -266,7 +261,7 @@ def write_run(
 
         write_text(options["html"], simulation_page([run], name))
     told = replace(run, settings={**run.settings, **(named or {})})
-    write_report(told, run.name or shown(path), options)
+    write_report(told, run.name or shown_name(path), options)
     note_unstarted(run.policy, len(run.result.never_started))
 
 

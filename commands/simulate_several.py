@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..cluster.errors import OptionError
+from ..cluster.errors import OptionError, shown_name
 from ..cluster.option_fields import flag_of, refuse_given
 from ..cluster.text import plural
 from ..simulation.policy_names import naming_as_typed
 from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, READ_ON_LOGS, current_name, is_read
 from .malleable_options import refuse_malleable
 from .node_options import check_log_options, is_native, runs_on_nodes
-from .outputs import progress_over, read_jobs, read_log, shown
+from .outputs import progress_over, read_jobs, read_log
 from .policy_options import check_policy_options, chosen_policy, with_parameters
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def runs_on_log(
             result = play_log(
                 jobs, policy, order=one["order"], options=choice, checked=one["check"], progress=progress
             )
-        runs.append(Simulation(result=result, settings=settings, name=shown(path)))
+        runs.append(Simulation(result=result, settings=settings, name=shown_name(path)))
     return runs, log, [choice for choice, _ in chosen]
 
 

@@ -5,6 +5,7 @@ import re
 import click
 
 from ..cluster.errors import InputError, OptionError, errors_in
+from ..cluster.option_fields import options_in
 from ..slurm.answers.slurm_files import SlurmFiles
 from .built_options import INPUT, TEXT_OUTPUT, record_options
 from .groups import HelpGroup
@@ -19,7 +20,7 @@ def snapshot() -> None:
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
 
 
-answer_options = record_options(SlurmFiles, kind=INPUT)
+answer_options = record_options(SlurmFiles, more={name: {"kind": INPUT} for name in options_in(SlurmFiles)})
 
 
 @snapshot.command()

@@ -12,19 +12,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError
-from ..sweeps.axes import AXES
-from .built_options import INPUT, OUTPUT, SectionCommand, in_order, in_section
+from ..sweeps.axes import AXES, Axis
+from .built_options import INPUT, OUTPUT, Decorator, SectionCommand, in_order, in_section
 from .outputs import html_option, note, note_unstarted, plot_option, progress_over, write_rich
 
 if TYPE_CHECKING:
     from ..sweeps.axes import Row
     from ..sweeps.drive import Executor, SweepStart
 
-#: An option for each axis; those not given are None.
-_axes = in_order(
-    in_section(axis.section, click.option(axis.option, axis.name, metavar=axis.metavar, help=axis.help))
-    for axis in AXES.values()
-)
+
+def _option_of(axis: Axis) -> Decorator:
+    """Return an axis's option: its values, None where it is not given."""
+    read = lambda _context, _parameter, text: None if text is None else axis.values(text)  # noqa: E731
+    option = click.option(axis.option, axis.name, metavar=axis.metavar, help=axis.help, callback=read)
+    return in_section(axis.section, option)
+
+
+_axes = in_order(map(_option_of, AXES.values()))
 
 
 @click.command(cls=SectionCommand)
@@ -74,7 +78,7 @@ def sweep(
     for path in outputs:
         check_suffix("-o", path, SUFFIXES)
     executor = _executor(options["dask"], options["workers"])
-    given = {name: axis.values(options[name]) for name, axis in AXES.items() if options[name] is not None}
+    given = {name: options[name] for name in AXES if options[name] is not None}
     plan = make_plan(source, given, repeat=options["repeat"], seed=options["seed"])
     if plot is not None:
         check_panels(plan)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ..cluster.errors import OptionError, errors_in
+from ..cluster.errors import OptionError, errors_in, shown_name
 from .groups import HelpGroup
 from .outputs import (
     format_option,
@@ -13,7 +13,6 @@ from .outputs import (
     plot_option,
     processors_option,
     read_jobs,
-    shown,
     workload_argument,
 )
 from .workload_logs import IMPORTS
@@ -61,10 +60,10 @@ def _described_workload(
 
     for option, value in (("--processors", processors), ("--plot", plot)):
         if value is not None:
-            raise OptionError(f"{option} is for logs: {shown(name)} is a workload, which has its machine")
+            raise OptionError(f"{option} is for logs: {shown_name(name)} is a workload and has its machine")
     with errors_in(name):
         figures = describe_cluster(parse_workload(content))
-    return figures, cluster_text(figures, shown(name))
+    return figures, cluster_text(figures, shown_name(name))
 
 
 def _described_log(
@@ -82,4 +81,4 @@ def _described_log(
     if plot is not None:
         draw_workload(jobs, log, plot)
     figures = figures_of(jobs, log)
-    return figures, description_text(figures, shown(name))
+    return figures, description_text(figures, shown_name(name))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cluster.errors import OptionError, errors_in
+from ..cluster.errors import OptionError, errors_in, shown_name
 from ..cluster.option_fields import Option
 from ..cluster.text import one_line
 from ..formats.notes import Notes
 from .built_options import INPUT, filled_options
-from .outputs import output_option, read_log, shown, tell, workload_argument
+from .outputs import output_option, read_log, tell, workload_argument
 
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
@@ -182,7 +182,7 @@ def read_machine(nodes: str | None, cores: int | None, gpus: int, switch: str | 
         for option, value in (("--cores", cores), ("--gpus", gpus), ("--switch", switch)):
             if value:
                 raise OptionError(
-                    f"{option} is for a number of equal nodes; {shown(nodes)} says what they have"
+                    f"{option} is for a number of equal nodes; {shown_name(nodes)} says what they have"
                 )
         notes = Notes()
         made = read_document(nodes, lambda content: empty_nodes(content, notes))

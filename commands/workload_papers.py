@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cluster.errors import OptionError, errors_in
+from ..cluster.errors import OptionError, errors_in, shown_name
 from ..cluster.option_fields import Option, flag_of, refuse_given, taken_from
 from ..simulation.workloads.workload_options import (
     ContiguityOption,
@@ -17,7 +17,7 @@ from ..simulation.workloads.workload_options import (
     TableRecord,
 )
 from .built_options import INPUT, in_order, record_options
-from .outputs import output_option, read_log, shown, with_topology
+from .outputs import output_option, read_log, with_topology
 
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
@@ -241,7 +241,7 @@ def fit_log(log: str, output: Path) -> None:
 
     rows = read_log(log)
     source = rows.header("Computer")
-    name = shown(log) if source is None else f"{one_line(source)} ({shown(log)})"
+    name = shown_name(log) if source is None else f"{one_line(source)} ({shown_name(log)})"
     with errors_in(log):
         model = fit(rows, name)
     write_text(output, to_json(model.to_document()))

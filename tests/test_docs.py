@@ -258,7 +258,20 @@ def test_options_may_stand_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixtu
         ("[schedule]\nwindow = true\n", "schedule.window: True is not a value of --window"),
         ("[schedule]\nbalance = 3\n", "schedule.balance: 3 is neither true nor false"),
         ("[schedule\n", "not TOML"),
-        ("[schedule]\nwindow = 'ten'\n", "--window"),
+        ("[schedule]\nwindow = 'ten'\n", "site.toml: schedule.window: 'ten' is not a valid integer"),
+        ("[schedule]\nwindow = 0\n", "site.toml: schedule.window: 0 is below 1\n"),
+        ("[schedule]\nwindow = 2.5\n", "site.toml: schedule.window: '2.5' is not a valid integer"),
+        ("[explain]\npromise = 'x'\n", "site.toml: explain.promise: "),
+        (
+            "[simulate]\nprocessors = 0\n",
+            "site.toml: simulate.processors: 0 is not in the range 1<=x<=10",
+        ),
+        ("[simulate]\npolicy = ['easy', 'eazy']\n", "site.toml: simulate.policy: 'eazy' is not a policy"),
+        (
+            "[sweep]\npolicy = 'easy'\nwindow = [5, 'x']\n",
+            "site.toml: sweep.window: --window 5,x: 'x' is not",
+        ),
+        ("[slurm.shadow]\ntime-limit = -1\n", "site.toml: slurm.shadow.time-limit: -1"),
     ],
 )
 def test_a_file_that_says_nothing_clear_is_one_line(
