@@ -7,10 +7,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from ...bidgen.families.registry import columns_of
 from ...cluster.jobs import Job, JobType, is_held, may_start
 from ...cluster.limits import JOB_MEMBERS, Limit, limited
 from ...cluster.nodes import Resources
 from ...cluster.resources.capacity import Resource
+from ...cluster.resources.demand import DemandReader, Ineligible
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import plural
 from ...formats.hostlist import join
@@ -47,12 +49,14 @@ def report_on(snapshot: Snapshot) -> dict[str, Any]:
       each gres by name: on all nodes, and free on nodes that take jobs;
     - ``switches_by_level``: leaves at 0; empty in the linear topology;
     - ``partitions``: nodes and state of each, also of those only nodes name;
-    - ``jobs``: pending ones by type (1, 2 and 3 of Soner, section 4.1), by what is special about them, and by
-      what of their request cannot be expressed;
+    - ``jobs``: pending ones by type (1, 2 and 3 of Soner, section 4.1), by what is special about them, by
+      what of their request cannot be expressed, and by why no node could ever take them (``ineligible``);
     - ``running``: how many, and those without an estimated end; ``licenses``, ``reservations``, ``limits``;
     - ``notes`` of the source, and those of them that are rules of the site that nothing looks at, ``unread``.
     """
-    jobs = snapshot.jobs
+    jobs, reader = snapshot.jobs, DemandReader(snapshot, columns_of(snapshot))
+    ineligible = (one.detail for job in jobs if isinstance(one := reader.read(job, 0), Ineligible))
+    states = {entry.name: entry.state.value for entry in snapshot.partitions}
     return {
         "format": FORMAT,
         "time": snapshot.time,
@@ -62,12 +66,16 @@ def report_on(snapshot: Snapshot) -> dict[str, Any]:
         },
         "amounts": _amounts(snapshot),
         "switches_by_level": _levels(snapshot),
-        "partitions": _partitions(snapshot),
+        "partitions": {
+            name: {"nodes": int(reader.partition_masks[name].sum()), "state": states.get(name, "up")}
+            for name in states | reader.partition_masks
+        },
         "jobs": {
             "pending": len(jobs),
             "by_type": {kind.value: sum(job.request.type is kind for job in jobs) for kind in JobType},
             "by_member": {name: sum(map(bool, map(has, jobs))) for name, has in _MEMBERS.items()},
             "unsupported": dict(Counter(text for job in jobs for text in job.unsupported).most_common()),
+            "ineligible": dict(Counter(ineligible).most_common()),
         },
         "running": {
             "count": len(snapshot.running),
@@ -117,15 +125,6 @@ def _levels(snapshot: Snapshot) -> dict[str, int]:
     return {str(level): count for level, count in sorted(levels.items())}
 
 
-def _partitions(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
-    members: dict[str, set[str]] = {entry.name: set(entry.nodes) for entry in snapshot.partitions}
-    states = {entry.name: entry.state.value for entry in snapshot.partitions}
-    for node in snapshot.nodes:
-        for name in node.partitions:
-            members.setdefault(name, set()).add(node.name)
-    return {name: {"nodes": len(nodes), "state": states.get(name, "up")} for name, nodes in members.items()}
-
-
 def render_report(report: Mapping[str, Any], console: Console) -> None:
     """Print a report."""
     table = Table(box=None, pad_edge=False, show_header=False)
@@ -153,8 +152,9 @@ def render_report(report: Mapping[str, Any], console: Console) -> None:
         "by request", ", ".join(f"{kind}: {count}" for kind, count in jobs["by_type"].items() if count)
     )
     table.add_row("of these", _counts(jobs["by_member"]) or "none is special")
-    for text, count in jobs["unsupported"].items():
-        table.add_row("not expressible", f"{text} ({plural(count, 'job')})")
+    for head, member in (("not expressible", "unsupported"), ("ineligible", "ineligible")):
+        for text, count in jobs[member].items():
+            table.add_row(head, f"{text} ({plural(count, 'job')})")
     for name, amount in report["licenses"].items():
         table.add_row("licences", f"{name}: {amount['free']} of {amount['total']} free")
     for name, where in report["reservations"].items():

@@ -153,7 +153,7 @@ class DemandReader:
         self._partitions = {partition.name: partition for partition in snapshot.partitions}
         self._masks: dict[frozenset[str], BoolArray] = {}
         self._features = [node.features for node in snapshot.nodes]
-        self._partition_masks = self._members(snapshot.nodes)
+        self.partition_masks = self._members(snapshot.nodes)
         network = snapshot.network
         self._units = network if network is not None and network.units else None
         units = network.units if network is not None else ()
@@ -325,7 +325,7 @@ class DemandReader:
     def _partition_mask(self, name: str) -> BoolArray:
         if not name:
             return np.ones(len(self._columns.names), np.bool_)
-        return self._partition_masks.get(name, np.zeros(len(self._columns.names), np.bool_))
+        return self.partition_masks.get(name, np.zeros(len(self._columns.names), np.bool_))
 
     def _with_features(self, features: frozenset[str]) -> BoolArray:
         if features not in self._masks:

@@ -94,6 +94,26 @@ def test_what_a_person_reads() -> None:
         assert line in done.stdout.splitlines()
 
 
+def test_what_no_node_has_is_named_with_its_jobs() -> None:
+    nodes = [{"name": "n1", "cores": 8, "gres": {"gpu:a": 2}, "features": ["ib"], "partitions": ["p"]}]
+    jobs: list[dict[str, Any]] = [
+        {"cores": 1, "gres_per_node": {"gpu:h100": 1}},
+        {"cores": 1, "features": ["fast"]},
+        {"cores": 1, "features": ["fast"], "priority": 0},
+        {"cores": 1, "partition": "q"},
+        {"cores": 1, "partition": "p", "features": ["ib"], "gres_per_node": {"gpu": 1}},
+    ]
+    given = document(nodes, jobs, partitions=[{"name": "p"}, {"name": "q"}])
+    found = json.loads(aucsched("check", "-", "--format", "json", stdin=json.dumps(given)).stdout)
+    assert found["jobs"]["ineligible"] == {
+        "no node has the features fast": 2,
+        "no node that it may use has the gres gpu:h100": 1,
+        "no node is in partition q": 1,
+    }
+    lines = aucsched("check", "-", stdin=json.dumps(given)).stdout.splitlines()
+    assert "ineligible  no node has the features fast (2 jobs)" in lines
+
+
 def test_a_linear_snapshot_without_anything() -> None:
     done = aucsched("check", "-", stdin=json.dumps(document([{"name": "n1", "cores": 1}], [])))
     assert "none: nodes in a row" in done.stdout
