@@ -18,7 +18,7 @@ from typing import Any
 from attack_evolving import EVOLVING, evolving_files
 from attack_snapshots import hostile_document
 
-from aucsched.formats.run_history import add_to_history
+from aucsched.simulation.negotiated.negotiated_run import add_to_history
 
 ROOT = Path(__file__).parent.parent
 _SLURM = ROOT / "tests" / "fixtures" / "slurm"

@@ -20,9 +20,9 @@ import click
 from marked_part import can_draw, page_of
 
 from aucsched.cluster.jobs import JobKind
-from aucsched.formats.drawing import save_figure
 from aucsched.negotiation.batch.mapping import BatchSettings
 from aucsched.negotiation.runtime.settings import RuntimeSettings
+from aucsched.reports.canvas import save_figure
 from aucsched.simulation.negotiated.negotiated_report import negotiated_metrics
 from aucsched.simulation.negotiated.negotiated_run import negotiate
 from aucsched.simulation.negotiated.negotiation_options import THESIS

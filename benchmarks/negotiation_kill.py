@@ -33,7 +33,6 @@ from pathlib import Path
 
 from command_options import command_options
 
-from aucsched.api.negotiations import runtime_settings
 from aucsched.cluster.option_fields import taken_from
 from aucsched.commands.negotiate import play_from
 from aucsched.negotiation.messages import Send
@@ -43,6 +42,7 @@ from aucsched.negotiation.runtime.runtime_machine import empty_machine
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.negotiation.speedup import LINEAR
 from aucsched.negotiation.transport.party import Happening, Party, PartyJournal
+from aucsched.simulation.negotiated.negotiated_run import runtime_settings
 from aucsched.simulation.negotiated.negotiation_options import NegotiationOptions
 from aucsched.simulation.negotiated.plays import Play
 

@@ -26,7 +26,7 @@ def chart(path: str | Path | None, module: str, name: str) -> Callable[..., Any]
         OptionError: matplotlib is missing, or the file's name has another end than a picture's.
     """
     target = None if path is None else Path(path)
-    import_module(f"{_ROOT}.formats.drawing").check_drawing("plot", target, is_asked=True)
+    import_module(f"{_ROOT}.reports.canvas").check_drawing("plot", target, is_asked=True)
     return partial(getattr(import_module(f"{_ROOT}.{module}"), name), path=target)
 
 

@@ -10,8 +10,8 @@ import click
 
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import Option, options_in
-from ..formats.drawing import check_drawing
 from ..formats.writing import check_target, is_stream
+from ..reports.canvas import check_drawing
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Decorated = Callable[..., Any]

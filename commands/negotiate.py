@@ -194,15 +194,14 @@ def write_result(result: Negotiated, options: dict[str, Any]) -> None:
 
 def known_runs(options: dict[str, Any]) -> dict[str, dict[int, tuple[int, float]]]:
     """Return what the history file knows, nothing without one."""
-    from ..formats.run_history import load_history
+    from ..simulation.negotiated.negotiated_run import load_history
 
     return {} if options["history"] is None else load_history(options["history"])
 
 
 def keep_runs(play: Play, done: Mapping[str, JobReport], options: dict[str, Any]) -> None:
     """Add a run's jobs to the history file; say where none of them has a name."""
-    from ..formats.run_history import add_to_history
-    from ..simulation.negotiated.negotiated_run import runs_of
+    from ..simulation.negotiated.negotiated_run import add_to_history, runs_of
 
     if options["history"] is None:
         return
@@ -267,7 +266,7 @@ def _replayed(workload: str | None, options: dict[str, Any]) -> Negotiated:
 
 
 def _run(workload: str, options: dict[str, Any]) -> Negotiated:
-    from ..api.negotiations import batch_settings, runtime_settings
+    from ..simulation.negotiated.negotiated_run import batch_settings, runtime_settings
     from ..simulation.negotiated.negotiated_run import negotiate as run
 
     play = replace(play_from(workload, options), runtimes=options["runtimes"])

@@ -184,13 +184,12 @@ def ibsched(workload: str, **options: Any) -> None:
 
     Both processes read the same WORKLOAD.
     """
-    from ..api.negotiations import batch_settings
     from ..formats.writing import write_text
     from ..negotiation.batch import ibsched as machine
     from ..negotiation.transport.party import Party
     from ..negotiation.transport.serve import serve_batch
     from ..simulation.negotiated.negotiated_report import job_columns_of
-    from ..simulation.negotiated.negotiated_run import batch_notes, batch_of, settings_text
+    from ..simulation.negotiated.negotiated_run import batch_notes, batch_of, batch_settings, settings_text
     from ..simulation.report import csv_of
 
     play = play_from(workload, options)

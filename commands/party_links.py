@@ -84,12 +84,16 @@ def runtime_side(
     It is two functions: one negotiates until the batch scheduler ends it, one writes the result
     where the options say.
     """
-    from ..api.negotiations import runtime_settings
     from ..negotiation.runtime import irtsched as machine
     from ..negotiation.runtime.irtsched import RuntimeState
     from ..negotiation.transport.party import Party
     from ..negotiation.transport.serve import serve_runtime
-    from ..simulation.negotiated.negotiated_run import RunLog, batch_settings_in, settings_text
+    from ..simulation.negotiated.negotiated_run import (
+        RunLog,
+        batch_settings_in,
+        runtime_settings,
+        settings_text,
+    )
 
     check_result_options(options)
     play = play_from(workload, options)

@@ -62,7 +62,7 @@ def write_bytes(path: str | Path, content: bytes) -> None:
         if is_stream(path):
             _write_to(path, content)
         else:
-            _replace(_target(path), content)
+            _replace(Path(os.path.realpath(path)), content)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -78,7 +78,7 @@ def check_target(path: str | Path) -> None:
         InputError: it is a folder, or its own folder does not exist or may not be written.
     """
     with system_errors(path):
-        target = _target(path)
+        target = Path(os.path.realpath(path))
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         os.stat(f"{target.parent}/.")  # noqa: PTH116 - Path would drop the dot, which asks for a folder
@@ -106,11 +106,6 @@ def _is_descriptor(path: str | Path) -> bool:
         if not os.path.islink(place):  # noqa: PTH114
             return False
         place = os.path.join(os.path.dirname(place), os.readlink(place))  # noqa: PTH115, PTH118, PTH120
-
-
-def _target(path: str | Path) -> Path:
-    """Return where a path's links lead, which need not exist."""
-    return Path(os.path.realpath(path))
 
 
 def _write_to(path: str | Path, content: bytes) -> None:
@@ -168,6 +163,6 @@ def remove_leftovers(path: str | Path) -> None:
     """Remove the temporary files that kills in the middle of a write have left beside a file."""
     if is_stream(path):
         return
-    target = _target(path)
+    target = Path(os.path.realpath(path))
     for leftover in target.parent.glob(f"{escape(_beginning(target))}{'?' * _LETTERS}"):
         leftover.unlink(missing_ok=True)

@@ -1,16 +1,26 @@
-"""The common part of all charts: style, size, files. matplotlib comes with the extra ``plot``."""
+"""The common part of all charts: style, size, which files they may be, and how equal charts are equal bytes.
+
+matplotlib comes with the extra ``plot``; nothing here imports it, or numpy, before a picture is drawn.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from importlib.util import find_spec
+from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+from ..cluster.errors import OptionError
+from ..cluster.text import escaped
+from ..formats.writing import write_bytes
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 _STYLE = {
     "font.size": 8,
@@ -25,6 +35,12 @@ _STYLE = {
 }
 _WIDTH_IN, _DPI = 7.0, 300
 BLUE, ORANGE, GREY = "#1f5a94", "#c8641e", "#8a8f98"
+#: Suffix -> what savefig takes so that equal charts are equal bytes.
+_METADATA: dict[str, dict[str, None]] = {
+    ".png": {},
+    ".pdf": {"CreationDate": None},
+    ".svg": {"Date": None},
+}
 _UNITS = {"s": 1, "min": 60, "h": 3600, "days": 86_400}
 
 
@@ -47,8 +63,6 @@ def styled(**more: Any) -> Any:
 
 def write_title(axes: Axes, text: str) -> None:
     """Write what a chart shows above its left end: policy and log."""
-    from ..formats.drawing import literal  # noqa: PLC0415 - beside the extra's own imports
-
     if text:
         axes.set_title(literal(text), loc="left", fontsize=8)
 
@@ -68,6 +82,7 @@ def points_per_unit(axes: Axes) -> tuple[float, float]:
 
 def add_boxes(axes: Axes, boxes: NDArray[np.float64], **looks: Any) -> Any:
     """Draw boxes (left, top, width, height), shape (boxes, 4), as a PolyCollection of matplotlib."""
+    import numpy as np  # noqa: PLC0415 - costs more than --help may
     from matplotlib.collections import PolyCollection  # noqa: PLC0415 - the extra may be absent
 
     left, top, width, height = boxes.T
@@ -97,3 +112,39 @@ def count_axis(axes: Axes) -> None:
 
     axes.yaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
     axes.yaxis.set_major_formatter("{x:,.0f}")
+
+
+def check_drawing(option: str, path: Path | None, *, is_asked: bool = False) -> None:
+    """Refuse a picture that could not be drawn, before time is spent on what it would show.
+
+    Raises:
+        OptionError: matplotlib is not installed, or the file's suffix is none it is drawn for.
+    """
+    if path is None and not is_asked:
+        return
+    if path is not None and path.suffix.lower() not in _METADATA:
+        raise OptionError(f"{option} {path}: the name ends in none of {', '.join(_METADATA)}")
+    if find_spec("matplotlib") is None:
+        raise OptionError(f"{option} needs matplotlib: pip install 'aucsched[plot]'")
+
+
+def literal(text: str) -> str:
+    """Return a name as matplotlib draws it letter for letter: a pair of dollars would be a formula."""
+    return escaped(text).replace("$", r"\$")
+
+
+def save_figure(figure: Figure, path: Path | None) -> None:
+    """Write a figure whole or not at all, in the form its name's suffix says; None: nowhere.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    if path is None:
+        return
+    content = BytesIO()
+    suffix = path.suffix.lower()
+    with warnings.catch_warnings():
+        # A letter that the font lacks is drawn as a box.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from")
+        figure.savefig(content, format=suffix[1:], metadata=_METADATA[suffix])
+    write_bytes(path, content.getvalue())

@@ -11,13 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..api.simulations import OURS, on_edge
-from ..formats.drawing import literal, save_figure
 from ..formats.swf import SwfLog
 from ..simulation.evolving.evolving_loop import EvolvingRun
 from ..simulation.evolving.evolving_report import waits_by_type
 from ..simulation.log_columns import Workload
 from ..simulation.result import Result
-from .canvas import BLUE, GREY, ORANGE, count_axis, legend_above, new_figure, styled, time_unit, write_title
+from .canvas import (
+    BLUE,
+    GREY,
+    ORANGE,
+    count_axis,
+    legend_above,
+    literal,
+    new_figure,
+    save_figure,
+    styled,
+    time_unit,
+    write_title,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,7 +19,6 @@ from ..auction.planning.plan import OVERDUE_S, Plan
 from ..cluster.nodes import Node, Reservation, Resources
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import plural
-from ..formats.drawing import literal, save_figure
 from ..negotiation.runtime.runtime_machine import places
 from ..simulation.negotiated.negotiated_run import Negotiated
 from ..simulation.placement import Runs, Stay, lowest_first, place_lowest_first
@@ -30,9 +29,11 @@ from .canvas import (
     add_boxes,
     count_axis,
     legend_above,
+    literal,
     name_nodes,
     new_figure,
     points_per_unit,
+    save_figure,
     styled,
     time_unit,
     write_title,

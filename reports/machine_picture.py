@@ -15,8 +15,7 @@ from ..cluster.resources.capacity import FloatArray
 from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import plural
-from ..formats.drawing import literal, save_figure
-from .canvas import add_boxes, styled
+from .canvas import add_boxes, literal, save_figure, styled
 from .machine_layout import (
     LABEL_SIZE,
     LARGEST_LABEL_PT,

@@ -16,11 +16,10 @@ from ..auction.explain.network_levels import NetworkReport, graph_of_snapshot
 from ..cluster.errors import OptionError
 from ..cluster.network import Network, NetworkKind
 from ..cluster.text import plural
-from ..formats.drawing import save_figure
 from ..topology.distances import hop_table, numbered_links
 from ..topology.hilbert import grid
 from ..topology.tree import topology_of
-from .canvas import styled
+from .canvas import save_figure, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,8 +15,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from ..cluster.errors import OptionError
-from ..formats.drawing import save_figure
-from ..reports.canvas import new_figure, styled
+from ..reports.canvas import new_figure, save_figure, styled
 from .axes import Row, Value
 from .run_plan import FAILED, RunPlan
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from ..api.negotiations import batch_settings, runtime_settings
 from ..api.simulations import chosen_on_log, parsed
 from ..auction.options import MODELS, StepOptions, options_with_preset
 from ..auction.step import check_queue_promise, run_step
@@ -33,7 +32,7 @@ from ..negotiation.runtime.settings import RuntimeSettings
 from ..simulation.log_columns import Requests, machine_size, workload_from_swf
 from ..simulation.logs.policies import make_policy, play_log
 from ..simulation.negotiated.negotiated_report import negotiated_metrics
-from ..simulation.negotiated.negotiated_run import negotiate
+from ..simulation.negotiated.negotiated_run import batch_settings, negotiate, runtime_settings
 from ..simulation.negotiated.negotiation_options import SWEPT, NegotiationOptions
 from ..simulation.negotiated.plays import Play, play_of
 from ..simulation.nodes.node_policies import READ_BY as READ_BY_NODES

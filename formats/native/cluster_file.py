@@ -1,32 +1,131 @@
 """Native snapshots and workloads (``aucsched-snapshot/1``, ``aucsched-workload/1``): read, checked, written.
 
-A file of failures of a workload's nodes is read here, too.
+Nodes that are alike stand as one entry with a hostlist, free as running jobs leave them. A file of
+failures of a workload's nodes is read here, too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 from pathlib import Path
 from types import GenericAlias
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from ...cluster.errors import InputError, OptionError, errors_below
-from ...cluster.nodes import Resources
+from ...cluster.nodes import Node, NodeState, Resources
 from ...cluster.schedule import document_text as lines_of
 from ...cluster.schedule import text_of_lines
-from ...cluster.snapshot import Snapshot, held_resources
+from ...cluster.snapshot import Snapshot, check_free, free_resources, held_resources
 from ...cluster.text import shown
+from ...cluster.value_types import Choice
 from ...cluster.workload import ClusterWorkload, Outage
 from ..file_kinds import SNAPSHOT, WORKLOAD
-from ..hostlist import one_file
+from ..hostlist import charge, expand, fold, one_file
 from ..jsontext import decode
 from ..reading import read_document
 from ..writing import write_text
 from .file_objects import FileForm, FileObject, each, file_form
-from .node_entries import NodeWire, build_nodes, written_nodes
+from .forms import FromOne, FromZero, GresCounts, Hosts
 from .topology_wire import TopologyWire, build_topology, written_topology
 
 T = TypeVar("T", Snapshot, ClusterWorkload)
+
+
+class NodeWire(FileObject):
+    """One node, or with a hostlist as its name several alike."""
+
+    name: Hosts
+    cores: FromOne
+    free_cores: FromZero | None = None
+    memory_mib: FromZero | None = None
+    free_memory_mib: FromZero | None = None
+    gres: GresCounts = msgspec.field(default_factory=dict)
+    free_gres: GresCounts | None = None
+    state: Annotated[str, msgspec.Meta(extra_json_schema={"enum": list(NodeState)})] = "idle"
+    features: list[str] = msgspec.field(default_factory=list)
+    partitions: list[str] = msgspec.field(default_factory=list)
+
+
+def build_nodes(entries: list[NodeWire], held: Mapping[str, Resources]) -> tuple[Node, ...]:
+    """Build every node of every entry; errors name the entry, which may stand for many nodes."""
+    nodes: dict[str, Node] = {}
+    entry_of: dict[str, int] = {}
+    for index, entry in enumerate(entries):
+        with errors_below(f"nodes[{index}]"):
+            alike = _alike(entry)
+            names = expand(entry.name, "name")
+            charge(len(names) * len(entry.gres), "name")
+            for name in names:
+                if entry_of.setdefault(name, index) != index:
+                    raise InputError(f"{name!r} stands at nodes[{entry_of[name]}] already", path="name")
+                nodes[name] = _node(name, entry, alike, held.get(name))
+    return tuple(nodes.values())
+
+
+def _alike(entry: NodeWire) -> dict[str, Any]:
+    """Return what an entry says of each of its nodes, made once for all of them."""
+    return {
+        "total": Resources(cores=entry.cores, memory_mib=entry.memory_mib, gres=entry.gres),
+        "state": Choice(NodeState).coerced(entry.state, "state"),
+        "features": frozenset(entry.features),
+        "partitions": tuple(entry.partitions),
+    }
+
+
+def _node(name: str, entry: NodeWire, alike: dict[str, Any], held: Resources | None) -> Node:
+    total = alike["total"]
+    # Snapshot refuses what is above the total, with the running job's path.
+    capped = None if held is None else held.within(total)
+    node = Node(name=name, free=_free(entry, free_resources(total, capped)), **alike)
+    # A running job that does not fit is the greater error: Snapshot names it.
+    if held is not None and capped is not None and (held.cores, held.gres) == (capped.cores, capped.gres):
+        check_free(node, capped)
+    return node
+
+
+def _free(entry: NodeWire, left: Resources) -> Resources:
+    """Return a node's free figures: as given, by default what running jobs leave."""
+    if entry.free_cores is None and entry.free_memory_mib is None and entry.free_gres is None:
+        return left
+    try:
+        return Resources(
+            cores=left.cores if entry.free_cores is None else entry.free_cores,
+            memory_mib=left.memory_mib if entry.free_memory_mib is None else entry.free_memory_mib,
+            gres={**left.gres, **(entry.free_gres or {})},
+        )
+    except InputError as error:
+        raise InputError(error.message, path=f"free_{error.path}") from error
+
+
+def written_nodes(nodes: Iterable[Node], held: Mapping[str, Resources]) -> list[NodeWire]:
+    """Return the nodes' entries, neighbours alike as one hostlist; ``held`` is what runs, by node name."""
+    entries: list[NodeWire] = []
+    written = ((_entry(node, free_resources(node.total, held.get(node.name))), node.name) for node in nodes)
+    for encoded, group in groupby(written, key=lambda pair: msgspec.json.encode(pair[0])):
+        names = [name for _, name in group]
+        like = msgspec.json.decode(encoded, type=NodeWire)
+        entries.extend(msgspec.structs.replace(like, name=folded) for folded in fold(names))
+    return entries
+
+
+def _entry(node: Node, left: Resources) -> NodeWire:
+    total, free = node.total, node.free
+    given_gres = {name: free.gres.get(name, 0) for name, count in left.gres.items()}
+    given_gres = {name: count for name, count in given_gres.items() if count != left.gres[name]}
+    return NodeWire(
+        name="",
+        cores=total.cores,
+        free_cores=None if free.cores == left.cores else free.cores,
+        memory_mib=total.memory_mib,
+        free_memory_mib=None if free.memory_mib == left.memory_mib else free.memory_mib,
+        gres=dict(total.gres),
+        free_gres=given_gres or None,
+        state=node.state.value,
+        features=sorted(node.features),
+        partitions=list(node.partitions),
+    )
+
 
 _OWN = {"format": (str,), "nodes": (list[NodeWire],), "topology": (TopologyWire | None, None)}
 _REPLACED = ("nodes", "switches", "network")

@@ -17,7 +17,7 @@ from ...cluster.nodes import Resources, Switch
 from ...cluster.value_types import Embedded, Entries, EntryMap, HostMap, value_type_of
 from ...cluster.workload import ArrivingJob
 from ..hostlist import charge, expand, fold
-from .forms import FORMS, HOSTLIST, Form, saying
+from .forms import FORMS, Form, Hosts, saying
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ def _host_map(kind: HostMap) -> Form:
             found |= dict.fromkeys(fold(names), form.document(values[names[0]]))
         return found
 
-    uses = GenericAlias(dict, (saying(str, **HOSTLIST), form.struct))
+    uses = GenericAlias(dict, (Hosts, form.struct))
     return Form(saying(uses, minProperties=1), read=read, write=write)
 
 

@@ -42,7 +42,12 @@ from ...cluster.value_types import (
 from ..hostlist import expand, join
 
 #: A hostlist, as far as a short pattern tells: no groups, wildcards or set operators.
-HOSTLIST = {"minLength": 1, "pattern": r"^([A-Za-z0-9_.,-]|\[[0-9,-]+\])+$"}
+_HOSTLIST = {"minLength": 1, "pattern": r"^([A-Za-z0-9_.,-]|\[[0-9,-]+\])+$"}
+#: JSON types with what their schemas say of them; decoding looks at the type only.
+Hosts = Annotated[str, msgspec.Meta(extra_json_schema=_HOSTLIST)]
+FromZero = Annotated[int, msgspec.Meta(extra_json_schema={"minimum": 0, "maximum": LARGEST_COUNT})]
+FromOne = Annotated[int, msgspec.Meta(extra_json_schema={"minimum": 1, "maximum": LARGEST_COUNT})]
+GresCounts = dict[Annotated[str, msgspec.Meta(extra_json_schema={"minLength": 1})], FromZero]
 
 
 def saying(kind: Any, **keywords: Any) -> Any:
@@ -145,7 +150,7 @@ def _limits(kind: LimitMap) -> Form:
     return Form(saying(GenericAlias(dict, (names, integers(kind.least))), minProperties=1), write=dict)
 
 
-_NAME, _HOSTS = saying(str, minLength=1), saying(str, **HOSTLIST)
+_NAME = saying(str, minLength=1)
 _MOMENTS = {"exclusiveMinimum": -YEAR_10000, "exclusiveMaximum": YEAR_10000}
 _TIMES = saying(str, minLength=1) | saying(float, **_MOMENTS)
 _ABOUT_TIMES = "ISO 8601, UTC where it names no zone; or seconds since 1970."
@@ -170,8 +175,8 @@ FORMS: dict[type[ValueType], Callable[[Any], Form]] = {
     FilledNames: lambda _: Form(
         _NAME | GenericAlias(list, _NAME), write=lambda names: names[0] if len(names) == 1 else list(names)
     ),
-    HostList: lambda _: Form(_HOSTS, read=expand, write=join, is_optional=True),
-    HostSet: lambda _: Form(_HOSTS, read=expand, write=lambda names: join(sorted(names)), is_optional=True),
+    HostList: lambda _: Form(Hosts, read=expand, write=join, is_optional=True),
+    HostSet: lambda _: Form(Hosts, read=expand, write=lambda names: join(sorted(names)), is_optional=True),
     Choice: _choice,
     Timestamp: lambda _: Form(_TIMES, read=read_time, write=_written_time, about=_ABOUT_TIMES),
     JobPriority: lambda _: Form(

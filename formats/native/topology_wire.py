@@ -16,7 +16,7 @@ from ...topology.networks import dragonfly, fat_tree_network, linked, torus
 from ...topology.units import blocks, rings, toruses
 from ..hostlist import expand, join
 from .file_objects import FileObject, each, file_form
-from .node_entries import FromOne, Hosts
+from .forms import FromOne, Hosts
 
 #: The members of each kind beside ``kind``; ``order`` and a network's ``nodes`` need not stand.
 MEMBERS = {

@@ -6,17 +6,22 @@ sent them, so that its result is the same.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
+from math import inf, isfinite
+from pathlib import Path
 
 import msgspec
 
-from ...cluster.errors import InputError
+from ...cluster.checks import LARGEST_COUNT, named
+from ...cluster.errors import InputError, OptionError, errors_in
+from ...cluster.option_fields import given_in
+from ...cluster.option_table import NEGOTIATE, read_by
 from ...formats.jsontext import decode
+from ...formats.sqlite_file import SqliteTable
 from ...negotiation.batch.batch_state import Arrival, BatchState
-from ...negotiation.batch.mapping import BatchSettings
+from ...negotiation.batch.mapping import BatchSettings, Engine
 from ...negotiation.job_records import JobReport, Known
 from ...negotiation.messages import (
     FromBatchBase,
@@ -33,6 +38,7 @@ from ...negotiation.runtime.irtsched import RuntimeState
 from ...negotiation.runtime.runtime_machine import MachineState
 from ...negotiation.runtime.settings import RuntimeSettings
 from ...negotiation.transport.party import Happening
+from .negotiation_options import NegotiationOptions
 from .plays import Play
 
 
@@ -286,3 +292,115 @@ class RunLog:
             sent=tuple(self._noted.sent + self._noted.own),
             lost_node_s=self._noted.lost_node_s,
         )
+
+
+def batch_settings(play: Play, options: NegotiationOptions) -> BatchSettings:
+    """Return the batch scheduler's choices.
+
+    Raises:
+        OptionError: an option would be ignored.
+    """
+    if options.third_of is not None and options.decision != "paper":
+        raise OptionError("--third-of needs --decision paper")
+    if options.patience is not None and options.mapper != "auction":
+        raise OptionError("--patience needs --mapper auction")
+    if options.mapper == "greedy" and any(arrival.job.max_switches for arrival in play.arrivals):
+        raise OptionError("--mapper greedy counts nodes: for max_switches take --mapper auction")
+    engine = _engine(options)
+    patience = {} if options.patience is None else {"patience_s": options.patience}
+    return BatchSettings(
+        **patience,
+        engine=engine,
+        mapper=options.mapper,
+        decision=options.decision,
+        depth=options.depth,
+        third_of=options.third_of or "forwarded",
+        max_attempts=options.max_attempts,
+        steps=options.steps,
+        interval_s=options.interval,
+        atomic=options.atomic,
+        ends_when_done=True,
+        switches=play.switches,
+    )
+
+
+def _engine(options: NegotiationOptions) -> Engine:
+    given = [option.flag for option in read_by(NEGOTIATE) if option.name in given_in(options)]
+    if given and options.mapper != "auction":
+        raise OptionError(f"{given[0]} needs --mapper auction")
+    has_limit = options.work_limit is not None or options.time_limit_s is not None
+    return Engine(
+        strategy=options.strategy or ("anytime" if has_limit else "greedy"),
+        work_limit=options.work_limit,
+        time_limit_s=options.time_limit_s,
+    )
+
+
+def runtime_settings(options: NegotiationOptions) -> RuntimeSettings:
+    """Return the runtime scheduler's choices; attempts and interval are the batch scheduler's to propose."""
+    return RuntimeSettings(
+        dependencies=options.dependencies,
+        last_backfill=not options.no_last_backfill,
+        equipartition=options.equipartition,
+        reject_idle=options.reject_idle,
+        start_at_minimum=options.start_at_minimum,
+        transaction_s=options.transaction_seconds,
+        shrink=options.shrink,
+        steps=options.steps,
+        urgency=options.urgent or "suspend",
+        parts=options.parts,
+    )
+
+
+#: The history of executions: what runs of each name took (Nagendra, section 4.1.1).
+_RUNS = SqliteTable(
+    name="runs",
+    schema="""
+CREATE TABLE runs (
+    name TEXT NOT NULL,
+    job TEXT NOT NULL,
+    nodes INTEGER NOT NULL CHECK (nodes > 0),
+    run_time_s REAL NOT NULL CHECK (run_time_s > 0)
+) STRICT
+""",
+    what="history of runs",
+    kind="history",
+)
+_QUERY = "SELECT name, nodes, COUNT(*), AVG(run_time_s) FROM runs GROUP BY name, nodes ORDER BY name, nodes"
+
+
+def load_history(path: Path) -> dict[str, dict[int, tuple[int, float]]]:
+    """Return, by name and node count, how many runs there were and their mean run time in seconds.
+
+    A file that is not there holds nothing.
+
+    Raises:
+        InputError: it cannot be read, or is no history.
+    """
+    known: dict[str, dict[int, tuple[int, float]]] = {}
+    for name, nodes, count, mean in _RUNS.read(path, _QUERY):
+        with errors_in(path):
+            _check(name, nodes, mean)
+        known.setdefault(name, {})[nodes] = (count, mean)
+    return known
+
+
+def add_to_history(path: Path, runs: Iterable[tuple[str, str, int, float]]) -> None:
+    """Add runs (name, job, nodes, seconds of the whole job on them), all or none.
+
+    Raises:
+        InputError: the file cannot be written, or is no history.
+    """
+    _RUNS.write(path, "INSERT INTO runs VALUES (?, ?, ?, ?)", runs)
+
+
+def _check(name: object, nodes: object, mean: object) -> None:
+    """Refuse what the schema lets no program write, but a damaged file may hold."""
+    if not isinstance(name, str):
+        raise InputError("a name is no text", path="runs.name")
+    named(name, "runs.name")
+    path = f"runs.{name[:60]}"
+    if not isinstance(nodes, int) or not 1 <= nodes <= LARGEST_COUNT:
+        raise InputError(f"{str(nodes)[:60]} is no number of nodes", path=path)
+    if not isinstance(mean, float) or not isfinite(mean) or not 0 < mean <= LARGEST_COUNT:
+        raise InputError(f"{str(mean)[:60]} is no time in seconds", path=path)

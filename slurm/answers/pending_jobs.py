@@ -56,8 +56,7 @@ def read_priorities(content: bytes, notes: Notes) -> Priorities:
 
 def _of_json(content: bytes) -> list[tuple[str, int | Fraction]]:
     document = read_document(content)
-    if "jobs" not in document.members:
-        raise InputError("the member 'jobs' is missing")
+    document.require("jobs")
     return [(str(record.count("job_id")), _of_record(record)) for record in document.children("jobs")]
 
 

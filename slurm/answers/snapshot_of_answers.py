@@ -208,8 +208,7 @@ def _note_partition_qos(site: Site, notes: Notes) -> None:
 
 
 def _records(document: Record) -> tuple[Record, ...]:
-    if "jobs" not in document.members:
-        raise InputError("the member 'jobs' is missing")
+    document.require("jobs")
     records = tuple(document.children("jobs"))
     for record in records:
         if "job_state" not in record.members and "steps" in record.members:
@@ -326,16 +325,8 @@ def _nodes(
         if node.name in closed and state.takes_jobs:
             state = NodeState.UNKNOWN
             notes.add("node states", f"node {node.name}: a job has its block for itself: not available")
-        nodes.append(replace(node, free=_less(node.free, left), state=state))
+        nodes.append(replace(node, free=node.free.within(left), state=state))
     return tuple(nodes)
-
-
-def _less(one: Resources, other: Resources) -> Resources:
-    memory = None
-    if one.memory_mib is not None and other.memory_mib is not None:
-        memory = min(one.memory_mib, other.memory_mib)
-    gres = {name: min(count, other.gres[name]) for name, count in one.gres.items()}
-    return Resources(cores=min(one.cores, other.cores), memory_mib=memory, gres=gres)
 
 
 def _note_disagreement(node: Node, left: Resources, notes: Notes) -> None:

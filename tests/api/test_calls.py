@@ -237,7 +237,7 @@ def test_without_a_path_nothing_is_written(
 def test_without_matplotlib_a_plot_names_the_extra(
     results: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aucsched.formats.drawing.find_spec", lambda _: None)
+    monkeypatch.setattr("aucsched.reports.canvas.find_spec", lambda _: None)
     for plot in plots(results).values():
         with pytest.raises(
             aucsched.OptionError, match=r"plot needs matplotlib: pip install 'aucsched\[plot\]'"

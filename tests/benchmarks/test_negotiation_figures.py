@@ -10,9 +10,9 @@ from typing import Any
 import negotiation_figures
 from command_options import command_options
 
-from aucsched.api.negotiations import batch_settings, runtime_settings
 from aucsched.cluster.jobs import JobKind
 from aucsched.cluster.option_fields import taken_from
+from aucsched.simulation.negotiated.negotiated_run import batch_settings, runtime_settings
 from aucsched.simulation.negotiated.negotiation_options import THESIS, NegotiationOptions
 from aucsched.simulation.negotiated.plays import Changeability, esp_play
 

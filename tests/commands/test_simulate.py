@@ -151,7 +151,7 @@ def test_what_cannot_be_used_is_one_line_and_exit_2(
 def test_without_matplotlib_a_chart_is_one_clear_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("aucsched.formats.drawing.find_spec", lambda _: None)
+    monkeypatch.setattr("aucsched.reports.canvas.find_spec", lambda _: None)
     assert run(["simulate", SMALL, "--gantt", str(tmp_path / "x.png")]) == 2
     assert capsys.readouterr().err == "aucsched: --gantt needs matplotlib: pip install 'aucsched[plot]'\n"
     assert list(tmp_path.iterdir()) == []

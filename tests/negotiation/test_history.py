@@ -17,12 +17,17 @@ from aucsched import InputError
 from aucsched.cluster.jobs import JobKind
 from aucsched.formats import sqlite_file
 from aucsched.formats.native.cluster_file import parse_workload
-from aucsched.formats.run_history import add_to_history, load_history
 from aucsched.negotiation.batch.mapping import BatchSettings
 from aucsched.negotiation.job_records import MapEntry, NodeCount, informed, learned, run_time_s
 from aucsched.negotiation.runtime.runtime_machine import started
 from aucsched.negotiation.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.negotiated_run import Negotiated, negotiate, runs_of
+from aucsched.simulation.negotiated.negotiated_run import (
+    Negotiated,
+    add_to_history,
+    load_history,
+    negotiate,
+    runs_of,
+)
 from aucsched.simulation.negotiated.plays import play_of
 
 
