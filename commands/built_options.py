@@ -29,6 +29,10 @@ class Decorator(Protocol):
 _PICTURES, _IN_PLACE = ("--plot", "--gantt"), ("--log", "--lock")
 
 
+#: Options by the names that they had; in the file of ``--config`` as well.
+OLD_SPELLINGS = {"max-attempts": "attempts", "order": "seed"}
+
+
 class FilePath(click.Path):
     """A file that a command reads or writes; what it could not write is refused before it runs.
 
@@ -82,6 +86,17 @@ TEXT_OUTPUT = FilePath(is_output=True, allow_dash=True, readable=False)
 
 class SectionCommand(click.Command):
     """A command that shows its options under headings, those without one first."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; an old spelling is taken for the new one, with a note."""
+        known = {flag for one in self.params for flag in one.opts}
+        for place, text in enumerate(args):
+            flag, *value = text.split("=", 1)
+            new = f"--{OLD_SPELLINGS.get(flag.removeprefix('--'))}"
+            if new in known and flag not in known:
+                click.echo(f"note: {flag} is the old spelling of {new}", err=True)
+                args[place] = "=".join((new, *value))
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, section by section, in the order in which they come."""
@@ -158,8 +173,7 @@ def in_section(
         made = every(command)
         for one in made.__dict__["__click_params__"][earlier:]:
             one.__dict__["section"] = section
-            if shown is not None:
-                one.__dict__["record"] = shown[one.name]
+            one.__dict__["record"] = (shown or {}).get(one.name)
         return made
 
     return decorated

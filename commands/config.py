@@ -7,6 +7,7 @@ import click
 
 from ..cluster.errors import InputError, OptionError
 from ..cluster.text import meant_or_known
+from .built_options import OLD_SPELLINGS
 
 
 def read_config(root: click.Group, context: click.Context, path: str) -> dict[str, Any]:
@@ -42,17 +43,18 @@ def _defaults(
 def option_in(command: click.Command, key: str, value: Any, where: str) -> tuple[str, Any]:
     """Return an option's parameter and value as if it had been typed."""
     known = {
-        name.removeprefix("--"): one
+        flag.removeprefix("--"): one
         for one in command.params
         if isinstance(one, click.Option)
-        for name in one.opts
-        if name.startswith("--")
+        for flag in one.opts
+        if flag.startswith("--")
     }
-    found, path = known.get(key.replace("_", "-")), f"{where}.{key}"
+    name, path = key.replace("_", "-"), f"{where}.{key}"
+    found = known.get(name) or known.get(OLD_SPELLINGS.get(name, ""))
     if found is None or found.name is None:
         raise InputError(f"no option{meant_or_known(key, known)}", path=path)
     if isinstance(value, dict) or (isinstance(value, bool) and not found.is_flag):
-        raise InputError(f"{value!r} is not a value of --{key.replace('_', '-')}", path=path)
+        raise InputError(f"{value!r} is not a value of --{name}", path=path)
     if found.is_flag and not isinstance(value, bool):
         raise InputError(f"{value!r} is neither true nor false", path=path)
     if isinstance(value, list) != found.multiple:

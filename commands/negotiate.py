@@ -85,7 +85,7 @@ class PlayOptions:
         "Arrivals of esp's jobs.", default="50 at once, then one every 30 s"
     )
     order: Option[int | None] = Option(
-        "Seed of esp's order and of the choice of malleable jobs.", default=0, low=0
+        "Seed of esp's order and of the choice of malleable jobs.", default=0, low=0, spelling="seed"
     )
 
 
@@ -107,7 +107,6 @@ RESULT_OPTIONS = ("form", "output", *options_in(NegotiationFiles))
 #: What click takes of options above what their fields say.
 _MORE: dict[str, dict[str, Any]] = {
     "preset": {"is_eager": True, "callback": _preset},
-    "order": {"also": "--seed"},
     "malleable": {"type": Share()},
 }
 
@@ -143,7 +142,7 @@ def play_from(workload: str, options: dict[str, Any]) -> Play:
     if options["arrivals"] is not None:
         raise OptionError("--arrivals is of esp: a workload file says when its jobs come")
     if options["order"] is not None and mix is None:
-        raise OptionError("--order needs --malleable with a workload file")
+        raise OptionError("--seed needs --malleable with a workload file")
     from ..formats.native.cluster_file import load_workload
 
     with errors_in(workload):

@@ -7,7 +7,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..cluster.errors import OptionError
-from ..cluster.option_fields import Option, flag_of, options_in
+from ..cluster.option_fields import Option, options_in
 from ..cluster.text import meant_or_known
 from ..simulation.policy_names import EVERY_POLICY, parameters_of, policy_with_parameters, split_policies
 from ..simulation.simulate_options import (
@@ -21,6 +21,7 @@ from ..simulation.simulate_options import (
     SimulateKeywords,
     check_read,
 )
+from ..sweeps.axes import LOGS
 from .built_options import click_option, in_order, in_section
 from .outputs import note
 
@@ -62,17 +63,19 @@ class PolicyNames(click.ParamType):  # type: ignore[type-arg]  # only newer clic
 
 
 def _key(option: Option[Any]) -> str:
-    """Return an option's name as a parameter of its policy."""
-    known = parameters_of(option.policies[0])
-    return next(key for key, one in known.items() if one is option)
+    """Return an option's name as a parameter, behind its policy's."""
+    policy = option.policies[0]
+    return next(f"{policy}:{key}" for key, one in parameters_of(policy).items() if one is option)
 
 
 def _shown(option: Option[Any]) -> tuple[str, str]:
     value = option.unit or "|".join(option.choices) or ("N" if option.is_whole else "NUMBER")
     text = option.said().partition(": ")[2]
-    return f"{option.policies[0]}:{_key(option)}={value}", f"{text[0].upper()}{text[1:]}"
+    return f"{_key(option)}={value}", f"{text[0].upper()}{text[1:]}"
 
 
+#: How help shows each parameter, and its text.
+PARAMETERS_SHOWN = {name: _shown(one) for name, one in PARAMETERS.items()}
 policy_options = in_order(
     [
         click.option(
@@ -97,9 +100,9 @@ policy_options = in_order(
             help=f"Order of the waiting queue. One of {', '.join(ORDER_NAMES)}.",
         ),
         in_section(
-            "Parameters of policies over logs (--policy NAME:PARAMETER=VALUE,…)",
+            LOGS,
             *(click_option(one, hidden=True) for one in PARAMETERS.values()),
-            shown={name: _shown(one) for name, one in PARAMETERS.items()},
+            shown=PARAMETERS_SHOWN,
         ),
     ]
 )
@@ -135,24 +138,11 @@ ORDER_OPTIONS = (
 )
 
 
-def with_parameters(options: dict[str, Any], policy: str) -> dict[str, Any]:
-    """Return a command's options for a policy of ``--policy``, with the parameters that its name carries.
-
-    Raises:
-        OptionError: an option says the same.
-    """
-    name, own = policy_with_parameters(policy)
-    for member in own:
-        if options[member] not in (None, ()):
-            raise OptionError(f"{flag_of(member)}: --policy {policy} says it, too")
-    return {**options, **own, "policy": name}
-
-
 def note_old_flags(options: dict[str, Any]) -> None:
     """Say how a policy's parameter is spelled now, where its old flag is used."""
     for name, one in PARAMETERS.items():
-        if options[name] not in (None, ()):
-            note(f"{one.flag} is the old spelling of --policy {one.policies[0]}:{_key(one)}=…")
+        if options.get(name) not in (None, ()):
+            note(f"{one.flag} is the old spelling of --policy {_key(one)}=…")
 
 
 #: What policies over logs and the order of their queue read.

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from ..cluster.errors import OptionError
-from ..simulation.policy_names import split_policies
+from ..simulation.policy_names import split_policies, with_parameters
 from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, current_name
 from .built_options import INPUT, SectionCommand, click_option, in_section, record_options
 from .evolve import evolving_options, refuse_evolving, simulate_evolving_workload
@@ -28,13 +28,7 @@ from .outputs import (
     write_rich,
     write_run,
 )
-from .policy_options import (
-    ORDER_OPTIONS,
-    check_policy_options,
-    note_old_flags,
-    policy_options,
-    with_parameters,
-)
+from .policy_options import ORDER_OPTIONS, check_policy_options, note_old_flags, policy_options
 
 #: What options are where nothing is said, if not None.
 _DEFAULTS: dict[str, Any] = {"check": False, "form": "text", "output": "-"}

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from ..cluster.errors import OptionError, shown_name
 from ..cluster.option_fields import flag_of, refuse_given
 from ..cluster.text import plural
-from ..simulation.policy_names import naming_as_typed
+from ..simulation.policy_names import naming_as_typed, with_parameters
 from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, READ_ON_LOGS, current_name, is_read
 from .malleable_options import refuse_malleable
 from .node_options import check_log_options, is_native, runs_on_nodes
 from .outputs import progress_over, read_jobs, read_log
-from .policy_options import check_policy_options, chosen_policy, with_parameters
+from .policy_options import check_policy_options, chosen_policy
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,6 +15,7 @@ from ..cluster.errors import OptionError
 from ..sweeps.axes import AXES, Axis
 from .built_options import INPUT, OUTPUT, Decorator, SectionCommand, in_order, in_section
 from .outputs import html_option, note, note_unstarted, plot_option, progress_over, write_rich
+from .policy_options import PARAMETERS_SHOWN, note_old_flags
 
 if TYPE_CHECKING:
     from ..sweeps.axes import Row
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 def _option_of(axis: Axis) -> Decorator:
     """Return an axis's option: its values, None where it is not given."""
     read = lambda _context, _parameter, text: None if text is None else axis.values(text)  # noqa: E731
-    option = click.option(axis.option, axis.name, metavar=axis.metavar, help=axis.help, callback=read)
-    return in_section(axis.section, option)
+    given: dict[str, Any] = {"metavar": axis.metavar, "help": axis.help, "callback": read}
+    option = click.option(axis.option, axis.name, hidden=axis.name in PARAMETERS_SHOWN, **given)
+    return in_section(axis.section, option, shown=PARAMETERS_SHOWN)
 
 
 _axes = in_order(map(_option_of, AXES.values()))
@@ -100,6 +102,7 @@ def sweep(
         write_text(html, sweep_page(found.columns, axes, plan.subject.name))
     if plot is not None:
         draw_sweep(plan, rows, plot)
+    note_old_flags(options)
 
 
 def _executor(dask: str | None, workers: int | None) -> Executor:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..cluster.errors import OptionError
-from ..cluster.option_fields import Option, options_in
+from ..cluster.option_fields import Option, flag_of, options_in
 from ..cluster.text import did_you_mean
 from .simulate_options import (
     EVOLVING,
@@ -92,6 +92,19 @@ def policy_with_parameters(text: str) -> tuple[str, dict[str, Any]]:
     return name, {
         known[key].name: _value(known[key], given, f"--policy {name}:{key}") for key, given in texts.items()
     }
+
+
+def with_parameters(options: Mapping[str, Any], policy: str) -> dict[str, Any]:
+    """Return a command's options for a policy of ``--policy``, with the parameters that its name carries.
+
+    Raises:
+        OptionError: an option says the same.
+    """
+    name, own = policy_with_parameters(policy)
+    for member in own:
+        if options.get(member) not in (None, ()):
+            raise OptionError(f"{flag_of(member)}: --policy {policy} says it, too")
+    return {**options, **own, "policy": name}
 
 
 def _unknown(given: str, policy: str, known: Mapping[str, Option[Any]]) -> str:

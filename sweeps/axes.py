@@ -10,12 +10,18 @@ from ..cluster.option_fields import Option, flag_of, options_in
 from ..cluster.option_table import SWEEP, read_by
 from ..simulation.negotiated.negotiation_options import SWEPT
 from ..simulation.policy_names import split_policies
-from ..simulation.simulate_options import LogRecord, PassOptions, PriceOptions
+from ..simulation.simulate_options import LogRecord, PassOptions, PriceOptions, SimulateKeywords
 
 #: What a cell of the results holds.
 Value = int | float | str | None
 #: One run's results by column.
 Row = dict[str, Value]
+
+
+def _name(text: str) -> str:
+    if not text:
+        raise ValueError
+    return text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,21 +34,23 @@ class Axis:
         what: what a value should be, for people.
         section: what of a run it varies, a heading of ``--help``.
         split: returns the texts of the values of a list.
+        spelling: its name on the command line, where that is not ``name``.
     """
 
     name: str
-    metavar: str
-    read: Callable[[str], Value]
-    what: str
     help: str
+    metavar: str = "NAME,…"
+    read: Callable[[str], Value] = _name
+    what: str = "a name"
     is_whole: bool = False
     section: str = ""
     split: Callable[[str], list[str]] = lambda text: text.split(",")
+    spelling: str = ""
 
     @property
     def option(self) -> str:
         """Its name on the command line."""
-        return flag_of(self.name)
+        return flag_of(self.spelling or self.name)
 
     def values(self, text: str) -> tuple[Value, ...]:
         """Return the values in a text such as ``25,50,100``.
@@ -62,19 +70,13 @@ class Axis:
         return tuple(values)
 
 
-def _name(text: str) -> str:
-    if not text:
-        raise ValueError
-    return text
-
-
 def _switch(text: str) -> str:
     if text not in ("on", "off"):
         raise ValueError
     return text
 
 
-def _number(kind: type, low: float | None, high: float = inf) -> tuple[Callable[[str], Value], str]:
+def _number(kind: type, low: float | None, high: float = inf) -> dict[str, Any]:
     """Return what reads a number in a range, and what it should be."""
 
     def read(text: str) -> Value:
@@ -84,9 +86,9 @@ def _number(kind: type, low: float | None, high: float = inf) -> tuple[Callable[
         return number
 
     what = "an integer" if kind is int else "a number"
-    if low is None:
-        return read, what
-    return read, f"{what} of at least {low:g}" if high == inf else f"{what} from {low:g} to {high:g}"
+    if low is not None:
+        what += f" of at least {low:g}" if high == inf else f" from {low:g} to {high:g}"
+    return {"read": read, "what": what}
 
 
 def _network(text: str) -> str:
@@ -97,27 +99,22 @@ def _network(text: str) -> str:
     return text
 
 
-def _names(name: str, text: str) -> Axis:
-    return Axis(name=name, metavar="NAME,…", read=_name, what="a name", help=text)
-
-
 def axis_of(option: Option[Any]) -> Axis:
     """Return an option as an axis; the range of a step's option the step checks."""
     is_of_a_step = SWEEP in option.readers
-    text, metavar, what = option.help, "NAME,…", "a name"
-    read: Callable[[str], Value] = _name
+    given: dict[str, Any] = {"name": option.name, "spelling": option.spelling, "help": option.said()}
     if option.is_switch:
-        metavar, read, what = "on,off", _switch, "on or off"
+        given |= {"metavar": "on,off", "read": _switch, "what": "on or off"}
     elif option.is_whole:
-        metavar = "N,…"
-        read, what = _number(int, None if is_of_a_step else option.low)
+        given |= {"metavar": "N,…", "is_whole": True}
+        given |= _number(int, None if is_of_a_step else option.low)
     elif option.is_number:
-        metavar = f"{option.unit or 'X'},…"
-        read, what = _number(float, option.low or 0.0, inf if option.high is None else option.high)
-        text += " Rows then depend on the machine's speed." if is_of_a_step else ""
+        high = inf if option.high is None else option.high
+        given |= {"metavar": f"{option.unit or 'X'},…", **_number(float, option.low or 0.0, high)}
+        given["help"] += " Rows then depend on the machine's speed." if is_of_a_step else ""
     elif option.choices:
-        text += f" One of {', '.join(option.choices)}."
-    return Axis(name=option.name, metavar=metavar, read=read, what=what, help=text, is_whole=option.is_whole)
+        given["help"] += f" One of {', '.join(option.choices)}."
+    return Axis(**given)
 
 
 def _swept(record: type, section: str) -> tuple[Axis, ...]:
@@ -125,27 +122,20 @@ def _swept(record: type, section: str) -> tuple[Axis, ...]:
     return tuple(replace(axis_of(option), section=section) for option in options if option.is_swept)
 
 
-#: Headings of axes.
-LOGS, NODES = "Logs", "Workloads of nodes"
-
+#: The headings of axes of logs, as in ``simulate``, and of nodes; the options of both.
+LOGS = "Parameters of policies over logs (--policy NAME:PARAMETER=VALUE,…)"
+_NODES = "Workloads of nodes"
+_OF_BOTH = options_in(SimulateKeywords)
 #: In the order in which the grid is nested: the last varies fastest.
 _AXES = (
-    replace(
-        _names(
-            "policy", "Policies of the simulation (WORKLOAD only); slack:factor=0.5 gives one a parameter."
-        ),
+    Axis(
+        name="policy",
+        help="Policies of the simulation (WORKLOAD only); slack:factor=0.5 gives one a parameter.",
         split=split_policies,
     ),
-    _names("order", "Orders of the waiting queue (WORKLOAD only)."),
-    *_swept(PassOptions, NODES),
-    Axis(
-        name="processors",
-        metavar="N,…",
-        read=_number(int, 1)[0],
-        what=_number(int, 1)[1],
-        help="Size of the machine (SWF logs only); default: from the log's header.",
-        is_whole=True,
-    ),
+    axis_of(_OF_BOTH["order"]),
+    *_swept(PassOptions, _NODES),
+    axis_of(_OF_BOTH["processors"]),
     *_swept(LogRecord, LOGS),
     *(replace(axis_of(option), section="The auction") for option in read_by(SWEEP) if option.name != "seed"),
     Axis(
@@ -156,7 +146,7 @@ _AXES = (
         help="The input's nodes on other networks: linear, torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16, "
         "blocks:8x18.",
     ),
-    *_swept(PriceOptions, NODES),
+    *_swept(PriceOptions, _NODES),
     *(replace(axis_of(option), section="Policy negotiate") for option in SWEPT.values()),
 )
 AXES: Mapping[str, Axis] = {axis.name: axis for axis in _AXES}

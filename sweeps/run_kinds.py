@@ -38,7 +38,7 @@ from ..simulation.negotiated.plays import Play, play_of
 from ..simulation.nodes.node_policies import READ_BY as READ_BY_NODES
 from ..simulation.nodes.node_policies import NodeOptions, play, step_options
 from ..simulation.nodes.node_report import node_metrics
-from ..simulation.policy_names import policy_with_parameters
+from ..simulation.policy_names import policy_with_parameters, with_parameters
 from ..simulation.result import metrics
 from ..simulation.simulate_options import (
     READ_ON_LOGS,
@@ -181,17 +181,9 @@ def _chosen_on_log(options: Mapping[str, Value]) -> tuple[str, str, PolicyOption
     return (policy, order, *chosen_on_log(policy, order, given))
 
 
-def _refuse_twice(options: Mapping[str, Value]) -> None:
-    """Refuse an axis that a policy's name says, too."""
-    text = str(options.get("policy", "easy"))
-    for name in policy_with_parameters(text)[1]:
-        if name in options:
-            raise OptionError(f"{AXES[name].option}: --policy {text} says it, too")
-
-
 def _resolve_log(log: SwfLog, options: Mapping[str, Value]) -> Row:
     """Return all options of the simulation, defaults included."""
-    _refuse_twice(options)
+    with_parameters(options, str(options.get("policy", "easy")))
     policy, order, choice, settings = _chosen_on_log(options)
     make_policy(policy, _NO_JOBS, order=order, options=choice)
     processors = options.get("processors")
@@ -320,7 +312,7 @@ def _resolve_nodes(workload: ClusterWorkload, options: Mapping[str, Value]) -> R
         return _resolve_negotiated(on_network(workload, options), options)
     if lacking := [AXES[name].option for name in SWEPT if name in options]:
         raise OptionError(f"{lacking[0]} needs --policy {NEGOTIATE}")
-    _refuse_twice(options)
+    with_parameters(options, str(options.get("policy", "easy")))
     chosen = _node_options(options)
     row: Row = {
         "policy": options.get("policy", chosen.policy),

@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import __version__
 from ..cluster.errors import AucschedError, OptionError, errors_in
+from ..cluster.option_fields import flag_of
 from ..cluster.text import one_line
 from ..formats import file_kinds
 from ..formats.reading import read_bytes, unpacked
@@ -71,7 +72,7 @@ class RunPlan:
         """Return what another sweep must share to go on with this one's results, in words for people."""
         return {
             "input": f"{self.subject.kind} {self.subject.digest}",
-            **{AXES[name].option: shown(values) for name, values in self.axes},
+            **{flag_of(name): shown(values) for name, values in self.axes},
             "--repeat": str(self.repeat),
             "--seed": str(self.seed),
         }

@@ -374,7 +374,8 @@ def test_a_workload_that_cannot_be_negotiated_is_refused(
     ("arguments", "said"),
     [
         (("--arrivals", "esp"), "--arrivals is of esp"),
-        (("--order", "1"), "--order needs --malleable"),
+        (("--seed", "1"), "--seed needs --malleable"),
+        (("--order", "1"), "note: --order is the old spelling of --seed\naucsched: --seed needs --malleable"),
         (("--malleable", "50"), "the workload says itself which jobs are malleable"),
         (("--urgent", "kill"), "no job of the workload has the qos urgent"),
     ],

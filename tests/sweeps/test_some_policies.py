@@ -13,6 +13,7 @@ import aucsched
 from aucsched.cli import run
 from aucsched.reports.console_tables import LiteralConsole
 from aucsched.sweeps.result_table import render_sweep
+from aucsched.sweeps.run_plan import make_plan
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DAYS, OVERTAKEN = EXAMPLES / "days.swf", EXAMPLES / "overtaken.json"
@@ -100,3 +101,43 @@ def test_a_summary_means_over_repetitions_and_counts_what_it_leaves_out() -> Non
     ]
     many = {"run": list(range(30)), "window": list(range(30)), "priority": [1] * 30}
     assert rendered(many)[-1] == "… and 6 more points in the table"
+
+
+def test_a_parameter_has_the_name_that_simulate_gives_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = str(tmp_path / "t.csv")
+    assert run(["sweep", str(DAYS), "--policy", "slack", "--slack", "2", "-o", table, "--workers", "1"]) == 0
+    assert "note: --slack is the old spelling of --policy slack:factor=…\n" in capsys.readouterr().err
+    assert run(["sweep", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "\n  slack:factor=FACTOR " in shown
+    assert "--slack" not in shown
+
+
+def test_help_names_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sweep", "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "(MAX_JOB_COUNT). Default: 100." in text
+    assert "choose nodes. Default: first." in text
+    assert "What maps the queue to an offer. Default: auction." in text
+
+
+@pytest.mark.parametrize("spelling", ["--attempts", "--max-attempts"])
+def test_an_option_is_called_as_negotiate_calls_it(
+    spelling: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, config = tmp_path / "t.csv", tmp_path / "c.toml"
+    config.write_text(f"[sweep]\n{spelling[2:]} = [1, 'x']\n")
+    options = ["--policy", "negotiate", f"{spelling}=0", "-o", str(table)]
+    assert run(["sweep", str(OVERTAKEN), *options]) == 2
+    old = "note: --max-attempts is the old spelling of --attempts\n" * (spelling == "--max-attempts")
+    said = "aucsched: --attempts 0: '0' is not an integer of at least 1\n"
+    assert capsys.readouterr().err == old + said
+    assert run(["--config", str(config), "sweep", str(OVERTAKEN), "-o", str(table)]) == 2
+    assert "c.toml: sweep." in capsys.readouterr().err
+
+
+def test_a_sweep_that_was_begun_under_the_old_spelling_can_be_resumed() -> None:
+    axes = {"policy": ("negotiate",), "max_attempts": (1, 2)}
+    assert make_plan(str(OVERTAKEN), axes).identity()["--max-attempts"] == "1,2"
