@@ -279,20 +279,13 @@ def bids_of_step(
     # A file of the program holds all bids, however long they take.
     is_endless = deadline is None or bool(options.export)
     end = inf if is_endless or deadline is None else clock() + _FOR_BIDS * (deadline - clock())
-    made = options.bids
-    packer = _packer(demands, cluster, options, min(end - began, NO_LIMIT_S))
+    made, packer = options.bids, None
+    # Besides first-fit jobs are packed, but where a mix is kept, or for greedy awards.
+    if cluster.placer is None and not options.is_greedy:
+        packer = Packer.of(demands, options.objective, cluster.columns, min(end - began, NO_LIMIT_S))
     if packer is not None:
         made = replace(made, packings=packings(packer, demands, options.seed), worth=packer.worth)
     return generate_bids(demands, cluster, made, lambda: clock() >= end, others)
-
-
-def _packer(
-    demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions, time_limit_s: float
-) -> Packer | None:
-    """Return what jobs are packed by besides first-fit: nothing where a mix is kept, or for greedy awards."""
-    if cluster.placer is not None or options.is_greedy:
-        return None
-    return Packer.of(demands, options.objective, cluster.columns, time_limit_s)
 
 
 def starts_of(bids: Bids, cluster: Cluster, options: StepOptions) -> tuple[IntArray, IntArray]:

@@ -13,7 +13,6 @@ import numpy as np
 from ..bidgen.first_fit import Cluster, FirstFitPlacer
 from ..bidgen.generate import BidOptions, first_fit_bids, generate_bids
 from ..bidgen.table import BidTable, joined_tables
-from ..cluster.resources.capacity import BoolArray
 from ..cluster.resources.demand import Demand
 from ..models.model import Weight
 from ..models.solve.solver import SolverStatus
@@ -217,6 +216,7 @@ def _joined(
     whole, order = joined_tables(tuple(demands), [table, *extra], [table.job, *mine])
     bids, _ = joined_tables(tuple(demands), [base.bids.table, *extra], [base.bids.table.job, *mine])
     won = np.isin(order, base.answer.chosen) | (order >= len(table))
+    more = len(demands) - len(base.bids.could_bid)
     joined = other_award(base, whole, np.flatnonzero(won), cluster, options)
     return replace(
         joined,
@@ -225,13 +225,8 @@ def _joined(
         bids=replace(
             base.bids,
             table=bids,
-            first_fit=_padded(base.bids.first_fit, len(demands), value=False),
-            could_bid=_padded(base.bids.could_bid, len(demands), value=True),
+            first_fit=np.pad(base.bids.first_fit, (0, more), constant_values=False),
+            could_bid=np.pad(base.bids.could_bid, (0, more), constant_values=True),
         ),
         bound=None if base.bound is None else base.bound + joined.answer.priority - base.answer.priority,
     )
-
-
-def _padded(flags: BoolArray, count: int, *, value: bool) -> BoolArray:
-    padded: BoolArray = np.concatenate([flags, np.full(count - len(flags), value)])
-    return padded

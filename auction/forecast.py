@@ -222,11 +222,12 @@ class Forecast:
             found = seen(step)
             return found if found is not None and could_hold(*found, leaf) else None
 
-        counted = self._bisected(holding, max(self._first_with(demand), bisect_left(self.times, since)))
+        steps = len(self.times)
+        counted = first_found(holding, steps, max(self._first_with(demand), bisect_left(self.times, since)))
         if counted is None:
             return None
-        low = self._bisected(
-            lambda step: self._placed(counted[1] if step == counted[0] else seen(step)), counted[0]
+        low = first_found(
+            lambda step: self._placed(counted[1] if step == counted[0] else seen(step)), steps, counted[0]
         )
         if low is None:
             return None
@@ -237,13 +238,13 @@ class Forecast:
                 self.times[step],
                 self._placed(self._seen(job, demand, step, self._kept, honour=bool(self._state.changes))),
             )
-            for step in range(low[0], len(self.times))
+            for step in range(low[0], steps)
         )
         return next(((time, allocation) for time, allocation in tried if allocation is not None), None)
 
     def first_where(self, fits: Callable[[Columns], Allocation | None]) -> tuple[float, Allocation] | None:
         """Return the first time at which ``fits`` finds an allocation, and the allocation; None: never."""
-        found = self._bisected(lambda step: fits(self.at(step)))
+        found = first_found(lambda step: fits(self.at(step)), len(self.times))
         return None if found is None else (self.times[found[0]], found[1])
 
     def _first_with(self, demand: Demand | None) -> int:
@@ -254,26 +255,6 @@ class Forecast:
         entry = int(np.searchsorted(np.cumsum(back.held.cores), lacking)) if lacking > 0 else -1
         ends = self._ends[np.searchsorted(back.entries, entry, side="right") - 1 :]
         return bisect_left(self.times, ends[0]) if entry >= 0 and len(ends) else 0
-
-    def _bisected(self, fits: Callable[[int], _Found | None], first: int = 0) -> tuple[int, _Found] | None:
-        """Return the first step at which something is found, and what: looked for from a first one on.
-
-        The first one is tried before others: counts mostly say where a job fits.
-        """
-        low, high = first - 1, len(self.times) - 1
-        if first and (found := fits(first)) is not None:
-            return first, found
-        found = fits(high)
-        if found is None:
-            return None
-        while high - low > 1:
-            middle = (low + high) // 2
-            earlier = fits(middle)
-            if earlier is None:
-                low = middle
-            else:
-                high, found = middle, earlier
-        return high, found
 
     def _seen(
         self, job: Job, demand: Demand | None, step: int, kept: tuple[ReservedPlace, ...], *, honour: bool
@@ -293,6 +274,29 @@ class Forecast:
             return None
         demand, columns = seen
         return place_alone(demand, columns, self._state.topology, (), self._is_over)
+
+
+def first_found(
+    fits: Callable[[int], _Found | None], count: int, first: int = 0
+) -> tuple[int, _Found] | None:
+    """Return the first of some steps at which something is found, and what; None where the last has nothing.
+
+    Bisection, from a first step on, which is tried before others: counts mostly say where a job fits.
+    """
+    low, high = first - 1, count - 1
+    if first and (found := fits(first)) is not None:
+        return first, found
+    found = fits(high)
+    if found is None:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        earlier = fits(middle)
+        if earlier is None:
+            low = middle
+        else:
+            high, found = middle, earlier
+    return high, found
 
 
 def _added(counts: IntArray, node: IntArray, amount: IntArray) -> IntArray:

@@ -29,23 +29,10 @@ def refusals(
 
     Once ``is_over`` says that the step's time is up, nodesets for a job are looked for by first-fit only.
     """
-    losers = _losers(state, queue, decision, is_over)
-    winners = {start.demand.job.id for start in decision.starts}
-    for job in queue.jobs:
-        if job.id in winners:
-            continue
-        refusal = losers.get(job.id) or queue.refused.get(job.id)
-        if refusal is not None:
-            yield refusal
-
-
-def _losers(
-    state: SnapshotState, queue: Queue, decision: StepPass, is_over: Callable[[], bool]
-) -> dict[str, Refusal]:
     winners = {start.demand.job.id for start in decision.starts}
     size = len(decision.window) if decision.best is None else decision.best.size
     explainer = _Explainer(state, decision, is_over)
-    found: dict[str, Refusal] = {}
+    found = dict(queue.refused)
     for place, demand in enumerate(decision.window):
         if demand.job.id in winners:
             continue
@@ -60,7 +47,7 @@ def _losers(
             if decision.completed:
                 detail += f": {explainer.beside(demand)[1]}"
             found[demand.job.id] = Refusal(job=demand.job.id, reason=Reason.WINDOW, detail=detail)
-    return found
+    yield from (found[job.id] for job in queue.jobs if job.id in found and job.id not in winners)
 
 
 class _Explainer:
@@ -170,20 +157,17 @@ class _Explainer:
     def _without_first_bid(self, demand: Demand) -> tuple[Reason, str]:
         """Return why a job of a balanced mix has no first bid: the same for all of a kind."""
         limits = tuple(guard.limits(demand.job) for guard in self._cluster.guards)
-        key = ("beside", demand.kind, demand.job.user, limits)
-        if key not in self._known:
-            cluster, few = self._cluster, BidOptions(max_bids=LISTED, max_bids_per_job=LISTED)
-            alone = (replace(demand, index=0),)
-            table = generate_bids(alone, replace(cluster, placer=None), few).table
-            state = FreeState(table, replace(cluster, columns=self._left.columns))
-            if not len(table):
-                self._known[key] = self._why_none(demand)
-            elif any(state.fits(bid) for bid in range(len(table))):
-                found = Reason.NO_FIT, "too few nodes have enough free for an equal part of it each"
-                self._known[key] = found
-            else:
-                self._known[key] = self._outbid(range(len(table)), state)
-        return self._known[key]
+        return self._once(("beside", demand.kind, demand.job.user, limits), self._why_no_first_bid, demand)
+
+    def _why_no_first_bid(self, demand: Demand) -> tuple[Reason, str]:
+        cluster, few = self._cluster, BidOptions(max_bids=LISTED, max_bids_per_job=LISTED)
+        table = generate_bids((replace(demand, index=0),), replace(cluster, placer=None), few).table
+        state = FreeState(table, replace(cluster, columns=self._left.columns))
+        if not len(table):
+            return self._why_none(demand)
+        if any(state.fits(bid) for bid in range(len(table))):
+            return Reason.NO_FIT, "too few nodes have enough free for an equal part of it each"
+        return self._outbid(range(len(table)), state)
 
     def _left_out(self, demand: Demand) -> tuple[Reason, str]:
         """Say which jobs bid in place of one that asks for the same."""

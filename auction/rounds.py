@@ -19,7 +19,7 @@ from ..bidgen.candidates import GuardedViews
 from ..bidgen.first_fit import Cluster
 from ..bidgen.generate import BidOptions, generate_bids
 from ..bidgen.table import BidTable, joined_tables
-from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from ..cluster.resources.capacity import BoolArray, IntArray
 from ..cluster.resources.demand import Demand
 from ..models.model import bid_weights
 from ..models.search.packing import packing_of
@@ -103,7 +103,7 @@ class Rounds:
         self._packer = None
         if cluster.placer is None:
             self._packer = Packer.of(self._demands, options.objective, cluster.columns, NO_LIMIT_S)
-        self._at = WinnersTable(winners, np.sort(chosen), self._value(winners))
+        self._at = WinnersTable(winners, np.sort(chosen), self.value_of(winners))
         self.best = self._at
 
     def run(self, limit: RoundLimit) -> None:
@@ -119,16 +119,10 @@ class Rounds:
             since = 0 if self.best is not before else since + 1
             longest = max(longest, clock() - began)
 
-    def value_of(self, table: BidTable, chosen: IntArray) -> Value:
-        """Return what some bids of a table count."""
-        return self._value(table.only(chosen))
-
-    def _value(self, winners: BidTable) -> Value:
+    def value_of(self, winners: BidTable) -> Value:
+        """Return what all bids of a table count."""
         worth = Fraction(sum(bid_weights(winners, self._options.objective)))
-        return worth, float(self._preference(winners).sum())
-
-    def _preference(self, table: BidTable) -> FloatArray:
-        return preferences(table, self._cluster, self._options)[0]
+        return worth, float(preferences(winners, self._cluster, self._options)[0].sum())
 
     def _round(self) -> None:
         """Take some winners out, let them and losers bid on what is free then, and put the best back."""
@@ -163,7 +157,8 @@ class Rounds:
         limits = SearchLimits(
             deadline=None, steps=_STEPS, seed=number, clock=self._options.clock, solves=False
         )
-        found = determine(packing, weights, self._preference(table), start, limits).award
+        liked, _ = preferences(table, self._cluster, self._options)
+        found = determine(packing, weights, liked, start, limits).award
         won = table.only(found)
         again = order[found] - len(made)
         came = np.where(again >= 0, at.origin[gone][np.maximum(again, 0)] if gone.any() else -1, -1)
@@ -184,7 +179,7 @@ class Rounds:
     ) -> None:
         """Take a round's award unless it is much worse than the best one."""
         table, order = joined_tables(self._demands, [kept, won], [kept.job, places])
-        found = WinnersTable(table, np.concatenate([origin, came])[order], self._value(table))
+        found = WinnersTable(table, np.concatenate([origin, came])[order], self.value_of(table))
         if _is_better(found.value, self.best.value):
             self.best = found
         if found.value[0] >= self.best.value[0] * Fraction(1 - _WORSE):
@@ -234,7 +229,7 @@ def improved(
     rounds = Rounds(cluster, options, bids.table, start.answer.chosen)
     rounds.run(limit)
     best, table = rounds.best, bids.table
-    if not _is_better(best.value, rounds.value_of(table, solved.answer.chosen)):
+    if not _is_better(best.value, rounds.value_of(table.only(solved.answer.chosen))):
         return solved
     new = best.table.only(best.origin < 0)
     joined, order = joined_tables(table.demands, [table, new], [table.job, new.job])

@@ -108,11 +108,6 @@ class Others:
     after: IntArray
     nodes_before: IntArray
 
-    @classmethod
-    def none(cls, count: int) -> "Others":
-        """Return that all jobs of the window bid."""
-        return cls(after=np.zeros(count, np.int64), nodes_before=np.zeros(count, np.int64))
-
 
 def generate_bids(
     demands: tuple[Demand, ...],
@@ -139,7 +134,8 @@ def generate_bids(
     packings = () if by_figure or None not in placements else options.packings
     fits = (FirstFitPlacer(replace(cluster, placer=packing)) for packing in packings)
     packed = _best([fit.place_all(demands) for fit in fits if not generator.is_over()], options.worth)
-    unable = Others.none(len(demands)) if others is None else others
+    nobody = np.zeros(len(demands), np.int64)
+    unable = others or Others(after=nobody, nodes_before=nobody)
     for_each = 1 + _for_packings(len(packed), len(demands) + int(unable.after.max(initial=0)), options)
     drafts: list[ChosenWindows] = []
     left, stagger = options.max_bids, 0

@@ -11,7 +11,7 @@ from itertools import chain, combinations, islice
 import numpy as np
 
 from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
-from ..cluster.resources.demand import Demand, Variant
+from ..cluster.resources.demand import Demand
 from .candidates import Reading, most_nodes
 from .job_windows import spread
 from .windows import Field, node_counts
@@ -29,7 +29,8 @@ def exhaustive_bids(field: Field, asked: Reading, is_over: Callable[[], bool]) -
         return None
     each, needs = _needs(field, asked)
     for allowed in _leaf_groups(field, demand, own):
-        for count in _counts(demand, asked.variant, int(allowed.sum())):
+        # Every node count the job could have.
+        for count in range(demand.fewest_nodes, most_nodes(demand, asked.variant, int(allowed.sum())) + 1):
             if is_over():
                 return None
             for score in _scores(each, needs):
@@ -73,11 +74,6 @@ def _scores(each: FloatArray, needs: FloatArray) -> Iterator[FloatArray]:
         weights = np.random.default_rng(0).dirichlet(np.full(len(scaled), 0.5), _WEIGHTS)
         yield from (weight @ np.minimum(scaled, 1.0) for weight in weights)
         yield from (weight @ scaled for weight in weights)
-
-
-def _counts(demand: Demand, variant: Variant, usable: int) -> range:
-    """Return every node count the job could have."""
-    return range(demand.fewest_nodes, most_nodes(demand, variant, usable) + 1)
 
 
 def _leaf_groups(field: Field, demand: Demand, own: BoolArray) -> Iterator[BoolArray]:

@@ -281,20 +281,12 @@ def _classified(field: Field, start: IntArray, length: IntArray) -> Windows:
     at_end = field.run_last[last] == last
     if topology.is_one_switch:
         level = np.full(len(start), topology.level[0])
-        return Windows(
-            start=start, length=length, contiguous=contiguous, aligned=at_start | at_end, level=level
-        )
+        return Windows(start, length, contiguous, at_start | at_end, level)
     switch = topology.common_switch(field.nodes[start], field.nodes[last])
     if field.use_switches:
         at_start |= ~topology.below(field.nodes[np.maximum(start - 1, 0)], switch)
         at_end |= ~topology.below(field.nodes[np.minimum(last + 1, len(field) - 1)], switch)
-    return Windows(
-        start=start,
-        length=length,
-        contiguous=contiguous,
-        aligned=at_start | at_end,
-        level=topology.level[switch],
-    )
+    return Windows(start, length, contiguous, at_start | at_end, topology.level[switch])
 
 
 def node_counts(asked: Reading, usable: int) -> list[int]:

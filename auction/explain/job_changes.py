@@ -19,6 +19,7 @@ from ...cluster.jobs import Job
 from ...cluster.resources.allocation import allocation_of_resources
 from ...cluster.resources.job_reservations import Guard
 from ...cluster.schedule import Award
+from ..forecast import first_found
 from ..ledger import with_starts
 from ..state import SnapshotState
 from .change_kinds import ChangeKind, change_words, kinds_of
@@ -126,18 +127,8 @@ class _Search:
 
     def _bisected(self, kind: ChangeKind, *fixed: tuple[ChangeKind, int]) -> tuple[int, Change] | None:
         values = kind.values
-        best = self._changed(*fixed, (kind, values[-1]))
-        if best is None:
-            return None
-        low, high = -1, len(values) - 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            change = self._changed(*fixed, (kind, values[middle]))
-            if change is None:
-                low = middle
-            else:
-                high, best = middle, change
-        return values[high], best
+        found = first_found(lambda place: self._changed(*fixed, (kind, values[place])), len(values))
+        return None if found is None else (values[found[0]], found[1])
 
     def _tried_in_turn(self, kind: ChangeKind, *fixed: tuple[ChangeKind, int]) -> tuple[int, Change] | None:
         """Try the values one after another; of very many, some, and then those before the first that does."""

@@ -26,7 +26,7 @@ from ...cluster.schedule import Award
 from ...formats.hostlist import join
 from ...models.model import bid_weights, start_weight
 from ...models.search.packing import Packing, full_packing
-from ...models.search.prices import find_prices
+from ...models.search.prices import dot, find_prices, lagrangian_bound
 from ..balance import Balance
 from ..ledger import greedy
 from ..options import StepOptions
@@ -266,9 +266,8 @@ def _round_number(value: float) -> tuple[float, int]:
 def _bound(packing: Packing, worth: FloatArray, prices: list[FloatArray]) -> float:
     """Return what the prices prove: what everything costs, and what each job gains by its best bid."""
     price = np.concatenate([np.zeros(0), *prices])
-    gain = worth - packing.cost(price)
-    most = np.maximum.reduceat(gain, packing.first) if len(gain) else gain
-    return float(np.maximum(most, 0.0).sum() + packing.capacity @ price)
+    whole = dot(packing.capacity.astype(np.float64), price)
+    return lagrangian_bound(packing, worth - packing.cost(price), whole)[0]
 
 
 def quote_document(quote: Quote) -> dict[str, Any]:

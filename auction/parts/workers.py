@@ -123,7 +123,7 @@ class Workers:
         """Wait for an auction; hold it here where its process died."""
         try:
             if future is not None:
-                return _restored(auction, future.result())
+                return _with_jobs(future.result(), auction.demands)
         except self._lost:
             pass
         except AucschedError:
@@ -186,17 +186,15 @@ def _held_there(auction: WorkerTask, share: _Share) -> AttemptResult:
     """Hold an auction in another process; what comes back leaves out the jobs, which are known here."""
     with _ONE_AT_A_TIME:
         compiled_loop()
-        result = _held_here(auction, share)
-    answer = replace(result.answer, table=replace(result.answer.table, demands=()))
+        return replace(_with_jobs(_held_here(auction, share), ()), first=None)
+
+
+def _with_jobs(result: AttemptResult, demands: tuple[Demand, ...]) -> AttemptResult:
+    """Return a result with other jobs in its tables; what was one table stays one."""
+    answer = replace(result.answer, table=replace(result.answer.table, demands=demands))
     is_same = result.bids.table is result.answer.table
-    bids = answer.table if is_same else replace(result.bids.table, demands=())
-    return replace(result, answer=answer, bids=replace(result.bids, table=bids), first=None)
-
-
-def _restored(auction: WorkerTask, result: AttemptResult) -> AttemptResult:
-    answer = replace(result.answer, table=replace(result.answer.table, demands=auction.demands))
-    bids = replace(result.bids, table=replace(result.bids.table, demands=auction.demands))
-    return replace(result, answer=answer, bids=bids)
+    bids = answer.table if is_same else replace(result.bids.table, demands=demands)
+    return replace(result, answer=answer, bids=replace(result.bids, table=bids))
 
 
 _PATIENCE = "10s"

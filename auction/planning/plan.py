@@ -229,7 +229,8 @@ class Planner:
         since, duration = self._earliest.get(alike, -inf), _duration(demand)
         if only_now and since > self.now:
             return None
-        start, allocation = next(self._starts(demand, duration, since, only_now=only_now), (inf, None))
+        only = self.now if only_now else None
+        start, allocation = next(self._starts(demand, duration, since, only), (inf, None))
         if allocation is None:
             self._earliest[alike] = inf if not only_now else since
             return None
@@ -249,7 +250,7 @@ class Planner:
 
     def fits_at(self, demand: Demand, start: float, duration: float) -> bool:
         """Return whether a job that runs for so long could start at one of ``moments``."""
-        return any(time == start for time, _ in self._starts(demand, duration, start, only=start))
+        return any(time == start for time, _ in self._starts(demand, duration, start, start))
 
     @property
     def now(self) -> float:
@@ -263,16 +264,9 @@ class Planner:
         return found
 
     def _starts(
-        self,
-        demand: Demand,
-        duration: float,
-        since: float,
-        *,
-        only_now: bool = False,
-        only: float | None = None,
+        self, demand: Demand, duration: float, since: float, only: float | None = None
     ) -> Iterator[tuple[float, Allocation]]:
-        """Yield the moments at which a job fits, and where, from a time on, or at one time only."""
-        only = self.now if only_now else only
+        """Yield the moments at which a job fits, and where, from a time on, or up to one time only."""
         anywhere = self._read(demand, replace(self.columns, takes_jobs=self.columns.total.cores > 0), None)
         if anywhere is None or since == inf:
             return

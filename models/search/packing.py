@@ -43,11 +43,6 @@ class Packing:
         return len(self.job)
 
     @property
-    def rows(self) -> int:
-        """Rows of the program over all bids: one a job, one a capacity."""
-        return len(self.first) + len(self.capacity)
-
-    @property
     def group(self) -> IntArray:
         """Which of the bidding jobs each bid is of, shape (bids,)."""
         return np.repeat(np.arange(len(self.first)), np.diff(np.append(self.first, len(self))))
