@@ -90,7 +90,7 @@ class Resources:
             raise InputError(f"{len(self.gres)} gres are above the limit of {MAX_GRES}", path="gres")
 
     def within(self, most: "Resources") -> "Resources":
-        """Return what of the amounts is not above others; memory is None where ``most`` does not limit it."""
+        """Return the amounts cut to others; memory is None where ``most`` does not limit it."""
         memory = None if most.memory_mib is None else min(self.memory_mib or 0, most.memory_mib)
         gres = {name: min(count, most.gres.get(name, 0)) for name, count in self.gres.items()}
         return Resources(cores=min(self.cores, most.cores), memory_mib=memory, gres=gres)

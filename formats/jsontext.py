@@ -76,16 +76,10 @@ def _refused(error: msgspec.ValidationError, text: bytes) -> InputError:
         return _malformed(text, worse)
 
 
-class _RepeatError(ValueError):
-    """A member stands twice in one object."""
-
-
 def _refuse_repeats(text: bytes) -> None:
     """Refuse an object with a member twice: every decoder would drop one of them in silence."""
     try:
         json.loads(text, object_pairs_hook=_unique, parse_int=len, parse_float=len)
-    except _RepeatError as error:
-        raise InputError(f"the member {error.args[0]!r} stands twice in one object") from error
     except (ValueError, RecursionError):
         return  # not JSON: the caller's decoder says so
 
@@ -96,7 +90,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
         seen: set[str] = set()
         for name, _ in pairs:
             if name in seen:
-                raise _RepeatError(name)
+                raise InputError(f"the member {name!r} stands twice in one object")
             seen.add(name)
 
 

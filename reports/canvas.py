@@ -1,6 +1,6 @@
-"""The common part of all charts: style, size, which files they may be, and how equal charts are equal bytes.
+"""The common part of all charts: style, size, files, and how equal charts become equal bytes.
 
-matplotlib comes with the extra ``plot``; nothing here imports it, or numpy, before a picture is drawn.
+matplotlib comes with the extra ``plot``; nothing here imports it before a picture is drawn.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from rich.console import Console
 from ..cluster.option_fields import options_in
 from ..cluster.text import plural
 from ..reports.console_tables import FIGURES, figure_columns, table_of
-from ..reports.table_files import write_columns
+from ..reports.table_files import kind_of, write_columns
 from ..simulation.simulate_options import PolicyOptions
 from .axes import AXES, Row
 
@@ -48,10 +48,8 @@ def type_of(name: str, rows: Iterable[Row]) -> type[int | float | str]:
     """Return what a column holds: texts, whole numbers or floats."""
     if name in _TEXT:
         return str
-    kinds = {type(value) for row in rows if (value := row.get(name)) is not None}
-    if str in kinds:
-        return str
-    return int if kinds == {int} or (not kinds and name in _WHOLE) else float
+    values = [value for row in rows if (value := row.get(name)) is not None]
+    return int if not values and name in _WHOLE else kind_of(values)
 
 
 def write_table(path: Path, rows: Sequence[Row]) -> None:

@@ -78,18 +78,6 @@ class RunPlan:
         }
 
 
-def read_subject(path: str) -> Subject:
-    """Read the input and tell by its content what it is; ``-`` reads standard input.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    content = read_bytes(path)
-    with errors_in(path):
-        kind = _kind_of(unpacked(content))
-    return Subject(name=one_line(Path(path).name), kind=kind, content=content)
-
-
 def _kind_of(content: bytes) -> str:
     """Return the kind: JSON begins with a brace, everything else is taken for an SWF log."""
     if content.lstrip()[:1] != b"{":
@@ -104,12 +92,16 @@ def make_plan(
 ) -> RunPlan:
     """Return the plan of a sweep over a file; every combination has been checked.
 
+    The file's content tells what it is; ``-`` reads standard input.
+
     Raises:
         InputError: the file cannot be read or is none of the kinds.
         OptionError: a value cannot be used, or options cannot go together.
     """
+    content = read_bytes(path)
     with errors_in(path):
-        return plan_over(read_subject(path), axes, repeat=repeat, seed=seed)
+        subject = Subject(name=one_line(Path(path).name), kind=_kind_of(unpacked(content)), content=content)
+        return plan_over(subject, axes, repeat=repeat, seed=seed)
 
 
 def plan_over(

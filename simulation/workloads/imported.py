@@ -4,17 +4,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 from ...cluster.checks import check_partitions
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
+from ...cluster.keywords import refuses_unknown, whole
 from ...cluster.nodes import Node
+from ...cluster.snapshot import MAX_NODES
 from ...cluster.text import plural
 from ...cluster.workload import SHORTEST_RUN_S, ArrivingJob, ClusterWorkload, basic_priority
 from ...formats.notes import Notes
-from ...formats.swf import SwfLog
-from ..log_columns import describe_dropped, workload_from_swf
+from ...formats.swf import SwfLog, load_swf
+from ..log_columns import describe_dropped
+from ..log_columns import workload_from_swf as columns_of_log
+from .named_clusters import LEAF_NODES, EvenCluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +205,7 @@ def workload_of_log(name: str, log: SwfLog, machine: ClusterWorkload) -> tuple[C
     Raises:
         InputError: no job is left, or a number no job can have.
     """
-    read = workload_from_swf(log, processors=sum(node.total.cores for node in machine.nodes))
+    read = columns_of_log(log, processors=sum(node.total.cores for node in machine.nodes))
     notes = Notes()
     if sum(read.dropped.values()):
         notes.add("rows", describe_dropped(read.dropped, read.rows))
@@ -222,3 +227,41 @@ def workload_of_log(name: str, log: SwfLog, machine: ClusterWorkload) -> tuple[C
         for number, submit, run, estimate, size, user in columns
     ]
     return imported_workload(name, jobs, machine, notes), notes
+
+
+@refuses_unknown
+def workload_from_swf(
+    log: SwfLog | str | Path, *, nodes: int, cores: int, gpus: int = 0, leaf_nodes: int | None = None
+) -> ClusterWorkload:
+    r"""Put a log's jobs on equal nodes, so that auctions run on it.
+
+    Args:
+        log: what ``load_swf`` returns, or a file.
+        nodes: number of nodes.
+        cores: number on each node.
+        gpus: number on each node.
+        leaf_nodes: nodes below a leaf switch; None: no switches.
+
+    Returns:
+        The workload: processors are cores, which spread freely over nodes; ``notes`` says what was left out.
+
+    Raises:
+        InputError: the file cannot be read, or no job is left.
+        OptionError: a number is out of its range.
+
+    Examples:
+        >>> import aucsched
+        >>> log = aucsched.parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n")
+        >>> workload_from_swf(log, nodes=2, cores=2).jobs[0].job.request.cores
+        3
+    """
+    read = log if isinstance(log, SwfLog) else load_swf(log)
+    name = "log" if isinstance(log, SwfLog) else Path(log).name
+    cluster = EvenCluster(
+        nodes=whole("nodes", nodes, 1, MAX_NODES),
+        cores=whole("cores", cores, 1, 10**6),
+        gpus=whole("gpus", gpus, 0, 1000),
+        tree=leaf_nodes is not None,
+        leaf_nodes=LEAF_NODES if leaf_nodes is None else whole("leaf_nodes", leaf_nodes, 1, MAX_NODES),
+    )
+    return workload_of_log(name, read, cluster.empty())[0]

@@ -7,13 +7,16 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 
 from ...cluster.errors import InputError, OptionError, shown_name
+from ...cluster.keywords import checked
 from ...cluster.option_fields import options_in
+from ...cluster.snapshot import Snapshot
 from ...formats.notes import Notes
 from ...formats.reading import read_document
 from .slurm_files import SlurmFiles
-from .snapshot_of_answers import SlurmSources, SlurmText
+from .snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 from .topology_any import is_sizes
 from .versions import SlurmRelease, json_option, parse_release
 
@@ -168,6 +171,42 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tup
     if sources.reservations and _LOCAL_TIME.search(sources.reservations.content):
         notes.add("time", "times of reservations have no zone: read as this machine's local time")
     return sources, notes
+
+
+def snapshot_from_slurm(
+    *,
+    time: float | None = None,
+    schedule_held: bool = False,
+    **files: str | Path | None,
+) -> Snapshot:
+    """Return a snapshot of a live cluster, or of Slurm's saved output (21.08 to 26.05).
+
+    Args:
+        time: of the snapshot, in seconds since the epoch; None: the last scheduling pass.
+        schedule_held: schedule jobs that were held by hand, with their saved priorities, those without one
+            behind all others.
+        files: plain or gzip, of ``jobs`` (squeue --json), ``nodes`` (scontrol show nodes --json, or 22.05's
+            sinfo --json), ``topology``, ``job_detail`` (scontrol -d show job), ``licenses``,
+            ``partitions``, ``reservations``, ``limits``, ``conf`` (scontrol show config),
+            ``priorities`` (sprio); for files not given the commands are run.
+
+    Returns:
+        The snapshot; ``notes`` and each job's ``unsupported`` say what it could not express.
+
+    Raises:
+        InputError: a file cannot be read, or Slurm does not answer; names the file or the command.
+        OptionError: there is no such file, or two of the files are standard input.
+
+    Examples:
+        >>> snapshot_from_slurm(jobs="no-such-file.json", nodes="neither.json")
+        Traceback (most recent call last):
+            ...
+        aucsched.cluster.errors.InputError: no-such-file.json: No such file or directory
+    """
+    names = {name: None if path is None else str(path) for name, path in files.items()}
+    sources, notes = collect(SlurmFiles(**checked(names, SlurmFiles, "snapshot_from_slurm")))
+    made, _ = import_slurm(sources, time=time, schedule_held=schedule_held, notes=notes)
+    return made
 
 
 def release_here(ask: Ask = ask_slurm) -> SlurmRelease | None:

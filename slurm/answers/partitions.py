@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Self
 
 from ...cluster.checks import plain
 from ...cluster.errors import InputError
@@ -55,6 +56,12 @@ class DefaultMemory:
 
     def __bool__(self) -> bool:
         return bool(self.per_cpu or self.per_node)
+
+    @classmethod
+    def of(cls, entry: AnswerEntry) -> Self:
+        """Return what a partition sets, or the configuration of the cluster; 0 is none."""
+        per_cpu, per_node = entry.count("DefMemPerCPU"), entry.count("DefMemPerNode")
+        return cls(per_cpu=per_cpu or None, per_node=per_node or None)
 
 
 def _ignored_rules(entry: AnswerEntry) -> Iterator[str]:
@@ -215,9 +222,7 @@ def partition_of(entry: AnswerEntry) -> PartitionFigures:
         denied_accounts=_names(entry.text("DenyAccounts")),
         denied_qos=_names(entry.text("DenyQos")),
         own_qos=entry.text("QoS"),
-        memory=DefaultMemory(
-            per_cpu=entry.count("DefMemPerCPU") or None, per_node=entry.count("DefMemPerNode") or None
-        ),
+        memory=DefaultMemory.of(entry),
         ignored=(*_ignored_limits(entry), *ignored, *_ignored_rules(entry)),
     )
 

@@ -63,7 +63,7 @@ def read_config(text: str, notes: Notes) -> ClusterConfig:
         notes.unread("config", f"{setting} is not looked at")
     enforced = {word.strip().lower() for word in entry.text("AccountingStorageEnforce").split(",")}
     return ClusterConfig(
-        memory=DefaultMemory(per_cpu=entry.count("DefMemPerCPU"), per_node=entry.count("DefMemPerNode")),
+        memory=DefaultMemory.of(entry),
         counts_memory="MEMORY" in entry.text("SelectTypeParameters").upper(),
         enforces_limits=bool(enforced & _ENFORCING) if "AccountingStorageEnforce" in entry.pairs else None,
     )

@@ -116,15 +116,13 @@ def import_slurm(
         config=config,
         priorities=_read_or(sources.priorities, lambda text: read_priorities(text, notes), None),
         gate=gate or gate_licence(reservations, time),
+        schedule_held=schedule_held,
     )
-    held = schedule_held
-    snapshot = _read(sources.jobs, lambda text: _snapshot(text, site, time, notes, known, held=held))
+    snapshot = _read(sources.jobs, lambda text: _snapshot(text, site, time, notes, known))
     return snapshot, notes
 
 
-def _snapshot(
-    text: bytes, site: Site, time: float | None, notes: Notes, known: Known | None, *, held: bool
-) -> Snapshot:
+def _snapshot(text: bytes, site: Site, time: float | None, notes: Notes, known: Known | None) -> Snapshot:
     """Read the jobs and join everything."""
     document = read_document(text) if known is None else known.document(text, "jobs")
     records = _records(document)
@@ -133,7 +131,7 @@ def _snapshot(
     now = _time(document, records, notes) if time is None else time
     _note_detail(records, site.details, notes)
     key = None if known is None else known.site(site.against())
-    site = replace(site, tells_shared=tells_shared(document), now=now, schedule_held=held, key=key)
+    site = replace(site, tells_shared=tells_shared(document), now=now, key=key)
     running = read_running(records, site, notes)
     jobs = read_jobs(records, site, notes)
     running = tuple(site.with_counts(job) for job in running)

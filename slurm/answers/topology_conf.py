@@ -15,10 +15,10 @@ from ...cluster.errors import InputError
 from ...cluster.network import PlacementSize
 from ...cluster.snapshot import MAX_NODES
 from ...formats.hostlist import names_in
+from ...formats.native.topology_wire import PLURALS, TITLES, TopologyEntry, TopologyFile
 from ...formats.notes import Notes
 from ...formats.reading import numbered_lines
 from ...formats.settings_text import yaml_value
-from ...formats.written_topology import PLURALS, TITLES, TopologyEntry, TopologyFile
 from .answer_text import joined_lines
 
 _PAIR = re.compile(r"(?<!\w)(\w++)\s*+=\s*+([^\s=]++)")

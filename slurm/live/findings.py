@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from ...cluster.errors import AucschedError, InputError
 from ...cluster.text import plural
+from ...formats.native.topology_wire import TITLES
 from ...formats.notes import Notes
-from ...formats.written_topology import TITLES
 from ..answers.answer_record import read_document
 from ..answers.answer_text import paragraphs
 from ..answers.consumables import read_licenses

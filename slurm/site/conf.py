@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ...cluster.checks import all_plain, plain
@@ -14,7 +14,7 @@ from ...formats.notes import Notes
 from ..answers.answer_text import Paragraph, joined_lines
 from ..answers.consumables import counted_license, license_items, parse_gres
 from ..answers.node_records import THREADS_NOTE
-from ..answers.partitions import PartitionFigures, partition_of, settle_partitions
+from ..answers.partitions import DefaultMemory, PartitionFigures, partition_of, settle_partitions
 
 _PAIR = re.compile(r'(?<![\w/])([A-Za-z][\w/]*+)\s*+=\s*+("[^"]*"|[^\s"]*+)')
 #: No line of a site has more settings; each is copied to every line that a DEFAULT line is for.
@@ -53,15 +53,6 @@ _STATES = {
 _NOT_MODELLED = ("prioritytype", "preempttype", "schedulerparameters", "accountingstorageenforce")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Defaults:
-    """What a job gets that does not say. Memory in MiB, times in seconds; None: nothing."""
-
-    memory_per_cpu: int | None = None
-    memory_per_node: int | None = None
-    time_s: int | None = None
-
-
 @dataclass(frozen=True, kw_only=True)
 class SlurmConf:
     """A site as its configuration describes it.
@@ -71,7 +62,8 @@ class SlurmConf:
         partitions: their limits; nodes of the site only.
         licenses: all free.
         default_partition: for jobs that name none; None where there is none.
-        defaults: by partition name, and under "" for the cluster.
+        memory: what a job gets that asks for none, where its partition says nothing.
+        times_s: seconds that a job may run which gives no limit, by partition; None: any.
         counts_memory: memory is used up by jobs (``SelectTypeParameters=CR_…_Memory``).
     """
 
@@ -79,7 +71,8 @@ class SlurmConf:
     partitions: tuple[PartitionFigures, ...]
     licenses: Mapping[str, License]
     default_partition: str | None
-    defaults: Mapping[str, Defaults]
+    memory: DefaultMemory
+    times_s: Mapping[str, int | None]
     counts_memory: bool
 
     @cached_property
@@ -104,24 +97,15 @@ class _Line:
         return int(value)
 
 
-@dataclass(slots=True)
-class _Read:
-    """What the lines hold, in their order."""
-
-    settings: dict[str, str] = field(default_factory=dict)
-    nodes: list[_Line] = field(default_factory=list)
-    partitions: list[_Line] = field(default_factory=list)
-
-
 def parse_slurm_conf(text: str, notes: Notes) -> SlurmConf:
     """Return the site that a slurm.conf describes.
 
     Raises:
         InputError: a line is none of slurm.conf's, a count is no number, or there are no nodes.
     """
-    read = _lines(text, notes)
+    settings, lines = _lines(text, notes)
     nodes: dict[str, Node] = {}
-    for line in read.nodes:
+    for line in lines["nodename"]:
         for node in _nodes(line, notes):
             if node.name in nodes:
                 raise InputError(f"node {node.name!r} stands twice", path=line.path)
@@ -129,32 +113,32 @@ def parse_slurm_conf(text: str, notes: Notes) -> SlurmConf:
     if not nodes:
         raise InputError("there are no NodeName lines")
     for key in _NOT_MODELLED:
-        if value := read.settings.get(key):
+        if value := settings.get(key):
             notes.add("slurm.conf", f"slurm.conf: {key}={value[:60]} is not looked at: a policy decides")
-    chosen = [_paragraph(line, nodes) for line in read.partitions]
+    chosen = [_paragraph(line, nodes) for line in lines["partitionname"]]
     for entry in chosen:
         for key in sorted(entry.pairs.keys() - set(_PARTITION_KEYS)):
             notes.add("partitions", f"partition {entry.pairs['PartitionName']}: {key} is not looked at")
     if len({entry.count("PriorityTier") or 0 for entry in chosen}) > 1:
         notes.add("partitions", "PriorityTier of the partitions is not looked at: priorities decide")
     default = [entry.pairs["PartitionName"] for entry in chosen if entry.text("Default").upper() == "YES"]
-    cluster = Paragraph({key: read.settings.get(key.lower(), "") for key in _PARTITION_KEYS}, "slurm.conf")
-    default_of_all = _defaults_in(cluster, Defaults())
+    cluster = Paragraph({key: settings.get(key.lower(), "") for key in _PARTITION_KEYS}, "slurm.conf")
     return SlurmConf(
         nodes=tuple(nodes.values()),
         partitions=settle_partitions(((partition_of(entry), entry.path) for entry in chosen), nodes, notes),
-        licenses=_licenses(read.settings.get("licenses", "")),
+        licenses=_licenses(settings.get("licenses", "")),
         default_partition=default[-1] if default else None,
-        defaults={"": default_of_all}
-        | {entry.pairs["PartitionName"]: _defaults_in(entry, default_of_all) for entry in chosen},
-        counts_memory="memory" in read.settings.get("selecttypeparameters", "").lower(),
+        memory=DefaultMemory.of(cluster),
+        times_s={entry.pairs["PartitionName"]: _default_time_s(entry) for entry in chosen},
+        counts_memory="memory" in settings.get("selecttypeparameters", "").lower(),
     )
 
 
-def _lines(text: str, notes: Notes) -> _Read:
-    """Sort the lines; ``DEFAULT`` lines change those after them."""
-    read = _Read()
-    defaults: dict[str, dict[str, str]] = {"nodename": {}, "partitionname": {}}
+def _lines(text: str, notes: Notes) -> tuple[dict[str, str], dict[str, list[_Line]]]:
+    """Return settings, and lines of nodes and partitions; ``DEFAULT`` ones change those after them."""
+    settings: dict[str, str] = {}
+    lines: dict[str, list[_Line]] = {"nodename": [], "partitionname": []}
+    defaults: dict[str, dict[str, str]] = {kind: {} for kind in lines}
     for number, content in joined_lines(text, _COMMENT):
         path = f"line {number}"
         if content.lower().startswith("include"):
@@ -165,13 +149,12 @@ def _lines(text: str, notes: Notes) -> _Read:
         if first in defaults and line.pairs[first].upper() == "DEFAULT":
             defaults[first] |= {key: value for key, value in line.pairs.items() if key != first}
         elif first in defaults:
-            target = read.nodes if first == "nodename" else read.partitions
-            target.append(_Line({**defaults[first], **line.pairs}, path))
+            lines[first].append(_Line({**defaults[first], **line.pairs}, path))
         elif first in ("downnodes", "nodeset"):
             notes.add("slurm.conf", f"{path}: {content[:60]!r} is not read")
         elif first not in ("frontendname", "slurmctldhost"):
-            read.settings |= line.pairs
-    return read
+            settings |= line.pairs
+    return settings, lines
 
 
 def _pairs(content: str, path: str) -> dict[str, str]:
@@ -253,12 +236,10 @@ _PARTITION_KEYS = (
 )
 
 
-def _defaults_in(entry: Paragraph, above: Defaults) -> Defaults:
-    """Return a partition's defaults; where it sets no memory, the cluster's count."""
-    per_cpu, per_node = entry.count("DefMemPerCPU"), entry.count("DefMemPerNode")
-    own = replace(above, memory_per_cpu=per_cpu, memory_per_node=per_node) if per_cpu or per_node else above
+def _default_time_s(entry: Paragraph) -> int | None:
+    """Return the time limit of a partition's job that gives none: its default, else its longest."""
     time_s = entry.duration("DefaultTime")
-    return replace(own, time_s=entry.duration("MaxTime") if time_s is None else time_s)
+    return entry.duration("MaxTime") if time_s is None else time_s
 
 
 def _licenses(text: str) -> dict[str, License]:

@@ -22,9 +22,10 @@ from ...formats.notes import Notes
 from ...formats.reading import numbered_lines, read_document, text_of
 from ..answers.answer_text import duration_s, memory_mib
 from ..answers.consumables import parse_gres
+from ..answers.partitions import PartitionFigures
 from ..answers.request import wanted_features, wanted_licenses, wanted_nodes
 from ..answers.topology_conf import parse_topology
-from .conf import Defaults, SlurmConf, fit_gres, parse_slurm_conf
+from .conf import SlurmConf, fit_gres, parse_slurm_conf
 from .sbatch import HARMLESS, PREFERENCES, READ, parse_sbatch, words_of
 
 _SUBMIT = "submit_batch_job"
@@ -238,10 +239,10 @@ class Submission:
     def _remark(self, text: str) -> None:
         self.remarks[text].append(self.job_id)
 
-    def _defaults(self, partition: str) -> Defaults:
+    def _first(self, partitions: str) -> PartitionFigures | None:
         # A job may name several partitions; the first one's defaults count.
-        defaults = self.conf.defaults
-        return defaults.get(partition.partition(",")[0], defaults[""])
+        first = partitions.partition(",")[0]
+        return next((one for one in self.conf.partitions if one.partition.name == first), None)
 
     def _request(self, partition: str) -> Request:
         licenses = self.options.get("licenses", "")
@@ -259,7 +260,7 @@ class Submission:
             "licenses": wanted_licenses(licenses, self.conf.licenses, self.unsupported),
         }
         self._join(members)
-        members |= self._memory(self._defaults(partition), members)
+        members |= self._memory(self._first(partition), members)
         try:
             return Request(**members)
         except InputError as error:
@@ -370,7 +371,7 @@ class Submission:
     def _names(self, option: str) -> tuple[str, ...]:
         return names_in(self.options.get(option, ""), f"{self.path} --{option}")
 
-    def _memory(self, defaults: Defaults, members: Mapping[str, Any]) -> dict[str, Any]:
+    def _memory(self, first: PartitionFigures | None, members: Mapping[str, Any]) -> dict[str, Any]:
         """Return the memory members, by default the partition's; none where jobs use no memory up."""
         if not self.conf.counts_memory:
             if self.options.keys() & {"mem", "mem-per-cpu"}:
@@ -378,8 +379,9 @@ class Submission:
             return {}
         per_node, per_core = self._mebibytes("mem"), self._mebibytes("mem-per-cpu")
         if per_node is None and per_core is None:
-            per_node, per_core = defaults.memory_per_node, defaults.memory_per_cpu
-            if not (per_node or per_core or members["exclusive"]):
+            default = first.memory if first is not None and first.memory else self.conf.memory
+            per_node, per_core = default.per_node, default.per_cpu
+            if not (default or members["exclusive"]):
                 self._remark("all the memory of each node, for want of a default, is taken as --exclusive")
                 return {"exclusive": True}
         if per_core:
@@ -397,14 +399,11 @@ class Submission:
 
     def _time_limit_s(self, partition: str) -> int | None:
         """Return the limit in seconds, up to the next minute as Slurm counts; the partition's by default."""
-        text = self.options.get("time")
-        if text is None or text.upper() in _NO_LIMIT:
-            if text is None:
-                return self._defaults(partition).time_s
-            first = partition.partition(",")[0]
-            parts = (one.partition for one in self.conf.partitions)
-            named = (one for one in parts if one.name == first)
-            return next((one.max_time_limit_s for one in named), None)
+        text, first = self.options.get("time"), self._first(partition)
+        if text is None:
+            return None if first is None else self.conf.times_s[first.partition.name]
+        if text.upper() in _NO_LIMIT:
+            return None if first is None else first.partition.max_time_limit_s
         seconds = duration_s(text)
         if not seconds:
             raise InputError(f"{text[:60]!r} is no time limit", path=f"{self.path} --time")

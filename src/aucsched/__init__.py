@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from .api.auctions import compare as compare, explain as explain
     from .api.forecasts import Forecasts as Forecasts, forecast as forecast
     from .api.gains import Gain as Gain, gain as gain
-    from .api.imports import (
-        snapshot_from_slurm as snapshot_from_slurm,
-        workload_from_swf as workload_from_swf,
-    )
     from .api.simulations import Simulation as Simulation, simulate as simulate
     from .auction.continual import Auction as Auction
     from .auction.explain.comparison import Comparison as Comparison
@@ -86,6 +82,8 @@ if TYPE_CHECKING:
         Policy as Policy,
         QueuedJob as QueuedJob,
     )
+    from .simulation.workloads.imported import workload_from_swf as workload_from_swf
+    from .slurm.answers.live import snapshot_from_slurm as snapshot_from_slurm
     from .sweeps.call import Sweep as Sweep, sweep as sweep
 
 _LISTED = globals()["__loader__"].get_source(__name__).partition("\nif TYPE_CHECKING:\n")[2].partition("\n_LISTED")[0]
