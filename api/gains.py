@@ -232,7 +232,6 @@ class Gain(Tabular):
                 "jobs": count,
                 **means,
                 f"{auction} less backfill": float(change[members].mean()),
-            } | {
                 "95 % from": low,
                 "to": high,
             }

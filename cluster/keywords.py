@@ -58,31 +58,35 @@ def with_names(texts: Mapping[str, str], *, names_errors: bool = True) -> Callab
         before, mark, examples = inspect.cleandoc(call.__doc__ or "").partition("Examples:\n")
         call.__doc__ = "\n".join([before.rstrip(), "", "Options:", *told, "", mark + examples])
         call.__dict__["__signature__"] = signature.replace(parameters=[*kept, *own])
-        if not names_errors:
-            return call
-
-        @wraps(call)
-        def calling(*args: Any, **given: Any) -> Any:
-            try:
-                return call(*args, **given)
-            except OptionError as error:
-                error.args = (as_keywords(str(error), texts),)
-                raise
-
-        return calling
+        return _naming(call, texts) if names_errors else call
 
     return named
 
 
+def _naming(call: Callable[..., Any], known: Container[str]) -> Callable[..., Any]:
+    """Return a function whose OptionErrors name its keywords."""
+
+    @wraps(call)
+    def naming(*args: Any, **given: Any) -> Any:
+        try:
+            return call(*args, **given)
+        except OptionError as error:
+            error.args = (as_keywords(str(error), known),)
+            raise
+
+    return naming
+
+
 def refuses_unknown(call: _Call) -> _Call:
-    """Return a public function that refuses a keyword it does not have with an OptionError."""
+    """Return a public function that refuses an unknown keyword; its OptionErrors name keywords."""
     known, name = inspect.signature(call).parameters, call.__name__
+    named = _naming(call, known)
 
     @wraps(call)
     def refusing(*args: Any, **given: Any) -> Any:
         if bad := [one for one in given if one not in known]:
             raise OptionError(f"{bad[0]}: {name} has no such option{did_you_mean(bad[0], known)}")
-        return call(*args, **given)
+        return named(*args, **given)
 
     return cast("_Call", refusing)
 

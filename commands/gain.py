@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from inspect import unwrap
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any
@@ -69,7 +70,7 @@ def gain(history: str | None, html: Path | None, form: str, output: str, **optio
     workload = with_topology(workload, options["topology"])
     window, interval_s = _read_backfill(options["conf"], is_live=history == _SLURM)
     with errors_in(options["sacct"] or history or _SLURM):
-        found = compare(
+        made = unwrap(compare)(  # its errors name flags
             workload,
             ("aucsched3", *(one for text in options["policies"] for one in split_policies(text))),
             objective=options["objective"],
@@ -78,12 +79,12 @@ def gain(history: str | None, html: Path | None, form: str, output: str, **optio
             backfill_interval_s=interval_s,
             progress=lambda policy: progress_over(len(workload.jobs), policy),
         )
-    made = replace(found, unfit=unfit)
+    found = replace(made, unfit=unfit)
     if html is not None:
         from ..reports.run_pages import gain_page
 
-        write_text(html, gain_page(made))
-    write_found(output, form, made.to_dict, lambda console: _render(made, console))
+        write_text(html, gain_page(found))
+    write_found(output, form, found.to_dict, lambda console: _render(found, console))
 
 
 def _read_history(history: str | None, options: dict[str, Any]) -> tuple[ClusterWorkload, int]:
@@ -128,16 +129,12 @@ def ask_sacct(since: float, until: float | None) -> bytes:
 
 
 def _live_nodes() -> ClusterWorkload:
-    from ..cluster.workload import ClusterWorkload
-    from ..formats.notes import Notes
     from ..slurm.answers.live import EACH_NODE, first_answer
-    from ..slurm.answers.node_records import empty_nodes
+    from ..slurm.answers.node_records import empty_machine
 
-    notes = Notes()
     answer = first_answer(EACH_NODE)
     with errors_in(answer.name):
-        nodes = empty_nodes(answer.content, notes)
-    return ClusterWorkload(name="", nodes=nodes, notes=notes.texts())
+        return empty_machine(answer.content)[0]
 
 
 def _read_backfill(conf: str | None, *, is_live: bool) -> tuple[int | None, float | None]:

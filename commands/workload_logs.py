@@ -19,7 +19,7 @@ from .outputs import output_option, read_log, tell, workload_argument
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
 
-_MOST_NODES = 100_000
+MOST_NODES = 100_000
 
 
 @dataclass(kw_only=True)
@@ -171,10 +171,9 @@ def read_machine(nodes: str | None, cores: int | None, gpus: int, switch: str | 
         InputError: the file of nodes cannot be read; names it.
         OptionError: the options contradict each other.
     """
-    from ..cluster.workload import ClusterWorkload
     from ..formats.reading import read_document
     from ..simulation.workloads.named_clusters import EvenCluster
-    from ..slurm.answers.node_records import empty_nodes
+    from ..slurm.answers.node_records import empty_machine
 
     if nodes is None:
         raise OptionError("--nodes is missing: a number of equal nodes, or a file of the site's")
@@ -184,12 +183,11 @@ def read_machine(nodes: str | None, cores: int | None, gpus: int, switch: str | 
                 raise OptionError(
                     f"{option} is for a number of equal nodes; {shown_name(nodes)} says what they have"
                 )
-        notes = Notes()
-        made = read_document(nodes, lambda content: empty_nodes(content, notes))
+        made, notes = read_document(nodes, empty_machine)
         tell(notes.summary())
-        return ClusterWorkload(name="", nodes=made, notes=notes.texts())
-    if not 1 <= int(nodes) <= _MOST_NODES:
-        raise OptionError(f"--nodes {nodes} is not from 1 to {_MOST_NODES}")
+        return made
+    if not 1 <= int(nodes) <= MOST_NODES:
+        raise OptionError(f"--nodes {nodes} is not from 1 to {MOST_NODES}")
     if cores is None:
         raise OptionError("--nodes NUMBER needs --cores, the number on each node")
     size: dict[str, Any] = {"nodes": int(nodes), "cores": cores, "gpus": gpus}
@@ -197,10 +195,10 @@ def read_machine(nodes: str | None, cores: int | None, gpus: int, switch: str | 
         return EvenCluster(**size, tree=False).empty()
     parts = switch.split(",")
     if len(parts) > 2 or not all(  # noqa: PLR2004 - two levels
-        part.isascii() and part.isdecimal() and 0 < int(part) <= _MOST_NODES for part in parts
+        part.isascii() and part.isdecimal() and 0 < int(part) <= MOST_NODES for part in parts
     ):
         raise OptionError(f"--switch {switch}: neither NODES nor NODES,LEAVES")
-    leaves = int(parts[1]) if len(parts) > 1 else _MOST_NODES
+    leaves = int(parts[1]) if len(parts) > 1 else MOST_NODES
     return EvenCluster(**size, leaf_nodes=int(parts[0]), switch_leaves=leaves).empty()
 
 

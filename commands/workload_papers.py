@@ -18,12 +18,11 @@ from ..simulation.workloads.workload_options import (
 )
 from .built_options import INPUT, in_order, record_options
 from .outputs import output_option, read_log, with_topology
+from .workload_logs import MOST_NODES
 
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
     from ..simulation.workloads.named_clusters import EvenCluster
-
-_MOST_NODES = 100_000
 
 
 @dataclass(kw_only=True)
@@ -37,7 +36,7 @@ class SeedOption:
 class ClusterOptions:
     """The size of a cluster of equal nodes."""
 
-    nodes: Option[int] = Option("Number of nodes.", default=1408, low=1, high=_MOST_NODES)
+    nodes: Option[int] = Option("Number of nodes.", default=1408, low=1, high=MOST_NODES)
     cores: Option[int] = Option("Cores of each node.", default=12, low=1, high=10**6)
     gpus: Option[int] = Option("GPUs of each node.", default=3, low=0, high=1000)
     topology: Option[str] = Option(
@@ -155,8 +154,8 @@ def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
     if text is None:
         return None
     parts = text.split(",")
-    if not all(part.isdecimal() and part.isascii() and 0 < int(part) <= _MOST_NODES for part in parts):
-        raise OptionError(f"{option}: {text!r} is not a list of numbers from 1 to {_MOST_NODES}, like 4,8")
+    if not all(part.isdecimal() and part.isascii() and 0 < int(part) <= MOST_NODES for part in parts):
+        raise OptionError(f"{option}: {text!r} is not a list of numbers from 1 to {MOST_NODES}, like 4,8")
     return tuple(map(int, parts))
 
 

@@ -179,7 +179,7 @@ def machine_size(log: SwfLog, processors: int | None = None) -> int:
     """
     size = processors or log.header_count("MaxProcs") or log.header_count("MaxNodes")
     if size is None:
-        raise InputError("the header has neither MaxProcs nor MaxNodes: give --processors")
+        raise InputError("the header has neither MaxProcs nor MaxNodes: give its processors")
     return size
 
 

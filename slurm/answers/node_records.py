@@ -7,6 +7,7 @@ from typing import Any
 from ...cluster.checks import all_plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import Node, NodeState, Resources
+from ...cluster.workload import ClusterWorkload
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
 from ...formats.reading import text_of
@@ -126,24 +127,26 @@ def asleep_cores(document: Record) -> dict[str, int]:
     return {node.name: node.free.cores for node in nodes if node.state is NodeState.UNKNOWN}
 
 
-def empty_nodes(content: bytes, notes: Notes) -> tuple[Node, ...]:
-    """Return a site's nodes with everything free: answers of ``read_nodes``, or scontrol's text.
+def empty_machine(content: bytes) -> tuple[ClusterWorkload, Notes]:
+    """Return a site's nodes, everything free, from answers of ``read_nodes`` or scontrol's text.
 
     All of them take jobs: what is down or drained now may have worked while a history was made.
 
     Raises:
         InputError: as ``read_nodes``, or the text holds no nodes.
     """
+    notes = Notes()
     nodes = [figures.node for figures in read_nodes(node_document(content), notes)]
     if not nodes:
         raise InputError("there are no nodes")
     away = sum(not node.state.is_working for node in nodes)
     if away:
         notes.add("node states", f"nodes that take no jobs now, taken as working: {away}")
-    return tuple(
+    empty = [
         Node(name=one.name, total=one.total, features=one.features, partitions=one.partitions)
         for one in nodes
-    )
+    ]
+    return ClusterWorkload(name="", nodes=empty, notes=notes.texts()), notes
 
 
 def node_document(content: bytes, known: Known | None = None) -> Record:

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from aucsched import InputError, Node
-from aucsched.formats.notes import Notes
-from aucsched.slurm.answers.node_records import empty_nodes
+from aucsched.slurm.answers.node_records import empty_machine
 from aucsched.slurm.answers.policy import backfill_settings
 
 #: As 22.05 prints it without -o; the second node's Reason and OS hold blanks and signs.
@@ -48,9 +47,10 @@ MEMBERS = [
 
 
 def test_text_and_json_are_the_same_nodes() -> None:
-    notes = Notes()
-    nodes = empty_nodes(TEXT, notes)
-    assert nodes == empty_nodes(json.dumps({"nodes": MEMBERS}).encode(), Notes())
+    made, notes = empty_machine(TEXT)
+    nodes = made.nodes
+    assert nodes == empty_machine(json.dumps({"nodes": MEMBERS}).encode())[0].nodes
+    assert not made.jobs
     assert nodes[0] == Node(
         name="g1",
         cores=30,
@@ -59,13 +59,13 @@ def test_text_and_json_are_the_same_nodes() -> None:
         features=("a100", "ib"),
         partitions=("gpu", "all"),
     )
-    assert "nodes that take no jobs now, taken as working: 1" in notes.texts()
+    assert "nodes that take no jobs now, taken as working: 1" in notes.texts() == made.notes
 
 
 @pytest.mark.parametrize("text", [b"", b"NodeName=n1 State=IDLE", b"JobId=3"])
 def test_what_holds_no_nodes_is_refused(text: bytes) -> None:
     with pytest.raises(InputError):
-        empty_nodes(text, Notes())
+        empty_machine(text)
 
 
 def test_backfill_s_settings() -> None:
