@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..cluster.resources.capacity import BoolArray, Capacity, IntArray, sums_before
+from ..cluster.resources.capacity import BoolArray, Capacity, IntArray, ranges, sums_before
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..topology.tree import Topology
@@ -252,9 +252,7 @@ def _leaves(field: Field, start: IntArray, length: IntArray) -> IntArray:
         leaves: IntArray = changes[start + length - 1] - changes[start] + 1
         return leaves
     # Neighbours in the scan may alternate between two leaves: count them.
-    indptr = sums_before(length)
-    within = np.arange(indptr[-1]) - np.repeat(indptr[:-1], length)
-    return field.topology.leaf_counts(indptr, field.nodes[np.repeat(start, length) + within])
+    return field.topology.leaf_counts(sums_before(length), field.nodes[ranges(start, length)])
 
 
 def _required_places(field: Field, demand: Demand) -> IntArray:

@@ -249,12 +249,8 @@ class Ipsched(Model):
             y = self.problem.add_variable(f"y{number}_{place}_{len(self._others)}", 0, None, LpInteger)
             self._others.append(y)
             counts.append(y)
-            self._row(
-                f"dealt{number}_{place}_{name}",
-                [(y, 1), (self.t[number][place], -most)],
-                LpConstraintLE,
-                0,
-            )
+            terms = [(y, 1), (self.t[number][place], -most)]
+            self._row(f"dealt{number}_{place}_{name}", terms, LpConstraintLE, 0)
         self._dealt[number, kind] = counts
         terms = [(y, 1) for y in counts]
         self._row(f"total{number}_{name}", [*terms, (self.s[number], -count)], LpConstraintEQ, 0)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..cluster.errors import InputError
 from ..cluster.network import Network, NetworkKind
-from ..cluster.resources.capacity import IntArray
+from ..cluster.resources.capacity import IntArray, ranges
 from .hilbert import grid, torus_hops
 
 HopArray = npt.NDArray[np.int32]
@@ -112,8 +112,7 @@ class BreadthFirst:
         assert self.pairs is not None  # noqa: S101 - the caller looked
         vertex, source = np.divmod(self.pairs, self._count)
         degree = self._degree[vertex]
-        within = np.arange(int(degree.sum())) - np.repeat(np.cumsum(degree) - degree, degree)
-        further = self._near[np.repeat(self._start[vertex], degree) + within]
+        further = self._near[ranges(self._start[vertex], degree)]
         source = np.repeat(source, degree)
         is_new = (self._reached[further, source >> 3] >> (7 - (source & 7))) & 1 == 0
         # Half as long as numpy's unique, on the short arrays of long ways.

@@ -149,6 +149,13 @@ def sums_before(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     return sums
 
 
+def ranges(begins: IntArray, lengths: IntArray) -> IntArray:
+    """Return places from each begin on, as many as each length says, one range after another."""
+    before = sums_before(lengths)
+    places: IntArray = np.arange(before[-1]) + np.repeat(begins - before[:-1], lengths)
+    return places
+
+
 def sorted_places(values: IntArray) -> IntArray:
     """Return the places of values, least first, equal ones as they stand."""
     least, most = int(values.min(initial=0)), int(values.max(initial=0))

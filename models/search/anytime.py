@@ -10,7 +10,6 @@ number of steps, only ends it, so that more is never worse.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ..solve.solver import SolverStatus
 from .bounding import Bounding, Relaxed
 from .compiled_search import compiled_swaps
 from .neighbourhoods import SmallAuctions
-from .operators import DestroyRepair, ExchangeSearch, Swapping, greedy_by
+from .operators import ColumnSearch, DestroyRepair, ExchangeSearch, Swapping, greedy_by
 from .packing import SCALE, Packing, Worth
 from .prices import SearchPrices
 from .proving import best_among
@@ -31,19 +30,6 @@ from .search_parameters import Found, SearchLimits, Stating
 _ENDLESS = 10**9
 
 
-class Operator(Protocol):
-    """What makes other awards of the one at hand."""
-
-    @property
-    def award(self) -> IntArray:
-        """The best award met."""
-        ...
-
-    def adopt(self, award: IntArray, value: tuple[int, float]) -> None:
-        """Go on from an award that is better than the best so far."""
-        ...
-
-
 @dataclass(slots=True, eq=False)
 class Turn:
     """An operator in the sequence of steps.
@@ -51,14 +37,14 @@ class Turn:
     Attributes:
         is_due: whether it has the step of a number, where no turn before it has.
         budget: how often it works in a step, and what ends it before; asked for with the turn.
-        operator: None until it is made.
+        operator: makes other awards of the one at hand; None until it is made.
         work: works so many times, fewer when the time is up.
         spent_s: seconds that it had so far.
     """
 
     is_due: Callable[[int], bool]
     budget: "Callable[[Turn], tuple[int, Callable[[], bool]]]"
-    operator: Operator | None = None
+    operator: ColumnSearch | SmallAuctions | None = None
     work: Callable[[int, Callable[[], bool]], None] | None = None
     spent_s: float = 0.0
 

@@ -57,6 +57,8 @@ class Bounding:
         self._worth = worth
         self._limits = limits
         self._largest = max(worth.weights, default=1) or 1
+        #: About how many entries the relaxation's program has.
+        self._entries = len(packing.row) + len(packing)
         self._entry_s = _ENTRY_S if packing.has_parts else _WHOLE_ENTRY_S
         self._began_s, self._cliques_s = limits.left_s(), 0.0
         self._relaxation: Relaxation | None = None
@@ -85,24 +87,23 @@ class Bounding:
 
     def step(self, number: int, award: IntArray) -> "FloatArray | Relaxed | None":
         """Better the bound where it is time; return new prices or a relaxed solution, if any."""
-        entries = relaxed_entries(self._packing)
-        after = number - entries // _RELAX_ENTRIES - 1
+        after = number - self._entries // _RELAX_ENTRIES - 1
         found: FloatArray | Relaxed | None = None
         if number == _BETTER_PRICES and self._relaxation is None:
             target = float(self._worth.value[award].sum())
             found = self._prices(target, _MORE_ROUNDS, self.price).price
         if not self._has_relaxed:
-            if after == 0 if self._limits.counts_steps else self._may_relax(entries):
+            if after == 0 if self._limits.counts_steps else self._may_relax():
                 self._has_relaxed = True
-                found = self._relaxed(self._relax(entries), award) or found
-        elif self._may_tighten(after, entries):
+                found = self._relaxed(self._relax(), award) or found
+        elif self._may_tighten(after):
             found = self._relaxed(self._tighten(), award) or found
         return found
 
     def tighten(self, award: IntArray) -> None:
         """Relax the program and add cliques for as long as they tell, beside a known award."""
         self._has_relaxed = True
-        relaxed = self._relaxed(self._relax(relaxed_entries(self._packing)), award)
+        relaxed = self._relaxed(self._relax(), award)
         reached = sum(self._worth.weights[bid] for bid in award.tolist())
         while relaxed is not None and self.bound is not None and self.bound > reached:
             relaxed = self._relaxed(self._tighten(), award)
@@ -120,20 +121,20 @@ class Bounding:
             return None
         return floor(Fraction(bound * (1 + 1e-9) / SCALE) * self._largest + Fraction(1, 10**6))
 
-    def _may_relax(self, entries: int) -> bool:
+    def _may_relax(self) -> bool:
         """Return whether the time that is gone is what the relaxation takes: it never takes most of it."""
-        return entries * self._entry_s < self._began_s - self._limits.left_s()
+        return self._entries * self._entry_s < self._began_s - self._limits.left_s()
 
-    def _may_tighten(self, after: int, entries: int) -> bool:
+    def _may_tighten(self, after: int) -> bool:
         """Return whether a round of cliques is due: by steps, or by a share of the time where that counts."""
         if self._limits.counts_steps:
-            return after % (_CLIQUES_EVERY * (1 + entries // _CLIQUES_ENTRIES)) == 0
+            return after % (_CLIQUES_EVERY * (1 + self._entries // _CLIQUES_ENTRIES)) == 0
         return self._cliques_s < _FOR_BOUND * (self._began_s - self._limits.left_s())
 
-    def _relax(self, entries: int) -> "Relaxed | None":
+    def _relax(self) -> "Relaxed | None":
         """Solve the linear relaxation where there is time for it."""
         left = self._limits.left_s()
-        if entries > _MOST_ENTRIES or entries * self._entry_s > _FOR_RELAXATION * left:
+        if self._entries > _MOST_ENTRIES or self._entries * self._entry_s > _FOR_RELAXATION * left:
             return None
         # Where no clock counts none is asked.
         clock = perf_counter if self._limits.counts_steps else self._limits.clock
@@ -184,11 +185,6 @@ class Relaxed:
     gain: FloatArray
     loss: FloatArray
     share: FloatArray
-
-
-def relaxed_entries(packing: Packing) -> int:
-    """Return about how many entries the relaxation's program has."""
-    return len(packing.row) + len(packing)
 
 
 class Relaxation:

@@ -130,14 +130,8 @@ class MoveState(NamedTuple):
 @kernel
 def insert(chosen: int, shape: MoveProblem, state: MoveState) -> None:
     """Let a bid in that fits."""
-    row, amount, by_row, bid, wanted, near = (
-        shape.row,
-        shape.amount,
-        shape.by_row,
-        shape.bid,
-        shape.wanted,
-        shape.near,
-    )
+    row, amount, near = shape.row, shape.amount, shape.near
+    by_row, bid, wanted = shape.by_row, shape.bid, shape.wanted
     left, place, held, short = state.left, state.place, state.held, state.short
     state.won[chosen] = 1
     for at in range(shape.near_at[chosen], shape.near_at[chosen + 1]):
@@ -158,14 +152,8 @@ def insert(chosen: int, shape: MoveProblem, state: MoveState) -> None:
 @kernel
 def take_out(chosen: int, shape: MoveProblem, state: MoveState, found: int) -> int:
     """Take a winner out; bids that fit now become candidates, of which ``found`` stand there already."""
-    row, amount, by_row, bid, wanted, near = (
-        shape.row,
-        shape.amount,
-        shape.by_row,
-        shape.bid,
-        shape.wanted,
-        shape.near,
-    )
+    row, amount, near = shape.row, shape.amount, shape.near
+    by_row, bid, wanted = shape.by_row, shape.bid, shape.wanted
     left, place, held, holder, short = state.left, state.place, state.held, state.holder, state.short
     seen, candidate, stamp = state.seen, state.candidate, state.counter[STAMP]
     state.won[chosen] = 0

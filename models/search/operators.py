@@ -25,7 +25,7 @@ from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray, sorte
 from . import repair_kernel
 from . import swaps as swap_kernel
 from .compiled_search import Swap, as_lists, compiled_dives, compiled_loop, is_loaded
-from .moves import KEPT, Floats, MoveProblem, MoveState, make_moves
+from .moves import COUNTS, CYCLE_LENGTH, KEPT, Floats, MoveProblem, MoveState, make_moves
 from .packing import Packing, Worth
 from .repair_kernel import DIVES, Dive, DiveBids, make_dives
 from .search_columns import bids_of, dive_at, first_counters, moves_at, rows_of, swaps_at, weights_of
@@ -124,7 +124,9 @@ class ExchangeSearch(ColumnSearch):
         self._largest = float(weights_of(worth).max(initial=0))
         self._made: MoveState | None = None
         self.guide(price)
-        self._begin(start, first_counters(seed, _FIRST_CYCLE))
+        counter = first_counters(seed, COUNTS, 0x330E)
+        counter[CYCLE_LENGTH] = _FIRST_CYCLE
+        self._begin(start, counter)
 
     @property
     def sets(self) -> MoveProblem | None:
@@ -242,25 +244,24 @@ def greedy_award(packing: Packing, weights: list[int], second: FloatArray, start
     """
     if not len(packing):
         return start
-    largest = float(max(weights)) or 1.0
-    value = np.array([weight / largest for weight in weights])
-    worth = Worth(weights=weights, value=value, preference=second)
-    by_worth = np.lexsort((-second, -value, packing.job))
+    worth = Worth.scaled(weights, second)
+    by_worth = np.lexsort((-second, -worth.value, packing.job))
     keys = (
         np.arange(len(packing.first)),
-        *(-np.maximum.reduceat(one, packing.first) for one in (value, second)),
+        *(-np.maximum.reduceat(one, packing.first) for one in (worth.value, second)),
     )
     awards = [start]
     for key in keys:
         rank = np.empty(len(key), np.int64)
         rank[np.argsort(key, kind="stable")] = np.arange(len(key))
         awards.append(greedy_by(packing, by_worth[sorted_places(rank[packing.group[by_worth]])]))
-    return _liked_better(packing, value, second, max(awards, key=worth.of))
+    return _liked_better(packing, worth, max(awards, key=worth.of))
 
 
-def _liked_better(packing: Packing, value: FloatArray, liked: FloatArray, award: IntArray) -> IntArray:
+def _liked_better(packing: Packing, worth: Worth, award: IntArray) -> IntArray:
     """Let each winner in turn take a bid of equal worth that it likes better, beside the others."""
     used, chosen = packing.use(award), award.copy()
+    value, liked = worth.value, worth.preference
     ends = np.append(packing.first[1:], len(packing))
     for place, bid in enumerate(award.tolist()):
         group = int(np.searchsorted(packing.first, bid, side="right")) - 1
@@ -290,9 +291,7 @@ class DestroyRepair(ColumnSearch):
         self._packing = packing
         self._price = price
         self._made: Dive | None = None
-        self._counter = np.zeros(repair_kernel.COUNTS, np.int64)
-        # As srand48 does, but another sequence than the moves'.
-        self._counter[repair_kernel.RANDOM] = ((seed % (1 << 32)) << 16) + 0x5EED
+        self._counter = first_counters(seed, repair_kernel.COUNTS, 0x5EED)
 
     @property
     def _state(self) -> Dive:
@@ -345,10 +344,7 @@ class Swapping(ColumnSearch):
         super().__init__(worth, start, make_swaps, lambda: loop)
         self._shape = shape
         self._gain = gain
-        counter = np.zeros(swap_kernel.COUNTS, np.int64)
-        # As srand48 does, but another sequence than the moves' and the dives'.
-        counter[swap_kernel.RANDOM] = ((seed % (1 << 32)) << 16) + 0x5A4B
-        self._state = swaps_at(start, shape, counter)
+        self._state = swaps_at(start, shape, first_counters(seed, swap_kernel.COUNTS, 0x5A4B))
 
     def _begin_anew(self) -> None:
         """Go on from the best award; ends of runs are kept."""

@@ -13,7 +13,7 @@ import numpy as np
 from ...bidgen.families.claims import Claim
 from ...bidgen.families.registry import claims_of
 from ...bidgen.table import BidTable
-from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray, sorted_places, sums_before
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray, ranges, sorted_places, sums_before
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.job_reservations import Guard
 from ..solve.program import IntegerProgram
@@ -67,11 +67,7 @@ class Packing:
 
     def entries(self, bids: IntArray) -> IntArray:
         """Return the positions of the entries of some bids, one bid after another."""
-        length = self.indptr[bids + 1] - self.indptr[bids]
-        ends = np.cumsum(length)
-        within = np.arange(ends[-1] if len(ends) else 0)
-        places: IntArray = within + np.repeat(self.indptr[bids] - (ends - length), length)
-        return places
+        return ranges(self.indptr[bids], self.indptr[bids + 1] - self.indptr[bids])
 
     def places(self) -> IntArray:
         """Return where each bid stands on the machine: its first capacity (they are in node order)."""

@@ -1,15 +1,15 @@
 """Columns that the search's loops read and change (moves.py, repair_kernel.py): of a packing and an award."""
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 
-from ...cluster.resources.capacity import BoolArray, IntArray, sorted_places, sums_before
+from ...cluster.resources.capacity import BoolArray, IntArray, ranges, sorted_places, sums_before
 from . import repair_kernel, swaps
 from .moves import (
     BEST,
     BEST_LIKED,
     COMPLETED,
-    COUNTS,
-    CYCLE_LENGTH,
     DEPTH,
     KEPT,
     LIKED,
@@ -98,10 +98,11 @@ def moves_at(packing: Packing, award: IntArray, shape: MoveProblem, counter: Int
     is_short = np.asarray(shape.wanted) > left[row_of]
     mine = mine[sorted_places(row[mine])]
     held = np.bincount(row[mine], minlength=rows)
-    within = np.arange(len(mine)) - np.repeat(np.cumsum(held) - held, held)
     holder = np.zeros(int(room[-1]), np.int64)
-    holder[room[row[mine]] + within] = bid_of[mine]
-    excluded = np.bincount(_near_to(award, shape), minlength=bids)
+    holder[ranges(room[:-1], held)] = bid_of[mine]
+    # Exclusion is mutual.
+    near_at, near = np.asarray(shape.near_at), np.asarray(shape.near)
+    excluded = np.bincount(near[ranges(near_at[award], np.diff(near_at)[award])], minlength=bids)
     # Bids that want more than there is never fit.
     excluded += ~np.isin(np.arange(bids), shape.pool)
     counter[TOTAL] = counter[BEST] = np.asarray(shape.weight)[award].sum()
@@ -115,29 +116,18 @@ def moves_at(packing: Packing, award: IntArray, shape: MoveProblem, counter: Int
         won=won,
         best=won.copy(),
         kept=np.zeros(KEPT * bids, np.int64),
-        seen=np.zeros(bids, np.int64),
-        candidate=np.zeros(bids, np.int64),
         key=np.zeros(bids),
-        out=np.zeros(bids, np.int64),
-        into=np.zeros(bids, np.int64),
         marked=np.zeros(rows, np.int64),
         branch=np.zeros((DEPTH + 1) * COMPLETED, np.int64),
-        ends=np.zeros(DEPTH + 1, np.int64),
-        begins=np.zeros(DEPTH + 1, np.int64),
-        worth=np.zeros(DEPTH + 1, np.int64),
-        pick=np.zeros(DEPTH + 1, np.int64),
-        found=np.zeros(DEPTH + 1, np.int64),
         counter=counter,
+        **_zeros(("seen", "candidate", "out", "into"), bids),
+        **_zeros(("ends", "begins", "worth", "pick", "found"), DEPTH + 1),
     )
 
 
-def _near_to(award: IntArray, shape: MoveProblem) -> IntArray:
-    """Return whom each bid of an award excludes, one after the other: exclusion is mutual."""
-    near_at = np.asarray(shape.near_at)
-    begins, sizes = near_at[award], np.diff(near_at)[award]
-    within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    near: IntArray = np.asarray(shape.near)[np.repeat(begins, sizes) + within]
-    return near
+def _zeros(names: Iterable[str], count: int) -> Mapping[str, IntArray]:
+    """Return columns of so many integers, 0 each, by name."""
+    return {name: np.zeros(count, np.int64) for name in names}
 
 
 def _hard_rows(amount: IntArray, capacity: IntArray, bidders: IntArray) -> BoolArray:
@@ -158,9 +148,8 @@ def _near(bid: IntArray, is_hard: BoolArray, bidders: IntArray) -> tuple[IntArra
         return np.zeros(count + 1, np.int64), np.zeros(0, np.int64)
     # A bid excludes whom any of its rows has: rows are sets of bids in bits, and a bid joins its rows'.
     held = np.repeat(pairs, bidders[pairs])
-    begins = (np.cumsum(bidders) - bidders)[held]
-    within = np.arange(len(held)) - np.repeat(np.cumsum(bidders[pairs]) - bidders[pairs], bidders[pairs])
-    holder, place = bid[begins + within], np.searchsorted(pairs, held)
+    holder = bid[ranges((np.cumsum(bidders) - bidders)[pairs], bidders[pairs])]
+    place = np.searchsorted(pairs, held)
     of_row = np.zeros((len(pairs), count), np.bool_)
     of_row[place, holder] = True
     # Neighbours are often asked for together: rows of the same bids are one.
@@ -189,12 +178,14 @@ def _near(bid: IntArray, is_hard: BoolArray, bidders: IntArray) -> tuple[IntArra
     return near_at, near
 
 
-def first_counters(seed: int, cycle: int) -> IntArray:
-    """Return the counters before the first move."""
-    counter = np.zeros(COUNTS, np.int64)
-    # As srand48 does: low bits that are the same for all seeds are mixed in by the first numbers drawn.
-    counter[RANDOM] = ((seed % (1 << 32)) << 16) + 0x330E
-    counter[CYCLE_LENGTH] = cycle
+def first_counters(seed: int, count: int, sequence: int) -> IntArray:
+    """Return so many counters of a loop before it begins: the random number, then 0 each.
+
+    As srand48 does: the 16 low bits, ``sequence``, are the same for all seeds and others for each
+    loop. The first numbers drawn mix them in.
+    """
+    counter = np.zeros(count, np.int64)
+    counter[RANDOM] = ((seed % (1 << 32)) << 16) + sequence
     return counter
 
 
@@ -235,20 +226,15 @@ def dive_at(award: IntArray, bids: DiveBids, counter: IntArray) -> Dive:
         hand=won.copy(),
         best=won.copy(),
         held=np.zeros(int(np.max(bids.job, initial=-1)) + 1, np.int64),
-        left=np.zeros(rows, np.int64),
         price=np.zeros(rows),
-        live=np.zeros(count, np.int64),
         share=np.zeros(count),
         gain=np.zeros(count),
         key=np.zeros(count),
-        chosen=np.zeros(count, np.int64),
-        local=np.zeros(rows, np.int64),
-        wanted=np.zeros(rows, np.int64),
-        free=np.zeros(rows, np.int64),
         upto=np.zeros(rows),
-        used=np.zeros(rows, np.int64),
         move=np.zeros(rows),
         counter=counter,
+        **_zeros(("live", "chosen"), count),
+        **_zeros(("left", "local", "wanted", "free", "used"), rows),
     )
 
 

@@ -59,6 +59,13 @@ class Swaps(NamedTuple):
 
 
 @kernel
+def draw(counter: Integers) -> int:
+    """Return the upper bits of the next random number."""
+    counter[RANDOM] = (counter[RANDOM] * FACTOR + ADDED) & BITS
+    return counter[RANDOM] >> UPPER
+
+
+@kernel
 def swap_in(chosen: int, swap: int, shape: MoveProblem, swaps: Swaps) -> None:
     """Let a bid in that is not away, and whom it excludes leave."""
     near_at, near, weight = shape.near_at, shape.near, shape.weight
@@ -68,11 +75,9 @@ def swap_in(chosen: int, swap: int, shape: MoveProblem, swaps: Swaps) -> None:
         if won[one]:
             won[one] = 0
             counter[TOTAL] -= weight[one]
-            random = (counter[RANDOM] * FACTOR + ADDED) & BITS
-            counter[RANDOM] = random
             # It stays FAR below the others: it has left, and is away.
             swaps.away[counter[GONE]] = one
-            swaps.until[counter[GONE]] = swap + _AWAY + (random >> UPPER) % _LONGER
+            swaps.until[counter[GONE]] = swap + _AWAY + draw(counter) % _LONGER
             counter[GONE] += 1
             for other in range(near_at[one], near_at[one + 1]):
                 adds[near[other]] += weight[one]
@@ -108,9 +113,7 @@ def next_in(shape: MoveProblem, swaps: Swaps) -> int:
         most = max(most, adds[bid])
     if most < -(FAR >> 1):
         return -1
-    random = (counter[RANDOM] * FACTOR + ADDED) & BITS
-    counter[RANDOM] = random
-    chosen = (random >> UPPER) % count
+    chosen = draw(counter) % count
     while adds[chosen] != most:
         chosen += 1
         if chosen == count:
@@ -142,9 +145,7 @@ def let_in_drawn(count: int, swap: int, shape: MoveProblem, swaps: Swaps, gain: 
     for _ in range(count):
         chosen = -1
         for _drawn in range(_DRAWN):
-            random = (counter[RANDOM] * FACTOR + ADDED) & BITS
-            counter[RANDOM] = random
-            bid = pool[(random >> UPPER) % len(pool)]
+            bid = pool[draw(counter) % len(pool)]
             if chosen < 0 or gain[bid] > gain[chosen]:
                 chosen = bid
         if not won[chosen]:
@@ -182,12 +183,9 @@ def begin_run(swap: int, shape: MoveProblem, swaps: Swaps, gain: Floats) -> None
     for one in range(KEPT):
         if swaps.worth[one] == 0:
             missing += 1
-    drawn = (counter[RANDOM] * FACTOR + ADDED) & BITS
-    first = (drawn * FACTOR + ADDED) & BITS
-    second = (first * FACTOR + ADDED) & BITS
-    counter[RANDOM] = second
-    if missing == 0 and (drawn >> UPPER) % 100 < _COMMON:
-        one, other = (first >> UPPER) % KEPT, (second >> UPPER) % KEPT
+    drawn, first, second = draw(counter), draw(counter), draw(counter)
+    if missing == 0 and drawn % 100 < _COMMON:
+        one, other = first % KEPT, second % KEPT
         go_to(swaps.ends, one * bids, other * bids, shape, swaps)
         let_in_drawn(_COME, swap, shape, swaps, gain)
     else:

@@ -31,7 +31,7 @@ from ...cluster.text import plural
 from ..search.anytime import AnytimeSearch
 from ..search.compiled_search import compiled_loop, load_within
 from ..search.operators import FEW_BIDS, greedy_award
-from ..search.packing import Packing
+from ..search.packing import Packing, Worth
 from ..search.reductions import reduced
 from ..search.search_parameters import Found, SearchLimits, SearchParameters, Stating, parameters_of
 from ..solve.lexicographic import SolveSettings, integer_weights, largest_sum, solve_lexicographic
@@ -421,13 +421,10 @@ def _searched(search: Callable[[SearchLimits], AnytimeSearch], limits: SearchLim
 
 def _joined(found: list[Found], weights: list[int], second: FloatArray) -> Found:
     """Return the best award, of equals the first search's, with the least bound of all."""
-
-    def value(one: Found) -> tuple[int, float]:
-        return sum(weights[bid] for bid in one.award.tolist()), round(float(second[one.award].sum()), 9)
-
-    best = max(found, key=value)
+    worth = Worth.scaled(weights, second).of
+    best = max(found, key=lambda one: worth(one.award))
     bounds = [one.bound for one in found if one.bound is not None]
     bound = min(bounds, default=None)
     priced = min(found, key=lambda one: (one.bound is None, one.bound or 0))
-    proved = any(one.proved for one in found) or (bound is not None and value(best)[0] >= bound)
+    proved = any(one.proved for one in found) or (bound is not None and worth(best.award)[0] >= bound)
     return replace(best, bound=bound, proved=proved, price=priced.price)
