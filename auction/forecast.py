@@ -68,8 +68,8 @@ def shadow_time(state: SnapshotState, job: Job, awards: Iterable[Award] = ()) ->
     if found is None:
         return None
     time, allocation = found
-    names = tuple(state.columns.names[node] for node in allocation.nodes.tolist())
-    return ShadowStart(time=now if time <= soon else time, nodes=names, at_once=time == now)
+    nodes = state.columns.named(allocation.nodes)
+    return ShadowStart(time=now if time <= soon else time, nodes=nodes, at_once=time == now)
 
 
 def limits_of(starts: Iterable[StartingJob]) -> list[tuple[Allocation, float | None]]:

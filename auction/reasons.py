@@ -212,8 +212,7 @@ class _Explainer:
         return place_alone(demand, columns, self._cluster.topology, guards, self._is_over) is not None
 
     def _would_delay(self, guard: Guard) -> str:
-        names = [self._cluster.columns.names[node] for node in guard.nodes.tolist()]
-        when = utc(guard.time)
+        names, when = self._cluster.columns.named(guard.nodes), utc(guard.time)
         return f"it would delay job {guard.job.id}, reserved to start by {when} on {listed(fold(names))}"
 
     def _no_fit(self, demand: Demand, columns: Columns) -> tuple[Reason, str]:

@@ -258,12 +258,7 @@ class Assembler:
                 entries = mode == wanted
                 indptr = sums_before(self._length[bids])
                 units[entries] = fill(self._units[entries], indptr, least[bids], total[bids])
-        units *= unit
-        return (
-            np.where(mode == WHOLE, self._columns.total.cores[self._node], units)
-            if self._has_whole
-            else units
-        )
+        return self._or_all(units * unit, self._columns.total.cores)
 
     def _memory(self, cores: IntArray) -> IntArray:
         per_node = self._of_entries([group.demand.memory_per_node for group in self._groups])
@@ -287,10 +282,13 @@ class Assembler:
         if any(total):
             free = self._columns.free.gres[kind][self._node]
             counts = counts + deal_evenly(free, self._indptr, self._of_bids(total))
+        return self._or_all(counts, self._columns.total.gres[kind])
+
+    def _or_all(self, counts: IntArray, total: IntArray) -> IntArray:
+        """Return the counts of entries, of jobs that have whole nodes all there is of them."""
         if not self._has_whole:
             return counts
-        mode = np.repeat(self._mode, self._length)
-        return np.where(mode == WHOLE, self._columns.total.gres[kind][self._node], counts)
+        return np.where(np.repeat(self._mode == WHOLE, self._length), total[self._node], counts)
 
     def _distinct(self, node: IntArray, entries: dict[str, IntArray]) -> BoolArray:
         """Return which bids are the first of their job with their content, by 64-bit fingerprints."""

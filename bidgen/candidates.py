@@ -272,9 +272,9 @@ class FreeView:
             most_units=richest,
         )
 
-    def could_hold(self, demand: Demand) -> bool:
-        """Return whether there are enough nodes and cores for a job: wherever they stand, or together."""
-        return any(found.could_hold(demand) for found in self.candidates(demand))
+    def could_hold(self, demand: Demand, leaf: IntArray | None = None) -> bool:
+        """Return whether there are enough nodes and cores for a job in one of its variants."""
+        return any(found.could_hold(demand, leaf) for found in self.candidates(demand))
 
 
 class GuardedViews:
@@ -315,8 +315,7 @@ def could_hold(demand: Demand, columns: Columns, leaf: IntArray, guards: Sequenc
 
     ``leaf``: the leaf switch of each node, shape (n,).
     """
-    view = GuardedViews(columns, columns.free, guards).of(demand)
-    return any(found.could_hold(demand, leaf) for found in view.candidates(demand))
+    return GuardedViews(columns, columns.free, guards).of(demand).could_hold(demand, leaf)
 
 
 def shape_of(demand: Demand) -> tuple[object, ...]:

@@ -217,12 +217,8 @@ def _place_words(old: Request, new: Request) -> Iterator[str]:
     if old.contiguous != new.contiguous:
         yield "nodes that need not be consecutive"
     if old.max_switches != new.max_switches:
-        most = new.max_switches
-        yield (
-            "any leaf switches"
-            if most is None
-            else f"up to {most} leaf switches instead of {old.max_switches}"
-        )
+        few = f"up to {new.max_switches} leaf switches instead of {old.max_switches}"
+        yield "any leaf switches" if new.max_switches is None else few
     if old.segment != new.segment:
         yield "nodes that need not be in segments"
     if old.required_nodes != new.required_nodes:

@@ -42,13 +42,9 @@ def first_fit_by_priority(snapshot: Snapshot, window: int | None, reserve: int =
     fit = FirstFitPlacer(Cluster(state.columns, state.topology))
     backfilling = Backfilling(fit, StepReservations(state, reserve, later_only=True))
     backfilling.start(queue.window)
-    starts = backfilling.starts
-    names = state.columns.names
+    starts, named = backfilling.starts, state.columns.named
     return Baseline(
-        started={
-            start.demand.job.id: tuple(names[node] for node in start.allocation.nodes.tolist())
-            for start in starts
-        },
+        started={start.demand.job.id: named(start.allocation.nodes) for start in starts},
         priority=sum((start.demand.job.priority for start in starts), start=Fraction(0)),
     )
 

@@ -13,7 +13,7 @@ from ...bidgen.candidates import usable_in_any
 from ...bidgen.families.registry import words_of
 from ...cluster.errors import AwardError, InputError
 from ...cluster.jobs import Job
-from ...cluster.resources.capacity import BoolArray, IntArray, Resource
+from ...cluster.resources.capacity import BoolArray, Resource
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import DemandReader
 from ...cluster.resources.job_reservations import capped_by
@@ -83,7 +83,7 @@ class JobBids:
 
     def of(self, job: Job) -> Iterator[BidView]:
         """Yield the job's bids, in the order they were made; IPSCHED has none."""
-        table, step = self._table, self._step
+        table, step, columns = self._table, self._step, self._room.left.columns
         place = next((one.index for one in table.demands if one.job.id == job.id), None)
         if place is None or not MODELS_BY_NAME[step.schedule.model].has_bids:
             return
@@ -92,7 +92,7 @@ class JobBids:
         won = None if award is None else {name: use.cores for name, use in award.nodes.items()}
         for bid in range(*np.searchsorted(table.job, [place, place + 1]).tolist()):
             entries = table.entries(bid)
-            nodes, cores = self._names(table.node[entries]), table.cores[entries]
+            nodes, cores = columns.named(table.node[entries]), table.cores[entries]
             gres = {kind: int(counts[entries].sum()) for kind, counts in table.gres.items()}
             yield BidView(
                 bid_class=_CLASSES[int(table.bid_class[bid])],
@@ -110,23 +110,20 @@ class JobBids:
 
     def _lacks(self, bid: int) -> Iterator[BidLack]:
         """Yield what is short of each family's cells once the other jobs of the award have started."""
-        delayed: dict[str, list[Short]] = {}
+        columns, delayed = self._room.left.columns, dict[str, list[Short]]()
         for short in self._state.short(bid):
             if short.claim.guard is not None:
                 delayed.setdefault(short.claim.guard.job.id, []).append(short)
                 continue
-            names = () if short.claim.by_bid else self._names(short.cells)
+            names = () if short.claim.by_bid else columns.named(short.cells)
             holders = tuple(one.job for one in self._others if any(name in one.nodes for name in names))
             if not names:
                 holders = self._of_pool(short.claim.resource)
             yield BidLack(what=words_of(short.claim), nodes=names, held_by=holders)
         for job, found in delayed.items():
             nodes = [one.claim.guard.nodes[one.cells] for one in found if one.claim.guard is not None]
-            names = self._names(np.unique(np.concatenate(nodes)))
+            names = columns.named(np.unique(np.concatenate(nodes)))
             yield BidLack(what=words_of(found[0].claim), nodes=names, held_by=(job,))
-
-    def _names(self, nodes: IntArray) -> tuple[str, ...]:
-        return tuple(self._room.left.columns.names[node] for node in nodes.tolist())
 
     def _of_pool(self, resource: Resource) -> tuple[str, ...]:
         """Return the jobs that start and take of what stands on no node."""
@@ -325,10 +322,9 @@ def _quote(reader: DemandReader, job: Job, award: Award | None, market: Market |
 
 def _reserved(job: Job, step: Step) -> ShadowStart | None:
     """Return the job's own reservation."""
-    names = step.cluster.columns.names
     for guard in step.cluster.guards:
         if guard.job.id == job.id:
-            nodes = tuple(names[node] for node in guard.nodes.tolist())
+            nodes = step.cluster.columns.named(guard.nodes)
             return ShadowStart(time=guard.time, nodes=nodes, at_once=guard.is_now)
     return None
 
@@ -347,7 +343,7 @@ def _groups(job: Job, step: Step, room: FreeRoom, others: list[Award]) -> Iterat
     yield from _named("free for it", after & ~kept, columns)
     blocked = tuple(guard.job.id for guard in left.guards if guard.outlasts(job) and kept[guard.nodes].any())
     yield from _named("kept for jobs that --reserve names", kept, columns, blocked)
-    taken = set(_names(before & ~after, columns))
+    taken = set(columns.named(np.flatnonzero(before & ~after)))
     holders = tuple(one.job for one in others if taken & one.nodes.keys())
     yield from _named("taken by jobs that start now", before & ~after, columns, holders)
     held = eligible & ~before
@@ -366,20 +362,16 @@ def _groups(job: Job, step: Step, room: FreeRoom, others: list[Award]) -> Iterat
 
 def _running_on(mask: BoolArray, snapshot: Snapshot, columns: Columns) -> tuple[str, ...]:
     """Return the jobs that run on some nodes, those on most of them first."""
-    names = set(_names(mask, columns))
+    names = set(columns.named(np.flatnonzero(mask)))
     shared = {job.id: len(names & job.nodes.keys()) for job in snapshot.running}
     return tuple(sorted(filter(shared.get, shared), key=lambda job: -shared[job]))
-
-
-def _names(mask: BoolArray, columns: Columns) -> tuple[str, ...]:
-    return tuple(columns.names[node] for node in np.flatnonzero(mask).tolist())
 
 
 def _named(
     what: str, mask: BoolArray, columns: Columns, held_by: tuple[str, ...] = ()
 ) -> Iterator[NodeGroup]:
     if mask.any():
-        yield NodeGroup(what=what, nodes=_names(mask, columns), held_by=held_by)
+        yield NodeGroup(what=what, nodes=columns.named(np.flatnonzero(mask)), held_by=held_by)
 
 
 def _when(start: ShadowStart | None) -> dict[str, Any] | None:

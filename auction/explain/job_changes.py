@@ -73,7 +73,7 @@ class FreeRoom:
         """Return the nodes on which a job would start, in snapshot order; none when it fits nowhere."""
         demand, left = self._reader.demand(job), self.left
         found = None if demand is None else place_alone(demand, left.columns, left.topology, left.guards)
-        return () if found is None else tuple(left.columns.names[node] for node in found.nodes.tolist())
+        return () if found is None else left.columns.named(found.nodes)
 
 
 class _Search:

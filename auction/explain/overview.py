@@ -80,6 +80,9 @@ class Overview(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the prices file's content (``aucsched-prices/1``)."""
+        pools: dict[str, dict[str, float]] = {family.name: {} for family in POOLED}
+        for resource, price in self.pools.items():
+            pools[resource.family][resource.name] = price
         return {
             "format": PRICES,
             "model": self.model,
@@ -92,14 +95,7 @@ class Overview(Tabular):
             },
             "nodes": [_group_document(group) for group in self.groups],
             "unwanted": {"count": len(self.unwanted), "nodes": join(self.unwanted)},
-            **{
-                family.name: {
-                    resource.name: price
-                    for resource, price in self.pools.items()
-                    if resource.family == family.name
-                }
-                for family in POOLED
-            },
+            **pools,
             "reservations": [
                 {"job": job, "nodes": [_group_document(group) for group in groups]}
                 for job, groups in self.rooms.items()
@@ -164,7 +160,7 @@ def overview(snapshot: Snapshot, options: StepOptions) -> Overview:
         pay=sum(one.quote.price for one in jobs if one.starts and one.quote is not None),
         bound=prices.bound,
         groups=tuple(_groups(on_nodes, columns.free, wanted, columns.names)),
-        unwanted=tuple(columns.names[node] for node in np.flatnonzero(~prices.wanted).tolist()),
+        unwanted=columns.named(np.flatnonzero(~prices.wanted)),
         pools=prices.of_pools,
         rooms={
             guard.job.id: tuple(

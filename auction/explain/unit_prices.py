@@ -144,8 +144,7 @@ class Market:
         if not len(bids):
             return None
         bid = int(bids[np.lexsort((cost[bids], cost[bids] - worth[bids]))[0]])
-        nodes = table.node[table.entries(bid)].tolist()
-        names = tuple(self.cluster.columns.names[node] for node in nodes)
+        names = self.cluster.columns.named(table.node[table.entries(bid)])
         return Quote(worth=float(worth[bid]), price=float(cost[bid]), nodes=names)
 
     def paid(self, job: Job, award: Award) -> Quote:

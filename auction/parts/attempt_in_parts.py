@@ -210,10 +210,7 @@ class _Parts:
             keep = ~seen[job] | won
             # Later winners come on top of what the first auctions could reach.
             again = bool(seen[places].any())
-            if again or result.bound is None:
-                bound += answer.priority
-            else:
-                bound += result.bound
+            bound += answer.priority if again or result.bound is None else result.bound
             seen[places] = True
             tables.append(answer.table.only(keep))
             jobs.append(job[keep])

@@ -81,14 +81,9 @@ class Plan(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan file's content as plain dicts, lists, numbers and text."""
-        return {
-            "format": FORMAT,
-            "time": self.time,
-            **{
-                name: document_of(getattr(self, name))
-                for name in ("planned", "unplanned", "overdue", "endless")
-            },
-        }
+        lists = ("planned", "unplanned", "overdue", "endless")
+        listed = {name: document_of(getattr(self, name)) for name in lists}
+        return {"format": FORMAT, "time": self.time, **listed}
 
     @property
     def columns(self) -> dict[str, list[Any]]:

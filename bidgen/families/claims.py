@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from ...cluster.resources.capacity import IntArray, Resource
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.job_reservations import Guard
@@ -46,6 +48,12 @@ class Claim:
         whole = self.amount if self.beside_own is None else self.beside_own
         fixed: IntArray = whole - self.per_core * cores
         return fixed
+
+
+def claim_of_pool(resource: Resource, symbol: str, amount: IntArray, columns: Columns) -> Claim:
+    """Return what bids take of what stands on no node, one row; ``amount`` has shape (bids,)."""
+    row, left = np.zeros(len(amount), np.int64), np.array([max(columns.pools.remaining(resource), 0)])
+    return Claim(resource=resource, symbol=symbol, by_bid=True, row=row, amount=amount, capacity=left)
 
 
 class Family(Protocol):

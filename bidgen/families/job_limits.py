@@ -12,7 +12,7 @@ from ...cluster.resources.pools import ResourcePool, Use
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ..table import BidTable, sums_of
-from .claims import Claim, Pooled
+from .claims import Claim, Pooled, claim_of_pool
 
 _NAME = "limits"
 #: Core-seconds of a job without an end: more than any limit, and sums of many stay below 2⁶³.
@@ -127,14 +127,8 @@ class JobLimits(Pooled):
                         taken.setdefault(pool.resource(limit, what, demand.job), []).append(demand.index)
                 amounts = _amounts(what, table) if taken else np.zeros(0, np.int64)
                 for resource, jobs in taken.items():
-                    yield Claim(
-                        resource=resource,
-                        symbol=f"limit{number}",
-                        by_bid=True,
-                        row=np.zeros(len(table), np.int64),
-                        amount=amounts * np.isin(table.job, jobs),
-                        capacity=np.array([max(columns.pools.remaining(resource), 0)]),
-                    )
+                    taking = amounts * np.isin(table.job, jobs)
+                    yield claim_of_pool(resource, f"limit{number}", taking, columns)
                     number += 1
 
     def words(self, resource: Resource) -> str:

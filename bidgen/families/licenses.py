@@ -12,7 +12,7 @@ from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import plural
 from ..table import BidTable
-from .claims import Claim, Pooled
+from .claims import Claim, Pooled, claim_of_pool
 
 _NAME = "licenses"
 
@@ -68,14 +68,8 @@ class Licenses(Pooled):
         """Yield what bids take of each licence: what their jobs ask for."""
         for number, name in enumerate(columns.pools.find(LicensePool).free):
             counts = np.array([demand.licenses.get(name, 0) for demand in table.demands], np.int64)
-            yield Claim(
-                resource=Resource(_NAME, name),
-                symbol=f"license{number}",
-                by_bid=True,
-                row=np.zeros(len(table), np.int64),
-                amount=counts[table.job] if len(table) else np.zeros(0, np.int64),
-                capacity=np.array([columns.pools.remaining(Resource(_NAME, name))]),
-            )
+            taking = counts[table.job]
+            yield claim_of_pool(Resource(_NAME, name), f"license{number}", taking, columns)
 
     def words(self, resource: Resource) -> str:
         """Return the licence's name."""

@@ -17,7 +17,7 @@ from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import plural
 from ..table import BidTable
-from .claims import Claim, Family, Pooled
+from .claims import Claim, Family, Pooled, claim_of_pool
 
 _SHARES = "shares"
 _KEPT = "kept_cores"
@@ -86,14 +86,8 @@ class ClassShares(Pooled):
         for number, name in enumerate(pool.rooms):
             mine = np.array([shape == name for shape in shapes], np.bool_)
             if mine.any():
-                yield Claim(
-                    resource=Resource(_SHARES, name),
-                    symbol=f"share{number}",
-                    by_bid=True,
-                    row=np.zeros(len(table), np.int64),
-                    amount=np.where(mine[table.job], table.lengths, 0),
-                    capacity=np.array([max(columns.pools.remaining(Resource(_SHARES, name)), 0)]),
-                )
+                taking = np.where(mine[table.job], table.lengths, 0)
+                yield claim_of_pool(Resource(_SHARES, name), f"share{number}", taking, columns)
 
     def words(self, resource: Resource) -> str:
         """Return whose share it is."""

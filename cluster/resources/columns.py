@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..nodes import Node
-from .capacity import UNLIMITED_MIB, BoolArray, Capacity, capacity_of, nothing_held
+from .capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray, capacity_of, nothing_held
 from .job_reservations import KeptCores
 from .pools import Pools
 
@@ -53,6 +53,10 @@ class Columns:
             gres_max=_gres_max(total),
             pools=pools,
         )
+
+    def named(self, nodes: IntArray) -> tuple[str, ...]:
+        """Return the names of some nodes, by their places."""
+        return tuple(self.names[node] for node in nodes.tolist())
 
     def renewed(self, nodes: Sequence[Node], places: Sequence[int], pools: Pools) -> "Columns":
         """Return the columns with some nodes as they are now; their totals are the same.
