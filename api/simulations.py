@@ -42,7 +42,7 @@ from ..simulation.nodes.node_report import (
 from ..simulation.nodes.node_result import NodeResult
 from ..simulation.own_policy import Factory, name_of
 from ..simulation.placement import place_on_nodes
-from ..simulation.policy_names import naming_as_typed, policy_with_parameters
+from ..simulation.policy_names import naming_as_typed, policy_with_parameters, with_parameters
 from ..simulation.report import RunReport, job_columns, to_document, to_text
 from ..simulation.result import BOUND_S, Result, metrics
 from ..simulation.simulate_options import (
@@ -350,14 +350,14 @@ Progress = Callable[[int, str], AbstractContextManager[Callable[[int], None] | N
 def board(jobs: Workload, own: Sequence[str] = (), *, progress: Progress) -> list[BoardRow]:
     """Play a log under every policy of the board and other policies; return a row each.
 
-    ``own``: other policies, by name or as FILE.py:CLASS.
+    ``own``: other policies, by name, with parameters (``slack:factor=0.5``), or as FILE.py:CLASS.
     """
     rows = []
     # The others first: a name that is none is refused at once.
-    for name, told in {**{one: {"policy": one} for one in own}, **BOARD_POLICIES}.items():
-        options = PolicyOptions(**{key: told[key] for key in told.keys() - {"policy", "order"}})
-        with progress(len(jobs), name) as report:
-            order = told.get("order", "fcfs")
+    for name, told in {**{one: with_parameters({}, one) for one in own}, **BOARD_POLICIES}.items():
+        given = {key: told[key] for key in told.keys() - {"policy", "order"}}
+        with naming_as_typed(name), progress(len(jobs), name) as report:
+            order, options = told.get("order", "fcfs"), PolicyOptions(**parsed(given))
             result = play_log(jobs, told["policy"], order=order, options=options, progress=report)
         if not len(result.started):
             raise OptionError(f"--policy {name} starts no job: there is nothing to compare")

@@ -24,7 +24,7 @@ FORMAT = "aucsched-board/1"
 
 @click.command()
 @click.argument("log", type=INPUT)
-@click.option("--policy", "policies", multiple=True, metavar="NAME|FILE.py:CLASS", help="Play it, too.")
+@click.option("--policy", "policies", multiple=True, metavar="NAME,…", help="Play it, too: slack:factor=0.5")
 @processors_option
 @plot_option("Chart of bounded slowdown and longest wait, without FCFS")
 @output_options

@@ -23,15 +23,17 @@ def _printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 
 def test_each_row_is_what_simulate_gives(capsys: pytest.CaptureFixture[str]) -> None:
-    found = _printed(capsys, "board", DAYS, "--policy", "lookahead")
+    slack = "slack:factor=2"
+    found = _printed(capsys, "board", DAYS, "--policy", f"lookahead,{slack}")
     assert found["format"] == "aucsched-board/1"
     rows = {row["policy"]: row for row in found["policies"]}
-    assert list(rows) == ["lookahead", *BOARD_POLICIES]
+    assert list(rows) == ["lookahead", slack, *BOARD_POLICIES]
     for name, told in (
         ("EASY++", ["--policy", "predicted:by=last-two"]),
         ("WFP3", ["--policy", "easy", "--order", "wfp3"]),
         ("response", ["--policy", "promised", "--objective", "response"]),
         ("lookahead", ["--policy", "lookahead"]),
+        (slack, ["--policy", slack]),
     ):
         alone = _printed(capsys, "simulate", DAYS, *told)["metrics"]
         for metric in ("bounded_slowdown_mean", "wait_mean_s", "wait_max_s", "cpu_utilization"):
@@ -82,6 +84,9 @@ def test_ones_own_policy_has_a_row(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_policy_that_is_none_is_refused() -> None:
     assert "eazy" in refused("board", DAYS, "--policy", "eazy")
+    said = "aucsched: --policy slack:factor: -1 is below 0"
+    assert refused("board", DAYS, "--policy", "slack:factor=-1").startswith(said)
+    assert "depth" in refused("board", DAYS, "--policy", "slack:depth=1")
 
 
 def test_the_chart_is_a_file_and_another_suffix_is_refused(tmp_path: Path) -> None:
