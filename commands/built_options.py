@@ -56,7 +56,7 @@ class FilePath(click.Path):
 
     def _check(self, path: str, name: str, others: list[tuple[bool, str, str]]) -> None:
         for is_output, other, its_name in others:
-            if (self.is_output or is_output) and _is_same(path, other):
+            if (self.is_output or is_output) and is_same_file(path, other):
                 if self.is_output and is_output:
                     raise OptionError(f"{its_name} and {name} both write {path}")
                 output = f"{name} {path}" if self.is_output else f"{its_name} {other}"
@@ -68,7 +68,7 @@ class FilePath(click.Path):
         others.append((self.is_output, path, name))
 
 
-def _is_same(one: str, other: str) -> bool:
+def is_same_file(one: str, other: str) -> bool:
     """Whether two paths lead to one file, which need not exist; ``-`` is standard input."""
     first, second = ("/dev/stdin" if path == "-" else path for path in (one, other))
     try:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from ..cluster.errors import AucschedError, InputError, OptionError
 from ..cluster.option_fields import taken_from
 from ..cluster.text import one_line
 from ..simulation.negotiated.negotiation_options import NegotiationOptions
-from .built_options import INPUT, INPUT_FILE, OUTPUT, SectionCommand
+from .built_options import INPUT, INPUT_FILE, OUTPUT, SectionCommand, is_same_file
 from .config import option_in
 from .negotiate import (
     batch_options,
@@ -159,16 +160,15 @@ def _options(command: click.Command, name: str, table: Mapping[str, Any]) -> Ite
 
 def _check_own(found: Mapping[str, Mapping[str, Any]]) -> None:
     """Refuse two clusters that listen at one place, or write one file."""
-    for option in _OWN:
-        seen: dict[str, str] = {}
-        for name, options in found.items():
-            value = options[option]
-            if value is None or str(value) == _STANDARD_OUTPUT or str(value).endswith(":0"):
-                continue
-            other = seen.setdefault(str(value), name)
-            if other != name:
-                key = option.replace("_", "-")
+    seen: list[tuple[str, str]] = []
+    for option, (name, options) in product(_OWN, found.items()):
+        value, key = str(options[option]), option.replace("_", "-")
+        if options[option] is None or value == _STANDARD_OUTPUT or value.endswith(":0"):
+            continue
+        for other, its in seen:
+            if other != name and is_same_file(value.removeprefix("unix:"), its):
                 raise InputError(f"{value} is {other}'s too: each needs its own", path=f"{name}.{key}")
+        seen.append((name, value.removeprefix("unix:")))
 
 
 @click.command(

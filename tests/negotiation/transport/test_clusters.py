@@ -143,6 +143,9 @@ def test_what_becomes_of_one_cluster_changes_nothing_for_the_others(site: Path) 
     [
         ('"unix:s-west"', '"unix:s-east"', "west.listen: unix:s-east is east's too"),
         ('"west.csv"', '"east.csv"', "west.jobs-out: east.csv is east's too"),
+        ('"west.csv"', '"/proc/self/cwd/east.csv"', "west.jobs-out: /proc/self/cwd/east.csv is east's too"),
+        ('"unix:s-west"', '"unix:./s-east"', "west.listen: unix:./s-east is east's too"),
+        ('"west.metrics"', '"east.csv"', "east.csv is "),
         ('workload = "west.json"\n', "", "west: workload = is needed"),
         ("[west]", '["a b"]', "'a b' is no name of letters"),
         ("shrink", "shrnk", "west.shrnk: no option"),
