@@ -32,7 +32,7 @@ class Option(Generic[T]):
         other_defaults: the same where a reader asks another question, with the reason in brackets; commands
             that decide about a queue (schedule, simulate, slurm run and their like) have one default.
         low, high: the least and the greatest number it may be; a fraction is above ``low``.
-        unit: of the number, as the command line shows it.
+        unit: of the number, as the command line shows it; FILE or TOPOLOGY: a file is read.
         includes_low: a fraction may be ``low`` itself.
         check_text: raises OptionError where a text is none; None: it is no text of its own form.
         is_text: the command line gives a text, which is made a value where the option is read.

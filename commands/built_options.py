@@ -25,8 +25,8 @@ class Decorator(Protocol):
         ...
 
 
-#: What draws a picture; what is written in place, as long as a loop runs.
-_PICTURES, _IN_PLACE = ("--plot", "--gantt"), ("--log", "--lock")
+#: What draws a picture.
+_PICTURES = ("--plot", "--gantt")
 
 
 #: Options by the names that they had; in the file of ``--config`` as well.
@@ -37,11 +37,12 @@ class FilePath(click.Path):
     """A file that a command reads or writes; what it could not write is refused before it runs.
 
     So are an output that is an input, or another output, and two inputs from standard input.
+    One that is written ``in_place``, as long as a loop runs, is refused by what opens it.
     """
 
-    def __init__(self, *, is_output: bool, **given: Any) -> None:
+    def __init__(self, *, is_output: bool, in_place: bool = False, **given: Any) -> None:
         super().__init__(**given)
-        self.is_output = is_output
+        self.is_output, self.in_place = is_output, in_place
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; raise OptionError or InputError where it cannot be used."""
@@ -63,7 +64,7 @@ class FilePath(click.Path):
                 raise OptionError(f"{output}: this file is the input")
             if path == other == "-":
                 raise OptionError(f"only one of {its_name} and {name} can be standard input")
-        if self.is_output and name not in _IN_PLACE:
+        if self.is_output and not self.in_place:
             check_target(path)
         others.append((self.is_output, path, name))
 
@@ -77,10 +78,11 @@ def is_same_file(one: str, other: str) -> bool:
         return os.path.realpath(first) == os.path.realpath(second)
 
 
-#: A file to read, one that is no stream, one to write, and one to write with its name as a text.
+#: A file to read, one that is no stream, one to write, one in place, one whose name is a text.
 INPUT = FilePath(is_output=False, allow_dash=True, readable=False)
 INPUT_FILE = FilePath(is_output=False, exists=True, dir_okay=False, path_type=Path)
 OUTPUT = FilePath(is_output=True, dir_okay=False, path_type=Path)
+IN_PLACE = FilePath(is_output=True, in_place=True, dir_okay=False, path_type=Path)
 TEXT_OUTPUT = FilePath(is_output=True, allow_dash=True, readable=False)
 
 
@@ -118,7 +120,6 @@ def click_option(
     before: str = "",
     ranges: bool = True,
     also: str = "",
-    kind: Any = None,
     **more: Any,
 ) -> _Decorated:
     """Return an option as a command takes it; not given it is None.
@@ -129,8 +130,7 @@ def click_option(
         before: said before its help.
         ranges: refuse numbers beyond its range at once, naming the option as it was typed.
         also: another spelling.
-        kind: click's type, where it is not the field's.
-        more: arguments of ``click.option`` above those that follow from the field.
+        more: arguments of ``click.option`` above those that follow from the field (``type``).
     """
     given: dict[str, Any] = {"default": None, "help": option.said(reader, before), **more}
     if option.is_multiple:
@@ -147,7 +147,7 @@ def click_option(
             option.check(value)
         return value
 
-    kind = _type(option, ranges=ranges) if kind is None else kind
+    kind = _type(option, ranges=ranges)
     given = {"type": kind, "metavar": option.unit or None, "callback": checked, **given}
     return click.option(*filter(None, (name, also, option.name)), **given)
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import InputError, OptionError, system_errors
-from ..cluster.option_fields import Option, options_in, taken_from
+from ..cluster.option_fields import Option, taken_from
 from ..simulation.negotiated.negotiation_options import NegotiationOptions
-from .built_options import INPUT_FILE, click_option, in_section
+from .built_options import INPUT_FILE, in_section, record_options
 from .negotiate import check_result_options, play_from, write_result
 from .outputs import progress_over, say
 
@@ -65,14 +65,11 @@ class LinkOptions:
     max_mib: Option[int] = Option("Size limit of a message, in MiB.", default=16, low=1, high=4095)
 
 
-_PATHS = {
-    "secret_file": INPUT_FILE,
-    "journal": click.Path(file_okay=False, path_type=Path),
+_PATHS: dict[str, dict[str, Any]] = {
+    "secret_file": {"type": INPUT_FILE},
+    "journal": {"type": click.Path(file_okay=False, path_type=Path)},
 }
-link_options = in_section(
-    "Link to the other party",
-    *(click_option(one, kind=_PATHS.get(name)) for name, one in options_in(LinkOptions).items()),
-)
+link_options = in_section("Link to the other party", record_options(LinkOptions, more=_PATHS))
 
 
 @contextmanager

@@ -48,8 +48,8 @@ def _write_placement(snapshot: Snapshot, result: Schedule, output: str) -> None:
 @snapshot_argument
 @topology_option
 @auction_options
-@click_option(OPTIONS_BY_NAME["window_from"], SCHEDULE, kind=INPUT)
-@click_option(options_in(StepRecord)["export"], kind=TEXT_OUTPUT)
+@click_option(OPTIONS_BY_NAME["window_from"], SCHEDULE, type=INPUT)
+@click_option(options_in(StepRecord)["export"], type=TEXT_OUTPUT)
 @plot_option("Picture of the machine: who starts where, what stays free")
 @click.option(
     "--format",

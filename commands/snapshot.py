@@ -20,7 +20,7 @@ def snapshot() -> None:
 _SECONDS = re.compile(r"\d{1,12}(?:\.\d{1,6})?", re.ASCII)
 
 
-answer_options = record_options(SlurmFiles, more={name: {"kind": INPUT} for name in options_in(SlurmFiles)})
+answer_options = record_options(SlurmFiles, more={name: {"type": INPUT} for name in options_in(SlurmFiles)})
 
 
 @snapshot.command()

@@ -14,7 +14,7 @@ from ...cluster.option_fields import options_in
 from ...cluster.promises import AUTO, BACKFILL, NONE, PLAN, check_promise
 from ...cluster.text import plural
 from ...slurm.live.loop_options import Settings
-from ..built_options import SectionCommand, filled_options
+from ..built_options import IN_PLACE, SectionCommand, filled_options
 from ..outputs import auction_options, note, say
 from .live_options import log_of, looping, no_rest_options, say_unknown_release
 
@@ -26,7 +26,7 @@ RESPONSE_PROMISE = "15m"
 
 
 @click.command(cls=SectionCommand)
-@filled_options(Settings, log={"also": "-o"})
+@filled_options(Settings, log={"also": "-o", "type": IN_PLACE}, lock={"type": IN_PLACE})
 @no_rest_options
 @auction_options
 def run(**options: Any) -> int:

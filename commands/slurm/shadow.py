@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "--log",
     "-o",
-    type=FilePath(is_output=True, dir_okay=False, allow_dash=True),
+    type=FilePath(is_output=True, in_place=True, dir_okay=False, allow_dash=True),
     default="-",
     show_default=True,
     help="The log, a line of JSON for each pass; - prints it.",

@@ -27,7 +27,7 @@ from aucsched.cluster.option_table import (
     StepKeywords,
     read_by,
 )
-from aucsched.commands.built_options import click_option
+from aucsched.commands.built_options import FilePath, click_option
 from aucsched.models.auction_model import PREFERENCE_TABLES
 from aucsched.simulation.nodes.node_policies import NodeOptions
 from aucsched.simulation.nodes.node_policies import step_options as node_step_options
@@ -281,3 +281,16 @@ def test_what_a_limit_leads_to_is_what_the_help_says(given: Any, chosen: str) ->
 def test_a_limit_that_is_given_is_the_limit(given: Any, work: int | None, seconds: float | None) -> None:
     step = StepOptions(**given)
     assert (step.most_work, step.most_s) == (work, seconds)
+
+
+def test_a_loop_s_log_and_lock_are_written_in_place() -> None:
+    """What says so is the option's type: no list of names."""
+    slurm = cli.get_command(click.Context(cli), "slurm")
+    assert isinstance(slurm, click.Group)
+    in_place = {
+        (name, one.name)
+        for name in ("run", "shadow")
+        for one in getattr(slurm.get_command(click.Context(slurm), name), "params", ())
+        if isinstance(one.type, FilePath) and one.type.in_place
+    }
+    assert in_place == {("run", "log"), ("run", "lock"), ("shadow", "log")}
