@@ -32,7 +32,7 @@ def topology(topology: str, plot: Path | None, form: str, output: str) -> None:
         report = network_report(named.names, named.laid.switches, named.laid.network)
     tell(notes.summary())
     if plot is not None:
-        from ..reports.network_text import draw_network
+        from ..reports.machine_picture import draw_network
 
         draw_network(report, plot)
     write_found(
