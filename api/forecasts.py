@@ -97,7 +97,7 @@ class Forecasts(Tabular):
             "jobs": rows_of(self.columns),
             "changes": rows_of(self.change_columns),
             "notes": list(self.notes),
-            "record": {name: value for name, value in self.record.items() if name != "reliability"}
+            "record": self.record
             | {"reliability": {str(k): v for k, v in self.record.get("reliability", {}).items()}},
         }
 

@@ -77,7 +77,7 @@ def draw_jobs(axes: Axes, boxes: GanttBars, wait: NDArray[np.float64], names: Se
     """Draw jobs into axes whose limits stand and begin at 0."""
     colors = _colors(wait[np.unique(boxes.job)])
     if len(np.unique(boxes.job)) > _BOXES:
-        _draw_image(axes, boxes, wait, colors, (axes.get_xlim()[1], int(axes.get_ylim()[1])))
+        _draw_image(axes, boxes, wait, colors)
         return
     faces = colors.to_rgba(wait[boxes.job])
     # Edges darker than their boxes: of a job narrower than a line its edges are what is seen.
@@ -139,17 +139,12 @@ def _draw_names(axes: Axes, boxes: GanttBars, names: Sequence[str], colors: NDAr
         axes.annotate(literal(text), middle, ha="center", va="center", fontsize=5, color=color)
 
 
-def _draw_image(
-    axes: Axes,
-    boxes: GanttBars,
-    wait: NDArray[np.float64],
-    colors: ScalarMappable,
-    extent: tuple[float, int],
-) -> None:
+def _draw_image(axes: Axes, boxes: GanttBars, wait: NDArray[np.float64], colors: ScalarMappable) -> None:
     """Draw each cell in the colour of its jobs' mean waiting time, as dense as they fill it.
 
     Thousands of jobs are narrower than a dot of the page: boxes would hide each other there.
     """
+    extent = axes.get_xlim()[1], int(axes.get_ylim()[1])
     columns, rows = _COLUMNS, min(_ROWS, extent[1])
     filled, waited = np.zeros((rows, columns)), np.zeros((rows, columns))
     across = np.stack([boxes.start, boxes.end]).T * (columns / extent[0])

@@ -1,6 +1,6 @@
 """Slurm's node records: what a node has, what it says is free, and whether it takes jobs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -142,10 +142,7 @@ def empty_machine(content: bytes) -> tuple[ClusterWorkload, Notes]:
     away = sum(not node.state.is_working for node in nodes)
     if away:
         notes.add("node states", f"nodes that take no jobs now, taken as working: {away}")
-    empty = [
-        Node(name=one.name, total=one.total, features=one.features, partitions=one.partitions)
-        for one in nodes
-    ]
+    empty = [replace(node, free=node.total, state=NodeState.IDLE) for node in nodes]
     return ClusterWorkload(name="", nodes=empty, notes=notes.texts()), notes
 
 

@@ -169,7 +169,7 @@ def _job(record: Record, site: Site, notes: Notes) -> Job:
     record.require("priority", "state_reason", "time_limit", "partition", "user_name")
     label = f"job {record.count('job_id')}"
     priority = record.count("priority")
-    request, unsupported = read_request(record, _detail(record, site, notes), site, notes, label)
+    request, unsupported = read_request(record, _detail(record, site, notes, label), site, notes, label)
     for text in unsupported:
         notes.add("not expressible", f"{label}: not expressible: {text}")
     note_preferences(record, notes, label)
@@ -203,20 +203,16 @@ def _hold(record: Record, priority: int, site: Site) -> str | None:
     return None if is_read else hold
 
 
-def _detail(record: Record, site: Site, notes: Notes) -> JobDetail | None:
+def _detail(record: Record, site: Site, notes: Notes, label: str) -> JobDetail | None:
     """Return scontrol's detail of the same job; one of another job with its number is not used."""
     details = site.details or {}
     detail = details.get(record.count("job_id"))
     if detail is None:
         if details and not record.has("required_switches"):
-            notes.add(
-                "job detail", f"job {record.count('job_id')}: not in the job detail: --switches not known"
-            )
+            notes.add("job detail", f"{label}: not in the job detail: --switches not known")
         return None
     if "name" in record.members and detail.name != record.text("name"):
-        text = (
-            f"job {record.count('job_id')}: the job detail is of another job, {detail.name!r}, and not used"
-        )
+        text = f"{label}: the job detail is of another job, {detail.name!r}, and not used"
         notes.add("job detail", text)
         return None
     return detail

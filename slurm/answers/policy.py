@@ -78,14 +78,15 @@ def backfill_settings(text: str) -> tuple[int | None, float | None]:
     entry = config_of(text)
     pairs = (word.partition("=") for word in entry.text("SchedulerParameters").split(","))
     given = {name.strip(): value.strip() for name, _, value in pairs}
-    found: list[int | None] = []
-    for name in ("bf_max_job_test", "bf_interval"):
+
+    def number(name: str) -> int | None:
         value = given.get(name)
         if value is not None and not (re.fullmatch(r"[0-9]{1,7}", value) and int(value)):
             path = f"SchedulerParameters {name}"
             raise InputError(f"{value[:60]!r} is not a number above 0", path=path)
-        found.append(None if value is None else int(value))
-    return found[0], found[1]
+        return None if value is None else int(value)
+
+    return number("bf_max_job_test"), number("bf_interval")
 
 
 def config_of(text: str) -> Paragraph:

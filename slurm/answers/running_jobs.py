@@ -49,19 +49,18 @@ def read_running(records: Sequence[Record], site: Site, notes: Notes) -> tuple[R
     for record in records:
         phase = phase_of(record)
         if phase in (JobPhase.HOLDING, JobPhase.SUSPENDED):
+            job = job_id(record)
             use = record.once("use", partial(_allocation, record, site.nodes), site.key)
             detail = (site.details or {}).get(record.count("job_id"))
             use = use or (dict(detail.use) if detail else {})
             if phase is JobPhase.SUSPENDED:
                 use = {name: replace(amount, cores=0) for name, amount in use.items()}
-                notes.add(
-                    "suspended", f"job {job_id(record)} is suspended: it holds memory and gres, no cores"
-                )
-            fitted = dict(_fitted(job_id(record), use, left, notes))
+                notes.add("suspended", f"job {job} is suspended: it holds memory and gres, no cores")
+            fitted = dict(_fitted(job, use, left, notes))
             if fitted:
                 running.append(_running(record, fitted))
             else:
-                notes.add("running jobs", f"job {job_id(record)}: what it holds is not known: dropped")
+                notes.add("running jobs", f"job {job}: what it holds is not known: dropped")
     return tuple(running)
 
 
