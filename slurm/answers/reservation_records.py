@@ -5,7 +5,7 @@ does not ask stays outside its user's own reservation), except with the flag MAG
 knows users only, so the nodes are closed to all jobs but those of a magnetic reservation's users.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from ...cluster.checks import all_plain
@@ -18,7 +18,6 @@ from .consumables import counted_license, license_items
 
 #: The gate's licence unless another is given.
 LICENCE = "auction"
-_KIND = "reservations"
 #: The controller's clock may be so far ahead of this host's, in seconds.
 _AHEAD_S = 60
 #: Flags that say what a snapshot does not hold, and what it does instead.
@@ -135,7 +134,7 @@ def fitted_reservation(
     """
 
     def say(text: str) -> None:
-        notes.add(_KIND, f"reservation {entry.name}: {text}")
+        notes.add("reservations", f"reservation {entry.name}: {text}")
 
     nodes = tuple(name for name in entry.nodes if name in cores)
     if dropped := len(entry.nodes) - len(nodes):
@@ -150,32 +149,27 @@ def fitted_reservation(
             say(f"running jobs hold all its {entry.cores} cores: it keeps nothing else from jobs")
             return None
         say(f"it holds {entry.cores} of its nodes' {total} cores: taken as all of them")
-    _note_flags(entry, notes)
+    for flag in sorted(entry.flags - _HARMLESS):
+        say(
+            f"it {_CHANGING[flag]}"
+            if flag in _CHANGING
+            else f"the flag {flag} is not known and not looked at"
+        )
     return Reservation(
-        name=entry.name, nodes=nodes, start=entry.start, end=entry.end, users=_users(entry, notes)
+        name=entry.name, nodes=nodes, start=entry.start, end=entry.end, users=_users(entry, say)
     )
 
 
-def _note_flags(entry: ReservationFigures, notes: Notes) -> None:
-    for flag in sorted(entry.flags):
-        if flag in _CHANGING:
-            notes.add(_KIND, f"reservation {entry.name}: it {_CHANGING[flag]}")
-        elif flag not in _HARMLESS:
-            notes.add(_KIND, f"reservation {entry.name}: the flag {flag} is not known and not looked at")
-
-
-def _users(entry: ReservationFigures, notes: Notes) -> tuple[str, ...]:
+def _users(entry: ReservationFigures, say: Callable[[str], None]) -> tuple[str, ...]:
     """Return the users whose jobs may run inside without asking for it: none unless it is magnetic."""
     who = [entry.access] if entry.access else []
     if entry.users:
         who.insert(0, f"users {','.join(entry.users)}")
     if "MAGNETIC" not in entry.flags:
-        text = f"only jobs that ask for it may use it ({'; '.join(who) or 'no user'}): closed to all others"
-        notes.add(_KIND, f"reservation {entry.name}: {text}")
+        say(f"only jobs that ask for it may use it ({'; '.join(who) or 'no user'}): closed to all others")
         return ()
     if entry.access or any(name.startswith("-") for name in entry.users):
-        text = f"whose jobs it attracts is not known here ({'; '.join(who)}): closed to all"
-        notes.add(_KIND, f"reservation {entry.name}: {text}")
+        say(f"whose jobs it attracts is not known here ({'; '.join(who)}): closed to all")
         return ()
     return entry.users
 

@@ -8,6 +8,13 @@ from ...cluster.errors import OptionError
 from ...cluster.option_fields import Option
 from ...cluster.promises import NONE
 
+_INTERVAL = "Seconds from the start of one pass to the start of the next."
+
+
+def _seconds(text: str, default: float, low: float = 0.1, high: float | None = None) -> Option[float]:
+    """Return an option of seconds, from ``low`` on."""
+    return Option(text, default=default, low=low, high=high, includes_low=True, unit="SECONDS")
+
 
 @dataclass(kw_only=True)
 class GateOption:
@@ -22,14 +29,7 @@ class GateOption:
 class LoopOptions:
     """How often a loop looks, and what it keeps of that; as it is, the shadow's."""
 
-    interval: Option[float] = Option(
-        "Seconds from the start of one pass to the start of the next.",
-        default=30,
-        low=0.1,
-        high=86400,
-        includes_low=True,
-        unit="SECONDS",
-    )
+    interval: Option[float] = _seconds(_INTERVAL, 30, high=86400)
     passes: Option[int | None] = Option("Stop after so many passes. Default: go on.", low=1)
     once: Option[bool] = Option("Make one pass; a failure is the command's.", default=False)
     rotate_mib: Option[float] = Option(
@@ -63,37 +63,23 @@ class Settings(LoopOptions, GateOption):
     promise: str = NONE
     at_once: int = 1
 
-    interval: Option[float] = Option(
-        "Seconds from the start of one pass to the start of the next.",
-        default=10.0,
-        low=0.1,
-        includes_low=True,
-        unit="SECONDS",
-    )
+    interval: Option[float] = _seconds(_INTERVAL, 10.0)
     gate_for: Option[int] = Option(
         "The gate ends so many seconds after the last pass. Slurm then starts the jobs itself.",
         default=120,
         low=10,
         unit="SECONDS",
     )
-    pin_for: Option[float] = Option(
-        "Put a pinned job back behind the gate if it has not started after so many seconds.",
-        default=60.0,
-        low=1,
-        includes_low=True,
-        unit="SECONDS",
+    pin_for: Option[float] = _seconds(
+        "Put a pinned job back behind the gate if it has not started after so many seconds.", 60.0, low=1
     )
     tries: Option[int] = Option("Hand a job over to Slurm after so many pins.", default=3, low=1)
     mark: Option[Literal["admin-comment", "comment"]] = Option(
         "Field of the job that records its pin: an operator may write the second only.",
         default="admin-comment",
     )
-    plan_age: Option[float] = Option(
-        "Discard a pass that read the queue more than so many seconds ago.",
-        default=30.0,
-        low=0.1,
-        includes_low=True,
-        unit="SECONDS",
+    plan_age: Option[float] = _seconds(
+        "Discard a pass that read the queue more than so many seconds ago.", 30.0
     )
     topology: Option[str | None] = Option(
         "topology.conf or topology.yaml, read in each pass.  [default: what scontrol shows]", unit="FILE"

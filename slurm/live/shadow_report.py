@@ -15,12 +15,11 @@ import numpy as np
 from ...cluster.tabular import Tabular, rows_of
 from ...cluster.text import plural
 from ...simulation.result import bounded_slowdown
-from ...simulation.waits import STATISTICS, mean, percentile, size_class, size_rank
+from ...simulation.waits import DAY_S, STATISTICS, mean, percentile, size_class, size_rank
 from ..answers.running_jobs import SlurmStart
 from .shadow_log import FORGOTTEN, ShadowPass, Waiting
 
 FORMAT = "aucsched-shadow-report/1"
-DAY_S = 86400.0
 
 #: What such a log can say and what it cannot; stands on every report.
 OFFERED = (
