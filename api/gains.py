@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -299,7 +299,6 @@ class Gain(Tabular):
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as plain dicts, lists, numbers and text."""
         pairs = [(name, BACKFILL) for name in self.policies] + [(BACKFILL, HAPPENED)]
-        names = Difference.__slots__
         return {
             "format": FORMAT,
             "name": self.workload.name,
@@ -310,11 +309,7 @@ class Gain(Tabular):
             "too_short": self.is_too_short,
             "words": self.words,
             "figures": self.figures,
-            "differences": [
-                {name: getattr(one, name) for name in names}
-                for pair in pairs
-                for one in self.differences(*pair)
-            ],
+            "differences": [asdict(one) for pair in pairs for one in self.differences(*pair)],
             "groups": self.groups,
             "notes": self.left_out,
             "columns": self.columns,

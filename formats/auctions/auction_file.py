@@ -9,7 +9,7 @@ dummies: bids that share one exclude each other.
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -147,11 +147,9 @@ def exact_number(value: int | Fraction) -> int | msgspec.Raw:
 
 def decimal_text(value: int | Fraction) -> str:
     """Return a decimal's digits, all of them."""
-    digits = 0
-    while (value * 10**digits).denominator > 1:
-        digits += 1
-    whole = str(int(value * 10**digits)).rjust(digits + 1, "0")
-    return f"{whole[:-digits]}.{whole[-digits:]}" if digits else whole
+    # A sum of values has a few digits more than each before the point, and no more behind it.
+    with localcontext(prec=3 * _MOST_DIGITS):
+        return f"{Decimal(value.numerator) / Decimal(value.denominator):f}"
 
 
 #: Goods with dummies, at most: each is a capacity, whether a bid names it or not.

@@ -7,7 +7,7 @@ line, Slurm does not answer) changes nothing: the gate ends, and Slurm starts th
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from ...auction.options import StepOptions
 from ...cluster.errors import AucschedError, InputError
@@ -158,8 +158,7 @@ class Loop:
 
     def _tell(self, report: PassReport) -> None:
         """Log the pass itself; a log that takes nothing has been the outcome already."""
-        fields = {name: getattr(report, name) for name in PassReport.__slots__}
-        rounded = {name: round(v, 4) if isinstance(v, float) else v for name, v in fields.items()}
+        rounded = {name: round(v, 4) if isinstance(v, float) else v for name, v in asdict(report).items()}
         try:
             self._journal([{"event": "pass", **rounded}])
         except AucschedError as error:

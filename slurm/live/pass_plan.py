@@ -56,7 +56,7 @@ class Now:
     licenses: str
 
 
-def _rows(ask: Ask, command: Command, fields: int) -> Iterator[list[str]]:
+def answer_rows(ask: Ask, command: Command, fields: int) -> Iterator[list[str]]:
     """Yield the fields of each line of an answer; the last one may hold what separates them.
 
     Raises:
@@ -73,7 +73,7 @@ def _rows(ask: Ask, command: Command, fields: int) -> Iterator[list[str]]:
 def jobs_now(ask: Ask) -> Mapping[str, Now]:
     """Return the jobs by id, tasks of an array each by its own."""
     found: dict[str, Now] = {}
-    for name, own, state, nodes, required, licenses in _rows(ask, JOBS, 6):
+    for name, own, state, nodes, required, licenses in answer_rows(ask, JOBS, 6):
         # A job that is requeued before all others waits, whatever word is shown (25.11).
         word = "PENDING" if state == "EXPEDITING" else state
         # A part of a heterogeneous job is printed as 99+1, and is job 100 in all other answers.
@@ -85,7 +85,7 @@ def jobs_now(ask: Ask) -> Mapping[str, Now]:
 def idle_now(ask: Ask) -> dict[str, int]:
     """Return the idle CPUs of each node that takes jobs."""
     found: dict[str, int] = {}
-    for name, state, cpus in _rows(ask, NODES, 3):
+    for name, state, cpus in answer_rows(ask, NODES, 3):
         _, idle, *_ = [*cpus.split("/"), ""]
         if not idle.isdigit():
             raise InputError(f"{cpus[:60]!r} is not what was asked for", path=name, file="sinfo")
