@@ -12,14 +12,11 @@
 """
 
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from sysconfig import get_path
-from threading import RLock
 from traceback import extract_tb
-from types import ModuleType
 
 from .text import one_line
 
@@ -103,33 +100,6 @@ def system_errors(file: str | Path) -> Iterator[None]:
 def shown_name(path: str | Path) -> str:
     """Return the name that messages call a file by."""
     return {"-": "standard input", "": "''"}.get(str(path), one_line(str(path)))
-
-
-#: One thread at a time takes the script away and puts it back.
-_SPAWNING = RLock()
-#: Why worker processes end as they start.
-UNGUARDED = 'workers: a script that starts processes must call {} below if __name__ == "__main__"'
-
-
-def end_if_spawned(call: str) -> None:
-    """End a process that is being spawned: the script it loads would spawn others at this call."""
-    from multiprocessing import current_process  # noqa: PLC0415 - --help starts nothing
-
-    if getattr(current_process(), "_inheriting", False):
-        sys.exit(f"aucsched: {UNGUARDED.format(call)}")
-
-
-@contextmanager
-def without_script(*, is_needed: bool = False) -> Iterator[None]:
-    """Keep processes spawned inside from loading the program's script, unless it is needed there."""
-    with _SPAWNING:
-        main = sys.modules["__main__"]
-        if not is_needed:
-            sys.modules["__main__"] = ModuleType("__main__")
-        try:
-            yield
-        finally:
-            sys.modules["__main__"] = main
 
 
 def _cut(part: str) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..cluster.errors import OptionError, end_if_spawned
+from ..auction.parts.workers import end_if_spawned
+from ..cluster.errors import OptionError
 from ..cluster.keywords import whole, with_names
 from ..cluster.snapshot import Snapshot
 from ..cluster.tabular import Tabular, chart, rows_of

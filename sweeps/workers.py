@@ -6,7 +6,6 @@ only its run with it, which another process tries again. When the parent dies th
 
 import os
 import signal
-import threading
 import warnings
 import zlib
 from collections import Counter, deque
@@ -22,8 +21,9 @@ from threading import Thread
 from typing import Any
 from uuid import uuid4
 
-from ..auction.parts.workers import connected
-from ..cluster.errors import UNGUARDED, AucschedError, without_script
+from ..auction.parts.workers import ONE_AT_A_TIME, UNGUARDED, connected
+from ..cluster.errors import AucschedError
+from ..models.winners.determine import without_script
 from .axes import Row
 from .run_plan import KINDS, Run, Subject, lost_row, run_row
 
@@ -136,10 +136,6 @@ def processors() -> int:
     return len(os.sched_getaffinity(0))
 
 
-#: A worker may have several threads; runs in one process go one after another all the same.
-_ONE_AT_A_TIME = threading.Lock()
-
-
 def run_on_dask(address: str, subject: Subject, runs: Sequence[Run]) -> Generator[Row, None, None]:
     """Yield the rows of runs as they are done, in no order.
 
@@ -180,7 +176,7 @@ def _rows(client: Any, subject: Subject, runs: Sequence[Run]) -> Generator[Row, 
 
 def _row(kind: str, digest: str, packed: bytes, run: Run) -> Row:
     """Do one run on a worker."""
-    with _ONE_AT_A_TIME:
+    with ONE_AT_A_TIME:
         return run_row(kind, _loaded(kind, digest, packed), run)
 
 

@@ -7,6 +7,7 @@ Dask is an extra; its log is kept off standard error.
 
 import copyreg
 import logging
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -15,15 +16,16 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from multiprocessing import get_context
+from multiprocessing import current_process, get_context
 from threading import Lock
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ...bidgen.first_fit import Cluster
-from ...cluster.errors import AucschedError, OptionError, end_if_spawned, without_script
+from ...cluster.errors import AucschedError, OptionError
 from ...cluster.resources.demand import Demand
 from ...models.search.compiled_search import compiled_loop
+from ...models.winners.determine import without_script
 from ..attempt import attempt
 from ..options import StepOptions
 from ..strategies import AttemptResult
@@ -36,8 +38,10 @@ def _unchanging(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
 # Jobs hold mappings that nobody can change, which pickle does not know: they travel as copies.
 copyreg.pickle(MappingProxyType, lambda mapping: (_unchanging, (dict(mapping),)))
 
-#: A Dask worker may have several threads; auctions in one process are held one after another all the same.
-_ONE_AT_A_TIME = Lock()
+#: A Dask worker may have several threads; auctions and runs in one process come one after another.
+ONE_AT_A_TIME = Lock()
+#: How long a Dask scheduler has to answer.
+_PATIENCE = "10s"
 #: Seconds of an auction whose time is over: it gives first-fit's award.
 _LEAST_S = 1e-3
 
@@ -135,6 +139,16 @@ class Workers:
         return _held_here(auction, _share(auction, end, 1))
 
 
+#: Why worker processes end as they start.
+UNGUARDED = 'workers: a script that starts processes must call {} below if __name__ == "__main__"'
+
+
+def end_if_spawned(call: str) -> None:
+    """End a process that is being spawned: the script it loads would spawn others at this call."""
+    if getattr(current_process(), "_inheriting", False):
+        sys.exit(f"aucsched: {UNGUARDED.format(call)}")
+
+
 @contextmanager
 def crew_of(options: StepOptions) -> Iterator[Workers]:
     """Yield who holds a step's auctions.
@@ -184,7 +198,7 @@ def _held_here(auction: WorkerTask, share: _Share) -> AttemptResult:
 
 def _held_there(auction: WorkerTask, share: _Share) -> AttemptResult:
     """Hold an auction in another process; what comes back leaves out the jobs, which are known here."""
-    with _ONE_AT_A_TIME:
+    with ONE_AT_A_TIME:
         compiled_loop()
         return replace(_with_jobs(_held_here(auction, share), ()), first=None)
 
@@ -195,9 +209,6 @@ def _with_jobs(result: AttemptResult, demands: tuple[Demand, ...]) -> AttemptRes
     is_same = result.bids.table is result.answer.table
     bids = answer.table if is_same else replace(result.bids.table, demands=demands)
     return replace(result, answer=answer, bids=replace(result.bids, table=bids))
-
-
-_PATIENCE = "10s"
 
 
 def check_dask() -> None:

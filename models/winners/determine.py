@@ -7,21 +7,25 @@ follows from the limit alone: any number of processes gives the same award, and 
 worse. Where a clock counts, each process is one search.
 """
 
+import sys
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from math import inf, isfinite
 from multiprocessing import get_context
+from threading import RLock
+from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ...cluster.errors import AucschedError, InputError, without_script
+from ...cluster.errors import AucschedError, InputError
 from ...cluster.keywords import refuses_unknown
 from ...cluster.option_table import OPTIONS_BY_NAME
 from ...cluster.resources.capacity import FloatArray, IntArray
@@ -359,6 +363,23 @@ def _prices(lot: ProblemInstance, price: FloatArray) -> dict[Hashable, float]:
 
 #: Steps of the first search before there are others, and how many there are then.
 ALONE, _SEARCHES = 400, 4
+
+
+#: One thread at a time takes the script away and puts it back.
+_SPAWNING = RLock()
+
+
+@contextmanager
+def without_script(*, is_needed: bool = False) -> Iterator[None]:
+    """Keep processes spawned inside from loading the program's script, unless it is needed there."""
+    with _SPAWNING:
+        main = sys.modules["__main__"]
+        if not is_needed:
+            sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
 
 
 def _search_side_by_side(

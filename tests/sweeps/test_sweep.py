@@ -23,8 +23,8 @@ from support.sweeps import GRID, RUNS, TRACE, rows_of, small, workload
 
 import aucsched as package
 from aucsched.cli import run
-from aucsched.cluster.errors import without_script
 from aucsched.formats.native.cluster_file import load_snapshot
+from aucsched.models.winners.determine import without_script
 from aucsched.simulation.negotiated.negotiation_options import SWEPT
 from aucsched.sweeps.axes import AXES
 from aucsched.sweeps.result_table import write_table
