@@ -173,10 +173,8 @@ class _Explainer:
         """Say which jobs bid in place of one that asks for the same."""
         others = [one.job.id for one in self._decision.window if one.kind == demand.kind]
         ahead = others[: others.index(demand.job.id)]
-        return (
-            Reason.OUTBID,
-            f"outbid by {listed(ahead)}: they ask for the same, and no more of them fit at once",
-        )
+        why = "they ask for the same, and no more of them fit at once"
+        return Reason.OUTBID, f"outbid by {listed(ahead)}: {why}"
 
     def _why_none(self, demand: Demand) -> tuple[Reason, str]:
         """Return why a job has no bid: the same for all that ask for the same."""

@@ -31,7 +31,7 @@ from .solve.solver import (
 _Cell = tuple[Guard | None, Resource, int]
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class VariantChoice:
     """A job in one of its variants.
 
@@ -143,15 +143,10 @@ class Ipsched(Model):
         """Binaries s of each option, and t and x of each option and node."""
         self.topology = self.given.topology
         # A gres range counts as its minimum.
-        read = ((demand, asked) for demand in self.table.demands for asked in fewest_gres(demand))
         self.options = [
-            VariantChoice(
-                demand=demand,
-                variant=asked.variant,
-                choice=asked.choice,
-                **usable_nodes(asked, self.columns.free, self.columns)._asdict(),
-            )
-            for demand, asked in read
+            VariantChoice(*asked, *usable_nodes(asked, self.columns.free, self.columns))
+            for demand in self.table.demands
+            for asked in fewest_gres(demand)
         ]
         self.s = [
             self.problem.add_variable(f"s{number}", cat=LpBinary) for number in range(len(self.options))

@@ -1,4 +1,4 @@
-"""Exchange and complete, as functions over columns, made to be compiled (compiled.py) and to run without.
+"""Exchange and complete, as functions over columns, compiled (compiled_search.py) or run as they are.
 
 A move lets a losing bid in and takes out who stands in its way, at times their neighbours too; then bids that
 fit into what is free are put together anew by a small branch and bound (``complete``), which prices keep

@@ -331,7 +331,7 @@ class Swapping(ColumnSearch):
 
     Args:
         loop: makes swaps.
-        shape: bids and rows, as arrays (columns.py); all rows are hard.
+        shape: bids and rows, as arrays (search_columns.py); all rows are hard.
         worth: what awards are compared by.
         gain: of each bid at prices, shape (bids,).
         start: an award that fits.

@@ -1,4 +1,4 @@
-"""Branch and bound over few bids, as functions that are compiled (compiled.py) or run as they are.
+"""Branch and bound over few bids, as functions, compiled (compiled_search.py) or run as they are.
 
 Jobs come one after another, those first that pay most at the prices; each wins with one of its bids that
 still fit, or with none. A branch is left where not even the best bids that still fit of all jobs to come, or

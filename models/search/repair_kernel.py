@@ -1,4 +1,4 @@
-"""Dives, as functions over columns, made to be compiled (compiled.py) and to run without.
+"""Dives, as functions over columns, made to be compiled (compiled_search.py) and to run without.
 
 In a dive some winners leave. Rounds of prices (Lagrangian, as in prices.py) over the bids that fit into what
 is free tell which of them win most often; a few of those are taken, what is free shrinks, and rounds go on

@@ -1,4 +1,4 @@
-"""Swaps, as functions over columns, made to be compiled (compiled.py) and to run without.
+"""Swaps, as functions over columns, made to be compiled (compiled_search.py) and to run without.
 
 For packings of sets alone: no two bids that share a row could both win. In a swap the losing bid that adds
 most, or loses least, comes in, and those that it excludes leave; for a few swaps they may not come back (tabu
