@@ -213,6 +213,4 @@ def _type(option: Option[Any], *, ranges: bool) -> Any:
     if option.is_whole:
         low, high = (None if one is None else int(one) for one in (option.low, option.high))
         return click.IntRange(low, high)
-    return click.FloatRange(
-        option.low, option.high, min_open=not option.includes_low and option.low is not None
-    )
+    return click.FloatRange(option.low, option.high, min_open=not option.includes_low)

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 import click
 from click._textwrap import TextWrapper
 
+from ..cluster.errors import InputError, OptionError, shown_name
+from ..cluster.option_fields import flag_of
 from ..cluster.text import did_you_mean
 
 # Click breaks lines within --work-limit: an option is one word.
@@ -16,6 +19,9 @@ TextWrapper.wordsep_re = TextWrapper.wordsep_simple_re
 class HelpGroup(click.Group):
     """A group that prints its help when called alone, and says what a mistyped command may have meant."""
 
+    #: A line of the help for each command, where it is known without importing it.
+    lines: Mapping[str, str] = MappingProxyType({})
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments; without any print the help and be done."""
         if not args and not ctx.resilient_parsing:
@@ -23,11 +29,25 @@ class HelpGroup(click.Group):
             ctx.exit()
         return super().parse_args(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an error of a value that ``--config`` gave names its file."""
+        try:
+            return super().invoke(ctx)
+        except OptionError as error:
+            called, said = ctx.invoked_subcommand or "", str(error)
+            for name, value in ((ctx.default_map or {}).get(called) or {}).items():
+                key = flag_of(name)
+                if str(value) in said and said.startswith((f"{name}:", f"{key}:", f"{key} ")):
+                    path = ".".join((*ctx.command_path.split()[1:], called, key.removeprefix("--")))
+                    config = shown_name(ctx.find_root().params["config"])
+                    raise InputError(said, path=path, file=config) from error
+            raise
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the commands, each with its whole sentence: click cuts it after a line."""
+        names = {name: one.get_short_help_str(200) for name, one in sorted(self.commands.items())}
         with formatter.section("Commands"):
-            names = self.list_commands(ctx)
-            formatter.write_dl([(name, self.commands[name].get_short_help_str(200)) for name in names])
+            formatter.write_dl(list((self.lines or names).items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -57,13 +77,13 @@ class LazyGroup(HelpGroup):
 
     def __init__(self, *, table: Mapping[str, str], package: str, **given: Any) -> None:
         super().__init__(**given)
-        self._lines = {place.replace(":", ".").rpartition(".")[2]: line for place, line in table.items()}
-        self._modules = dict(zip(self._lines, (place.partition(":")[0] for place in table), strict=True))
+        self.lines = {place.replace(":", ".").rpartition(".")[2]: line for place, line in table.items()}
+        self._modules = dict(zip(self.lines, (place.partition(":")[0] for place in table), strict=True))
         self._package = package
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the commands' names in the order of the table."""
-        return list(self._lines)
+        return list(self.lines)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import and return a command, None when there is none of that name."""
@@ -72,8 +92,3 @@ class LazyGroup(HelpGroup):
         module = import_module(f"{self._package}.{self._modules[cmd_name]}")
         command: click.Command = getattr(module, cmd_name)
         return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the table of commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(self._lines.items()))

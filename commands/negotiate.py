@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from ..cluster.errors import OptionError, errors_in, shown_name
-from ..cluster.option_fields import Option, flag_of, options_in, refuse_given, taken_from
+from ..cluster.option_fields import Option, options_in, refuse_given, taken_from
 from ..cluster.option_table import NEGOTIATE, read_by
 from ..simulation.negotiated.negotiation_options import (
     THESIS,
@@ -238,7 +239,7 @@ def negotiate(workload: str | None, **options: Any) -> None:
     """
     check_result_options(options)
     if options["replay"] is not None:
-        result = _replayed(workload, options)
+        result = _replayed(options["replay"])
     elif workload is None:
         raise click.UsageError("Missing argument 'WORKLOAD'.")
     else:
@@ -246,22 +247,28 @@ def negotiate(workload: str | None, **options: Any) -> None:
     write_result(result, options)
 
 
-def _replayed(workload: str | None, options: dict[str, Any]) -> Negotiated:
+def only_option(
+    name: str, why: str, beside: Collection[str] = (), passed: Collection[ParameterSource] = ()
+) -> None:
+    """Refuse what is given with an option that stands for all but some names and some sources.
+
+    Raises:
+        OptionError: something is.
+    """
+    context = click.get_current_context()
+    for one in context.command.params:
+        source = context.get_parameter_source(one.name or "")
+        if one.name not in (name, *beside) and source not in (None, ParameterSource.DEFAULT, *passed):
+            shown = one.opts[0] if isinstance(one, click.Option) else "WORKLOAD"
+            raise OptionError(f"--{name} cannot be combined with {shown}: {why}")
+
+
+def _replayed(trace: Path) -> Negotiated:
     from ..formats.reading import read_document
     from ..simulation.negotiated.trace import replayed
 
-    context = click.get_current_context()
-    explicit = [
-        name
-        for name in options
-        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-        and name not in {"replay", *RESULT_OPTIONS}
-    ]
-    if workload is not None:
-        raise OptionError("--replay runs a trace: WORKLOAD would be ignored")
-    if explicit:
-        raise OptionError(f"--replay runs a trace: {flag_of(explicit[0])} would be ignored")
-    return read_document(options["replay"], replayed)
+    only_option("replay", "it runs a trace", RESULT_OPTIONS, (ParameterSource.DEFAULT_MAP,))
+    return read_document(trace, replayed)
 
 
 def _run(workload: str, options: dict[str, Any]) -> Negotiated:

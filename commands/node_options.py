@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..cluster.errors import OptionError, errors_in, shown_name, system_errors
-from ..cluster.option_fields import flag_of, options_in, refuse_given
+from ..cluster.option_fields import options_in, refuse_given
 from ..cluster.option_table import SIMULATE, ValueOptions
 from ..simulation.simulate_options import NODE_ONLY_POLICIES, PROMISED, NodeKeywords
 from .built_options import click_option, in_order, record_options
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 _BEGINNING = 512
 #: Options of a machine of nodes, by parameter, and what it reads of them on a log.
 _NODE_OPTIONS = options_in(NodeKeywords)
-_READ_ON_BOTH = tuple(options_in(ValueOptions))
+_READ_ON_BOTH = options_in(ValueOptions)
+_EVERY = _NODE_OPTIONS | options_in(TopologyOption)
+_NODES_ALONE = {name: one for name, one in _EVERY.items() if name not in _READ_ON_BOTH}
 #: Options of logs, by parameter.
 _LOG_OPTIONS = (
     *("processors", "cluster", "check", "batsim_out", "swf_out", "log_begins"),
@@ -64,12 +66,9 @@ def check_log_options(options: dict[str, Any]) -> None:
     """Refuse what only a machine of nodes has."""
     if options["policy"] in NODE_ONLY_POLICIES:
         raise OptionError(f"--policy {options['policy']} needs a workload of nodes, not a log")
-    for name in (*_NODE_OPTIONS, "topology"):
-        if options[name] is None or (name in _READ_ON_BOTH and options["policy"] == PROMISED):
-            continue
-        if name in _READ_ON_BOTH:
-            raise OptionError(f"{flag_of(name)} needs --policy {PROMISED} on a log, not {options['policy']}")
-        raise OptionError(f"{flag_of(name)} needs a workload of nodes, not a log")
+    if options["policy"] != PROMISED:
+        refuse_given(options, _READ_ON_BOTH, f"needs --policy {PROMISED} on a log, not {options['policy']}")
+    refuse_given(options, _NODES_ALONE, "needs a workload of nodes, not a log")
 
 
 def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from ..cluster.errors import AucschedError, InputError, OptionError
 from ..cluster.option_fields import taken_from
@@ -26,6 +25,7 @@ from .negotiate import (
     batch_options,
     keep_runs,
     known_runs,
+    only_option,
     play_from,
     play_options,
     result_options,
@@ -37,19 +37,6 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 #: What two clusters may not have alike: where they listen, and the files that they write.
 _OWN = ("listen", "output", "trace", "mermaid", "jobs_out", "gantt", "journal")
 _STANDARD_OUTPUT = "-"
-
-
-def only_option(context: click.Context, name: str) -> None:
-    """Refuse what is typed or configured beside an option that stands for all others.
-
-    Raises:
-        OptionError: something is.
-    """
-    for parameter in context.command.params:
-        source = context.get_parameter_source(parameter.name or "")
-        if parameter.name != name and source not in (ParameterSource.DEFAULT, None):
-            shown = parameter.opts[0] if isinstance(parameter, click.Option) else "WORKLOAD"
-            raise OptionError(f"--{name} cannot be combined with {shown}: its file has them")
 
 
 def serve_clusters(path: Path, command: click.Command) -> int:
@@ -68,7 +55,7 @@ def serve_clusters(path: Path, command: click.Command) -> int:
         threads = []
         found = read_document(path, lambda content: _clusters(toml_tables(content), command))
         for name, (workload, options) in found.items():
-            told = partial(_tell_of, name)
+            told = partial(lambda name, text: tell(f"{name}: {text}"), name)
             try:
                 side = stack.enter_context(runtime_side(workload, options, told, has_bar=False))
             except OptionError as error:
@@ -83,10 +70,6 @@ def serve_clusters(path: Path, command: click.Command) -> int:
             while thread.is_alive():
                 thread.join(0.2)
     return 1 if failed else 0
-
-
-def _tell_of(name: str, text: str) -> None:
-    tell(f"{name}: {text}")
 
 
 def _run(
@@ -225,17 +208,14 @@ def ibsched(workload: str, **options: Any) -> None:
 @runtime_options
 @link_options
 @result_options
-@click.pass_context
-def irtsched(
-    context: click.Context, /, *, workload: str | None, clusters: Path | None, **options: Any
-) -> int | None:
+def irtsched(*, workload: str | None, clusters: Path | None, **options: Any) -> int | None:
     """Hold WORKLOAD's nodes and its running jobs, offer what is idle to ibsched, and print the metrics.
 
     Both processes read the same WORKLOAD. The simulated clock is kept here. With --clusters one
     process holds several clusters, each with an ibsched, a clock and a journal of its own.
     """
     if clusters is not None:
-        only_option(context, "clusters")
+        only_option("clusters", "its file has them")
         return serve_clusters(clusters, irtsched)
     if workload is None:
         raise OptionError("WORKLOAD or --clusters is needed")

@@ -283,3 +283,41 @@ def test_a_file_that_says_nothing_clear_is_one_line(
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert message in err
+
+
+DAYS, FULL = (str(ROOT / "examples" / name) for name in ("days.swf", "emulated-1408-full.json"))
+
+
+@pytest.mark.parametrize(
+    ("text", "command", "message"),
+    [
+        ("[simulate]\nlog-begins = 'x'\npolicy = 'planning'", f"simulate {DAYS}", "simulate.log-begins: "),
+        ("[sweep]\nwindow = [0]", f"sweep {FULL} -o t.csv", "sweep.window: window: 0 is below 1"),
+        ("[simulate]\npromise = 'x'\npolicy = 'promised'", f"simulate {DAYS}", "simulate.promise: "),
+        (
+            "[workload.'table-8.4']\ndivisors = 'x'",
+            "workload table-8.4 --id 5",
+            "workload.table-8.4.divisors: ",
+        ),
+    ],
+)
+def test_what_a_command_reads_late_names_the_file_too(
+    text: str,
+    command: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "site.toml"
+    file.write_text(f"{text}\n")
+    monkeypatch.chdir(tmp_path)
+    assert run(["--config", str(file), *command.split()]) == 2
+    assert capsys.readouterr().err.startswith(f"{file}: {message}")
+
+
+def test_what_is_typed_is_not_the_files_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "site.toml"
+    file.write_text("[schedule]\nwindow = 5\n")
+    assert run(["--config", str(file), "schedule", FULL, "--window", "0"]) == 2
+    assert capsys.readouterr().err == "aucsched: window: 0 is below 1\n"

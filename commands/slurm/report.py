@@ -15,6 +15,7 @@ from ..outputs import (
     note,
     output_options,
     print_table,
+    tell,
     top_option,
     write_found,
 )
@@ -72,8 +73,7 @@ def report(
 
         played, notes = workload_of(entries)
         save_workload(played, workload)
-        for text in notes.texts():
-            note(text)
+        tell(notes.texts())
     if html is not None:
         from ...reports.run_pages import shadow_page
 

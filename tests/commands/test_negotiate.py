@@ -267,6 +267,10 @@ def test_a_trace_replays_to_the_same_bytes(run: Callable[..., Done], tmp_path: P
     # A trace that its beginning does not lead to is refused, and the line is named.
     changed = first.replace(b'"code":"accept"', b'"code":"reject"', 1)
     Path(names[2]).write_bytes(changed)
+    refused = run("negotiate", "--replay", names[0], "--order", "3")
+    assert "--replay cannot be combined with --seed: it runs a trace" in refused.stderr
+    refused = run("negotiate", "esp", "--replay", names[0])
+    assert "--replay cannot be combined with WORKLOAD: it runs a trace" in refused.stderr
     refused = run("negotiate", "--replay", names[2])
     assert refused.returncode == 2
     assert "line 3 is not what the negotiation comes to" in refused.stderr
