@@ -21,7 +21,6 @@ from ..simulation.simulate_options import (
     SimulateKeywords,
     check_read,
 )
-from ..sweeps.axes import LOGS
 from .built_options import click_option, in_order, in_section
 from .outputs import note
 
@@ -100,7 +99,7 @@ policy_options = in_order(
             help=f"Order of the waiting queue. One of {', '.join(ORDER_NAMES)}.",
         ),
         in_section(
-            LOGS,
+            LogRecord.heading,
             *(click_option(one, hidden=True) for one in PARAMETERS.values()),
             shown=PARAMETERS_SHOWN,
         ),

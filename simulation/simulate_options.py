@@ -92,6 +92,9 @@ def _of(policy: str, text: str, parameter: str = "", **others: Any) -> Any:
 class LogRecord:
     """What the policies over logs read; each names its policy."""
 
+    #: As ``--help`` heads them.
+    heading = "Parameters of policies over logs (--policy NAME:PARAMETER=VALUE,…)"
+
     def __post_init__(self) -> None:
         for name, one in options_in(LogRecord).items():
             if (value := self.__dict__[name]) is not None:

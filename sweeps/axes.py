@@ -122,10 +122,8 @@ def _swept(record: type, section: str) -> tuple[Axis, ...]:
     return tuple(replace(axis_of(option), section=section) for option in options if option.is_swept)
 
 
-#: The headings of axes of logs, as in ``simulate``, and of nodes; the options of both.
-LOGS = "Parameters of policies over logs (--policy NAME:PARAMETER=VALUE,…)"
-_NODES = "Workloads of nodes"
-_OF_BOTH = options_in(SimulateKeywords)
+#: The heading of axes of nodes, and options that logs have, too.
+_NODES, _OF_BOTH = "Workloads of nodes", options_in(SimulateKeywords)
 #: In the order in which the grid is nested: the last varies fastest.
 _AXES = (
     Axis(
@@ -136,7 +134,7 @@ _AXES = (
     axis_of(_OF_BOTH["order"]),
     *_swept(PassOptions, _NODES),
     axis_of(_OF_BOTH["processors"]),
-    *_swept(LogRecord, LOGS),
+    *_swept(LogRecord, LogRecord.heading),
     *(replace(axis_of(option), section="The auction") for option in read_by(SWEEP) if option.name != "seed"),
     Axis(
         name="topology",
