@@ -14,7 +14,8 @@ from ..bidgen.table import BidTable
 from ..cluster.resources.capacity import FloatArray, IntArray
 from ..cluster.schedule import Seconds, Sizes
 from ..models.model import Answer, Model, ModelInput, Weight
-from ..models.search.packing import Packing, packing_of
+from ..models.search.packing import Packing, Worth, packing_of
+from ..models.search.proving import settled
 from ..models.search.search_parameters import SearchLimits
 from ..models.solve.lexicographic import (
     NO_LIMIT_S,
@@ -102,15 +103,18 @@ class AuctionInstance:
 def solve_exactly(instance: AuctionInstance) -> AttemptResult:
     """Give HiGHS all bids at once, as the papers' model in PuLP.
 
-    Where there is no time to state it, first-fit's award stands.
+    Where there is no time to state it, first-fit's award stands. Where work is counted HiGHS gets
+    what branch and bound does not soon prove.
     """
     bids, cluster, options = instance.bids, instance.cluster, instance.options
+    if (result := _settled(instance)) is not None:
+        return result
     if not (options.export or _may_state(instance)):
         answer = answer_of(bids.table, instance.first, cluster, options)
         return AttemptResult(bids=bids, answer=answer, sizes=_sizes(bids, 0, 0, 0), built=options.clock())
     stated = state(bids.table, cluster, options)
     program = stated.program
-    start = stated.start(_quick_award(instance, stated))
+    start = stated.start(_quick_award(instance, stated.preference()))
     built = options.clock()
     if options.export:
         export(stated, options.export, weighted=options.weights == "paper")
@@ -134,6 +138,36 @@ def solve_exactly(instance: AuctionInstance) -> AttemptResult:
         proved=proved,
         bound=bound,
         sizes=_sizes(bids, program.columns, program.rows, program.nonzeros),
+        built=built,
+    )
+
+
+def _settled(instance: AuctionInstance) -> AttemptResult | None:
+    """Return the best award, proved, where branch and bound finds it soon; else None."""
+    bids, cluster, options = instance.bids, instance.cluster, instance.options
+    if options.most_work is None or options.export or options.weights == "paper":
+        return None
+    relaxed = options.auction.relaxed(model_input(bids.table, cluster, options))
+    if relaxed is None:
+        return None
+    preference, shown = preferences(bids.table, cluster, options)
+    worth = Worth.scaled(integer_weights(instance.weights)[0], preference)
+    built = options.clock()
+    found = settled(relaxed.packing, worth, _quick_award(instance, preference), relaxed.dealing)
+    if found is None:
+        return None
+    (won, amounts), table = found, bids.table
+    if amounts is not None:
+        wins = np.repeat(np.isin(np.arange(len(table)), won), table.lengths)
+        cores = relaxed.cores + amounts.astype(np.int64)
+        table = table.with_cores(np.where(wins, cores, table.cores))
+    return AttemptResult(
+        bids=bids,
+        answer=Answer(table=table, chosen=won, objective=options.objective, preference=shown),
+        status=SolverStatus.OPTIMAL,
+        proved=True,
+        bound=sum(instance.weights[bid] for bid in won.tolist()),
+        sizes=_packed_sizes(bids, relaxed.packing),
         built=built,
     )
 
@@ -319,10 +353,9 @@ def _solved(
     return solution.values, solution.status, solution.proved, reached
 
 
-def _quick_award(instance: AuctionInstance, stated: Model) -> IntArray:
+def _quick_award(instance: AuctionInstance, preference: FloatArray) -> IntArray:
     """Return the better of first-fit by priority and greedy by priority over the bids."""
     table, cluster = instance.table, instance.cluster
-    preference = stated.preference()
     preference = preference[: len(table)] if len(preference) >= len(table) else np.zeros(len(table))
     best = max(
         (instance.first.tolist(), greedy(table, cluster)),

@@ -13,10 +13,14 @@ import numpy as np
 
 from ..bidgen.candidates import units_of
 from ..bidgen.families.claims import Claim
-from ..bidgen.table import sums_of
-from ..cluster.resources.capacity import FloatArray, IntArray
+from ..bidgen.families.registry import claims_of
+from ..bidgen.table import BidTable, sums_of
+from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from ..cluster.resources.columns import Columns
 from .auction_model import PREFERENCE_TABLES, TABLE_4_4, Constants, LinearAuction
-from .model import PAPER, PLUGIN, Answer, ModelInput
+from .model import PAPER, PLUGIN, Answer, ModelInput, RelaxedBids
+from .search.packing import packing_within
+from .solve.decomposition import AmountFlow
 from .solve.solver import LpConstraintEQ, LpVariable
 from .solve.variables import add_multiples, binaries, integers
 
@@ -49,21 +53,38 @@ class Aucsched1(LinearAuction):
         super().create_variables()
         self.u = binaries(self.problem, "u", len(self.table.node))
         self.r = integers(self.problem, "r", len(self.table.node))
-        self._read_units()
+        self._is_fixed, self._unit, self._least, self._beyond = _units(self.table, self.columns)
 
-    def _read_units(self) -> None:
-        """Set, for every entry, its unit, its least units, and whether its cores are fixed."""
-        table, columns = self.table, self.columns
-        demands = table.demands
-        job = np.repeat(table.job, table.lengths)
-        fixed = np.array([one.units_per_node is not None or one.exclusive for one in demands], np.bool_)[job]
-        self._is_fixed = fixed
-        self._unit = np.where(fixed, 1, np.array([one.unit for one in demands], np.int64)[job])
-        self._least = np.where(fixed, 1, np.array([one.least for one in demands], np.int64)[job])
-        self._most_units = np.zeros(len(table.node), np.int64)
-        for place, demand in enumerate(demands):
-            mine = job == place
-            self._most_units[mine] = units_of(demand, columns.free, columns)[table.node[mine]]
+    @classmethod
+    def relaxed(cls, given: ModelInput) -> RelaxedBids | None:
+        """Return bids with the least that they take of their nodes, and what deals the rest of the cores.
+
+        None where more than cores follows from what is dealt, or cores of several at once.
+        """
+        table = given.table
+        is_fixed, unit, least, most = _units(table, given.columns)
+        claims = list(claims_of(table, given.columns, given.guards))
+        if sum(np.any(one.per_core) for one in claims) > 1 or (unit > 1).any():
+            return None
+        cores = np.where(is_fixed, table.cores, least)
+        rest = sums_of(table.cores - cores, table.indptr)
+        others = np.repeat(sums_of(most, table.indptr), table.lengths) - most
+        beside = np.maximum(np.repeat(rest, table.lengths) - others, 0)
+        bid = np.repeat(np.arange(len(table)), table.lengths)
+        nodes, row = np.unique(table.node, return_inverse=True)
+        fixed = np.zeros((len(table), len(nodes)))
+        fixed[bid, row] = cores
+        free = given.columns.free.cores[nodes].astype(np.float64)
+        dealing = AmountFlow(
+            bid=bid,
+            row=row,
+            most=most.astype(np.float64),
+            rest=rest.astype(np.float64),
+            fixed=fixed,
+            free=free,
+        )
+        relaxed = [replace(one, amount=cores + beside) if np.any(one.per_core) else one for one in claims]
+        return RelaxedBids(packing_within(table, relaxed), cores, dealing if rest.any() else None)
 
     @property
     def variables(self) -> list[LpVariable]:
@@ -100,12 +121,8 @@ class Aucsched1(LinearAuction):
 
     def cores_beyond_the_first(self) -> None:
         """0 ≤ r ≤ u·(min(A_n, R^cpu − R^node + 1) − 1) for each entry: equation (4.7) of the bid."""
-        totals = sums_of(self.table.cores // self._unit, self.table.indptr)
-        lengths = self.table.lengths
-        others = np.repeat(totals, lengths) - self._least * (np.repeat(lengths, lengths) - 1)
-        most = np.maximum(np.minimum(self._most_units, others) - self._least, 0).tolist()
-        entries = np.flatnonzero(~self._is_fixed).tolist()
-        times = [(entry, most[entry]) for entry in entries]
+        most = self._beyond.tolist()
+        times = [(entry, most[entry]) for entry in np.flatnonzero(~self._is_fixed).tolist()]
         add_multiples(self.problem, "beyond", (self.r, self.u), times)
 
     def cores_per_node(self) -> None:
@@ -147,3 +164,22 @@ class Aucsched1(LinearAuction):
         won = np.repeat(np.isin(np.arange(bids), found.chosen), self.table.lengths)
         cores = np.where(won, self._unit * (self._least + beyond), self.table.cores)
         return replace(found, table=self.table.with_cores(cores))
+
+
+def _units(table: BidTable, columns: Columns) -> tuple[BoolArray, IntArray, IntArray, IntArray]:
+    """Return of every entry whether its cores are fixed, its unit, the least units, and the most beyond.
+
+    That is 0 where they are fixed, and else min(A_n, R^cpu − R^node + 1) − 1 of (4.7).
+    """
+    demands, lengths = table.demands, table.lengths
+    job = np.repeat(table.job, lengths)
+    fixed = np.array([one.units_per_node is not None or one.exclusive for one in demands], np.bool_)[job]
+    unit = np.where(fixed, 1, np.array([one.unit for one in demands], np.int64)[job])
+    least = np.where(fixed, 1, np.array([one.least for one in demands], np.int64)[job])
+    most = np.zeros(len(table.node), np.int64)
+    for place, demand in enumerate(demands):
+        mine = job == place
+        most[mine] = units_of(demand, columns.free, columns)[table.node[mine]]
+    totals = np.repeat(sums_of(table.cores // unit, table.indptr), lengths)
+    most = np.minimum(most, totals - least * (np.repeat(lengths, lengths) - 1)) - least
+    return fixed, unit, least, np.where(fixed, 0, np.maximum(most, 0))

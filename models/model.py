@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from ..cluster.resources.capacity import FloatArray, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.job_reservations import Guard
 from ..topology.tree import Topology
+from .search.packing import Packing, packing_of
+from .solve.decomposition import AmountFlow
 from .solve.program import IntegerProgram
 from .solve.solver import LpAffineExpression, LpConstraint, LpMaximize, LpVariable, read_pulp
 from .solve.variables import Problem
@@ -120,6 +122,20 @@ class Answer:
         return Fraction(sum(bid_weights(self.table, self.objective, self.chosen))), self.preferred
 
 
+class RelaxedBids(NamedTuple):
+    """Bids without what a program deals to them: a relaxation of one binary variable a bid.
+
+    Attributes:
+        packing: each bid with the least that it takes of its nodes.
+        cores: of every entry, before the rest is dealt, shape (entries,).
+        dealing: deals the rest, an amount for every entry; None: there is none.
+    """
+
+    packing: Packing
+    cores: IntArray
+    dealing: AmountFlow | None
+
+
 class Model(ABC):
     """A model of the thesis over the bids of one window; families of capacities are bidgen/families'.
 
@@ -210,6 +226,14 @@ class Model(ABC):
     @abstractmethod
     def nonzeros(cls, given: ModelInput) -> int:
         """Return about how many nonzeros the program has."""
+
+    @classmethod
+    def relaxed(cls, given: ModelInput) -> RelaxedBids | None:
+        """Return the bids as a packing and what deals the rest; None: they are no packing."""
+        if not cls.is_searched:
+            return None
+        packing = packing_of(given.table, given.columns, given.guards)
+        return RelaxedBids(packing, given.table.cores, None)
 
     @classmethod
     def cannot_express(cls, job: Job) -> str:

@@ -152,7 +152,12 @@ def _none_of(flags: BoolArray, indptr: IntArray) -> BoolArray:
 
 def packing_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> Packing:
     """Return a table's bids and the capacities of every family."""
-    rows = _stacked(table, claims_of(table, columns, guards))
+    return packing_within(table, claims_of(table, columns, guards))
+
+
+def packing_within(table: BidTable, claims: Iterable[Claim]) -> Packing:
+    """Return a table's bids and the capacities of some claims."""
+    rows = _stacked(table, claims)
     return packing_from(table.job, rows.column, rows.row, rows.amount, rows.capacity)
 
 

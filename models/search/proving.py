@@ -7,20 +7,25 @@ begin. No clock takes part: the same packing gives the same answer, compiled or 
 import numpy as np
 
 from ...cluster.resources.capacity import FloatArray, IntArray, sums_before
+from ..solve.decomposition import AmountFlow
 from ..solve.lexicographic import NO_LIMIT_S
+from ..solve.program import IntegerProgram, Rows
+from ..solve.reduced_program import strengthened
 from ..solve.solver import RelaxedSolver
-from .compiled_search import as_lists, compiled_proofs, is_loaded
-from .packing import SCALE, Packing, Worth
+from .compiled_search import as_lists, compiled_proofs, is_loaded, load_within
+from .packing import SCALE, Packing, Worth, packing_from
 from .proofs import Branch, ProofBids, prove
 
 #: Looks at bids that a proof takes: about a second in plain Python.
 _LOOKS = 2_000_000
+#: Bids of a whole program that branch and bound is given, and awards that turn out to be none.
+_MOST_BIDS, _MOST_CUTS = 600, 20
 #: Sums of weights that integers and floats hold.
 _LARGEST_SUM = 1 << 52
 
 
 def best_among(
-    packing: Packing, worth: Worth, award: IntArray, bids: IntArray, price: FloatArray
+    packing: Packing, worth: Worth, award: IntArray, bids: IntArray, price: FloatArray, share: int = 1
 ) -> tuple[IntArray, bool]:
     """Return the best award by weights and then by preference, and whether that is proved.
 
@@ -30,6 +35,7 @@ def best_among(
         award: bids, ascending: what is returned unless something beats it.
         bids: that a better award could hold, ascending.
         price: of each row, any but better the nearer to the relaxation's, in units of ``worth.value``.
+        share: of the looks at bids that a proof may take, 1 / ``share``.
     """
     if not len(bids):
         return award, False
@@ -48,11 +54,51 @@ def best_among(
     compiled = compiled_proofs() if is_loaded() and not is_large else None
     if compiled is None:
         jobs, branch = as_lists(jobs), as_lists(branch)
-    proved = (compiled or prove)(jobs, branch, best, liked, slack, _LOOKS)
+    proved = (compiled or prove)(jobs, branch, best, liked, slack, _LOOKS // share)
     taken = np.array(branch.award, np.int64)
     if taken[-1] == 1:
         award = np.sort(order[taken[:-1][taken[:-1] >= 0]])
     return award, proved
+
+
+def settled(
+    packing: Packing, worth: Worth, award: IntArray, dealing: AmountFlow | None = None
+) -> tuple[IntArray, FloatArray | None] | None:
+    """Return the best award by weights and then by preference, proved, and its dealt amounts, if any.
+
+    None where branch and bound does not prove it soon.
+
+    Args:
+        packing: bids, of which all could win, and capacities.
+        worth: of the bids.
+        award: one that fits, ascending: what is returned unless something beats it.
+        dealing: deals what the packing leaves out; awards to which it cannot are cut off.
+    """
+    everything = np.arange(len(packing))
+    if not 0 < len(packing) <= _MOST_BIDS:
+        return None
+    program = packing.program(everything, packing.capacity)
+    if dealing is not None:
+        program = strengthened(program, packing.job, dealing.excluding)
+    for _ in range(_MOST_CUTS):
+        if dealing is not None:
+            rows = Rows.of(program)
+            amount, most = rows.value.astype(np.int64), np.floor(rows.upper).astype(np.int64)
+            packing = packing_from(packing.job, rows.column, rows.row, amount, most)
+        stated = packing.program(everything, packing.capacity)
+        price, _ = _prices(packing, stated.maximising(worth.value))
+        found, proved = best_among(packing, worth, award, everything, price, share=100)
+        if not proved:
+            load_within(None)
+            found, proved = best_among(packing, worth, award, everything, price)
+        if not proved or dealing is None:
+            return (found, None) if proved else None
+        amounts = dealing.amounts(np.isin(everything, found).astype(np.float64))
+        if amounts is not None:
+            return found, amounts
+        cut = dealing.cuts[-1]
+        program = program.with_row(cut.values, -np.inf, cut.upper)
+    return None
 
 
 def _joys(packing: Packing, worth: Worth, award: IntArray) -> tuple[FloatArray, float]:
@@ -67,16 +113,20 @@ def _joys(packing: Packing, worth: Worth, award: IntArray) -> tuple[FloatArray, 
     value = worth.value / SCALE
     least = float(value[award].sum())
     program = packing.program(np.arange(len(packing)), packing.capacity)
-    rows = slice(program.rows - len(packing.capacity), program.rows)
-    solver = RelaxedSolver(program.maximising(liked).with_row(value, least), is_small=True)
-    solved = solver.solve(NO_LIMIT_S)
-    if solved is None:
-        # HiGHS gives up where numbers are far apart. Without prices the bound is weaker, and as valid.
-        return liked, 0.0
-    price = np.maximum(solved.duals[rows], 0.0)
-    paid = max(-float(solved.duals[-1]), 0.0)
+    price, others = _prices(packing, program.maximising(liked).with_row(value, least))
+    paid = max(-float(others.sum()), 0.0)
     joy = liked + paid * value - packing.cost(price)
     return joy, float((packing.capacity * price).sum()) - paid * least
+
+
+def _prices(packing: Packing, program: IntegerProgram) -> tuple[FloatArray, FloatArray]:
+    """Return the relaxation's prices of a packing's rows, and of the program's rows behind them."""
+    # HiGHS gives up where numbers are far apart. Without prices the bound is weaker, and as valid.
+    solved = RelaxedSolver(program, is_small=True).solve(NO_LIMIT_S)
+    jobs, rows = len(packing.first), len(packing.capacity)
+    if solved is None:
+        return np.zeros(rows), np.zeros(0)
+    return np.maximum(solved.duals[jobs : jobs + rows], 0.0), solved.duals[jobs + rows :]
 
 
 def _order(packing: Packing, worth: Worth, bids: IntArray, cost: FloatArray) -> IntArray:

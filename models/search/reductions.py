@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from ..solve.program import exclusions as excluding
 from .packing import Packing, packing_from
 
 #: Words of 64 bids that are compared at most: about a tenth of a second.
@@ -261,17 +262,9 @@ _MOST_CLIQUES = 200
 
 def exclusions(packing: Packing) -> BoolArray:
     """Return which bids exclude each other, shape (bids, bids), the diagonal False."""
-    excludes: BoolArray = packing.job[:, None] == packing.job[None, :]
     by_row = packing.by_row()
-    for row, capacity in enumerate(packing.capacity.tolist()):
-        bids, amount = by_row.of(row)
-        # With the smallest of the others even the largest might fit: nothing to mark then.
-        order = np.argsort(-amount, kind="stable")
-        bids, amount = bids[order], amount[order]
-        count = int(np.searchsorted(-(amount + amount[0]), -capacity, side="left")) if len(amount) else 0
-        bids, amount = bids[:count], amount[:count]
-        first, second = np.nonzero(amount[:, None] + amount[None, :] > capacity)
-        excludes[bids[first], bids[second]] = True
+    excludes = excluding(by_row.indptr, by_row.bid, by_row.amount, packing.capacity, len(packing))
+    excludes |= packing.job[:, None] == packing.job
     np.fill_diagonal(excludes, val=False)
     return excludes
 

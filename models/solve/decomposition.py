@@ -33,26 +33,18 @@ class Cut(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Decomposition:
-    """A program without the amounts that are dealt afterwards.
+class AmountFlow:
+    """Amounts of bids that are dealt over capacity rows.
 
     Attributes:
-        program: over the columns that are left, its rows relaxed; with the ``cuts`` it has the solutions of
-            the whole one, as far as these are known to matter.
-        kept: which columns of the whole program are left, ascending.
-        columns: how many the whole program has.
-        amount, bid, row, most: of each amount its column of the whole program, its bid among those that are
-            left, its capacity row (−1: none), and the most of it; shape (amounts,).
-        rest: what the amounts of each column that is left sum to where it is 1, shape (columns left,).
-        fixed: what columns that are left take themselves of capacity rows, shape (columns left, rows).
+        bid, row, most: of each amount its bid, its capacity row (−1: none), and the most of it,
+            shape (amounts,).
+        rest: what the amounts of each bid sum to where it wins, shape (bids,).
+        fixed: what bids take themselves of capacity rows, shape (bids, rows).
         free: of each capacity row, shape (rows,).
         cuts: found so far.
     """
 
-    program: IntegerProgram
-    kept: IntArray
-    columns: int
-    amount: IntArray
     bid: IntArray
     row: IntArray
     most: FloatArray
@@ -61,11 +53,8 @@ class Decomposition:
     free: FloatArray
     cuts: list[Cut] = field(default_factory=list)
 
-    def dealt(self, values: FloatArray) -> FloatArray | None:
-        """Return the whole program's values for those of the columns that are left.
-
-        None: the amounts cannot be dealt, and there is one cut more.
-        """
+    def amounts(self, values: FloatArray) -> FloatArray | None:
+        """Return all amounts for the bids' values; None: they cannot be dealt, which is one more cut."""
         wins = values > 0.5  # noqa: PLR2004 - 0/1 values
         mine = np.flatnonzero(wins[self.bid])
         flow = _Flow(
@@ -79,13 +68,12 @@ class Decomposition:
         if short is not None:
             self.cuts.append(self._cut(short))
             return None
-        whole = np.zeros(self.columns)
-        whole[self.kept] = values
-        whole[self.amount[mine]] = flow.amounts
-        return whole
+        amounts = np.zeros(len(self.bid))
+        amounts[mine] = flow.amounts
+        return amounts
 
     def excluding(self, known: BoolArray) -> BoolArray:
-        """Return which two bids cannot both be dealt to, shape (columns left, columns left).
+        """Return which two bids cannot both be dealt to, shape (bids, bids).
 
         Of those that are known to exclude each other, same shape, nothing is said.
 
@@ -93,7 +81,7 @@ class Decomposition:
         rest_i + rest_k ≤ Σ_n min(free_n, most_in + most_kn), free_n without what both take besides.
         Of too many bids and rows none is looked at.
         """
-        count = len(self.kept)
+        count = len(self.rest)
         if count * len(self.free) > _MOST_CELLS:
             return np.zeros((count, count), np.bool_)
         most, fixed, free, times = self._alike_rows()
@@ -116,7 +104,7 @@ class Decomposition:
 
     def _alike_rows(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return, of unlike rows, what bids may put on and take, what is free, and how many are alike."""
-        rows, columns = len(self.free), len(self.kept)
+        rows, columns = len(self.free), len(self.rest)
         held = np.zeros((rows, 2 * columns + 1))
         limited = self.row >= 0
         np.add.at(held, (self.row[limited], self.bid[limited]), self.most[limited])
@@ -132,9 +120,38 @@ class Decomposition:
         """Return what every award keeps on some capacity rows."""
         there = np.zeros(len(self.free) + 1, np.bool_)
         there[list(rows)] = True
-        elsewhere = np.bincount(self.bid, np.where(there[self.row], 0.0, self.most), minlength=len(self.kept))
+        besides = np.where(there[self.row], 0.0, self.most)
+        elsewhere = np.bincount(self.bid, besides, minlength=len(self.rest))
         needed = np.maximum(self.rest - elsewhere, 0.0) + self.fixed @ there[:-1]
         return Cut(needed, float(self.free @ there[:-1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Decomposition(AmountFlow):
+    """A program without the amounts that are dealt afterwards.
+
+    Attributes:
+        program: over the columns that are left, its rows relaxed; with the ``cuts`` it has the solutions of
+            the whole one, as far as these are known to matter.
+        kept: which columns of the whole program are left, ascending: the bids.
+        columns: how many the whole program has.
+        amount: the column of the whole program of each amount, shape (amounts,).
+    """
+
+    program: IntegerProgram
+    kept: IntArray
+    columns: int
+    amount: IntArray
+
+    def dealt(self, values: FloatArray) -> FloatArray | None:
+        """Return the whole program's values; None: the amounts cannot be dealt (``amounts``)."""
+        amounts = self.amounts(values)
+        if amounts is None:
+            return None
+        whole = np.zeros(self.columns)
+        whole[self.kept] = values
+        whole[self.amount] = amounts
+        return whole
 
 
 class _Flow:

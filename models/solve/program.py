@@ -7,6 +7,7 @@ interrupts.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -148,6 +149,28 @@ class Rows:
             lower=np.concatenate([self.lower, np.full(count, -np.inf)]),
             upper=np.concatenate([self.upper, np.ones(count)]),
         )
+
+
+def exclusions(
+    indptr: IntArray,
+    column: IntArray,
+    amount: FloatArray | IntArray,
+    upper: FloatArray | IntArray,
+    columns: int,
+) -> BoolArray:
+    """Return which columns exclude each other by some row; shape (columns, columns), diagonal False.
+
+    Row ``r`` is Σ amount·x ≤ ``upper[r]`` over its entries ``indptr[r]:indptr[r + 1]``, all positive.
+    """
+    excludes = np.zeros((columns, columns), np.bool_)
+    for (start, end), most in zip(pairwise(indptr.tolist()), upper.tolist(), strict=True):
+        held = amount[start:end]
+        # Who fits beside the largest fits beside all.
+        some = np.flatnonzero(held > most - held.max(initial=0))
+        one, held = column[start:end][some], held[some]
+        excludes[one[:, None], one] |= held[:, None] + held > most
+    np.fill_diagonal(excludes, val=False)
+    return excludes
 
 
 #: Largest coefficient of a row that is passed on: a node's 128 TiB of memory counted in MiB.

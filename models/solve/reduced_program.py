@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray, sums_before
 from .decomposition import dealing_of
 from .presolve import presolved, without_implied
-from .program import IntegerProgram, Rows, bits_of
+from .program import IntegerProgram, Rows, bits_of, exclusions
 from .solver import SolveReport, SolverOptions, solve
 
 
@@ -114,7 +114,9 @@ def strengthened(
     mixed = packs & (rows.sums(rows.value != 1) > 0)
     if not mixed.any() and excluding is None:
         return program
-    excludes = _exclusions(held[packs], program.row_upper[packs])
+    packing = rows.only(packs)
+    indptr = sums_before(np.bincount(packing.row, minlength=len(packing.upper)))
+    excludes = exclusions(indptr, packing.column, packing.value, packing.upper, program.columns)
     fresh = np.zeros_like(excludes)
     if excluding is not None:
         fresh = excluding(excludes)
@@ -178,21 +180,6 @@ def _flags(sets: Sequence[int], columns: int) -> BoolArray:
     packed = np.frombuffer(b"".join(one.to_bytes(size, "little") for one in sets), np.uint8)
     flags = np.unpackbits(packed.reshape(-1, size), axis=1, count=columns, bitorder="little")
     return flags.astype(np.bool_)
-
-
-def _exclusions(held: FloatArray, upper: FloatArray) -> BoolArray:
-    """Return which columns exclude each other by some row, shape (columns, columns)."""
-    # Of cliques any two do: a product says which stand in one together.
-    least = np.where(held > 0, held, np.inf)
-    is_clique = 2 * least.min(axis=1, initial=np.inf) > upper
-    ones = (held[is_clique] > 0).astype(np.float32)
-    excludes: BoolArray = ones.T @ ones > 0
-    for amounts, most in zip(held[~is_clique], upper[~is_clique].tolist(), strict=True):
-        column = np.flatnonzero(amounts)
-        mine = amounts[column]
-        excludes[np.ix_(column, column)] |= mine[:, None] + mine[None, :] > most
-    np.fill_diagonal(excludes, val=False)
-    return excludes
 
 
 def _cliques_of(

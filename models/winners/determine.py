@@ -36,6 +36,7 @@ from ..search.anytime import AnytimeSearch
 from ..search.compiled_search import compiled_loop, load_within
 from ..search.operators import FEW_BIDS, greedy_award
 from ..search.packing import Packing, Worth
+from ..search.proving import settled
 from ..search.reductions import reduced
 from ..search.search_parameters import Found, SearchLimits, SearchParameters, Stating, parameters_of
 from ..solve.lexicographic import SolveSettings, integer_weights, largest_sum, solve_lexicographic
@@ -281,8 +282,13 @@ def determine(
 def _solve_exact(
     packing: Packing, weights: list[int], second: FloatArray, start: IntArray, limits: SearchLimits
 ) -> Found:
-    """Give HiGHS all bids at once."""
+    """Give HiGHS all bids at once; where work is counted, if branch and bound does not settle them."""
     everything = np.arange(len(packing))
+    won = None if limits.steps is None else settled(packing, Worth.scaled(weights, second), start)
+    if won is not None:
+        found = _unproved(won[0], packing)
+        reached = sum(weights[bid] for bid in won[0].tolist())
+        return replace(found, status=SolverStatus.OPTIMAL, proved=True, bound=reached)
     settings = SolveSettings(
         time_limit_s=max(0.0, limits.ends_in_s()),
         seed=limits.seed,

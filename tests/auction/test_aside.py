@@ -147,7 +147,7 @@ def test_a_solver_that_awards_more_than_there_is_starts_what_fits(
 
     monkeypatch.setattr("aucsched.auction.strategies._solved", all_at_once)
     jobs = [{"cores": 6, "priority": place} for place in range(1, 6)]
-    result = schedule(snapshot(NODES, jobs), model=model, strategy="exact", work_limit=1)
+    result = schedule(snapshot(NODES, jobs), model=model, strategy="exact", time_limit_s=60)
     assert result.status == "feasible"
     assert {award.job for award in result.started} == {"J4", "J5"}
     assert Reason.SET_ASIDE not in reasons(result).values()

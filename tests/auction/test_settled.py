@@ -1,0 +1,126 @@
+"""Where work is counted, branch and bound settles small auctions: as HiGHS does, and before it is asked."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from random_snapshots import random_snapshot
+from support.build import snapshot
+
+from aucsched import Snapshot, Status, winners
+from aucsched.auction import strategies
+from aucsched.auction.options import StepOptions
+from aucsched.auction.step import take_step
+from aucsched.models.search import proving
+
+MODELS = ["aucsched1", "aucsched2", "aucsched3"]
+Worth = tuple[Fraction, float, bool]
+
+
+def dealt(seed: int) -> Snapshot:
+    """Return jobs whose cores may lie on their nodes in many ways, more of them than there is room for."""
+    rng = random.Random(seed)
+    nodes = [{"name": f"n{place}", "cores": rng.randint(2, 5)} for place in range(rng.randint(2, 5))]
+    jobs = []
+    for _ in range(rng.randint(2, 7)):
+        count = rng.randint(1, 2)
+        cores = rng.randint(count, 4 * count)
+        jobs.append({"nodes": count, "cores": cores, "priority": rng.choice([1, 2, 3, 10**9])})
+    return snapshot(nodes, jobs)
+
+
+def worth_of(cluster: Snapshot, model: Any, **options: Any) -> Worth:
+    """Return what an award is worth, by priority and by preference, and whether that is proved."""
+    told = StepOptions(model=model, strategy="exact", reserve=0, award_alone=True, work_limit=50, **options)
+    best = take_step(cluster, told).best
+    if best is None:
+        return Fraction(0), 0.0, True
+    return best.answer.value[0], round(best.answer.value[1], 7), best.proved
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What HiGHS is given."""
+    found: list[Any] = []
+    solve: Any = vars(strategies)["_solved"]
+
+    def counted(*given: Any) -> Any:
+        found.append(given)
+        return solve(*given)
+
+    monkeypatch.setattr(strategies, "_solved", counted)
+    return found
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("made", [dealt, random_snapshot])
+def test_an_award_is_worth_what_highs_finds(made: Any, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settled = 0
+    for seed in range(30):
+        cluster = made(seed)
+        found = worth_of(cluster, model)
+        with monkeypatch.context() as patched:
+            patched.setattr(strategies, "_settled", lambda _: None)
+            asked = worth_of(cluster, model)
+        settled += found[2]
+        if asked[2]:
+            assert found == asked, seed
+        assert found >= asked, seed
+    assert settled > 25
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_highs_is_not_asked_for_what_is_settled(
+    model: Any, asked: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(20):
+        assert worth_of(dealt(seed), model)[2]
+    assert not asked
+    worth_of(dealt(1), model, weights="paper")
+    assert len(asked) == 1
+    monkeypatch.setattr(proving, "_LOOKS", 1)
+    assert worth_of(dealt(1), model)[2]
+    assert len(asked) == 2
+
+
+def test_a_limit_counts_all_cores_of_a_job_also_those_that_are_dealt() -> None:
+    nodes = [{"name": name, "cores": 8} for name in ("n1", "n2")]
+    limits = [{"name": "all", "jobs": {}, "max": {"cores": 9}}]
+    jobs = [
+        {"nodes": 2, "cores": 6, "priority": 3},
+        {"nodes": 2, "cores": 5, "priority": 2},
+        {"cores": 3, "priority": 1},
+    ]
+    cluster = snapshot(nodes, jobs, limits=limits)
+    assert worth_of(cluster, "aucsched1")[0] == 4
+
+
+def test_winners_of_a_settled_auction_have_no_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    bids = [
+        ("ann", 3, {"a": 1}),
+        ("bob", 2, {"a": 1, "b": 1}),
+        ("cid", 2, {"b": 1}),
+        ("dan", 4, {"a": 1, "b": 1}),
+    ]
+    monkeypatch.setattr("aucsched.models.winners.determine.solve_lexicographic", None)
+    found = winners(bids, {"a": 1, "b": 1}, strategy="exact", work_limit=1, second=[1, 1, 1, 1])
+    assert (found.chosen, found.value, found.bound, found.gap) == ((0, 2), 5, 5, 0.0)
+    assert found.proved
+    assert found.status is Status.OPTIMAL
+
+
+def test_awards_to_which_no_cores_can_be_dealt_are_cut_off(
+    asked: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any two of three jobs can hold their cores beside each other, all three cannot."""
+    nodes = [{"name": name, "cores": 3} for name in ("n1", "n2")]
+    cluster = snapshot(nodes, [{"nodes": 2, "cores": 3, "priority": 1} for _ in range(3)])
+    # Without tighter rows only the cut tells: six cores for nine.
+    monkeypatch.setattr(proving, "strengthened", lambda program, *_: program)
+    assert worth_of(cluster, "aucsched1")[0] == 2
+    assert worth_of(replace(cluster, jobs=cluster.jobs[:2]), "aucsched1")[0] == 2
+    assert not asked
