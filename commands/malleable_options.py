@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..cluster.errors import OptionError, shown_name
@@ -116,7 +116,7 @@ def policy_of(options: dict[str, Any]) -> IschedulerPolicy:
 
 def simulate_malleable_log(path: str, options: dict[str, Any], processors: int | None) -> None:
     """Play a log under a policy of applications, write what the options name, and print the metrics."""
-    from ..simulation.malleable_run import MalleableReport, moved_bytes, simulate_malleable
+    from ..simulation.malleable_run import moved_bytes, simulate_malleable
 
     policy, settings = policy_of(options), _settings(options)
     log = read_log(path)
@@ -128,7 +128,7 @@ def simulate_malleable_log(path: str, options: dict[str, Any], processors: int |
         min_of_ideal=settings.get("min_of_ideal", 1.0),
         data=moved_bytes(jobs, log) if settings.get("adaptation") == "memory" else None,
     )
-    write_report(MalleableReport(found=found, settings=settings), shown_name(path), options)
+    write_report(replace(found, settings=settings), shown_name(path), options)
 
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:

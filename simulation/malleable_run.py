@@ -7,7 +7,7 @@ time stamp: all ends, one decision over them, then the arrivals in order, a deci
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
@@ -76,57 +76,6 @@ def jobs_of(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What became of a trace.
-
-    Attributes:
-        workload: the jobs.
-        start, end: by job, in seconds.
-        harvests: by job, how often it was harvested.
-        attempts, successes: harvests asked for, and those that could be served.
-        events: victims, an event each; ``resizes``: changes of a running application's count.
-        sizes: rows (time, job, processors from then on).
-        seconds: wall time of the loop.
-    """
-
-    workload: Workload
-    start: Floats
-    end: Floats
-    harvests: Ints
-    attempts: int = 0
-    successes: int = 0
-    events: int = 0
-    resizes: int = 0
-    sizes: Floats
-    seconds: float
-
-    @property
-    def submit(self) -> Floats:
-        """Submissions in seconds."""
-        return self.workload.columns().submit[:-1]
-
-    @property
-    def wait(self) -> Floats:
-        """Waiting times in seconds."""
-        return self.start - self.submit
-
-    @property
-    def execution(self) -> Floats:
-        """Run times in seconds, as they came to be."""
-        return self.end - self.start
-
-    @property
-    def total(self) -> Floats:
-        """Waiting and run times together: the paper's completion time."""
-        return self.end - self.submit
-
-    @property
-    def makespan(self) -> float:
-        """Seconds from the first submission to the last end."""
-        return float(self.end.max())
-
-
 def simulate_malleable(
     workload: Workload,
     policy: IschedulerPolicy,
@@ -134,7 +83,7 @@ def simulate_malleable(
     model: str = "linear",
     min_of_ideal: float = 0.3,
     data: Floats | None = None,
-) -> Outcome:
+) -> "Outcome":
     """Play a trace under a policy.
 
     Args:
@@ -305,66 +254,105 @@ _ROWS = {
 }
 
 
-def malleable_metrics(found: Outcome) -> dict[str, float | None]:
-    """Return the metrics by name; the unit stands in the name.
-
-    ``harvest_success_rate`` is of harvests that were asked for, None where none was.
-    """
-    jobs = len(found.workload)
-    values: dict[str, float | None] = {"makespan_s": found.makespan}
-    for name in _TIMES:
-        column = getattr(found, name)
-        figures = {"mean": column.mean(), "std": column.std(), "max": column.max()}
-        values |= {f"{name}_{figure}_s": float(value) for figure, value in figures.items()}
-    values["throughput_per_h"] = jobs * _HOUR_S / found.makespan
-    values["cpu_utilization"] = processor_s(found) / (found.makespan * found.workload.requests.processors)
-    values["harvest_success_rate"] = found.successes / found.attempts if found.attempts else None
-    values["harvest_events_per_job"] = found.events / jobs
-    values["adaptations_per_job"] = found.resizes / jobs
-    return values
-
-
-def processor_s(found: Outcome) -> float:
-    """Return the processor-seconds that applications held."""
-    rows = found.sizes[np.lexsort((np.arange(len(found.sizes)), found.sizes[:, 1]))]
-    held = np.diff(rows[:, 0], append=0.0) * rows[:, 2]
-    # An application's last row is its end, on no processors: what follows is another's.
-    return float(held[rows[:, 2] > 0].sum())
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
-class MalleableReport(RunReport):
-    """What came of a trace under a policy.
+class Outcome(RunReport):
+    """What became of a trace.
 
     Attributes:
-        found: the outcome.
-        settings: the policy and what it reads.
+        workload: the jobs.
+        start, end: by job, in seconds.
+        harvests: by job, how often it was harvested.
+        attempts, successes: harvests asked for, and those that could be served.
+        events: victims, an event each; ``resizes``: changes of a running application's count.
+        sizes: rows (time, job, processors from then on).
+        seconds: wall time of the loop.
+        settings: the policy and what it reads, as a result states them.
     """
 
-    found: Outcome
-    settings: Mapping[str, Any]
+    workload: Workload
+    start: Floats
+    end: Floats
+    harvests: Ints
+    attempts: int = 0
+    successes: int = 0
+    events: int = 0
+    resizes: int = 0
+    sizes: Floats
+    seconds: float
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def submit(self) -> Floats:
+        """Submissions in seconds."""
+        return self.workload.columns().submit[:-1]
+
+    @property
+    def wait(self) -> Floats:
+        """Waiting times in seconds."""
+        return self.start - self.submit
+
+    @property
+    def execution(self) -> Floats:
+        """Run times in seconds, as they came to be."""
+        return self.end - self.start
+
+    @property
+    def total(self) -> Floats:
+        """Waiting and run times together: the paper's completion time."""
+        return self.end - self.submit
+
+    @property
+    def makespan(self) -> float:
+        """Seconds from the first submission to the last end."""
+        return float(self.end.max())
+
+    @property
+    def processor_s(self) -> float:
+        """The processor-seconds that applications held."""
+        rows = self.sizes[np.lexsort((np.arange(len(self.sizes)), self.sizes[:, 1]))]
+        held = np.diff(rows[:, 0], append=0.0) * rows[:, 2]
+        # An application's last row is its end, on no processors: what follows is another's.
+        return float(held[rows[:, 2] > 0].sum())
+
+    @property
+    def metrics(self) -> dict[str, float | None]:
+        """The metrics by name; the unit stands in the name.
+
+        ``harvest_success_rate`` is of harvests that were asked for, None where none was.
+        """
+        jobs = len(self.workload)
+        values: dict[str, float | None] = {"makespan_s": self.makespan}
+        for name in _TIMES:
+            column = getattr(self, name)
+            figures = {"mean": column.mean(), "std": column.std(), "max": column.max()}
+            values |= {f"{name}_{figure}_s": float(value) for figure, value in figures.items()}
+        values["throughput_per_h"] = jobs * _HOUR_S / self.makespan
+        values["cpu_utilization"] = self.processor_s / (self.makespan * self.workload.requests.processors)
+        values["harvest_success_rate"] = self.successes / self.attempts if self.attempts else None
+        values["harvest_events_per_job"] = self.events / jobs
+        values["adaptations_per_job"] = self.resizes / jobs
+        return values
 
     @property
     def columns(self) -> dict[str, list[Any]]:
         """A row for each job in order of submission."""
-        found = self.found
         columns = {
-            "submit_s": found.submit,
-            "start_s": found.start,
-            "end_s": found.end,
-            "ideal": found.workload.columns().size,
-            "wait_s": found.wait,
-            "run_s": found.execution,
-            "total_s": found.total,
-            "harvests": found.harvests,
+            "submit_s": self.submit,
+            "start_s": self.start,
+            "end_s": self.end,
+            "ideal": self.workload.columns().size,
+            "wait_s": self.wait,
+            "run_s": self.execution,
+            "total_s": self.total,
+            "harvests": self.harvests,
         }
-        return {"id": list(found.workload.ids)} | {
+        return {"id": list(self.workload.ids)} | {
             name: [round(value, _DIGITS) for value in column.tolist()] for name, column in columns.items()
         }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as plain values."""
-        found, workload = self.found, self.found.workload
+        workload = self.workload
         return {
             "format": FORMAT,
             **self.settings,
@@ -372,21 +360,21 @@ class MalleableReport(RunReport):
             "jobs": len(workload),
             "rows": workload.rows,
             "dropped": {reason.value: count for reason, count in workload.dropped.items()},
-            "seconds": round(found.seconds, 6),
-            "metrics": malleable_metrics(found),
+            "seconds": round(self.seconds, 6),
+            "metrics": self.metrics,
         }
 
     def to_text(self, name: str) -> str:
         """Return the outcome as a table for people."""
-        found, settings, jobs = self.found, self.settings, len(self.found.workload)
+        settings, jobs = self.settings, len(self.workload)
         policy = ", ".join(
             f"{key.replace('_', ' ')} {value}" for key, value in settings.items() if key != "policy"
         )
-        machine = plural(found.workload.requests.processors, "processor")
+        machine = plural(self.workload.requests.processors, "processor")
         lines = [
             f"{name}: {settings['policy']}, {plural(jobs, 'job')} on {machine}",
             *([policy] if policy else []),
-            *metric_lines(malleable_metrics(found), {kind: (kind, "_s") for kind in _TIMES}, _ROWS),
-            speed_line(jobs, found.seconds),
+            *metric_lines(self.metrics, {kind: (kind, "_s") for kind in _TIMES}, _ROWS),
+            speed_line(jobs, self.seconds),
         ]
         return "\n".join(lines) + "\n"

@@ -19,20 +19,13 @@ from ...cluster.timeline.count_profile import CountProfile
 from .fairness import Accounts, Budgets, Delay, DelayPolicy, Fairness, charged
 
 
-class WaitingJob(Protocol):
-    """A queued job."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingJob:
+    """A queued job; nothing behind one that drains starts before it does (ESP's Z)."""
 
-    @property
-    def id(self) -> str:
-        """Its name."""
-
-    @property
-    def owner(self) -> Owned:
-        """Whose it is."""
-
-    @property
-    def drains(self) -> bool:
-        """Whether nothing behind it in the queue starts before it does (ESP's Z)."""
+    id: str
+    owner: Owned = Owned()
+    drains: bool = False
 
 
 class Asking(Protocol):
@@ -228,14 +221,11 @@ OVERDUE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountJob:
+class CountJob(WaitingJob):
     """A queued job: cores for a walltime in seconds."""
 
-    id: str
     cores: int
     walltime_s: float
-    owner: Owned = Owned()
-    drains: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,7 +254,6 @@ class CountRequest:
 
     job: str
     cores: int
-
     owner: Owned = Owned()
 
 

@@ -184,9 +184,9 @@ def evolve(
         snapshot = held_less(snapshot, job.id, parts_of(job, release.cores))
     running = {job.id: job for job in snapshot.running}
     asked = [DynamicRequest(ask=ask, job=running[ask.job]) for ask in requests.asks if ask.job in running]
-    reader = DemandReader(snapshot, columns_of(snapshot))
     every = StepOptions(window=max(1, min(len(snapshot.jobs), 10**7)))
-    queue = [QueuedDemand(demand=demand) for demand in queue_of(snapshot, reader, every).window]
+    window = queue_of(snapshot, DemandReader(snapshot, columns_of(snapshot)), every).window
+    queue = [QueuedDemand(id=one.job.id, owner=one.job, demand=one) for one in window]
     board = SnapshotBoard(snapshot, requests if auction is None else RequestBatch())
     if auction is None:
         served = serve(board, asked, queue, depths, fairness, accounts)
@@ -196,8 +196,8 @@ def evolve(
         starts: dict[str, Nodes] = {job.id: resources_of(job.demand, placed[job.id], names) for job in jobs}
     else:
         served, starts = _auctioned(board, asked, queue, fairness, accounts, depths, auction)
-    owners = {job.id: job.owner for job in queue}
-    begun = tuple(_started(owners[name], nodes, snapshot.time or 0.0) for name, nodes in starts.items())
+    jobs_of = {job.id: job.demand.job for job in queue}
+    begun = tuple(_started(jobs_of[name], nodes, snapshot.time or 0.0) for name, nodes in starts.items())
     return Evolution(
         snapshot=with_started(cast("SnapshotBoard", served.board).snapshot, begun),
         answers=served.answers,

@@ -17,7 +17,7 @@ from ...cluster.resources.allocation import Allocation, resources_of
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.snapshot import Snapshot, free_resources
 from ...topology.tree import topology_of
-from .iteration import OVERDUE_S
+from .iteration import OVERDUE_S, WaitingJob
 from .requests import GrowthRequest, RequestBatch
 
 #: What a node is that jobs hold all of or nothing of, and what it becomes when they hold some.
@@ -101,25 +101,10 @@ def _with_back(node: Node, use: Resources) -> Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueuedDemand:
-    """A job of the snapshot's queue."""
+class QueuedDemand(WaitingJob):
+    """A job of the snapshot's queue; none keeps others from starting."""
 
     demand: Demand
-
-    @property
-    def id(self) -> str:
-        """Its name."""
-        return self.demand.job.id
-
-    @property
-    def owner(self) -> Job:
-        """The job itself says whose it is."""
-        return self.demand.job
-
-    @property
-    def drains(self) -> bool:
-        """No job of a snapshot keeps others from starting."""
-        return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
