@@ -31,7 +31,7 @@ answer_options = record_options(SlurmFiles, more={name: {"type": INPUT} for name
     default="skip",
     show_default=True,
     help="Jobs held by hand: leave them held, or schedule them: with their saved priorities, those without "
-    "one behind all others.",
+    "one behind all others. A job saved with priority 0 was held then, and stays held.",
 )
 @click.option(
     "--time", metavar="T", help="Time of the snapshot: ISO 8601 or epoch. Default: the last scheduling pass."

@@ -1,14 +1,15 @@
 """Trim Slurm's output to what ``aucsched snapshot slurm`` reads: for the examples, fixtures and bug reports.
 
-    python trim_slurm.py jobs   < squeue.json          > small.json
-    python trim_slurm.py nodes  < sinfo.json           > small.json
-    python trim_slurm.py detail < scontrol_job_d.txt   > small.txt
+    python trim_slurm.py jobs   < squeue.json > small.json   (squeue --json)
+    python trim_slurm.py nodes  < nodes.json  > small.json   (scontrol show nodes --json, or sinfo --json)
+    python trim_slurm.py detail < detail.txt  > small.txt    (scontrol -d show job)
 
-Commands, directories, addresses and comments do not survive it; names of users and accounts do.
+Commands, directories, addresses and comments do not survive it. Names of jobs, users and accounts do.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -30,9 +31,10 @@ NODE_MEMBERS = """
     name state state_flags cpus alloc_cpus real_memory alloc_memory sockets cores threads gres gres_used
     features active_features partitions effective_cpus specialized_memory weight
 """
-# A path a user wrote may hold blanks: everything up to the next field is cut.
+# What a user wrote may hold blanks: a command is cut up to the next field, a comment to the line's end.
 DETAIL_FIELDS = re.compile(
-    r"\s*(?:Command=.*?(?=\s+WorkDir=)|(?:WorkDir|StdErr|StdIn|StdOut|AllocNode:Sid|Comment)=[^\s]*)",
+    r"\s*(?:Command=.*?(?=\s+WorkDir=)|\w*Comment=[^\n]*"
+    r"|(?:WorkDir|StdErr|StdIn|StdOut|AllocNode:Sid|MailUser)=.*?(?=\s+[A-Z][\w:/]*=|\s*\Z))",
     re.DOTALL,
 )
 
@@ -50,8 +52,13 @@ def lines(document: dict[str, Any], member: str) -> str:
     return f'{head}, "{member}": [\n{records}\n]}}\n'
 
 
-def main(kind: str) -> None:
+def main(arguments: list[str]) -> None:
     """Trim standard input to standard output."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("kind", choices=("jobs", "nodes", "detail"))
+    kind = parser.parse_args(arguments).kind
     text = sys.stdin.read()
     if kind == "detail":
         sys.stdout.write(DETAIL_FIELDS.sub("", text))
@@ -61,4 +68,4 @@ def main(kind: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1:])

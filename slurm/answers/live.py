@@ -184,7 +184,7 @@ def snapshot_from_slurm(
     Args:
         time: of the snapshot, in seconds since the epoch; None: the last scheduling pass.
         schedule_held: schedule jobs that were held by hand, with their saved priorities, those without one
-            behind all others.
+            behind all others; those saved with priority 0 stay held.
         files: plain or gzip, of ``jobs`` (squeue --json), ``nodes`` (scontrol show nodes --json, or 22.05's
             sinfo --json), ``topology``, ``job_detail`` (scontrol -d show job), ``licenses``,
             ``partitions``, ``reservations``, ``limits``, ``conf`` (scontrol show config),

@@ -5,7 +5,7 @@ A saved queue may be joined with priorities from sprio's output, or squeue's.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -122,9 +122,10 @@ def read_jobs(records: Sequence[Record], site: Site, notes: Notes) -> tuple[Job,
     if site.priorities is not None:
         jobs = _with_priorities(jobs, site, notes)
     if site.schedule_held:
-        jobs = _lifted(jobs, notes)
-    elif held := sum(job.hold in BY_HAND for job in jobs):
-        notes.add("held", f"held by hand, so not started: {held} (--held schedule starts them)")
+        jobs = _lifted(jobs, site, notes)
+    if held := sum(job.hold in BY_HAND for job in jobs):
+        why = "their saved priority is 0" if site.schedule_held else "--held schedule starts them"
+        notes.add("held", f"held by hand, so not started: {held} ({why})")
     return by_tier([site.admitted(job, notes) for job in jobs], site.partitions, notes)
 
 
@@ -266,10 +267,9 @@ def _running_tasks(records: Sequence[Record]) -> Counter[int]:
 def _with_priorities(jobs: Sequence[Job], site: Site, notes: Notes) -> list[Job]:
     """Give jobs the priorities that were saved, those held by hand only where they are to be scheduled."""
     found: list[Job] = []
-    unknown, known = 0, site.priorities or {}
+    unknown = 0
     for job in jobs:
-        # sprio shows an array's task under the array's id.
-        priority = known.get(job.id, known.get(job.id.partition("_")[0]))
+        priority = _saved(job, site)
         by_hand = job.hold in BY_HAND
         if priority is None or (by_hand and not site.schedule_held):
             unknown += not by_hand and job.priority > 0
@@ -281,25 +281,25 @@ def _with_priorities(jobs: Sequence[Job], site: Site, notes: Notes) -> list[Job]
     return found
 
 
-def _lifted(jobs: Sequence[Job], notes: Notes) -> list[Job]:
+def _saved(job: Job, site: Site) -> int | Fraction | None:
+    """Return a job's saved priority; sprio shows an array's task under the array's id."""
+    known = site.priorities or {}
+    return known.get(job.id, known.get(job.id.partition("_")[0]))
+
+
+def _lifted(jobs: Sequence[Job], site: Site, notes: Notes) -> list[Job]:
     """Schedule the jobs still held by hand: the first submitted first, all below every other priority.
 
-    Slurm gives a held job priority 0, which means held here; their old priorities are not known.
+    Slurm gives a held job priority 0: one saved with it was held before, and stays so.
     """
-    held = [job for job in jobs if job.hold in BY_HAND]
+    held = [job for job in jobs if job.hold in BY_HAND and _saved(job, site) != 0]
     order = sorted(held, key=lambda job: job.submit_time or 0.0)
     lowest = min((job.priority for job in jobs if job.priority > 0), default=None)
-    ranks = _ranks(len(order), lowest)
-    lifted = {job.id: replace(job, hold=None, priority=rank) for job, rank in zip(order, ranks, strict=True)}
+    step = 1 if lowest is None else min(lowest, 1) * Fraction(1, 10 ** len(str(len(held))))
+    lifted = {
+        job.id: replace(job, hold=None, priority=rank * step) for rank, job in enumerate(reversed(order), 1)
+    }
     if lifted:
         text = f"held by hand, yet scheduled: {len(lifted)}, in order of submission behind all other jobs"
         notes.add("held", text)
     return [lifted.get(job.id, job) for job in jobs]
-
-
-def _ranks(count: int, lowest: int | Fraction | None) -> Collection[int | Fraction]:
-    """Return ``count`` falling positive numbers, below ``lowest`` where there is one; exact decimals."""
-    if lowest is None:
-        return range(count, 0, -1)
-    scale = 10 ** len(str(count))
-    return [min(lowest, 1) * Fraction(rank, scale) for rank in range(count, 0, -1)]

@@ -88,7 +88,7 @@ def import_slurm(
         sources: Slurm's answers.
         time: when they were taken, seconds since the epoch; by default the newest scheduling pass.
         schedule_held: jobs held by hand are scheduled, with their saved priorities, those without one in
-            order of submission behind all others.
+            order of submission behind all others; those saved with priority 0 stay held.
         gate: a licence that no job needs, only kept from all: jobs that wait for it may start. By default
             the usual one, while its gate is up.
         notes: notes made before, which then stand first.

@@ -371,3 +371,16 @@ def test_saved_priorities_take_the_queues_place_and_give_held_jobs_theirs() -> N
     # Those that no file knows: behind all others, in order of submission.
     assert 7 > scheduled["5"].priority > scheduled["4"].priority > 0
     assert scheduled["4"].hold is None
+
+
+def test_what_was_held_when_priorities_were_saved_stays_held() -> None:
+    """The administrator's own hold came after squeue had printed 0 for the jobs of users' holds."""
+    by_user, by_admin = ({"state_reason": f"JobHeld{who}", "priority": 0} for who in ("User", "Admin"))
+    array = {"array_job_id": 4, "array_task_string": "1-2"}
+    rows = [job(1, **by_user), job(2, **by_admin), job(3, **by_admin), job(4, **by_user, **array)]
+    made = snapshot(*rows, held=True, priorities="1 0\n2 0\n3 50\n4_[1-2] 0\n")
+    found = {name: (one.hold, one.priority) for name, one in jobs_of(made).items()}
+    users = ("JobHeldUser", 0)
+    assert found == {"1": users, "2": ("JobHeldAdmin", 0), "3": (None, 50), "4_1": users, "4_2": users}
+    assert started(made) == {"3"}
+    assert "held by hand, so not started: 4 (their saved priority is 0)" in made.notes

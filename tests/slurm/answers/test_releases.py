@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import runpy
 from collections.abc import Callable, Mapping
@@ -14,6 +15,7 @@ import pytest
 from aucsched import InputError, Job, License, NodeState, Snapshot
 from aucsched.cluster.network import NetworkKind
 from aucsched.formats.notes import Notes
+from aucsched.slurm.answers.detail import parse_job_detail
 from aucsched.slurm.answers.live import Command
 from aucsched.slurm.answers.reservation_records import read_reservations
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
@@ -379,3 +381,33 @@ def test_trimmed_output_says_the_same(release: str, suffix: str) -> None:
 
     small = replace(whole, jobs=trimmed(whole.jobs, "jobs"), nodes=trimmed(whole.nodes, "nodes"))
     assert import_slurm(small, gate="auction")[0] == read(release, suffix)
+
+
+WRITTEN = """\
+JobId=7 JobName=j UserId=ann(7) AllocNode:Sid=secret:9
+   OverSubscribe=OK Licenses=(null)
+   Command=/home/secret dir/run secret=1
+   WorkDir=/home/secret dir
+   AdminComment=a secret word
+   Comment=my secret Switches=9
+   StdErr=/home/secret dir/%j
+   MailUser=secret@example.org MailType=END
+
+"""
+
+
+@pytest.mark.parametrize("behind", ["\n   ", " "], ids=["paragraphs", "lines"])
+def test_job_detail_is_trimmed_of_what_its_users_wrote(
+    behind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = WRITTEN.replace("\n   ", behind) + "JobId=8 JobName=k UserId=bob(8) OverSubscribe=NO\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO(given))
+    main = runpy.run_path(str(TRIM))["main"]
+    main(["detail"])
+    small = capsys.readouterr().out
+    assert "secret" not in small
+    assert parse_job_detail(small) == parse_job_detail(given)
+    for wrong in ([], ["job"]):
+        with pytest.raises(SystemExit, match="2"):
+            main(wrong)
+        assert "jobs,nodes,detail" in capsys.readouterr().err
