@@ -14,12 +14,9 @@ from statistics import mean, stdev
 from typing import NamedTuple
 
 from aucsched.negotiation.evolving.fairness import Fairness, same_for_every_user
+from aucsched.simulation.evolving.evolving_loop import simulate_evolving
 from aucsched.simulation.evolving.evolving_options import EvolvingOptions
-from aucsched.simulation.evolving.evolving_report import (
-    dynamic_figures,
-    evolving_metrics,
-    simulate_evolving,
-)
+from aucsched.simulation.evolving.evolving_report import dynamic_figures, evolving_metrics
 from aucsched.simulation.workloads.evolving import dynamic_esp, quadflow
 
 
@@ -123,7 +120,7 @@ class Row(NamedTuple):
 
 def played(config: Config, seed: int) -> Row:
     """Play one order."""
-    run = simulate_evolving(dynamic_esp(seed), config.options).run
+    run = simulate_evolving(dynamic_esp(seed), config.options)
     values, asked = evolving_metrics(run), dynamic_figures(run)
     assert asked["asked"] == 69
     return Row(
@@ -226,7 +223,7 @@ def quadflow_table(seeds: range) -> str:
         options = EvolvingOptions(limits=fairness, requests="serve" if serves else "refuse")
         spans, granted, asked, asking, rigid = [], 0, 0, [], []
         for seed in seeds:
-            run = simulate_evolving(quadflow(seed), options).run
+            run = simulate_evolving(quadflow(seed), options)
             spans.append((evolving_metrics(run)["makespan_s"] or 0.0) / 3600)
             granted += len(run.grants)
             asked += dynamic_figures(run)["asked"]

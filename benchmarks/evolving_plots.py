@@ -34,7 +34,7 @@ from aucsched.negotiation.transport.party import Party, PartyJournal
 from aucsched.negotiation.transport.serve import TERMS, serve_applications
 from aucsched.reports.canvas import new_figure, styled
 from aucsched.reports.curves import waits_in_order
-from aucsched.simulation.evolving.evolving_report import simulate_evolving
+from aucsched.simulation.evolving.evolving_loop import simulate_evolving
 from aucsched.simulation.workloads.evolving import QUADFLOW, dynamic_esp, quadflow_phases
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ _OF_TYPE_L = 9
 def draw_waits(seed: int, folder: Path) -> None:
     """Draw figures 8 to 11."""
     workload = dynamic_esp(seed)
-    found = {name: simulate_evolving(workload, config.options).run for name, config in _CONFIGS.items()}
+    found = {name: simulate_evolving(workload, config.options) for name, config in _CONFIGS.items()}
     for number, names in _FIGURES.items():
         figure, axes = new_figure(2.6, 1, 1, dpi=_DPI)
         runs = {name: found[name] for name in names}

@@ -91,7 +91,7 @@ def read_fairness(text: str | None, decay: float | None) -> tuple[Fairness, list
 
 def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: dict[str, Any]) -> None:
     """Play a named workload and print what came of it."""
-    from ..simulation.evolving.evolving_report import WORKLOADS, simulate_evolving
+    from ..simulation.evolving.evolving_loop import WORKLOADS, simulate_evolving
 
     _check(workload, options, foreign)
     seed = options["seed"] or 0
@@ -106,7 +106,7 @@ def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: 
         from ..reports.curves import draw_evolving
 
         refused = EvolvingOptions(limits=limits, **{**given, "requests": "refuse"})
-        runs = {"requests refused": simulate_evolving(made, refused).run, "as asked for": played.run}
+        runs = {"requests refused": simulate_evolving(made, refused), "as asked for": played}
         draw_evolving(runs, options["plot"])
     write_report(played, workload, options)
 

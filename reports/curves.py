@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from ..api.simulations import OURS, on_edge
 from ..formats.swf import SwfLog
-from ..simulation.evolving.evolving_loop import EvolvingRun
-from ..simulation.evolving.evolving_report import waits_by_type
+from ..simulation.evolving.evolving_report import EvolvingRun, waits_by_type
 from ..simulation.log_columns import Workload
 from ..simulation.result import Result
 from .canvas import (

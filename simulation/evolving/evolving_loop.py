@@ -1,7 +1,9 @@
 """Evolving jobs on the general loop of events: they arrive, start, ask, grow and end."""
 
+import time
 from bisect import insort
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from math import ceil
 
 from ...cluster.errors import AwardError
@@ -15,86 +17,49 @@ from ...negotiation.evolving.iteration import (
     RequestOutcome,
 )
 from ..events import Event, EventKind, EventQueue, run_events
-from ..workloads.evolving import EvolvingJob, EvolvingWorkload
+from ..workloads.evolving import EvolvingJob, EvolvingWorkload, dynamic_esp, quadflow
 from .evolving_options import EvolvingOptions
-from .providers import Iteration, NodeCores, ProviderView
+from .evolving_report import EvolvingRun, Playing
+from .providers import Iteration, Merged, NodeCores, Preallocated, ProviderView, RequestAuction, Reserved
+
+#: Workloads by name, of a seed.
+WORKLOADS: dict[str, Callable[[int], EvolvingWorkload]] = {"dynamic-esp": dynamic_esp, "quadflow": quadflow}
+#: Who serves requests, by name.
+PROVIDERS: dict[str, type[Iteration]] = {
+    "iteration": Iteration,
+    "auction": RequestAuction,
+    "partition": Reserved,
+    "preallocation": Preallocated,
+    "merge": Merged,
+}
 
 
-@dataclass(slots=True, kw_only=True)
-class Playing:
-    """A job that has started.
-
-    Attributes:
-        job: as the workload has it.
-        start_s, end_s: when it runs; its cores are its own in between.
-        walltime_end_s: until when a scheduler must think it runs.
-        held: by node.
-        static_cores: at its start.
-        grown_s: when it was granted its cores, None: never.
-        asked: how often.
-        core_s: core-seconds up to ``since_s``.
-        place: in the order of arrivals.
-        events: of its end and its requests, that are to come.
-    """
-
-    job: EvolvingJob
-    start_s: float
-    end_s: float
-    walltime_end_s: float
-    held: Held
-    static_cores: int
-    since_s: float
-    grown_s: float | None = None
-    asked: int = 0
-    core_s: float = 0.0
-    place: int = 0
-    events: list[int] = field(default_factory=list)
-
-    @property
-    def cores(self) -> int:
-        """Cores that it holds."""
-        return sum(self.held.values())
-
-
-@dataclass(slots=True, kw_only=True)
-class EvolvingRun:
-    """A finished simulation: every job's record, and every grant with its time.
-
-    ``lost_core_s``: of jobs that were preempted, which begin anew.
-    """
-
-    workload: EvolvingWorkload
-    played: dict[str, Playing] = field(default_factory=dict)
-    grants: list[tuple[float, RequestOutcome[CountRequest, CountGrant]]] = field(default_factory=list)
-    requests: int = 0
-    passes: int = 0
-    preemptions: int = 0
-    shrinks: int = 0
-    lost_core_s: float = 0.0
-
-
-def play_evolving(workload: EvolvingWorkload, provider: Iteration, options: EvolvingOptions) -> EvolvingRun:
-    """Play a workload to its end.
+def simulate_evolving(workload: EvolvingWorkload, options: EvolvingOptions, *, seed: int = 0) -> EvolvingRun:
+    """Play a workload to its end; ``seed`` is what it was drawn by.
 
     Raises:
         AwardError: a core would be held twice, or a job is lost.
+        OptionError: the options do not fit the machine.
     """
-    queue = EventQueue()
-    system = _System(workload, provider, options, queue)
+    provider = PROVIDERS[options.serve_by](workload, options)
+    began = time.perf_counter()
+    queue, run = EventQueue(), EvolvingRun(workload=workload, options=options, seed=seed)
+    system = _System(run, provider, queue)
     for number, job in enumerate(workload.jobs):
         queue.push(job.arrival_s, EventKind.ARRIVAL, number)
     run_events(queue, system)
-    return system.close()
+    system.close()
+    run.seconds = time.perf_counter() - began
+    return run
 
 
 class _System:
     """The machine (see ``events.System``)."""
 
-    def __init__(
-        self, workload: EvolvingWorkload, provider: Iteration, options: EvolvingOptions, queue: EventQueue
-    ) -> None:
-        self.run = EvolvingRun(workload=workload)
-        self._jobs, self._provider, self._options, self._events = workload.jobs, provider, options, queue
+    def __init__(self, run: EvolvingRun, provider: Iteration, queue: EventQueue) -> None:
+        workload, options = run.workload, run.options
+        self._run, self._jobs, self._options = run, workload.jobs, options
+        self._provider, self._events = provider, queue
         self._overhead_s = float(options.job_overhead_s)
         #: Types of jobs that may be stopped for a request, and of those that may shrink for one.
         self._preemptible = (options.preemptible or "").split(",")
@@ -157,7 +122,7 @@ class _System:
         if played.grown_s is not None:
             return
         played.asked += 1
-        self.run.requests += 1
+        self._run.requests += 1
         if self._options.requests == "refuse":
             return
         owner, cores = Owned(user=played.job.user), played.job.more_cores
@@ -187,7 +152,7 @@ class _System:
             queue.push(time, EventKind.PASS, -1)
 
     def _pass(self, now: float, *, starts: bool) -> None:
-        self.run.passes += 1
+        self._run.passes += 1
         self._trim(now)
         view = ProviderView(
             now_s=now,
@@ -238,7 +203,7 @@ class _System:
             request = CountRequest(job=parent, cores=job.cores, owner=job.owner)
             self._grow(RequestOutcome(request=request, grant=CountGrant(held=held)), now)
             return
-        if job.id in self.run.played:
+        if job.id in self._run.played:
             raise AwardError(f"job {job.id} starts twice, again at {now:g}")
         number = self._number[job.id]
         evolving, overhead = self._jobs[number], self._overhead_s
@@ -261,7 +226,7 @@ class _System:
         played.events += [
             self._events.push(now + seconds, EventKind.REQUEST, number) for seconds in evolving.asks_s
         ]
-        self._running[job.id] = self.run.played[job.id] = played
+        self._running[job.id] = self._run.played[job.id] = played
 
     def _grow(self, granted: RequestOutcome[CountRequest, CountGrant], now: float) -> None:
         """Take from others what a job is given, and let it end as early as its cores make it."""
@@ -283,7 +248,7 @@ class _System:
             played.held[node] = played.held.get(node, 0) + count
         run = played.job.run_s(now - played.start_s, by_table=self._options.det == "table")
         self._ends_at(played, min(played.end_s, played.start_s + run + self._overhead_s))
-        self.run.grants.append((now, granted))
+        self._run.grants.append((now, granted))
 
     def _account(self, played: Playing, now: float) -> None:
         played.core_s += (now - played.since_s) * played.cores
@@ -300,9 +265,9 @@ class _System:
         for sequence in played.events:
             self._events.cancel(sequence)
         self._end(name, now)
-        del self.run.played[name]
-        self.run.preemptions += 1
-        self.run.lost_core_s += played.core_s
+        del self._run.played[name]
+        self._run.preemptions += 1
+        self._run.lost_core_s += played.core_s
         self._arrive(played.job)
 
     def _shrink(self, name: str, cores: int, now: float) -> None:
@@ -320,10 +285,9 @@ class _System:
         slower = before / played.cores
         played.walltime_end_s = now + (played.walltime_end_s - now) * slower
         self._ends_at(played, now + (played.end_s - now) * slower)
-        self.run.shrinks += 1
+        self._run.shrinks += 1
 
-    def close(self) -> EvolvingRun:
-        """Return the run; nothing may be left."""
-        if self._running or self._waiting or len(self.run.played) != len(self._jobs):
+    def close(self) -> None:
+        """Refuse a run of which something is left."""
+        if self._running or self._waiting or len(self._run.played) != len(self._jobs):
             raise AwardError(f"jobs are lost: {', '.join(one[2].id for one in self._waiting[:5])}")
-        return self.run

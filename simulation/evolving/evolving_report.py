@@ -1,23 +1,140 @@
-"""One simulation of evolving jobs, and what came of it: table II, waits by type, a row for each job."""
+"""What came of a simulation of evolving jobs: table II, waits by type, a row for each job."""
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import fsum, inf
 from typing import Any
 
 from ...cluster.text import plural
 from ...negotiation.evolving.fairness import delays_document
+from ...negotiation.evolving.iteration import CountGrant, CountRequest, Held, RequestOutcome
 from ..report import FORMAT, RunReport, count_lines, shown
 from ..result import mean_of
-from ..workloads.evolving import EvolvingWorkload, dynamic_esp, quadflow
-from .evolving_loop import EvolvingRun, Playing, play_evolving
+from ..workloads.evolving import EvolvingJob, EvolvingWorkload
 from .evolving_options import EvolvingOptions
-from .providers import Iteration, Merged, Preallocated, RequestAuction, Reserved
 
 _HOUR_S = 3600.0
 #: Significant digits of the figures of a job.
 _DIGITS = 10
+
+
+@dataclass(slots=True, kw_only=True)
+class Playing:
+    """A job that has started.
+
+    Attributes:
+        job: as the workload has it.
+        start_s, end_s: when it runs; its cores are its own in between.
+        walltime_end_s: until when a scheduler must think it runs.
+        held: by node.
+        static_cores: at its start.
+        grown_s: when it was granted its cores, None: never.
+        asked: how often.
+        core_s: core-seconds up to ``since_s``.
+        place: in the order of arrivals.
+        events: of its end and its requests, that are to come.
+    """
+
+    job: EvolvingJob
+    start_s: float
+    end_s: float
+    walltime_end_s: float
+    held: Held
+    static_cores: int
+    since_s: float
+    grown_s: float | None = None
+    asked: int = 0
+    core_s: float = 0.0
+    place: int = 0
+    events: list[int] = field(default_factory=list)
+
+    @property
+    def cores(self) -> int:
+        """Cores that it holds."""
+        return sum(self.held.values())
+
+
+@dataclass(kw_only=True, repr=False)
+class EvolvingRun(RunReport):
+    """A simulation: every job's record, and every grant with its time.
+
+    Attributes:
+        options: how the workload is played; ``seed`` is what it was drawn by.
+        lost_core_s: of jobs that were preempted, which begin anew.
+        seconds: wall time.
+    """
+
+    workload: EvolvingWorkload
+    options: EvolvingOptions
+    seed: int = 0
+    played: dict[str, Playing] = field(default_factory=dict)
+    grants: list[tuple[float, RequestOutcome[CountRequest, CountGrant]]] = field(default_factory=list)
+    requests: int = 0
+    passes: int = 0
+    preemptions: int = 0
+    shrinks: int = 0
+    lost_core_s: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for each job in order of submission."""
+        played = [self.played[job.id] for job in self.workload.jobs]
+        figures: dict[str, list[float]] = {
+            "submit_s": [one.job.arrival_s for one in played],
+            "start_s": [one.start_s for one in played],
+            "end_s": [one.end_s for one in played],
+            "cores": [one.static_cores for one in played],
+            "cores_at_end": [one.cores for one in played],
+            "wait_s": list(map(_wait, played)),
+        }
+        return {
+            "id": [one.job.id for one in played],
+            "type": [one.job.kind for one in played],
+            "user": [one.job.user for one in played],
+            **{name: list(map(_short, values)) for name, values in figures.items()},
+            "asked": [one.asked for one in played],
+            "granted_s": [None if one.grown_s is None else _short(one.grown_s) for one in played],
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome as plain values."""
+        return {
+            "format": FORMAT,
+            "policy": "evolving",
+            "workload": self.workload.name,
+            "seed": self.seed,
+            **self.options.settings(),
+            "processors": self.workload.cores,
+            "jobs": len(self.workload.jobs),
+            "passes": self.passes,
+            "seconds": round(self.seconds, 6),
+            "metrics": evolving_metrics(self),
+            "dynamic": dynamic_figures(self),
+            "wait_by_type": waits_by_type(self),
+            "grants": [
+                {
+                    "time_s": time_s,
+                    "job": grant.request.job,
+                    "cores": grant.request.cores,
+                    "delays": delays_document(grant.delays, grant.request.owner),
+                }
+                for time_s, grant in self.grants
+            ],
+        }
+
+    def to_text(self, name: str) -> str:
+        """Return the outcome as a table for people."""
+        settings = {"seed": self.seed, **self.options.settings()}
+        text = ", ".join(f"{key} {value}" for key, value in settings.items() if value is not None)
+        machine = f"{plural(len(self.workload.jobs), 'job')} on {plural(self.workload.cores, 'core')}"
+        lines = [f"{name}: evolving, {text}, {machine}", ""]
+        values: dict[str, Any] = {**evolving_metrics(self), **dynamic_figures(self)}
+        lines += count_lines(values, width=26)
+        lines += ["", f"{'type':<12}{'jobs':>8}{'mean wait (s)':>18}{'longest (s)':>16}"]
+        for kind, waits in waits_by_type(self).items():
+            mean, longest = shown(waits["wait_mean_s"]), shown(waits["wait_max_s"])
+            lines.append(f"{kind:<12}{waits['jobs']:>8}{mean:>18}{longest:>16}")
+        return "\n".join(lines) + "\n"
 
 
 def evolving_metrics(run: EvolvingRun) -> dict[str, float | None]:
@@ -84,99 +201,3 @@ def waits_by_type(run: EvolvingRun) -> dict[str, dict[str, float | int | None]]:
 
 def _short(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Played(RunReport):
-    """A finished run, its options and the seed of its workload, and its wall time."""
-
-    run: EvolvingRun
-    options: EvolvingOptions
-    seconds: float
-    seed: int = 0
-
-    @property
-    def columns(self) -> dict[str, list[Any]]:
-        """A row for each job in order of submission."""
-        played = [self.run.played[job.id] for job in self.run.workload.jobs]
-        figures: dict[str, list[float]] = {
-            "submit_s": [one.job.arrival_s for one in played],
-            "start_s": [one.start_s for one in played],
-            "end_s": [one.end_s for one in played],
-            "cores": [one.static_cores for one in played],
-            "cores_at_end": [one.cores for one in played],
-            "wait_s": list(map(_wait, played)),
-        }
-        return {
-            "id": [one.job.id for one in played],
-            "type": [one.job.kind for one in played],
-            "user": [one.job.user for one in played],
-            **{name: list(map(_short, values)) for name, values in figures.items()},
-            "asked": [one.asked for one in played],
-            "granted_s": [None if one.grown_s is None else _short(one.grown_s) for one in played],
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the outcome as plain values."""
-        run = self.run
-        return {
-            "format": FORMAT,
-            "policy": "evolving",
-            "workload": run.workload.name,
-            "seed": self.seed,
-            **self.options.settings(),
-            "processors": run.workload.cores,
-            "jobs": len(run.workload.jobs),
-            "passes": run.passes,
-            "seconds": round(self.seconds, 6),
-            "metrics": evolving_metrics(run),
-            "dynamic": dynamic_figures(run),
-            "wait_by_type": waits_by_type(run),
-            "grants": [
-                {
-                    "time_s": time_s,
-                    "job": grant.request.job,
-                    "cores": grant.request.cores,
-                    "delays": delays_document(grant.delays, grant.request.owner),
-                }
-                for time_s, grant in run.grants
-            ],
-        }
-
-    def to_text(self, name: str) -> str:
-        """Return the outcome as a table for people."""
-        run, settings = self.run, {"seed": self.seed, **self.options.settings()}
-        text = ", ".join(f"{key} {value}" for key, value in settings.items() if value is not None)
-        machine = f"{plural(len(run.workload.jobs), 'job')} on {plural(run.workload.cores, 'core')}"
-        lines = [f"{name}: evolving, {text}, {machine}", ""]
-        values: dict[str, Any] = {**evolving_metrics(run), **dynamic_figures(run)}
-        lines += count_lines(values, width=26)
-        lines += ["", f"{'type':<12}{'jobs':>8}{'mean wait (s)':>18}{'longest (s)':>16}"]
-        for kind, waits in waits_by_type(run).items():
-            mean, longest = shown(waits["wait_mean_s"]), shown(waits["wait_max_s"])
-            lines.append(f"{kind:<12}{waits['jobs']:>8}{mean:>18}{longest:>16}")
-        return "\n".join(lines) + "\n"
-
-
-#: Workloads by name, of a seed.
-WORKLOADS: dict[str, Callable[[int], EvolvingWorkload]] = {"dynamic-esp": dynamic_esp, "quadflow": quadflow}
-#: Who serves requests, by name.
-PROVIDERS: dict[str, type[Iteration]] = {
-    "iteration": Iteration,
-    "auction": RequestAuction,
-    "partition": Reserved,
-    "preallocation": Preallocated,
-    "merge": Merged,
-}
-
-
-def simulate_evolving(workload: EvolvingWorkload, options: EvolvingOptions, *, seed: int = 0) -> Played:
-    """Play a workload; ``seed`` is what it was drawn by.
-
-    Raises:
-        OptionError: the options do not fit the machine.
-    """
-    provider = PROVIDERS[options.serve_by](workload, options)
-    began = time.perf_counter()
-    run = play_evolving(workload, provider, options)
-    return Played(run=run, options=options, seed=seed, seconds=time.perf_counter() - began)

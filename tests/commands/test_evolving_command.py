@@ -12,7 +12,7 @@ import pytest
 from aucsched.cli import run
 from aucsched.cluster.option_fields import options_in
 from aucsched.simulation.evolving import evolving_options
-from aucsched.simulation.evolving.evolving_report import PROVIDERS, WORKLOADS
+from aucsched.simulation.evolving.evolving_loop import PROVIDERS, WORKLOADS
 
 PLAY = ["simulate", "dynamic-esp", "--policy", "evolving"]
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from aucsched.negotiation.evolving.fairness import DelayLimits, DelayPolicy, Fairness
 from aucsched.simulation.events import EventKind, EventQueue
-from aucsched.simulation.evolving.evolving_loop import EvolvingRun
+from aucsched.simulation.evolving.evolving_loop import PROVIDERS, simulate_evolving
 from aucsched.simulation.evolving.evolving_options import EvolvingOptions
-from aucsched.simulation.evolving.evolving_report import PROVIDERS, simulate_evolving
+from aucsched.simulation.evolving.evolving_report import EvolvingRun
 from aucsched.simulation.workloads.evolving import EvolvingJob, EvolvingWorkload
 
 QUICK = [name for name in PROVIDERS if name != "auction"]
@@ -128,7 +128,7 @@ def test_any_workload_is_played_to_its_end(
         preemptible=",".join(preemptible) if alone else None,
         shrinkable=",".join(malleable) if alone else None,
     )
-    run = simulate_evolving(workload, options).run
+    run = simulate_evolving(workload, options)
     assert len(run.played) == len(workload.jobs)
     if not (run.preemptions or run.shrinks):
         _check_cores(run)
@@ -143,7 +143,7 @@ def test_an_auction_exceeds_no_limit(
 ) -> None:
     workload = _workload(drawn)
     options = EvolvingOptions(serve_by="auction", limits=fairness, strategy=strategy)  # type: ignore[arg-type]
-    run = simulate_evolving(workload, options).run
+    run = simulate_evolving(workload, options)
     assert len(run.played) == len(workload.jobs)
     _check_cores(run)
     _check_limits(run, fairness)
@@ -162,6 +162,6 @@ def test_jobs_that_may_stop_each_other_do_not_for_ever(monkeypatch: pytest.Monke
     monkeypatch.setattr(EventQueue, "push", counted)
     workload = _workload([(4, 50, 0, 3, False), (4, 50, 1, 3, False)])
     options = EvolvingOptions(serve_by="iteration", preemptible="J,K")
-    run = simulate_evolving(workload, options).run
+    run = simulate_evolving(workload, options)
     assert run.played["J0"].grown_s is not None
     assert not run.preemptions

@@ -8,14 +8,12 @@ import pytest
 
 from aucsched.cluster.errors import OptionError
 from aucsched.negotiation.evolving.fairness import same_for_every_user
-from aucsched.simulation.evolving.evolving_loop import EvolvingRun
+from aucsched.simulation.evolving.evolving_loop import PROVIDERS, WORKLOADS, simulate_evolving
 from aucsched.simulation.evolving.evolving_options import EvolvingOptions
 from aucsched.simulation.evolving.evolving_report import (
-    PROVIDERS,
-    WORKLOADS,
+    EvolvingRun,
     dynamic_figures,
     evolving_metrics,
-    simulate_evolving,
     waits_by_type,
 )
 from aucsched.simulation.workloads.evolving import (
@@ -33,7 +31,7 @@ QUICK = [name for name in PROVIDERS if name != "auction"]
 
 
 def _run(seed: int, options: EvolvingOptions) -> EvolvingRun:
-    run = simulate_evolving(dynamic_esp(seed), options).run
+    run = simulate_evolving(dynamic_esp(seed), options)
     _check(run)
     return run
 
@@ -195,19 +193,19 @@ def test_an_auction_of_requests_and_queue() -> None:
         )
     )
     workload = EvolvingWorkload(name="few", nodes=3, cores_per_node=4, jobs=jobs)
-    free = simulate_evolving(workload, EvolvingOptions(serve_by="auction")).run
+    free = simulate_evolving(workload, EvolvingOptions(serve_by="auction"))
     _check(free)
     assert free.grants
     for limit in (1, 25):
         fairness = same_for_every_user(limit, interval_s=1000)
-        run = simulate_evolving(workload, EvolvingOptions(serve_by="auction", limits=fairness)).run
+        run = simulate_evolving(workload, EvolvingOptions(serve_by="auction", limits=fairness))
         _check(run)
         assert _largest_delay(run, 1000, 0.0) <= limit
 
 
 def test_preemptible_jobs_begin_anew() -> None:
     options = EvolvingOptions(preemptible="A")
-    run = simulate_evolving(dynamic_esp(1), options).run
+    run = simulate_evolving(dynamic_esp(1), options)
     _check(run)
     assert run.preemptions
     assert run.lost_core_s > 0
@@ -222,7 +220,7 @@ def test_preemptible_jobs_begin_anew() -> None:
 
 def test_shrinkable_jobs_take_longer_and_hold_less() -> None:
     options = EvolvingOptions(shrinkable="L,M")
-    run = simulate_evolving(dynamic_esp(1), options).run
+    run = simulate_evolving(dynamic_esp(1), options)
     assert run.shrinks
     assert len(run.grants) > len(_run(1, EvolvingOptions()).grants)
     for played in run.played.values():
@@ -254,7 +252,7 @@ def test_quadflow_runs_ask_only_above_their_threshold() -> None:
     runs = [job for job in workload.jobs if job.user == "quadflow"]
     assert {bool(job.asks_s) for job in runs} == {True, False}
     served, refused = (
-        simulate_evolving(workload, EvolvingOptions(requests="serve" if serves else "refuse")).run
+        simulate_evolving(workload, EvolvingOptions(requests="serve" if serves else "refuse"))
         for serves in (True, False)
     )
     assert served.grants
