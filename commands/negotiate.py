@@ -25,7 +25,7 @@ from .outputs import format_option, note, output_option, progress_over, write_re
 
 if TYPE_CHECKING:
     from ..negotiation.job_records import JobReport
-    from ..simulation.negotiated.negotiated_run import Negotiated
+    from ..simulation.negotiated.negotiated_report import Negotiated
     from ..simulation.negotiated.plays import Changeability, Play
 
 #: The machine of the thesis's experiment.
@@ -178,7 +178,6 @@ def write_result(result: Negotiated, options: dict[str, Any]) -> None:
     """Write the files that the options name, then the metrics."""
     from ..formats.writing import write_text
     from ..reports.gantt import draw_malleable
-    from ..simulation.negotiated.negotiated_report import NegotiatedReport
     from ..simulation.negotiated.trace import mermaid, trace_json, trace_text
 
     if options["trace"] is not None:
@@ -189,7 +188,7 @@ def write_result(result: Negotiated, options: dict[str, Any]) -> None:
     if options["gantt"] is not None:
         draw_malleable(result, options["gantt"])
     settings = {name: options[name] for name in _NAMED if options[name] not in (None, False)}
-    write_report(NegotiatedReport(result=result, settings=settings), result.play.name, options)
+    write_report(replace(result, settings=settings), result.play.name, options)
 
 
 def known_runs(options: dict[str, Any]) -> dict[str, dict[int, tuple[int, float]]]:

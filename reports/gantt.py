@@ -20,7 +20,7 @@ from ..cluster.nodes import Node, Reservation, Resources
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import plural
 from ..negotiation.runtime.runtime_machine import places
-from ..simulation.negotiated.negotiated_run import Negotiated
+from ..simulation.negotiated.negotiated_report import Negotiated
 from ..simulation.placement import Runs, Stay, lowest_first, place_lowest_first
 from ..simulation.result import Result
 from .canvas import (

@@ -1,19 +1,117 @@
 """What a negotiated run comes to: metrics (Nagendra, chapter 7), JSON, text, a row a job."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from math import fsum
 from typing import Any
 
 from ...cluster.text import one_line, plural
+from ...negotiation.batch.mapping import BatchSettings
 from ...negotiation.job_records import JobReport
+from ...negotiation.messages import ResourceOffer, ResponseResourceOffer, UrgentJobResponse
+from ...negotiation.pair import Sent
+from ...negotiation.runtime.settings import RuntimeSettings
 from ..report import RunReport
 from ..result import mean_of
-from .negotiated_run import Negotiated
 from .plays import Play
 
 FORMAT = "aucsched-negotiation/1"
 _HOUR_S = 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A stretch of time in which a job held the same nodes, or parts of them (numbers as bits)."""
+
+    job: str
+    start_s: float
+    end_s: float
+    nodes: int
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Negotiated(RunReport):
+    """A finished run. Not slotted: its columns are computed when first asked for, and kept.
+
+    Attributes:
+        play: what was played.
+        batch, runtime: the parties' settings.
+        done: the last report of each job.
+        held: every stretch, by job and time.
+        sent: every message.
+        lost_node_s: work that kills lost.
+        settings: those that neither party has.
+    """
+
+    play: Play
+    batch: BatchSettings
+    runtime: RuntimeSettings
+    done: Mapping[str, JobReport]
+    held: tuple[Held, ...]
+    sent: tuple[Sent, ...]
+    lost_node_s: float
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def arrival_s(self) -> dict[str, float]:
+        """When each job came."""
+        return {arrival.job.job: arrival.time_s for arrival in self.play.arrivals}
+
+    @cached_property
+    def attempts(self) -> tuple[int, ...]:
+        """The attempts of each transaction that was committed."""
+        return tuple(
+            sent.message.attempt
+            for sent in self.sent
+            if isinstance(sent.message, ResourceOffer) and sent.message.negotiation == 0
+        )
+
+    @cached_property
+    def engine_calls(self) -> int:
+        """How many awards the auction's engine has made: one for each Map that says who waits or starts."""
+        if self.batch.mapper != "auction":
+            return 0
+        return sum(isinstance(s.message, ResponseResourceOffer) and bool(s.message.map) for s in self.sent)
+
+    @cached_property
+    def urgent(self) -> tuple[UrgentJobResponse, ...]:
+        """The answers to urgent jobs."""
+        return tuple(s.message for s in self.sent if isinstance(s.message, UrgentJobResponse))
+
+    @property
+    def columns(self) -> dict[str, list[Any]]:
+        """A row for each job, in order of arrival."""
+        return job_columns_of(self.play, self.done)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the run's document (``aucsched-negotiation/1``) as plain values."""
+        parties = {"batch": asdict(self.batch), "runtime": asdict(self.runtime)}
+        return {
+            "format": FORMAT,
+            "workload": {
+                "name": self.play.name,
+                "jobs": len(self.play.arrivals),
+                "nodes": len(self.play.nodes),
+            },
+            "settings": {**self.settings, **parties},
+            "metrics": negotiated_metrics(self),
+        }
+
+    def to_text(self, name: str) -> str:
+        """Return the metrics for people."""
+        metrics = negotiated_metrics(self)
+        machine = f"{plural(len(self.play.arrivals), 'job')}, {plural(len(self.play.nodes), 'node')}"
+        rows = [
+            *_SHOWN,
+            *(_SHOWN_DEADLINES if metrics["deadlines"] else ()),
+            *(_SHOWN_URGENT if self.urgent else ()),
+        ]
+        lines = []
+        for label, key, form, unit in rows:
+            value = metrics[key]
+            lines.append(f"  {label:<16}{'-' if value is None else form.format(value / unit)}")
+        return "\n".join([f"{one_line(name)}: {machine}, mapper {self.batch.mapper}", *lines]) + "\n"
 
 
 def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
@@ -114,49 +212,6 @@ _SHOWN_URGENT = (
     ("suspended", "suspended", "{:.0f}", 1),
     ("killed", "killed", "{:.0f}", 1),
 )
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class NegotiatedReport(RunReport):
-    """What a negotiated run comes to; ``settings`` are those that neither party has."""
-
-    result: Negotiated
-    settings: Mapping[str, Any]
-
-    @property
-    def columns(self) -> dict[str, list[Any]]:
-        """A row for each job, in order of arrival."""
-        return job_columns_of(self.result.play, self.result.done)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the run's document (``aucsched-negotiation/1``) as plain values."""
-        result = self.result
-        parties = {"batch": asdict(result.batch), "runtime": asdict(result.runtime)}
-        return {
-            "format": FORMAT,
-            "workload": {
-                "name": result.play.name,
-                "jobs": len(result.play.arrivals),
-                "nodes": len(result.play.nodes),
-            },
-            "settings": {**self.settings, **parties},
-            "metrics": negotiated_metrics(result),
-        }
-
-    def to_text(self, name: str) -> str:
-        """Return the metrics for people."""
-        result, metrics = self.result, negotiated_metrics(self.result)
-        machine = f"{plural(len(result.play.arrivals), 'job')}, {plural(len(result.play.nodes), 'node')}"
-        rows = [
-            *_SHOWN,
-            *(_SHOWN_DEADLINES if metrics["deadlines"] else ()),
-            *(_SHOWN_URGENT if result.urgent else ()),
-        ]
-        lines = []
-        for label, key, form, unit in rows:
-            value = metrics[key]
-            lines.append(f"  {label:<16}{'-' if value is None else form.format(value / unit)}")
-        return "\n".join([f"{one_line(name)}: {machine}, mapper {result.batch.mapper}", *lines]) + "\n"
 
 
 def job_columns_of(play: Play, finished: Mapping[str, JobReport]) -> dict[str, list[Any]]:

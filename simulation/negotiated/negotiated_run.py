@@ -7,8 +7,6 @@ sent them, so that its result is the same.
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from math import inf, isfinite
 from pathlib import Path
 
@@ -27,77 +25,17 @@ from ...negotiation.messages import (
     FromBatchBase,
     NegotiationEnd,
     NegotiationEndResponse,
-    ResourceOffer,
-    ResponseResourceOffer,
     Send,
     StatusReport,
-    UrgentJobResponse,
 )
 from ...negotiation.pair import Pair, Sent, StuckError
 from ...negotiation.runtime.irtsched import RuntimeState
 from ...negotiation.runtime.runtime_machine import MachineState
 from ...negotiation.runtime.settings import RuntimeSettings
 from ...negotiation.transport.party import Happening
+from .negotiated_report import Held, Negotiated
 from .negotiation_options import NegotiationOptions
 from .plays import Play
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """A stretch of time in which a job held the same nodes, or parts of them (numbers as bits)."""
-
-    job: str
-    start_s: float
-    end_s: float
-    nodes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Negotiated:
-    """A finished run. Not slotted: its columns are computed when first asked for, and kept.
-
-    Attributes:
-        play: what was played.
-        batch, runtime: the parties' settings.
-        done: the last report of each job.
-        held: every stretch, by job and time.
-        sent: every message.
-        lost_node_s: work that kills lost.
-    """
-
-    play: Play
-    batch: BatchSettings
-    runtime: RuntimeSettings
-    done: Mapping[str, JobReport]
-    held: tuple[Held, ...]
-    sent: tuple[Sent, ...]
-    lost_node_s: float
-
-    @cached_property
-    def arrival_s(self) -> dict[str, float]:
-        """When each job came."""
-        return {arrival.job.job: arrival.time_s for arrival in self.play.arrivals}
-
-    @cached_property
-    def attempts(self) -> tuple[int, ...]:
-        """The attempts of each transaction that was committed."""
-        return tuple(
-            sent.message.attempt
-            for sent in self.sent
-            if isinstance(sent.message, ResourceOffer) and sent.message.negotiation == 0
-        )
-
-    @cached_property
-    def engine_calls(self) -> int:
-        """How many awards the auction's engine has made: one for each Map that says who waits or starts."""
-        if self.batch.mapper != "auction":
-            return 0
-        return sum(isinstance(s.message, ResponseResourceOffer) and bool(s.message.map) for s in self.sent)
-
-    @cached_property
-    def urgent(self) -> tuple[UrgentJobResponse, ...]:
-        """The answers to urgent jobs."""
-        return tuple(s.message for s in self.sent if isinstance(s.message, UrgentJobResponse))
 
 
 class Recorder(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

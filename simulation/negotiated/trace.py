@@ -35,7 +35,8 @@ from ...negotiation.messages import (
 from ...negotiation.pair import Sent, StuckError
 from ...negotiation.runtime.settings import RuntimeSettings
 from ...negotiation.transport.framing import encode_message
-from .negotiated_run import Negotiated, negotiate
+from .negotiated_report import Negotiated
+from .negotiated_run import negotiate
 from .plays import Play
 
 FORMAT = "aucsched-negotiation-trace/1"

@@ -19,8 +19,8 @@ from aucsched.negotiation.batch import auction_map
 from aucsched.negotiation.batch.batch_state import Arrival
 from aucsched.negotiation.batch.mapping import BatchSettings, MapperName
 from aucsched.negotiation.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.negotiated_report import negotiated_metrics
-from aucsched.simulation.negotiated.negotiated_run import Negotiated, negotiate
+from aucsched.simulation.negotiated.negotiated_report import Negotiated, negotiated_metrics
+from aucsched.simulation.negotiated.negotiated_run import negotiate
 from aucsched.simulation.negotiated.plays import Changeability, Play, esp_arrivals, esp_play
 from aucsched.simulation.workloads.named_clusters import node_names
 

@@ -19,8 +19,8 @@ from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.negotiation.runtime.share import equipartition, full_transformation, partial_transformation
 from aucsched.negotiation.runtime.tentative import TentativeState
 from aucsched.negotiation.runtime.transform import transform
-from aucsched.simulation.negotiated.negotiated_report import negotiated_metrics
-from aucsched.simulation.negotiated.negotiated_run import Negotiated, negotiate
+from aucsched.simulation.negotiated.negotiated_report import Negotiated, negotiated_metrics
+from aucsched.simulation.negotiated.negotiated_run import negotiate
 from aucsched.simulation.negotiated.plays import play_of
 
 

@@ -21,13 +21,8 @@ from aucsched.negotiation.batch.mapping import BatchSettings
 from aucsched.negotiation.job_records import MapEntry, NodeCount, informed, learned, run_time_s
 from aucsched.negotiation.runtime.runtime_machine import started
 from aucsched.negotiation.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.negotiated_run import (
-    Negotiated,
-    add_to_history,
-    load_history,
-    negotiate,
-    runs_of,
-)
+from aucsched.simulation.negotiated.negotiated_report import Negotiated
+from aucsched.simulation.negotiated.negotiated_run import add_to_history, load_history, negotiate, runs_of
 from aucsched.simulation.negotiated.plays import play_of
 
 

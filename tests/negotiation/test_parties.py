@@ -13,7 +13,8 @@ from aucsched.formats.native.cluster_file import parse_workload
 from aucsched.negotiation.batch.mapping import BatchSettings, MapperName
 from aucsched.negotiation.messages import Code
 from aucsched.negotiation.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.negotiated_run import Negotiated, negotiate
+from aucsched.simulation.negotiated.negotiated_report import Negotiated
+from aucsched.simulation.negotiated.negotiated_run import negotiate
 from aucsched.simulation.negotiated.plays import play_of
 
 Document = dict[str, Any]

@@ -19,7 +19,8 @@ from aucsched.negotiation.job_records import MapEntry, NodeCount
 from aucsched.negotiation.runtime.placement_constraints import more_nodes, start_nodes
 from aucsched.negotiation.runtime.runtime_machine import MachineState, empty_machine
 from aucsched.negotiation.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.negotiated_run import Negotiated, negotiate
+from aucsched.simulation.negotiated.negotiated_report import Negotiated
+from aucsched.simulation.negotiated.negotiated_run import negotiate
 from aucsched.simulation.negotiated.plays import play_of
 
 NODES = 8
