@@ -85,6 +85,11 @@ class Demand:
         return mask
 
     @property
+    def limit_s(self) -> float:
+        """For how many seconds the job may run; inf: without end."""
+        return inf if self.job.time_limit_s is None else self.job.time_limit_s
+
+    @property
     def fewest_nodes(self) -> int:
         """Nodes that the job gets at least."""
         return 1 if self.node_counts is None else self.node_counts.minimum

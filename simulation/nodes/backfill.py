@@ -246,7 +246,7 @@ class _Plan:
             if time <= self._now and self._pools.hold(demand.job, allocation.held):
                 self._start(demand, allocation)
             elif time > self._now:
-                self._keep(time, time + _limit_s(demand), allocation.nodes)
+                self._keep(time, time + demand.limit_s, allocation.nodes)
 
     def _keep(self, start: float, end: float, nodes: IntArray) -> None:
         row = np.zeros((1, self._count), np.bool_)
@@ -266,7 +266,6 @@ class _Plan:
             return None
         times = self._future.times
         ends = self._ends[(self._ends > times[first]) & (self._ends < inf)]
-        limit_s = _limit_s(demand)
         moments = np.unique(np.concatenate([times[first:], ends]))
         begin, size = 0, 2
         # Most jobs find their place soon, some only behind all plans.
@@ -274,7 +273,7 @@ class _Plan:
             later = moments[begin : begin + size]
             begin, size = begin + size, min(2 * size, _AT_ONCE)
             steps = np.searchsorted(times, later, side="right") - 1
-            planned = (self._starts < later[:, None] + limit_s) & (self._ends > later[:, None])
+            planned = (self._starts < later[:, None] + demand.limit_s) & (self._ends > later[:, None])
             moment, plan = np.nonzero(planned)
             first_plan = np.flatnonzero(np.diff(moment, prepend=-1))
             joined = np.bitwise_or.reduceat(self._kept[plan], first_plan)
@@ -338,8 +337,3 @@ class _Plan:
             free.cores[kept] = 0
             view = FreeView(view.columns, free)
         return self._selector.allocation(demand, view)
-
-
-def _limit_s(demand: Demand) -> float:
-    limit = demand.job.time_limit_s
-    return inf if limit is None else limit

@@ -124,9 +124,9 @@ class CoreLevelPlan:
             if not _is_counted(demand, self._machine.columns):
                 self._is_alike = False
                 return False
-            job, limit = demand.index, demand.job.time_limit_s
+            job = demand.index
             jobs.submit[job] = self._machine.arrivals[demand.job.id]
-            jobs.estimate[job] = inf if limit is None else limit
+            jobs.estimate[job] = demand.limit_s
             self._asked[job] = _cores(demand, self._machine.columns)
             self._promise[job] = inf
         count, promised = machine.counts[WAITING], machine.counts[PROMISED]

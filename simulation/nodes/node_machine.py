@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
-from math import inf, isfinite
+from math import isfinite
 
 import numpy as np
 
@@ -103,9 +103,7 @@ class Machine:
         if lack is not None:
             raise AwardError(f"job {demand.job.id} starts at {now:g}: {pools.words(lack)}")
         pools.take(demand.job, held)
-        limit = demand.job.time_limit_s
-        end = inf if limit is None else now + limit
-        cores = int(held.cores.sum())
+        cores, end = int(held.cores.sum()), now + demand.limit_s
         holding = Holding(end=end, allocation=allocation, demand=demand, start_s=now, cores=cores)
         self.running[demand.index] = holding
         self._put(demand.index, allocation)
@@ -217,15 +215,15 @@ def _read(job: Job, number: int, machine: _Empty, known: dict[int, bool]) -> Dem
     lack = next(machine.columns.pools.lacks(job), None)
     if lack is not None:
         return machine.columns.pools.words(lack)
-    alike = _alike(demand, machine.columns)
+    return demand if _fits(demand, machine, known) else "it fits nowhere on the empty machine"
+
+
+def _fits(demand: Demand, machine: _Empty, known: dict[int, bool]) -> bool:
+    """Return whether a job fits alone; of jobs that fit alike one is placed."""
+    alike = demand.form if machine.columns.pools.are_empty else demand.kind
     if alike not in known:
         known[alike] = place_alone(demand, machine.columns, machine.topology) is not None
-    return demand if known[alike] else "it fits nowhere on the empty machine"
-
-
-def _alike(demand: Demand, columns: Columns) -> int:
-    """Return a number of what jobs have in common that fit alike where nothing is reserved."""
-    return demand.form if columns.pools.are_empty else demand.kind
+    return known[alike]
 
 
 class Remaining:
@@ -246,15 +244,9 @@ class Remaining:
 
     def why_not(self, demand: Demand) -> str:
         """Return why a job can never start again, empty where it could."""
-        if self._left is None:
+        if self._left is None or _fits(demand, self._left, self._known):
             return ""
-        columns = self._left.columns
-        key = _alike(demand, columns)
-        if key not in self._known:
-            self._known[key] = place_alone(demand, columns, self._left.topology) is not None
-        if self._known[key]:
-            return ""
-        names = join(columns.names[node] for node in sorted(self._gone))
+        names = join(self._left.columns.names[node] for node in sorted(self._gone))
         return f"it fits nowhere without {shortened(names)}, down for good"
 
 

@@ -292,12 +292,11 @@ class NodesView(MachineView):
         return seen.job is not asked.job
 
     def _shown(self, asked: Demand) -> QueuedJob:
-        limit = asked.job.time_limit_s
         return QueuedJob(
             number=asked.index,
             id=asked.job.id,
             cores=asked.job.request.fewest_cores,
-            estimate_s=inf if limit is None else limit,
+            estimate_s=asked.limit_s,
             submit_s=self._machine.arrivals[asked.job.id],
             user=asked.job.user,
             job=asked.job,

@@ -102,9 +102,9 @@ class EasyCopy:
 
     def _is_counted(self, demand: Demand) -> bool:
         """Note what a job asks for; return whether any whole nodes do for it."""
-        jobs, job, limit = self._jobs, demand.index, demand.job.time_limit_s
+        jobs, job = self._jobs, demand.index
         jobs.submit[job] = self._real.arrivals[demand.job.id]
-        jobs.estimate[job] = inf if limit is None else limit
+        jobs.estimate[job] = demand.limit_s
         jobs.size[job] = whole_nodes(demand, self._empty.columns)
         return bool(jobs.size[job])
 
@@ -288,9 +288,8 @@ class Promises:
         arrival = self._machine.arrivals[demand.job.id]
         if not self._is_auto:
             return arrival + self._duration
-        limit = demand.job.time_limit_s
         share = min(demand.job.request.fewest_cores / self._rules.processors, 1.0)
-        return arrival + window(self._rules.share * self._longest_s, inf if limit is None else limit, share)
+        return arrival + window(self._rules.share * self._longest_s, demand.limit_s, share)
 
     def _put_off(self, demand: Demand, now: float, start: float) -> float:
         """Return the start that is promised in place of the first one."""

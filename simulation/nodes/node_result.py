@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import fsum, inf
+from math import fsum
 from typing import NamedTuple
 
 import numpy as np
@@ -189,12 +189,11 @@ def node_result(
     arrivals = [cluster.jobs[one.demand.index].arrival_s for one in played]
     first = arrivals[0] if arrivals else 0.0
     users = {name: place for place, name in enumerate(sorted({one.demand.job.user for one in played}))}
-    limits = [one.demand.job.time_limit_s or inf for one in played]
     requests = Requests(
         processors=int(machine.columns.total.cores.sum()),
         submit=tuple(arrival - first for arrival in arrivals),
         size=tuple(int(one.allocation.held.cores.sum()) for one in played),
-        estimate=tuple(min(limit, LARGEST_TIME_S) for limit in limits),
+        estimate=tuple(min(one.demand.limit_s, LARGEST_TIME_S) for one in played),
         user=tuple(users[one.demand.job.user] for one in played),
         weight=(1,) * len(played),
     )
