@@ -75,17 +75,16 @@ class ValueOptions:
     )
     #: none ignores what jobs were promised (Job.promised_start); else nothing starts that would put them off.
     promise: Option[str | None] = _option(
-        "Which starts the scheduler guarantees to waiting jobs. backfill: each job that plain backfilling "
-        "starts now is started. plan: no job starts later than in a plan of the queue. A duration (15m, "
-        "2d; 300 is seconds): no job starts later than in that plan, or than this long after its "
-        "submission, if that is later. auto: a duration from the log's past waits; with response a log's "
-        "overload ends it. none: no guarantee. A guarantee lasts as long as jobs keep their time limits "
-        "and nodes stay up.",
+        "Starts that waiting jobs are guaranteed while jobs keep their time limits and nodes stay up. "
+        "backfill: each job that plain backfilling starts now. plan: no start later than in a plan of the "
+        "queue. A duration (15m, 2d; 300 is seconds): that, or this long after submission if that is later. "
+        "auto: a duration from past waits; with response overload ends it. none: no guarantee. schedule, "
+        "explain, compare and slurm shadow refuse auto and durations; under plan they keep promised_start.",
         unit="plan|DURATION|auto|backfill|none",
         check_text=check_promise,
-        default="backfill; with objective response auto (in slurm run 15m, as auto needs a log's waits); "
-        "with --reserve 0, --balance, --award-alone, --preempt, --bid-order figure-4.5, priority_cores or "
-        "the papers' weights only what jobs were promised (promised_start)",
+        default="backfill; with objective response auto, in slurm run 15m; only each promised_start with "
+        "--reserve 0, --balance, --award-alone, --preempt, --bid-order figure-4.5, priority_cores or the "
+        "papers' weights, and with response in the four commands above",
     )
 
 
@@ -168,8 +167,8 @@ class AuctionOptions(ValueOptions, BiddingOptions):
     """The options of every auction: of one step, and of each step of a simulation."""
 
     reserve: Option[int | None] = _count(
-        "Reserve for this many of the first blocked jobs: nothing that delays them starts. With promise "
-        "auto, and in slurm run with plan or a duration, the default is 0: promises are reservations.",
+        "Reserve for this many of the first blocked jobs: nothing that delays them starts. The default is 0 "
+        "with promise auto or response without a promise, and in slurm run with plan or a duration.",
         low=0,
         default=1,
     )

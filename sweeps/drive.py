@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from ..cluster.errors import InputError
+from ..cluster.option_fields import flag_of
 from ..cluster.text import hidden_in
 from ..formats.checked_lines import CheckedLines
 from ..formats.writing import is_stream, remove_leftovers
@@ -190,7 +191,7 @@ class Journal(CheckedLines):
         head = self._grown(first, identity)
         self._check_head(head, identity)
         for number, line in enumerate(self.decoded(_Line, first=2), start=2):
-            self._check_row(line.row, number)
+            self._check_row(line.row, number, identity)
             self.rows[int(str(line.row["run"]))] = line.row
         return head.versions
 
@@ -206,21 +207,23 @@ class Journal(CheckedLines):
             before = [line.row for line in self.decoded(_Line, first=2)]
         except InputError:
             return head
-        rows, grown = _renumbered(before, self._runs), msgspec.structs.replace(head, sweep=dict(identity))
+        rows = _renumbered(before, self._runs, identity)
+        grown = msgspec.structs.replace(head, sweep=dict(identity))
         texts = [_text(msgspec.structs.asdict(grown)), *(_text({"row": row}) for row in rows)]
         if not rows or not self.begin_again(texts):
             return head
         self.held = texts
         return grown
 
-    def _check_row(self, row: Row, number: int) -> None:
-        """Refuse a row that is none of this sweep's runs, with that run's options."""
+    def _check_row(self, row: Row, number: int, identity: Mapping[str, str]) -> None:
+        """Refuse a row that is none of this sweep's runs, with that run's options; old ones lack defaults."""
         run = row.get("run")
         if not isinstance(run, int) or not 0 <= run < len(self._runs):
             runs = len(self._runs)
             raise self.error(f"line {number}: run {run!r} is not one of this sweep's {runs}")
         for name, value in self._runs[run].items():
-            if name not in row or row[name] != value:
+            is_older = row.get(name) is None and flag_of(name) not in identity
+            if row.get(name) != value and not is_older:
                 told = f"run {run} has {name} {value}, not {row.get(name)!r:.60}"
                 raise self.error(f"line {number}: {told}")
         for name in row.keys() - self._runs[run].keys():
@@ -252,11 +255,12 @@ def _setting(name: str, value: str | None) -> str:
     return f"{name} {value}"
 
 
-def _renumbered(rows: Sequence[Row], runs: Sequence[Row]) -> list[Row]:
+def _renumbered(rows: Sequence[Row], runs: Sequence[Row], identity: Mapping[str, str]) -> list[Row]:
     """Return the rows with the numbers of the runs of the same options; none where one has no such run."""
     numbers: dict[tuple[str, ...], dict[str, int]] = {}
+    written = {name for row in rows for name, value in row.items() if value is not None}
     for number, options in enumerate(runs):
-        names = tuple(sorted(options))
+        names = tuple(sorted(name for name in options if name in written or flag_of(name) in identity))
         numbers.setdefault(names, {})[_key(options, names)] = number
     found: dict[int, Row] = {}
     for row in rows:

@@ -20,6 +20,7 @@ from ..cluster.option_table import (
     ValueOptions,
     read_by,
 )
+from ..cluster.promises import BACKFILL, DEFAULT
 from ..cluster.schedule import Schedule, document_of
 from ..cluster.snapshot import Snapshot
 from ..cluster.workload import ClusterWorkload
@@ -36,7 +37,7 @@ from ..simulation.negotiated.negotiated_run import batch_settings, negotiate, ru
 from ..simulation.negotiated.negotiation_options import SWEPT, NegotiationOptions
 from ..simulation.negotiated.plays import Play, play_of
 from ..simulation.nodes.node_policies import READ_BY as READ_BY_NODES
-from ..simulation.nodes.node_policies import NodeOptions, play, step_options
+from ..simulation.nodes.node_policies import RESERVATIONS, SELECTION, NodeOptions, play, step_options
 from ..simulation.nodes.node_report import node_metrics
 from ..simulation.policy_names import policy_with_parameters, with_parameters
 from ..simulation.result import metrics
@@ -127,7 +128,8 @@ def _resolve_step(snapshot: Snapshot, options: Mapping[str, Value]) -> Row:
     chosen = _as_columns({name: resolved[name] for name in _OF_STEP if name in resolved}, StepOptions)
     # By default a step keeps what the snapshot's jobs were promised, also where its own promise is none.
     named = {name: options.get(name) for name in ("preset", "topology")}
-    return {**named, **chosen, "promise": step.promise, "repeat": options["repeat"], "seed": step.seed}
+    promise = BACKFILL if step.backfills else step.promise
+    return {**named, **chosen, "promise": promise, "repeat": options["repeat"], "seed": step.seed}
 
 
 def _run_step(snapshot: Snapshot, options: Row) -> Row:
@@ -186,6 +188,8 @@ def _resolve_log(log: SwfLog, options: Mapping[str, Value]) -> Row:
     with_parameters(options, str(options.get("policy", "easy")))
     policy, order, choice, settings = _chosen_on_log(options)
     make_policy(policy, _NO_JOBS, order=order, options=choice)
+    if "promise" in settings:
+        settings["promise"] = choice.promise or DEFAULT[choice.objective]
     processors = options.get("processors")
     name, colon, rest = str(options.get("policy", policy)).partition(":")
     return {
@@ -296,9 +300,6 @@ _NODE_AXES = (
     *options_in(PassOptions, PriceOptions),
     *(name for name in options_in(AuctionOptions, PresetOption) if name != "seed"),
 )
-#: Columns of every auction that its step resolves, and those of jobs that bid.
-_OF_A_STEP = ("weights", "objective", "window", "seed", "reserve", "work_limit")
-_OF_BIDS = ("strategy", "balance", "max_bids", "max_bids_per_job")
 
 
 def _uses_seed(options: Mapping[str, Value]) -> bool:
@@ -314,23 +315,17 @@ def _resolve_nodes(workload: ClusterWorkload, options: Mapping[str, Value]) -> R
         raise OptionError(f"{lacking[0]} needs --policy {NEGOTIATE}")
     with_parameters(options, str(options.get("policy", "easy")))
     chosen = _node_options(options)
-    row: Row = {
-        "policy": options.get("policy", chosen.policy),
-        "order": chosen.order,
-        "repeat": options["repeat"],
-    }
-    row |= _as_columns(chosen.settings(), NodeOptions) | {"topology": options.get("topology")}
+    row: Row = {"policy": chosen.policy, "topology": None, **options, "order": chosen.order}
     on_network(workload, options)
+    plain = {"selection": SELECTION, "reserve": RESERVATIONS}
+    names = (name for name in (*_NODE_AXES[2:], "seed") if _reads(name, row))
+    values = {name: getattr(chosen, name) or plain.get(name) for name in names}
     if _uses_seed(options):
         step = step_options(chosen)
-        names = (
-            *_OF_A_STEP,
-            *(("on_timeout",) if not step.is_greedy else ()),
-            *(_OF_BIDS if step.auction.has_bids else ()),
-        )
-        resolved = step.resolved()
-        row |= _as_columns({name: resolved[name] for name in names}, StepOptions)
-    return row
+        values |= {name: value for name, value in step.resolved().items() if name in values}
+        if step.is_greedy:
+            values["on_timeout"] = None
+    return row | _as_columns(values | chosen.settings(), NodeOptions)
 
 
 def _node_options(options: Mapping[str, Value]) -> NodeOptions:

@@ -32,6 +32,8 @@ _SLURM = ("backfill-slurm", "backfill-planned")
 SLURM_DEPTH = 100
 #: Seconds between their looks behind the first blocked job: Slurm's default bf_interval.
 SLURM_BACKFILL_S = 30.0
+#: How nodes are chosen by default, and the blocked jobs that policy reservations reserves for.
+SELECTION, RESERVATIONS = "first", 4
 
 
 @dataclass(kw_only=True, unsafe_hash=True)
@@ -131,7 +133,7 @@ READ_BY: dict[str, tuple[str, ...]] = {
 
 
 def _queue_policy(options: NodeOptions, machine: Machine, reservations: int) -> NodePolicy:
-    selector = SELECTIONS[options.selection or "first"](machine.columns, machine.topology)
+    selector = SELECTIONS[options.selection or SELECTION](machine.columns, machine.topology)
     return Backfill(machine, selector, reservations=reservations)
 
 
@@ -173,7 +175,7 @@ def _auction(options: NodeOptions, machine: Machine) -> NodePolicy:
 NODE_POLICIES: dict[str, Callable[[NodeOptions, Machine], NodePolicy]] = {
     "fcfs": lambda options, machine: _queue_policy(options, machine, 0),
     "easy": lambda options, machine: _queue_policy(options, machine, 1),
-    "reservations": lambda options, machine: _queue_policy(options, machine, options.reserve or 4),
+    "reservations": lambda options, machine: _queue_policy(options, machine, options.reserve or RESERVATIONS),
     **dict.fromkeys(_SLURM, _slurm),
     **dict.fromkeys(MODELS, _auction),
 }

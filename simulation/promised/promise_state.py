@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...cluster.kernels.harness import Column, Floats, Ints
-from ...cluster.promises import AUTO, BACKFILL, NONE, promised_duration_s
+from ...cluster.promises import AUTO, BACKFILL, DEFAULT, NONE, promised_duration_s
 from ..backfilling.deep_queue import DeepQueue, deep_queue_of
 from ..backfilling.easy import DEEPER, EasyState, easy_columns
 from ..log_columns import LogColumns, Requests
@@ -160,14 +160,12 @@ def rules_of(processors: int, objective: str, promise: str | None) -> PromiseRul
     Args:
         processors: of the machine.
         objective: ``priority`` or ``response``.
-        promise: ``plan``, ``auto``, ``backfill``, ``none`` or a duration; None: ``auto`` for ``response`` and
-            ``backfill`` for ``priority``.
+        promise: ``plan``, ``auto``, ``backfill``, ``none`` or a duration; None: the objective's.
 
     Raises:
         OptionError: no such promise.
     """
-    if promise is None:
-        promise = AUTO if objective == "response" else BACKFILL
+    promise = promise or DEFAULT[objective]
     is_auto = promise == AUTO
     has_promises = promise not in {BACKFILL, NONE}
     return PromiseRules(

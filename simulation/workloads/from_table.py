@@ -225,7 +225,7 @@ def workload_of_sacct(
 ) -> tuple[ClusterWorkload, Notes]:
     """Return the jobs of sacct's table on a machine, with their starts; the others are counted.
 
-    A job comes when it became eligible. One that ran when the window began holds its resources
+    A job comes when it became eligible. One that ran when the history began holds its resources
     until it ended, and has no start. One that waited then comes at the beginning. One that still
     runs is taken to run for its time limit. Jobs without a limit of their own get the longest in
     their partition.
@@ -234,8 +234,8 @@ def workload_of_sacct(
         name: of the workload.
         table: sacct's.
         machine: without jobs.
-        since: when the window begins, seconds since the epoch; None: when the first job of the
-            table ended, for sacct lists what ran or waited at some time of its own window.
+        since: when the history begins, seconds since the epoch; None: when the first job of the
+            table ended, for sacct lists what ran or waited at some time of its own period.
         until: when it ends; None: never.
 
     Raises:
@@ -376,23 +376,23 @@ class _History:
         return job
 
     def within(self, jobs: Sequence[LoggedJob], begin: float, end: float) -> Iterator[LoggedJob]:
-        """Yield a window's jobs; what ran before goes on, what waited comes at the beginning."""
+        """Yield a history's jobs; what ran before goes on, what waited comes at the beginning."""
         top = 1 + max((job.priority or 0 for job in jobs), default=0)
         for job in jobs:
             start = job.submit_s if job.start_s is None else job.start_s
             if job.run_s <= 0:
                 yield job
             elif job.submit_s > end:
-                self.counts["job came after the window: left out"] += 1
+                self.counts["job came after the history: left out"] += 1
             elif job.run_s <= begin - start:
-                self.counts["job ended before the window: left out"] += 1
+                self.counts["job ended before the history: left out"] += 1
             elif start < begin:
-                self.counts["job ran when the window began: not compared"] += 1
+                self.counts["job ran when the history began: not compared"] += 1
                 run_s = job.run_s - (begin - start)
                 limit_s = None if job.limit_s is None else max(job.limit_s - (begin - start), 1.0)
                 yield replace(job, submit_s=begin, start_s=None, run_s=run_s, limit_s=limit_s, priority=top)
             elif job.submit_s < begin:
-                self.counts["job waited when the window began: waits from then on"] += 1
+                self.counts["job waited when the history began: waits from then on"] += 1
                 yield replace(job, submit_s=begin)
             else:
                 yield job

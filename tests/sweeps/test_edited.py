@@ -126,3 +126,18 @@ def test_rows_without_never_started_are_said_to_be_of_before(tmp_path: Path) -> 
         (tmp_path / "rows.csv.journal").write_text("".join(map(line, texts)))
     note = "note: 1 of 2 runs by an older aucsched: jobs counts those that never start"
     assert said == [[], [note]]
+
+
+@pytest.mark.parametrize("then", ["5", "5,10"])
+@pytest.mark.parametrize("old", ["", '"promise":null,'])
+def test_rows_of_an_older_version_may_lack_defaults(then: str, old: str, tmp_path: Path) -> None:
+    overtaken = Path(__file__).parents[2] / "examples" / "overtaken.json"
+    swept = ("sweep", overtaken, "--policy", "aucsched3", "-o", "rows.csv", "--workers", "1", "--window")
+    assert aucsched(*swept, "5", cwd=tmp_path).returncode == 0
+    texts = texts_of(tmp_path)
+    changed = [text.replace('"promise":"backfill",', old) for text in texts]
+    assert changed != texts
+    (tmp_path / "rows.csv.journal").write_text("".join(map(line, changed)))
+    done = aucsched(*swept, then, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert texts_of(tmp_path)[1] == changed[1]

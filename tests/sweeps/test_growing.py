@@ -47,6 +47,15 @@ def test_more_repetitions_grow_too(tmp_path: Path) -> None:
     assert grown.columns["seconds.run"][0] == before.columns["seconds.run"][0]
 
 
+def test_a_default_may_become_one_of_several_values(tmp_path: Path) -> None:
+    before = aucsched.sweep(OVERTAKEN, output=tmp_path / "s.csv", policy="aucsched3")
+    grown = aucsched.sweep(
+        OVERTAKEN, output=tmp_path / "s.csv", policy="aucsched3", promise=["none", "backfill"]
+    )
+    assert grown.columns["promise"] == ["none", "backfill"]
+    assert grown.columns["seconds.run"][1] == before.columns["seconds.run"][0]
+
+
 def test_another_sweep_is_still_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = str(tmp_path / "s.csv")
     assert run(["sweep", str(DAYS), "--policy", "fcfs,easy", "-o", table, "--workers", "1"]) == 0

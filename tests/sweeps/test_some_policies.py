@@ -50,6 +50,40 @@ def test_a_workload_s_policies_too() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("source", "axes", "names", "rows"),
+    [
+        (
+            OVERTAKEN,
+            {"policy": ["easy", "reservations", "aucsched3"]},
+            ("selection", "reserve", "promise", "bid_order", "award_alone", "preempt", "seed"),
+            [
+                ("first", *[None] * 6),
+                ("first", 4, *[None] * 5),
+                (None, 1, "backfill", "spec", "off", "off", 0),
+            ],
+        ),
+        (
+            OVERTAKEN,
+            {"policy": "aucsched3", "objective": "response"},
+            ("promise", "reserve", "interval_s", "preset"),
+            [("auto", 0, None, None)],
+        ),
+        (OVERTAKEN, {"policy": "aucsched3", "preempt": "on"}, ("promise", "preempt"), [("none", "on")]),
+        (DAYS, {"policy": ["easy", "promised"]}, ("promise",), [(None,), ("backfill",)]),
+        (DAYS, {"policy": "promised", "objective": "response"}, ("promise",), [("auto",)]),
+        (EXAMPLES / "emulated-1408-full.json", {"window": [5]}, ("promise", "reserve"), [("backfill", 1)]),
+    ],
+)
+def test_rows_hold_the_defaults(
+    source: Path, axes: dict[str, Any], names: tuple[str, ...], rows: list[tuple[Any, ...]]
+) -> None:
+    found = aucsched.sweep(source, **axes)
+    assert _rows(found, *names) == rows
+    assert set(names) <= set(found.columns)
+    assert not any(found.columns.get("error", ()))
+
+
 def test_what_none_of_them_reads_is_refused(tmp_path: Path) -> None:
     table = str(tmp_path / "t.csv")
     said = refused("sweep", DAYS, "--policy", "easy,fcfs", "--slack", "1", "-o", table)

@@ -90,13 +90,13 @@ def test_jobs_around_the_window() -> None:
     assert made.jobs[0].job.time_limit_s == 3600 - 50
     assert made.jobs[0].job.priority > made.jobs[1].job.priority
     for text in (
-        "1 job ended before the window: left out",
-        "1 job came after the window: left out",
-        "1 job ran when the window began: not compared",
-        "1 job waited when the window began: waits from then on",
+        "1 job ended before the history: left out",
+        "1 job came after the history: left out",
+        "1 job ran when the history began: not compared",
+        "1 job waited when the history began: waits from then on",
     ):
         assert text in made.notes
-    # Where nobody says, the window begins when the first job ended.
+    # Where nobody says, the history begins when the first job ended.
     assert read("\n".join([header, *jobs])).jobs[0].run_time_s == 160
 
 
