@@ -18,7 +18,7 @@ from .cluster.errors import AucschedError, InputError, OptionError
 from .commands.built_options import INPUT
 from .commands.groups import LazyGroup
 from .commands.outputs import say
-from .commands.streams import OutputLostError, finish_output, give_up_output, prepare_streams
+from .commands.streams import OutputLostError, give_up_output, prepare_streams
 
 #: Where each command stands here (and its name, where not its file's) -> one line for --help.
 COMMANDS = {
@@ -80,7 +80,7 @@ def main(arguments: list[str] | None = None) -> None:
     began = perf_counter() - process_time() if arguments is None else None
     try:
         code = run(arguments, began)
-        finish_output()
+        sys.stdout.flush()
     except OutputLostError:
         give_up_output()
         code = 1

@@ -30,11 +30,6 @@ def prepare_streams() -> None:
     sys.stderr = _writer(sys.stderr, _Output(_STDERR, "w", closefd=False))
 
 
-def finish_output() -> None:
-    """Write what is held back; raises OutputLostError."""
-    sys.stdout.flush()
-
-
 def give_up_output() -> None:
     """Drop what is held back: nobody is left to tell, and the interpreter must not try at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)

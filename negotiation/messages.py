@@ -278,8 +278,6 @@ class DynResponse(FromRuntimeBase, frozen=True, tag="RESPONSE_DYN"):
     text: str = ""
 
 
-FromApplication = DynRequest | DynRelease | DynStatus
-
 FromBatch = (
     NegotiationStart
     | RequestResourceOffer
@@ -296,7 +294,7 @@ FromRuntime = (
     | NegotiationEnd
     | NegotiationEndResponse
 )
-Message = FromBatch | FromRuntime | FromApplication | DynResponse
+Message = FromBatch | FromRuntime | DynRequest | DynRelease | DynStatus | DynResponse
 
 
 class ProtocolError(AucschedError):

@@ -30,8 +30,6 @@ class Sent:
 #: Wakes with nothing running and nothing to come after which nothing will start any more.
 PATIENCE = 100
 
-Observer = Callable[[Sent], None]
-
 
 class Pair:
     """A batch scheduler and its runtime schedulers; messages are handed over in the order of sending."""
@@ -40,7 +38,7 @@ class Pair:
         self,
         batch: BatchState,
         runtimes: dict[str, RuntimeState],
-        observe: Observer | None = None,
+        observe: Callable[[Sent], None] | None = None,
         watch: Callable[[str, MachineState], None] | None = None,
     ) -> None:
         self.batch = batch

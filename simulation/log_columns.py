@@ -20,8 +20,6 @@ from ..formats.swf import SwfField, SwfLog
 LARGEST_TIME_S = 10**15
 #: Whole numbers are exact in 64-bit floats below this.
 EXACT_BELOW = 2**53
-#: Seconds of the shortest job and estimate.
-SHORTEST_S = SHORTEST_RUN_S
 
 
 class Dropped(StrEnum):
@@ -70,7 +68,7 @@ class Requests:
         if not jobs:
             return
         _within(self.size, 1, self.processors, "size")
-        _within(self.estimate, SHORTEST_S, LARGEST_TIME_S, "estimate")
+        _within(self.estimate, SHORTEST_RUN_S, LARGEST_TIME_S, "estimate")
 
     def __len__(self) -> int:
         return len(self.submit)
@@ -134,7 +132,7 @@ class Workload:
         if submit and (submit[0] != 0 or any(map(gt, submit, submit[1:]))):
             raise InputError("submissions do not rise from 0", path="submit")
         if self.run:
-            _within(self.run, SHORTEST_S, LARGEST_TIME_S, "run")
+            _within(self.run, SHORTEST_RUN_S, LARGEST_TIME_S, "run")
         if any(map(gt, self.run, self.requests.estimate)):
             raise InputError("a run time is above its estimate", path="run")
 

@@ -140,8 +140,6 @@ class Engine:
         )
 
 
-#: Of what a third must be mapped: of the forwarded jobs, or of the whole queue (as the thesis also says).
-ThirdOf = Literal["forwarded", "queue"]
 #: Names of DECISIONS.
 DecisionName = Literal["paper", "objective"]
 
@@ -165,7 +163,7 @@ class BatchSettings:
     mapper: MapperName = "greedy"
     decision: DecisionName = "paper"
     depth: int = 100
-    third_of: ThirdOf = "forwarded"
+    third_of: Literal["forwarded", "queue"] = "forwarded"
     max_attempts: int = MAX_ATTEMPTS
     interval_s: float = 60.0
     steps: Steps = "ceiling"

@@ -92,10 +92,8 @@ def step(state: DynamicState, happening: Event | Message, peer: str = "") -> Ste
     match happening:
         case Wake():
             return _woken(state, happening.time_s), ()
-        case DynRequest():
-            state, answer = _requested(state, happening)
-        case DynRelease():
-            state, answer = _released(state, happening)
+        case DynRequest() | DynRelease():
+            state, answer = _said(state, happening)
         case DynStatus():
             answer = _status(state, happening)
         case _:
@@ -164,27 +162,23 @@ def _without_late(state: DynamicState) -> DynamicState:
     return replace(state, pending=tuple(left), answers=answers)
 
 
-def _requested(state: DynamicState, message: DynRequest) -> tuple[DynamicState, DynResponse]:
-    known = _said_before(state, message)
+def _said(state: DynamicState, message: DynRequest | DynRelease) -> tuple[DynamicState, DynResponse]:
+    known, job = _said_before(state, message), state.running(message.job)
     if known is not None:
         return state, known
+    if job is None:
+        return _answered(state, message, DynState.REFUSED, "no such job runs")
+    if isinstance(message, DynRelease):
+        return _released(state, message, job)
     if state.asks(message.job):
         return _answered(state, message, DynState.REFUSED, "a job has one request at a time")
-    if state.running(message.job) is None:
-        return _answered(state, message, DynState.REFUSED, "no such job runs")
     pending = Pending(message=message, deadline_s=state.now_s + message.timeout_s)
     state = _iterated(replace(state, pending=(*state.pending, pending)))
     state = _without_late(state)
     return state, state.answers[message.job]
 
 
-def _released(state: DynamicState, message: DynRelease) -> tuple[DynamicState, DynResponse]:
-    known = _said_before(state, message)
-    if known is not None:
-        return state, known
-    job = state.running(message.job)
-    if job is None:
-        return _answered(state, message, DynState.REFUSED, "no such job runs")
+def _released(state: DynamicState, message: DynRelease, job: RunningJob) -> tuple[DynamicState, DynResponse]:
     if state.asks(message.job):
         # Answers come in order of their numbers: what is said once more must not be done twice.
         return _answered(state, message, DynState.REFUSED, "its request is still pending")

@@ -9,10 +9,6 @@ from ..messages import LEAST_INTERVAL_S
 from .share import ShrinkOrder, Steps
 from .tentative import Dependencies
 
-#: Among whom algorithm 5 shares idle nodes at its end: jobs that run, or also those that start.
-Equipartition = Literal["all", "running"]
-#: Which idle nodes let the runtime scheduler reject: those that a job could use, or any (the thesis).
-RejectIdle = Literal["useful", "any"]
 #: How far an urgent job may go: shrink others; suspend them too; kill them instead of suspending.
 Urgency = Literal["shrink", "suspend", "kill"]
 
@@ -41,8 +37,8 @@ class RuntimeSettings:
     interval_s: float = 60.0
     dependencies: Dependencies = "all"
     last_backfill: bool = True
-    equipartition: Equipartition = "all"
-    reject_idle: RejectIdle = "useful"
+    equipartition: Literal["all", "running"] = "all"
+    reject_idle: Literal["useful", "any"] = "useful"
     start_at_minimum: bool = False
     transaction_s: float = 0.0
     shrink: ShrinkOrder = "priority"

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from ..malleable.application_columns import empty_active
-from ..malleable.harvesting import take
+from ..malleable.harvesting import CLEARLY, take
 from ..malleable.malleable_policies import IschedulerPolicy
 from ..speedup import speed
 from .runtime_machine import MachineState, RunRecord
@@ -130,10 +130,6 @@ class Shrinking:
         return [*([] if skip_own else [classes[0]]), classes[1], classes[2]]
 
 
-#: A node moves between running jobs only for a gain this many times the loss: moving is not free.
-_CLEARLY = 1.05
-
-
 def equipartition(draft: TentativeState, *, with_starts: bool = True) -> None:
     """Give idle nodes to running malleable jobs, one by one to the smallest share.
 
@@ -249,7 +245,7 @@ def _by_speedup(
             break
         giver = min(givers, key=lambda one: gain(one, count[one] - 1))
         taker = max(takers, key=lambda one: gain(one, count[one]))
-        if gain(taker, count[taker]) <= _CLEARLY * gain(giver, count[giver] - 1):
+        if gain(taker, count[taker]) <= CLEARLY * gain(giver, count[giver] - 1):
             break
         count[giver] -= 1
         count[taker] += 1

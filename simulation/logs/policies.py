@@ -10,10 +10,11 @@ from typing import TypeAlias
 from ...cluster.errors import AwardError, OptionError, errors_of_policy
 from ...cluster.nodes import Resources
 from ...cluster.text import did_you_mean
+from ...cluster.workload import SHORTEST_RUN_S
 from ..backfilling.conservative import Conservative
 from ..backfilling.easy import Easy
 from ..backfilling.predicted import Predicted
-from ..log_columns import SHORTEST_S, Requests, Workload
+from ..log_columns import Requests, Workload
 from ..own_policy import ActiveJob, MachineView, Policy, QueuedJob, is_own, own_policy, stepped
 from ..promised.log_auction import LogAuction
 from ..result import Result, bounded_slowdown
@@ -87,7 +88,7 @@ class Adaptive(CountPolicy):
         ended, arrived = seen
         for job in ended:
             # An end less its start may be a last digit above the estimate, or below the shortest run time.
-            run = max(now - self._start_of.pop(job), SHORTEST_S)
+            run = max(now - self._start_of.pop(job), SHORTEST_RUN_S)
             self._run_of[job] = min(run, self._requests.estimate[job])
         self._waiting.update(arrived)
         self._recent.extend(arrived)
