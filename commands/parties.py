@@ -169,19 +169,21 @@ def ibsched(workload: str, **options: Any) -> None:
     """
     from ..formats.writing import write_text
     from ..negotiation.batch import ibsched as machine
+    from ..negotiation.batch.batch_state import BatchState
     from ..negotiation.transport.party import Party
     from ..negotiation.transport.serve import serve_batch
     from ..simulation.negotiated.negotiated_report import job_columns_of
-    from ..simulation.negotiated.negotiated_run import batch_notes, batch_of, batch_settings, settings_text
+    from ..simulation.negotiated.negotiated_run import batch_notes, batch_settings, settings_text
     from ..simulation.report import csv_of
 
     play = play_from(workload, options)
     settings = batch_settings(play, taken_from(NegotiationOptions, options))
     identity = identity_of("ibsched", play, options, batch_notes(settings))
     known = known_runs(options)
+    state = BatchState(settings=settings, arrivals=play.arrivals, known=known)
     begun_with = settings_text(settings) + (f" and {known!r}" if known else "")
     with journal_in(identity, begun_with, options) as journal:
-        party = Party(batch_of(play, settings, known), machine.step, journal, tell=tell)
+        party = Party(state, machine.step, journal, tell=tell)
         is_new = not party.has_ended
         with link_of(identity, options) as link:
             serve_batch(party, link, tell)

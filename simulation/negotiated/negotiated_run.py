@@ -18,7 +18,7 @@ from ...cluster.option_fields import given_in
 from ...cluster.option_table import NEGOTIATE, read_by
 from ...formats.jsontext import decode
 from ...formats.sqlite_file import SqliteTable
-from ...negotiation.batch.batch_state import Arrival, BatchState
+from ...negotiation.batch.batch_state import BatchState
 from ...negotiation.batch.mapping import BatchSettings, Engine
 from ...negotiation.job_records import JobReport, Known
 from ...negotiation.messages import (
@@ -92,7 +92,8 @@ def negotiate(
             progress(len(pair.batch.done))
 
     runtimes = {peer: RuntimeState(settings=runtime, machine=machine) for peer, machine in machines.items()}
-    pair = Pair(batch_of(play, batch, known), runtimes, sent.append, watch)
+    state = BatchState(settings=batch, arrivals=play.arrivals, known=known or {})
+    pair = Pair(state, runtimes, sent.append, watch)
     pair.run()
     return Negotiated(
         play=play,
@@ -103,12 +104,6 @@ def negotiate(
         sent=tuple(sent),
         lost_node_s=pair.batch.lost_node_s,
     )
-
-
-def batch_of(play: Play, settings: BatchSettings, known: Known | None = None) -> BatchState:
-    """Return the batch scheduler that a workload's jobs will come to, with what it knows of their names."""
-    arrivals: tuple[Arrival, ...] = play.arrivals
-    return BatchState(settings=settings, arrivals=arrivals, known=known or {})
 
 
 def runs_of(play: Play, done: Mapping[str, JobReport]) -> list[tuple[str, str, int, float]]:

@@ -306,9 +306,6 @@ def table_1(ge_p4_s: float = GE_P4_S) -> dict[str, tuple[Instance, ...]]:
     return {"STEN": sten, "GE": ge, "CL": cl, "MIXED": (*sten, *ge, *cl)}
 
 
-TEMPLATES = ("STEN", "GE", "CL", "MIXED")
-
-
 def interarrival_s(instances: tuple[Instance, ...], processors: int, beta: float) -> float:
     """Return the mean time between arrivals: RT_ideal / (P / P_ideal) · β, of the instances' means."""
     run_s = sum(one.run_s for one in instances) / len(instances)
@@ -329,7 +326,7 @@ def user_trace(
     """Return a trace of a template as a log: instances drawn with equal likelihood, Poisson arrivals.
 
     Args:
-        template: one of TEMPLATES.
+        template: STEN, GE, CL or MIXED.
         beta: of the mean time between arrivals; at 1 applications run about without delay.
         jobs: how many.
         processors: of the cluster.
@@ -340,9 +337,10 @@ def user_trace(
     Raises:
         OptionError: no such template, a machine smaller than an instance, or a number not above 0.
     """
-    instances = table_1(ge_p4_s).get(template)
-    if instances is None:
-        raise OptionError(f"{template!r} is not one of {', '.join(TEMPLATES)}")
+    known = table_1(ge_p4_s)
+    if template not in known:
+        raise OptionError(f"{template!r} is not one of {', '.join(known)}")
+    instances = known[template]
     for name, value in (("beta", beta), ("block_bytes", block_bytes), ("ge_p4_s", ge_p4_s)):
         if not (isfinite(value) and value > 0):
             raise OptionError(f"{name} {value:g} is not above 0")
