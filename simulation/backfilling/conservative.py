@@ -79,16 +79,7 @@ class ConservativeState(NamedTuple):
 def step(
     state: ConservativeState, now: float, ended: Column, ends: int, arrived: Column, arrivals: int
 ) -> int:
-    """Make one step; return how many jobs start, ``state.started`` takes them.
-
-    Args:
-        state: as the last step left it.
-        now: in seconds.
-        ended: jobs that end now,
-        ends: so many of them.
-        arrived: jobs that arrive now, by rising number,
-        arrivals: so many of them.
-    """
+    """Make one step, asked as EASY's; return how many jobs start: ``state.started`` takes them."""
     freed_until = release(state, None, now, ended, ends)
     advance(state.profile, now)
     if freed_until > now:
@@ -223,12 +214,7 @@ def hold(
 class Conservative(CountPolicy):
     """Conservative backfilling over a queue sorted by job number, or by ``resort``.
 
-    Args:
-        requests: the jobs.
-        resort: sorts jobs before they are given reservations.
-        rules: when jobs may start beyond processors; who passes any must ask for a step at planned
-            starts.
-
+    ``rules``: when jobs may start beyond processors; such a policy wants a step at planned starts.
     """
 
     def __init__(

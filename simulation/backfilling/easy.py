@@ -276,12 +276,7 @@ def _deep_backfill(state: EasyState, now: float) -> None:
 
 
 class Easy(CountPolicy):
-    """EASY over a queue sorted by job number, or by ``resort`` before each pass.
-
-    Args:
-        requests: the jobs.
-        resort: sorts the queue.
-    """
+    """EASY over a queue sorted by job number, or by ``resort`` before each pass."""
 
     def __init__(self, requests: Requests, resort: Resort | None = None) -> None:
         self._requests = requests

@@ -231,13 +231,7 @@ PREDICTORS: dict[str, Callable[[Requests], EstimatePredictor]] = {
 
 
 class Predicted(Easy):
-    """EASY by predictions over a queue sorted by job number, or by ``resort`` before each pass.
-
-    Args:
-        requests: the jobs.
-        resort: sorts the queue.
-        by: a name in ``PREDICTORS``.
-    """
+    """EASY by one of ``PREDICTORS``, over a queue sorted by job number or ``resort``."""
 
     def __init__(self, requests: Requests, resort: Resort | None, by: str) -> None:
         super().__init__(requests, self._sort)

@@ -139,13 +139,7 @@ def _reaches(short: int, long: int, target: int, room: int) -> bool:
 
 
 class Lookahead(FrontFirst):
-    """LOS over a queue sorted by job number, or by ``resort`` before each pass.
-
-    Args:
-        requests: the jobs.
-        resort: sorts the queue before each pass.
-        options: how many jobs after the head are looked at, and which of equal selections is taken.
-    """
+    """LOS over a queue sorted by job number, or by ``resort`` before each pass."""
 
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
         super().__init__(requests, resort)

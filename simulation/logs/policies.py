@@ -231,14 +231,7 @@ def _queue_keys(requests: Requests, order: str, flexible: FlexiblePriorities | N
 
 
 class OwnOnCounts(QueuePolicy):
-    """A user's own policy over a log: a machine that counts processors.
-
-    Args:
-        name: of the policy, for errors.
-        policy: a fresh one.
-        requests: the jobs, numbered in the queue's order.
-        resort: sorts a queue whose order changes with time.
-    """
+    """A user's own policy over a log: its queue is sorted by job number, or by ``resort``."""
 
     def __init__(self, name: str, policy: Policy, requests: Requests, resort: Resort | None) -> None:
         super().__init__(requests, resort)

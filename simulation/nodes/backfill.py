@@ -192,11 +192,8 @@ _AT_ONCE = 16
 class PlannedBackfill(Backfill):
     """Plans a start on whole nodes for every job that it looks at; between turns a pass is in order.
 
-    Args:
-        machine: where jobs run.
-        selector: which nodes a job gets.
-        depth: at most this many jobs of the queue are planned (bf_max_job_test).
-        every_s: seconds between turns (bf_interval); None: every pass is one.
+    At most ``depth`` jobs of the queue are planned (bf_max_job_test). Turns are ``every_s`` seconds
+    apart (bf_interval); None: every pass is one.
     """
 
     def __init__(self, machine: Machine, selector: Selector, *, depth: int, every_s: float | None) -> None:
