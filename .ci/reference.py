@@ -101,8 +101,7 @@ def _help(context: click.Context) -> str:
 
 #: What each reason means.
 MEANINGS = {
-    Reason.OUTBID: "other jobs won the resources that its bids need, and together are worth more; the "
-    "sentence names them",
+    Reason.OUTBID: "jobs that start hold what it needs; the sentence names them",
     Reason.NO_FIT: "no set of free nodes that it may use provides what it asks for",
     Reason.INELIGIBLE: "no node could ever run it: features, partition, memory or size",
     Reason.BID_CAP: "the caps on bids left none for it (--max-bids, --max-bids-per-job)",
@@ -239,7 +238,7 @@ underscores, and in `aucsched sweep` a list of values. `slurm run`, `slurm shado
 take the same options and defaults as `schedule`. The column *default* names each exception, with its
 reason in brackets.
 
-By default the work limit ends a step, so that answers repeat; 3 seconds are a ceiling for busy machines.
+By default the work limit ends a pass, so that answers repeat; 3 seconds are a ceiling for busy machines.
 
 """
 #: Groups of the page: the title, what its options decide, an example, and the options by name.

@@ -69,7 +69,7 @@ class ValueOptions:
     """What an auction maximises and promises, on counts as on nodes."""
 
     objective: Option[Literal["priority", "priority_cores", "response"]] = _option(
-        "Value of a started job: its priority, its priority times its cores, or (response) how much its "
+        "Worth of a started job: its priority, its priority times its cores, or (response) how much its "
         "bounded slowdown falls for each second that it starts earlier, on nodes times its cores.",
         default="priority",
     )
@@ -151,7 +151,7 @@ class BiddingOptions:
     #: halve: the award found stands, and exact tries halves at once while time is left (Soner,
     #: section 3.2). A search that made all its steps has reached no limit where nothing is said.
     on_timeout: Option[Literal["halve", "incumbent", "discard"] | None] = _option(
-        "If a limit ends a step before its proof: halve keeps the award and halves the next window; "
+        "If a limit ends a pass before its proof: halve keeps the award and halves the next window; "
         "incumbent keeps the award and the window; discard starts nothing and halves the window.",
         default="halve; incumbent where steps alone end strategy anytime (simulations, "
         "--work-limit); reaching the default work limit does not count as such a limit",
@@ -187,8 +187,8 @@ class StepRecord(AuctionOptions, ModelOption):
 
     #: Wall time of the whole step: bids, programs, search and solves of all its attempts.
     time_limit_s: Option[float | None] = _option(
-        "Seconds of wall time for a step, from the file to the answer. A default work limit, "
-        "where there is one, ends a step first. With --time-limit and no --work-limit the search runs until "
+        "Seconds of wall time for a pass, from the file to the answer. A default work limit, "
+        "where there is one, ends a pass first. With --time-limit and no --work-limit the search runs until "
         "then.",
         low=0,
         unit="SECONDS",

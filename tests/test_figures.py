@@ -101,7 +101,7 @@ def crowded() -> Iterator[str]:
             "the auction by default: what backfilling starts, one reservation",
             *(len(default.started), cores, default.objective.priority),
         ),
-        ("the auction alone: `--promise none --reserve 0`", *totals(compared.auction)),
+        ("the auction with `--promise none --reserve 0`", *totals(compared.auction)),
         ("first-fit by priority, nothing reserved", *totals(compared.first_fit)),
         ("Slurm's own plan, within one minute", *totals(compared.slurm)),
         ("Slurm's own plan, within ten minutes, when running jobs end", *totals(later.slurm)),
