@@ -66,9 +66,7 @@ class SnapshotForecaster:
         snapshot: the cluster and its queue now.
         history: jobs that have ended or run, in seconds since the epoch.
         by_worth: the scheduler favours short jobs (``--objective response``).
-        futures: of a forecast.
-        seed: of their random numbers.
-        calibrator: with the record of past forecasts; None: an empty one.
+        futures, seed, calibrator: as ``Forecaster`` takes them.
     """
 
     def __init__(

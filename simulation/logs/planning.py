@@ -32,8 +32,6 @@ class Planning(Conservative):
     """Planning over a queue sorted by job number, or by ``resort``.
 
     Args:
-        requests: the jobs.
-        resort: sorts jobs before they are planned.
         options: fixed-time requests, of which those accepted beforehand are refused where they need
             more than the machine; how plans are made anew, when an unused reservation is released,
             and when jobs may start.

@@ -58,8 +58,6 @@ class Adaptive(CountPolicy):
     simulated in order of submission.
 
     Args:
-        requests: the jobs.
-        resort: sorts the queue before each pass.
         options: submissions between two comparisons, how many of the last are simulated, and the candidates,
             of which the first serves until the first comparison.
     """

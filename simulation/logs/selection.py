@@ -205,8 +205,6 @@ class Queues(QueuePolicy):
     """Several queues, each sorted by job number, or by ``resort`` before each pass.
 
     Args:
-        requests: the jobs.
-        resort: sorts each queue before each pass.
         options: the queues in the order in which they are offered a job, none for one that takes
             all; and which of their heads starts.
     """
