@@ -6,9 +6,10 @@ would fit with nodes that are powered down, is Slurm's from then on. Whom Slurm 
 (requeued, cancelled, suspended), it decides itself; what it requeues comes back behind the gate.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from ...cluster.errors import InputError
 from ...cluster.jobs import Job, RunningJob
 from ...cluster.nodes import NodeState
 from ...cluster.schedule import Reason, Schedule
@@ -18,10 +19,10 @@ from ..answers.live import Ask, Command
 from ..answers.policy import config_of
 from ..answers.states import JobPhase
 from .live_queue import LiveJob
-from .pass_plan import answer_rows
 
 PARTITIONS: Command = ("scontrol", "-o", "show", "partitions")
 QOS: Command = ("sacctmgr", "-n", "-P", "show", "qos", "format=name,preempt,preemptmode")
+_COLUMNS = 3
 _OFF = {"off", "disabled"}
 #: States of nodes whose jobs' cores can be another's next.
 _WORKING = {NodeState.IDLE, NodeState.MIXED, NodeState.ALLOCATED}
@@ -66,7 +67,7 @@ def read_preemption(config: str, ask: Ask) -> SlurmPreemption | None:
     if not kind.startswith("preempt/") or kind == "preempt/none":
         return None
     is_by_qos = kind == "preempt/qos"
-    rules = _by_qos(answer_rows(ask, QOS, 3)) if is_by_qos else _by_tier(ask(PARTITIONS))
+    rules = _by_qos(ask(QOS).decode(errors="replace")) if is_by_qos else _by_tier(ask(PARTITIONS))
     return replace(rules, by_priority="PRIORITY" in settings.text("PreemptMode").upper().split(","))
 
 
@@ -80,8 +81,10 @@ def _by_tier(content: bytes) -> SlurmPreemption:
     )
 
 
-def _by_qos(answer: Iterable[Sequence[str]]) -> SlurmPreemption:
-    rows = list(answer)
+def _by_qos(text: str) -> SlurmPreemption:
+    rows = [line.split("|") for line in text.splitlines() if line]
+    if any(len(row) != _COLUMNS for row in rows):
+        raise InputError("not what was asked for", file=" ".join(QOS))
     kept = {name for name, _, mode in rows if mode.lower() in _OFF}
     return SlurmPreemption(
         stopped={name: frozenset(filter(None, names.split(","))) - kept for name, names, _ in rows}

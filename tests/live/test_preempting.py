@@ -11,7 +11,7 @@ from aucsched.cluster.errors import InputError
 from aucsched.cluster.jobs import Job, Request, RunningJob
 from aucsched.cluster.nodes import Resources
 from aucsched.slurm.answers.live import Ask, Command
-from aucsched.slurm.live.preempting import SlurmPreemption, read_preemption
+from aucsched.slurm.live.preempting import QOS, SlurmPreemption, read_preemption
 
 CONFIG = (
     "Configuration data as of now\nPreemptMode             = REQUEUE\nPreemptType             = preempt/{}\n"
@@ -60,8 +60,10 @@ def test_a_qos_stops_those_that_it_names_but_none_that_is_off() -> None:
     assert rules.stops(job(qos="high,partition"), running(qos="normal"))
     assert not rules.stops(job(qos="normal"), running(qos="high"))
     assert not rules.stops(job(qos="high"), running(qos="rigid"))
-    with pytest.raises(InputError, match="not what was asked for"):
-        read_preemption(CONFIG.format("qos"), lambda _: b"high|normal\n")
+    assert read_preemption(CONFIG.format("qos"), lambda _: b"\n" + text + b"\n") == rules
+    for row in (b"high|normal", b"high|normal|cluster|more"):
+        with pytest.raises(InputError, match=r"^sacctmgr -n -P show qos .*: not what was asked for"):
+            read_preemption(CONFIG.format("qos"), {QOS: row}.__getitem__)
 
 
 def cluster(nodes: int = 2, *, preempts: bool = True) -> tuple[FakeSlurm, list[FakeJob]]:
