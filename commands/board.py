@@ -20,11 +20,12 @@ from .outputs import (
 )
 
 FORMAT = "aucsched-board/1"
+_POLICIES = "Play it, too: slack:factor=0.5"
 
 
 @click.command()
 @click.argument("log", type=INPUT)
-@click.option("--policy", "policies", multiple=True, metavar="NAME,…", help="Play it, too: slack:factor=0.5")
+@click.option("--policy", "policies", metavar="NAME|FILE.py:CLASS,…", multiple=True, help=_POLICIES)
 @processors_option
 @plot_option("Chart of bounded slowdown and longest wait, without FCFS")
 @output_options

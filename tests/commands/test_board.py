@@ -105,3 +105,8 @@ def test_a_chart_of_policies_that_all_leave_jobs_has_no_edge(tmp_path: Path) -> 
     chart = tmp_path / "board.svg"
     draw_board({"small.swf": [row]}, chart)
     assert "<!-- EASY -->" in chart.read_text()
+
+
+def test_help_says_that_a_class_of_a_file_is_a_policy(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["board", "--help"]) == 0
+    assert "--policy NAME|FILE.py:CLASS,…" in capsys.readouterr().out
