@@ -29,8 +29,9 @@ class Decorator(Protocol):
 _PICTURES = ("--plot", "--gantt")
 
 
-#: Options by the names that they had; in the file of ``--config`` as well.
-OLD_SPELLINGS = {"max-attempts": "attempts", "order": "seed"}
+#: Options by the names that they had in a command; in the file of ``--config`` as well.
+_RENAMED = dict.fromkeys(("negotiate order", "ibsched order", "irtsched order"), "seed")
+_RENAMED["sweep max-attempts"] = "attempts"
 
 
 class FilePath(click.Path):
@@ -89,16 +90,16 @@ TEXT_OUTPUT = FilePath(is_output=True, allow_dash=True, readable=False)
 class SectionCommand(click.Command):
     """A command that shows its options under headings, those without one first."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments; an old spelling is taken for the new one, with a note."""
-        known = {flag for one in self.params for flag in one.opts}
-        for place, text in enumerate(args):
-            flag, *value = text.split("=", 1)
-            new = f"--{OLD_SPELLINGS.get(flag.removeprefix('--'))}"
-            if new in known and flag not in known:
-                click.echo(f"note: {flag} is the old spelling of {new}", err=True)
-                args[place] = "=".join((new, *value))
-        return super().parse_args(ctx, args)
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.context_settings["token_normalize_func"] = self._current
+
+    def _current(self, name: str) -> str:
+        """Return an option's name; an old spelling is taken for the new one, with a note."""
+        new, context = _RENAMED.get(f"{self.name} {name}"), click.get_current_context(silent=True)
+        if new and not (context and context.resilient_parsing):
+            click.echo(f"note: --{name} is the old spelling of --{new}", err=True)
+        return new or name
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, section by section, in the order in which they come."""

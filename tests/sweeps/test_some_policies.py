@@ -172,6 +172,33 @@ def test_an_option_is_called_as_negotiate_calls_it(
     assert "c.toml: sweep." in capsys.readouterr().err
 
 
+def test_an_old_spelling_is_of_its_command_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    full, config = str(EXAMPLES / "emulated-1408-full.json"), tmp_path / "c.toml"
+    assert run(["schedule", full, "--order", "3"]) == 2
+    assert "No such option" in capsys.readouterr().err
+    config.write_text("[schedule]\norder = 4\n")
+    assert run(["--config", str(config), "schedule", full]) == 2
+    assert "c.toml: schedule.order: no option" in capsys.readouterr().err
+    config.write_text("[negotiate]\norder = 4\n")
+    assert run(["--config", str(config), "negotiate", str(OVERTAKEN)]) == 2
+    note, said = capsys.readouterr().err.splitlines()
+    assert note == "note: --order is the old spelling of --seed"
+    assert "--seed needs --malleable" in said
+
+
+def test_a_file_called_like_an_old_spelling_is_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("max-attempts", "--max-attempts"):
+        assert run(["sweep", "-o", "t.csv", "--policy", "fcfs", "--", name]) == 2
+        assert capsys.readouterr().err.startswith(f"{name}: No such file")
+    assert run(["negotiate", str(OVERTAKEN), "--format", "json", "-o", "order"]) == 0
+    assert capsys.readouterr().err == ""
+    assert run(["negotiate", str(OVERTAKEN), "--format", "json", "-o", "--order"]) == 0
+    assert {one.name for one in tmp_path.iterdir()} == {"order", "--order"}
+
+
 def test_a_sweep_that_was_begun_under_the_old_spelling_can_be_resumed() -> None:
     axes = {"policy": ("negotiate",), "max_attempts": (1, 2)}
     assert make_plan(str(OVERTAKEN), axes).identity()["--max-attempts"] == "1,2"
