@@ -7,7 +7,6 @@ import click
 
 from ..cluster.errors import InputError, OptionError
 from ..cluster.text import meant_or_known
-from .built_options import OLD_SPELLINGS
 
 
 def read_config(root: click.Group, context: click.Context, path: str) -> dict[str, Any]:
@@ -49,14 +48,17 @@ def option_in(command: click.Command, key: str, value: Any, where: str) -> tuple
         for flag in one.opts
         if flag.startswith("--")
     }
-    name, path = key.replace("_", "-"), f"{where}.{key}"
-    found = known.get(name) or known.get(OLD_SPELLINGS.get(name, ""))
+    path = f"{where}.{key}"
+    name = command.context_settings.get("token_normalize_func", str)(key.replace("_", "-"))
+    found = known.get(name)
     if found is None or found.name is None:
         raise InputError(f"no option{meant_or_known(key, known)}", path=path)
     if isinstance(value, dict) or (isinstance(value, bool) and not found.is_flag):
         raise InputError(f"{value!r} is not a value of --{name}", path=path)
     if found.is_flag and not isinstance(value, bool):
         raise InputError(f"{value!r} is neither true nor false", path=path)
+    if isinstance(found.type, type(click.INT)) and isinstance(value, float) and value.is_integer():
+        value = int(value)
     if isinstance(value, list) != found.multiple:
         value = [value] if found.multiple else ",".join(map(str, value))
     try:

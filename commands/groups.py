@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 from click._textwrap import TextWrapper
+from click.core import ParameterSource
 
 from ..cluster.errors import InputError, OptionError, shown_name
 from ..cluster.option_fields import flag_of
@@ -35,9 +36,15 @@ class HelpGroup(click.Group):
             return super().invoke(ctx)
         except OptionError as error:
             called, said = ctx.invoked_subcommand or "", str(error)
+            # What was typed is read once more: the command's own context is gone.
+            command, typed = self.get_command(ctx, called), ctx.meta[__name__]
             for name, value in ((ctx.default_map or {}).get(called) or {}).items():
                 key = flag_of(name)
-                if str(value) in said and said.startswith((f"{name}:", f"{key}:", f"{key} ")):
+                if not (command and said.startswith((f"{name}:", f"{key}:", f"{key} "))):
+                    continue
+                read = command.make_context(called, [*typed], ctx, resilient_parsing=True)
+                source = read.get_parameter_source(name)
+                if str(value) in said and source is ParameterSource.DEFAULT_MAP:
                     path = ".".join((*ctx.command_path.split()[1:], called, key.removeprefix("--")))
                     config = shown_name(ctx.find_root().params["config"])
                     raise InputError(said, path=path, file=config) from error
@@ -63,6 +70,7 @@ class HelpGroup(click.Group):
             raise click.UsageError(
                 f"no such command '{name}'{meant} {ctx.command_path} --help lists them.", ctx
             )
+        ctx.meta[__name__] = args[1:]
         return super().resolve_command(ctx, args)
 
 

@@ -316,8 +316,26 @@ def test_what_a_command_reads_late_names_the_file_too(
     assert capsys.readouterr().err.startswith(f"{file}: {message}")
 
 
-def test_what_is_typed_is_not_the_files_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("text", "typed", "said"),
+    [
+        ("window = 5", ("--window", "0"), "window: 0 is below 1\n"),
+        ("time_limit = 5", ("--time-limit", "-5"), "time_limit_s: -5.0 is not above 0\n"),
+    ],
+)
+def test_what_is_typed_is_not_the_files_fault(
+    text: str, typed: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "site.toml"
-    file.write_text("[schedule]\nwindow = 5\n")
-    assert run(["--config", str(file), "schedule", FULL, "--window", "0"]) == 2
-    assert capsys.readouterr().err == "aucsched: window: 0 is below 1\n"
+    file.write_text(f"[schedule]\n{text}\n")
+    assert run(["--config", str(file), "schedule", FULL, *typed]) == 2
+    assert capsys.readouterr().err.startswith(f"aucsched: {said}")
+
+
+def test_a_whole_number_of_a_file_may_be_written_as_a_fraction(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "site.toml"
+    file.write_text("[schedule]\nwindow = 5.0\nwork_limit = 3e1\nformat = 'json'\n")
+    assert run(["--config", str(file), "schedule", FULL]) == 0
+    assert json.loads(capsys.readouterr().out)["window"]["size"] == 5
