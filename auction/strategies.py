@@ -103,8 +103,8 @@ class AuctionInstance:
 def solve_exactly(instance: AuctionInstance) -> AttemptResult:
     """Give HiGHS all bids at once, as the papers' model in PuLP.
 
-    Where there is no time to state it, first-fit's award stands. Where work is counted HiGHS gets
-    what branch and bound does not soon prove.
+    Where there is no time to state it, first-fit's award stands. Where only work is counted HiGHS
+    gets what branch and bound does not soon prove.
     """
     bids, cluster, options = instance.bids, instance.cluster, instance.options
     if (result := _settled(instance)) is not None:
@@ -145,7 +145,8 @@ def solve_exactly(instance: AuctionInstance) -> AttemptResult:
 def _settled(instance: AuctionInstance) -> AttemptResult | None:
     """Return the best award, proved, where branch and bound finds it soon; else None."""
     bids, cluster, options = instance.bids, instance.cluster, instance.options
-    if options.most_work is None or options.export or options.weights == "paper":
+    is_timed = options.most_work is None or instance.deadline is not None
+    if is_timed or options.export or options.weights == "paper":
         return None
     relaxed = options.auction.relaxed(model_input(bids.table, cluster, options))
     if relaxed is None:

@@ -39,8 +39,7 @@ def best_among(
     """
     if not len(bids):
         return award, False
-    # Beyond 64 bits Python's integers are compared, in plain Python.
-    is_large = sum(worth.weights) >= _LARGEST_SUM
+    is_large = _is_large(worth)
     weight = np.array(worth.weights, object if is_large else np.int64)
     unit = float(worth.value.max()) / max(float(weight.max()), 1.0) or 1.0
     joy, most_joy = _joys(packing, worth, award)
@@ -61,12 +60,17 @@ def best_among(
     return award, proved
 
 
+def _is_large(worth: Worth) -> bool:
+    """Return whether sums are beyond 64 bits: Python's integers are compared, in plain Python."""
+    return sum(worth.weights) >= _LARGEST_SUM
+
+
 def settled(
     packing: Packing, worth: Worth, award: IntArray, dealing: AmountFlow | None = None
 ) -> tuple[IntArray, FloatArray | None] | None:
     """Return the best award by weights and then by preference, proved, and its dealt amounts, if any.
 
-    None where branch and bound does not prove it soon.
+    None where branch and bound does not prove it soon; no clock takes part.
 
     Args:
         packing: bids, of which all could win, and capacities.
@@ -88,7 +92,7 @@ def settled(
         stated = packing.program(everything, packing.capacity)
         price, _ = _prices(packing, stated.maximising(worth.value))
         found, proved = best_among(packing, worth, award, everything, price, share=100)
-        if not proved:
+        if not (proved or _is_large(worth)):
             load_within(None)
             found, proved = best_among(packing, worth, award, everything, price)
         if not proved or dealing is None:

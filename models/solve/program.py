@@ -7,7 +7,6 @@ interrupts.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -151,6 +150,10 @@ class Rows:
         )
 
 
+#: Products of floats that take as long as one pair of columns that is marked.
+_PRODUCTS = 100
+
+
 def exclusions(
     indptr: IntArray,
     column: IntArray,
@@ -162,8 +165,17 @@ def exclusions(
 
     Row ``r`` is Σ amount·x ≤ ``upper[r]`` over its entries ``indptr[r]:indptr[r + 1]``, all positive.
     """
-    excludes = np.zeros((columns, columns), np.bool_)
-    for (start, end), most in zip(pairwise(indptr.tolist()), upper.tolist(), strict=True):
+    excludes: BoolArray = np.zeros((columns, columns), np.bool_)
+    counts, left = np.diff(indptr), np.arange(len(upper))
+    if _PRODUCTS * (counts**2).sum() > len(upper) * columns**2:
+        # Of cliques any two do: where rows are long, a product says which stand in one together.
+        row = np.repeat(left, counts)
+        is_clique = np.bincount(row, 2 * amount <= upper[row], len(upper)) == 0
+        ones = np.zeros((len(upper), columns), np.float32)
+        ones[row, column] = is_clique[row]
+        excludes, left = ones.T @ ones > 0, np.flatnonzero(~is_clique)
+    for place in left.tolist():
+        start, end, most = int(indptr[place]), int(indptr[place + 1]), upper[place]
         held = amount[start:end]
         # Who fits beside the largest fits beside all.
         some = np.flatnonzero(held > most - held.max(initial=0))

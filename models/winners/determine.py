@@ -282,9 +282,10 @@ def determine(
 def _solve_exact(
     packing: Packing, weights: list[int], second: FloatArray, start: IntArray, limits: SearchLimits
 ) -> Found:
-    """Give HiGHS all bids at once; where work is counted, if branch and bound does not settle them."""
+    """Give HiGHS all bids at once; where only work counts, if branch and bound does not settle them."""
     everything = np.arange(len(packing))
-    won = None if limits.steps is None else settled(packing, Worth.scaled(weights, second), start)
+    is_timed = limits.steps is None or limits.deadline is not None
+    won = None if is_timed else settled(packing, Worth.scaled(weights, second), start)
     if won is not None:
         found = _unproved(won[0], packing)
         reached = sum(weights[bid] for bid in won[0].tolist())

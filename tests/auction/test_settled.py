@@ -59,18 +59,26 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("made", [dealt, random_snapshot])
 def test_an_award_is_worth_what_highs_finds(made: Any, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    settled = 0
+    settle, settled = vars(strategies)["_settled"], []
+
+    def counted(instance: Any) -> Any:
+        settled.append(result := settle(instance))
+        return result
+
     for seed in range(30):
         cluster = made(seed)
-        found = worth_of(cluster, model)
+        with monkeypatch.context() as patched:
+            patched.setattr(strategies, "_settled", counted)
+            found = worth_of(cluster, model)
         with monkeypatch.context() as patched:
             patched.setattr(strategies, "_settled", lambda _: None)
             asked = worth_of(cluster, model)
-        settled += found[2]
         if asked[2]:
             assert found == asked, seed
         assert found >= asked, seed
-    assert settled > 25
+    # Of random jobs most start without an auction; those of AUCSCHED1 often ask for memory by core.
+    least = 25 if made is dealt else 2 if model == "aucsched1" else 8
+    assert sum(one is not None for one in settled) >= least
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -16,6 +16,7 @@ from support.build import ALONE, snapshot
 from aucsched import schedule
 from aucsched.cluster.resources.capacity import FloatArray
 from aucsched.models.solve import presolve as smaller_module
+from aucsched.models.solve import program as program_module
 from aucsched.models.solve.decomposition import dealing_of
 from aucsched.models.solve.lexicographic import SolveSettings, exact_stages, solve_lexicographic
 from aucsched.models.solve.presolve import presolved
@@ -174,6 +175,25 @@ def packings(draw: st.DrawFn) -> tuple[IntegerProgram, npt.NDArray[np.int64]]:
         held = draw(st.dictionaries(st.integers(0, bids - 1), st.sampled_from([1, 2, 6]), min_size=2))
         rows.append((held, -_INFINITE, 6))
     return program(rows, [1.0] * bids), np.arange(bids) // 2
+
+
+@pytest.mark.parametrize("products", [0, 100, 10**9])
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_exclude_each_other_that_no_row_holds_together(
+    seed: int, products: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program_module, "_PRODUCTS", products)
+    rng = np.random.default_rng(seed)
+    held = rng.integers(1, 9, (12, 30)) * (rng.random((12, 30)) < 0.4)
+    upper = rng.integers(2, 14, 12)
+    row, column = np.nonzero(held)
+    indptr = np.searchsorted(row, np.arange(13))
+    both = (held[:, :, None] > 0) & (held[:, None, :] > 0)
+    over = held[:, :, None] + held[:, None, :] > upper[:, None, None]
+    expected = np.array((both & over).any(axis=0))
+    np.fill_diagonal(expected, val=False)
+    found = program_module.exclusions(indptr, column, held[row, column], upper, 30)
+    np.testing.assert_array_equal(found, expected)
 
 
 @given(packings())
