@@ -111,8 +111,9 @@ class BiddingOptions:
     #: prices and search, then solves the model over the bids that could still be in a better award,
     #: from the award at hand. greedy proves nothing and reaches no limit.
     strategy: Option[StrategyName | None] = _option(
-        "exact: branch and bound, else HiGHS, over all bids; anytime: search, then HiGHS over the bids that "
-        "could still be in a better award; greedy: first-fit and greedy awards only.",
+        "exact: HiGHS over all bids, under a work limit alone after branch and bound; anytime: search, "
+        "then HiGHS over the bids that could still be in a better award; greedy: first-fit and greedy "
+        "awards only.",
         default="anytime for aucsched2 and aucsched3 under lexicographic weights, else exact; "
         "greedy with --balance",
         other_defaults={

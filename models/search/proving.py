@@ -76,7 +76,7 @@ def settled(
         packing: bids, of which all could win, and capacities.
         worth: of the bids.
         award: one that fits, ascending: what is returned unless something beats it.
-        dealing: deals what the packing leaves out; awards to which it cannot are cut off.
+        dealing: deals what the packing leaves out; an award to which it cannot is cut off.
     """
     everything = np.arange(len(packing))
     if not 0 < len(packing) <= _MOST_BIDS:

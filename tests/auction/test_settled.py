@@ -90,9 +90,12 @@ def test_highs_is_not_asked_for_what_is_settled(
     assert not asked
     worth_of(dealt(1), model, weights="paper")
     assert len(asked) == 1
+    # Beside a clock the time is HiGHS's.
+    assert worth_of(dealt(1), model, time_limit_s=60)[2]
+    assert len(asked) == 2
     monkeypatch.setattr(proving, "_LOOKS", 1)
     assert worth_of(dealt(1), model)[2]
-    assert len(asked) == 2
+    assert len(asked) == 3
 
 
 def test_a_limit_counts_all_cores_of_a_job_also_those_that_are_dealt() -> None:
@@ -119,6 +122,8 @@ def test_winners_of_a_settled_auction_have_no_gap(monkeypatch: pytest.MonkeyPatc
     assert (found.chosen, found.value, found.bound, found.gap) == ((0, 2), 5, 5, 0.0)
     assert found.proved
     assert found.status is Status.OPTIMAL
+    with pytest.raises(TypeError, match="not callable"):
+        winners(bids, {"a": 1, "b": 1}, strategy="exact", work_limit=1, time_limit_s=60)
 
 
 def test_awards_to_which_no_cores_can_be_dealt_are_cut_off(
