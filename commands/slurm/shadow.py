@@ -72,11 +72,13 @@ def shadow(*, log: str, **options: Any) -> None:
 def _taking(files: Any, options: dict[str, Any]) -> Callable[[], LivePass]:
     """Return what makes a pass; options that cannot be used are refused before the first."""
     from ...auction.options import options_with_preset
+    from ...auction.step import check_queue_promise
     from ...slurm.answers.answer_record import Known
     from ...slurm.answers.live import AT_ONCE
     from ...slurm.live.passes import take_look, take_pass
 
     checked, known = options_with_preset(options), Known()
+    check_queue_promise(checked)
     last: LivePass | None = None
 
     def taken() -> LivePass:

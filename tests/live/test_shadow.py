@@ -318,6 +318,12 @@ def test_one_pass_that_fails_is_the_commands_failure(tmp_path: Path) -> None:
     assert many.stderr.count("the command is not installed here") == 2
 
 
+def test_a_promise_of_simulations_is_refused_before_the_first_pass(tmp_path: Path) -> None:
+    done = shadow(tmp_path, "--promise", "12h", "--passes", "2", "--interval", "0.1")
+    assert (done.returncode, "'12h' is for simulations" in done.stderr) == (2, True)
+    assert "squeue" not in done.stderr
+
+
 def test_nothing_is_appended_to_what_is_no_log(tmp_path: Path) -> None:
     path = tmp_path / "now.json"
     for content in ('{"format": "aucsched-snapshot/1", "nodes": []}\n', "; MaxProcs: 4\n", "x"):
