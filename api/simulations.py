@@ -19,6 +19,7 @@ import numpy as np
 from ..cluster.errors import OptionError
 from ..cluster.keywords import checked, of_type, with_keywords
 from ..cluster.option_fields import options_in
+from ..cluster.promises import DEFAULT
 from ..cluster.tabular import chart as drawing
 from ..cluster.text import plural, shown
 from ..cluster.workload import ClusterWorkload
@@ -292,6 +293,8 @@ def chosen_on_log(policy: str, order: str, given: Mapping[str, Any]) -> tuple[Po
     settings = {
         name: getattr(choice, name) for name in READ_ON_LOGS if is_read(name, policy, choice.candidates)
     }
+    if "promise" in settings:
+        settings["promise"] = choice.promise or DEFAULT[choice.objective]
     if "advance" in settings:
         settings["advance"] = [one.settings() for one in choice.advance]
         settings["start_rule"] = [rule.text for rule in choice.start_rule]

@@ -20,7 +20,7 @@ from ..cluster.option_table import (
     ValueOptions,
     read_by,
 )
-from ..cluster.promises import BACKFILL, DEFAULT
+from ..cluster.promises import BACKFILL
 from ..cluster.schedule import Schedule, document_of
 from ..cluster.snapshot import Snapshot
 from ..cluster.workload import ClusterWorkload
@@ -188,8 +188,6 @@ def _resolve_log(log: SwfLog, options: Mapping[str, Value]) -> Row:
     with_parameters(options, str(options.get("policy", "easy")))
     policy, order, choice, settings = _chosen_on_log(options)
     make_policy(policy, _NO_JOBS, order=order, options=choice)
-    if "promise" in settings:
-        settings["promise"] = choice.promise or DEFAULT[choice.objective]
     processors = options.get("processors")
     name, colon, rest = str(options.get("policy", policy)).partition(":")
     return {

@@ -68,6 +68,12 @@ def test_numbers_and_lists_of_libraries_are_taken() -> None:
     assert found.settings["class_limits_s"] == (60.0, 3600.0)
 
 
+@pytest.mark.parametrize(("objective", "promise"), [("priority", "backfill"), ("response", "auto")])
+def test_the_promise_of_a_run_is_named_where_none_was_given(objective: str, promise: str) -> None:
+    found = aucsched.simulate(DAYS, "promised", objective=objective)  # type: ignore[arg-type]
+    assert found.settings["promise"] == promise
+
+
 #: As somebody writes it who checks no types.
 A: Any = aucsched
 
