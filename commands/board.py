@@ -9,6 +9,7 @@ from ..cluster.text import plural
 from ..simulation.policy_names import split_policies
 from .built_options import INPUT
 from .outputs import (
+    Output,
     note_unstarted,
     output_options,
     plot_option,
@@ -16,7 +17,6 @@ from .outputs import (
     progress_over,
     read_jobs,
     read_log,
-    write_found,
 )
 
 FORMAT = "aucsched-board/1"
@@ -30,7 +30,7 @@ _POLICIES = "Play it, too: slack:factor=0.5"
 @plot_option("Chart of bounded slowdown and longest wait, without FCFS")
 @output_options
 def board(
-    log: str, policies: tuple[str, ...], processors: int | None, plot: Path | None, form: str, output: str
+    log: str, policies: tuple[str, ...], processors: int | None, plot: Path | None, out: Output
 ) -> None:
     """Play LOG, in the Standard Workload Format, under published policies and ours.
 
@@ -61,9 +61,7 @@ def board(
     machine = plural(jobs.requests.processors, "processor")
     title = f"{shown_name(log)}: {plural(len(jobs), 'job')} on {machine}"
     intervals = f"95 % of the mean: days or weeks of submissions drawn anew; from {FEWEST_BLOCKS} on"
-    write_found(
-        output,
-        form,
+    out.write(
         lambda: {"format": FORMAT, "jobs": len(jobs), "intervals": intervals, "policies": document},
         lambda console: console.print(table_of(title, columns, lines, console)),
     )

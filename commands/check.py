@@ -2,7 +2,7 @@
 
 import click
 
-from .outputs import output_options, snapshot_argument, write_found
+from .outputs import Output, output_options, snapshot_argument
 
 
 @click.command()
@@ -11,7 +11,7 @@ from .outputs import output_options, snapshot_argument, write_found
 @click.option(
     "--strict", is_flag=True, help="Refuse a snapshot whose source has rules that are not looked at."
 )
-def check(snapshot: str, form: str, output: str, *, strict: bool) -> None:
+def check(snapshot: str, out: Output, *, strict: bool) -> None:
     """Read SNAPSHOT (a file, or - for standard input), check it, and report what it holds."""
     from ..auction.explain.snapshot_report import render_report, report_on
     from ..cluster.errors import InputError, shown_name
@@ -24,4 +24,4 @@ def check(snapshot: str, form: str, output: str, *, strict: bool) -> None:
         raise InputError(
             f"{rules} of the site not looked at: {'; '.join(report['unread'])}", file=shown_name(snapshot)
         )
-    write_found(output, form, lambda: report, lambda console: render_report(report, console))
+    out.write(lambda: report, lambda console: render_report(report, console))

@@ -21,7 +21,7 @@ from ..simulation.evolving.evolving_options import (
 )
 from ..simulation.simulate_options import EVOLVING
 from .built_options import INPUT, OUTPUT, click_option, in_order, record_options
-from .outputs import output_options, snapshot_argument, tell, write_json, write_report
+from .outputs import Output, output_options, snapshot_argument, tell, write_json, write_report
 
 if TYPE_CHECKING:
     from ..negotiation.evolving.fairness import Fairness
@@ -152,7 +152,7 @@ def _check_types(workload: EvolvingWorkload, chosen: EvolvingOptions) -> None:
 @depth_options
 @click.option("--snapshot-out", type=OUTPUT, help="The snapshot as it is afterwards.")
 @output_options
-def evolve(snapshot: str, requests: str | None, form: str, output: str, **options: Any) -> None:
+def evolve(snapshot: str, requests: str | None, out: Output, **options: Any) -> None:
     """Serve the requests of SNAPSHOT's running jobs (a file, or - for standard input), then start its queue.
 
     Requests are served first come, first served: from what is idle, else by stopping preemptible
@@ -193,10 +193,10 @@ def evolve(snapshot: str, requests: str | None, form: str, output: str, **option
         save_accounts(found.accounts, accounts)
     if snapshot_out is not None:
         save_snapshot(found.snapshot, snapshot_out)
-    if form == "json":
-        write_json(output, found.to_document())
+    if out.form == "json":
+        write_json(out.output, found.to_document())
     else:
-        write_text(output, _text(found))
+        write_text(out.output, _text(found))
 
 
 def _text(found: Evolution) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from inspect import unwrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,12 +10,12 @@ import click
 from ..cluster.errors import OptionError, errors_in
 from .built_options import INPUT, SectionCommand
 from .outputs import (
+    Output,
     auction_options,
     file_name,
     html_option,
     output_options,
     snapshot_argument,
-    write_found,
 )
 
 if TYPE_CHECKING:
@@ -51,9 +51,7 @@ def explain(
     snapshot: str,
     job: str | None,
     award: str | None,
-    form: str,
-    output: str,
-    html: Path | None,
+    out: Output,
     is_forecast: bool,
     history: str | None,
     **options: Any,
@@ -64,15 +62,12 @@ def explain(
     jobs and nodes that keep the job from starting and the smallest change of its request that would start
     it. It gives the latest start if running jobs end as estimated. Prices are in the objective's units.
     """
-    from ..auction.explain.explanation import explain as explained
-    from ..auction.explain.overview import Overview, overview
-    from ..auction.options import options_with_preset
+    from ..api.auctions import explain as explained
+    from ..auction.explain.overview import Overview
     from ..formats.native.cluster_file import load_snapshot
     from ..formats.native.schedule_file import load_schedule
-    from ..formats.writing import write_text
     from ..reports.explanation_text import render_explanation, render_overview
 
-    checked = options_with_preset(options)
     if award is not None and job is None:
         raise OptionError("--award explains what became of one job: name it")
     if history is not None and not is_forecast:
@@ -80,15 +75,14 @@ def explain(
     loaded = load_snapshot(snapshot)
     made = None if award is None else load_schedule(award)
     with errors_in(snapshot if award is None else f"{snapshot}, {award}"):
-        found = overview(loaded, checked) if job is None else explained(loaded, job, checked, made)
+        # Its errors name flags.
+        found: Explanation | Overview = unwrap(explained)(loaded, job, award=made, **options)
     never = _why_never(found, loaded)
     starts = None
     if is_forecast:
         from ..api.forecasts import forecast
 
         starts = forecast(loaded, job, history=() if history is None else history)
-    if html is not None:
-        write_text(html, _page(found, file_name(snapshot), starts, never))
 
     def document() -> dict[str, Any]:
         return found.to_dict() | ({} if starts is None else {"forecast": starts.to_dict()["jobs"]})
@@ -104,7 +98,7 @@ def explain(
             console.print()
             render_forecasts(starts, loaded.time, console)
 
-    write_found(output, form, document, render)
+    out.write(document, render, lambda: _page(found, file_name(snapshot), starts, never))
 
 
 def _page(found: Explanation | Overview, name: str, starts: Forecasts | None, never: str) -> str:

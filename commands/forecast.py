@@ -13,7 +13,7 @@ from ..cluster.errors import InputError, OptionError, errors_in
 from ..cluster.option_fields import Option
 from .built_options import filled_options
 from .gain import ask_sacct
-from .outputs import file_name, html_option, output_options, say, snapshot_argument, top_option, write_found
+from .outputs import Output, file_name, html_option, output_options, say, snapshot_argument, top_option
 
 if TYPE_CHECKING:
     from ..cluster.snapshot import Snapshot
@@ -63,7 +63,7 @@ class ForecastRecord:
 @html_option
 @top_option
 @output_options
-def forecast(snapshot: str, jobs: tuple[str, ...], **options: Any) -> None:
+def forecast(snapshot: str, jobs: tuple[str, ...], out: Output, **options: Any) -> None:
     """Say when the pending jobs of SNAPSHOT (a file, - or slurm) will start: P10, P50 and P90.
 
     One start in ten comes before P10, one in two before P50, nine in ten before P90. The scheduler
@@ -71,7 +71,6 @@ def forecast(snapshot: str, jobs: tuple[str, ...], **options: Any) -> None:
     if every job runs to its limit.
     """
     from ..api.forecasts import forecast as forecasts_of
-    from ..formats.writing import write_text
     from ..reports.forecast_text import forecast_page, render_forecasts
 
     loaded, history = _loaded(snapshot, options["history"])
@@ -84,13 +83,10 @@ def forecast(snapshot: str, jobs: tuple[str, ...], **options: Any) -> None:
         found = forecasts_of(
             loaded, list(jobs) or None, history=history, by_s=by, **{name: options[name] for name in same}
         )
-    if options["html"] is not None:
-        write_text(options["html"], forecast_page(found, file_name(snapshot)))
-    write_found(
-        options["output"],
-        options["form"],
+    out.write(
         found.to_dict,
-        lambda console: render_forecasts(found, loaded.time, console, top=options["top"]),
+        lambda console: render_forecasts(found, loaded.time, console, top=out.top),
+        lambda: forecast_page(found, file_name(snapshot)),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 from inspect import unwrap
-from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from ..cluster.option_table import SIMULATE, ValueOptions
 from ..simulation.policy_names import split_policies
 from .built_options import INPUT, record_options
 from .outputs import (
+    Output,
     file_name,
     html_option,
     output_options,
@@ -23,7 +23,6 @@ from .outputs import (
     progress_over,
     topology_option,
     with_topology,
-    write_found,
 )
 from .snapshot import parse_time
 from .workload_logs import machine_options, read_machine
@@ -57,14 +56,14 @@ _BACK_S = 30 * 86_400
 @click.option("--policy", "policies", multiple=True, metavar="NAME", help="Compare it, too; repeatable.")
 @html_option
 @output_options
-def gain(history: str | None, html: Path | None, form: str, output: str, **options: Any) -> None:
+def gain(history: str | None, out: Output, **options: Any) -> None:
     """Say what you would gain: your own starts, backfill's and the auction's, over the same jobs.
 
     Give the output of sacct and the nodes; or slurm, to ask the live cluster about the last 30 days
     or since --since; or a workload with started_s.
     """
     from ..api.gains import gain as compare
-    from ..formats.writing import write_text
+    from ..reports.run_pages import gain_page
 
     workload, unfit = _read_history(history, options)
     workload = with_topology(workload, options["topology"])
@@ -80,11 +79,7 @@ def gain(history: str | None, html: Path | None, form: str, output: str, **optio
             progress=lambda policy: progress_over(len(workload.jobs), policy),
         )
     found = replace(made, unfit=unfit)
-    if html is not None:
-        from ..reports.run_pages import gain_page
-
-        write_text(html, gain_page(found))
-    write_found(output, form, found.to_dict, lambda console: _render(found, console))
+    out.write(found.to_dict, lambda console: _render(found, console), lambda: gain_page(found))
 
 
 def _read_history(history: str | None, options: dict[str, Any]) -> tuple[ClusterWorkload, int]:

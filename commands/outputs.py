@@ -6,10 +6,10 @@ import io
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, fields, replace
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -151,8 +151,6 @@ auction_options = in_section(
 text_output_option = click.option(
     "-o", "--output", type=TEXT_OUTPUT, default="-", help="File to write instead of standard output."
 )
-#: ``--format`` and ``-o``.
-output_options = in_order([format_option, text_output_option])
 top_option = click.option(
     "--top", type=click.IntRange(1), help="Rows of each table at most; the rest are counted."
 )
@@ -171,14 +169,46 @@ def write_rich(output: str, render: Callable[[Console], None]) -> None:
     write_text(output, "".join(f"{line.rstrip()}\n" for line in lines))
 
 
-def write_found(
-    output: str, form: str, document: Callable[[], Any], render: Callable[[Console], None]
-) -> None:
-    """Write a result in the form that ``--format`` names: its document as JSON, or what people read."""
-    if form == "json":
-        write_json(output, document())
-    else:
-        write_rich(output, render)
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """Where a command's result goes, and in which form.
+
+    Attributes:
+        form: ``text`` or ``json``.
+        output: a file, ``-`` for standard output.
+        html: a file for the page; None: none.
+        top: rows of each table at most; None: all.
+    """
+
+    form: str
+    output: str
+    html: Path | None = None
+    top: int | None = None
+
+    def write(
+        self,
+        document: Callable[[], Any],
+        render: Callable[[Console], None],
+        page: Callable[[], str] | None = None,
+    ) -> None:
+        """Write a result: its page where ``--html`` asks for it, and its document or what people read."""
+        if self.html is not None and page is not None:
+            write_text(self.html, page())
+        if self.form == "json":
+            write_json(self.output, document())
+        else:
+            write_rich(self.output, render)
+
+
+def output_options(command: Decorated) -> Decorated:
+    """Add ``--format`` and ``-o``, which the command gets as one ``out``, with ``--html`` and ``--top``."""
+
+    @wraps(command)
+    def called(*given: Any, **options: Any) -> Any:
+        own = {one.name: options.pop(one.name) for one in fields(Output) if one.name in options}
+        return command(*given, out=Output(**own), **options)
+
+    return in_order([format_option, text_output_option])(cast("Decorated", called))
 
 
 def write_json(output: str, document: Any) -> None:

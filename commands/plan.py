@@ -6,7 +6,7 @@ import click
 
 from ..cluster.errors import errors_in
 from .built_options import OUTPUT
-from .outputs import note, output_options, progress_over, snapshot_argument, top_option, write_rich
+from .outputs import Output, note, output_options, progress_over, snapshot_argument, top_option, write_rich
 
 #: Jobs that are planned where no number is given: some minutes at most.
 MOST_JOBS = 5_000
@@ -24,7 +24,7 @@ MOST_JOBS = 5_000
 @click.option("--gantt", type=OUTPUT, help="Chart of all nodes over time (.png, .pdf, .svg).")
 @top_option
 @output_options
-def plan(snapshot: str, jobs: int, gantt: Path | None, form: str, output: str, top: int | None) -> None:
+def plan(snapshot: str, jobs: int, gantt: Path | None, out: Output) -> None:
     """Plan SNAPSHOT (a file, or - for standard input): when and where each of its jobs will start.
 
     The plan gives each job, in order of priority, the earliest start that running jobs, advance reservations,
@@ -44,7 +44,7 @@ def plan(snapshot: str, jobs: int, gantt: Path | None, form: str, output: str, t
             found = make_plan(loaded, jobs=jobs, progress=progress)
     if gantt is not None:
         draw_plan(loaded, found, gantt)
-    if form == "json":
-        write_text(output, found.to_json())
+    if out.form == "json":
+        write_text(out.output, found.to_json())
         return
-    write_rich(output, lambda console: render_plan(loaded, found, console, top=top))
+    write_rich(out.output, lambda console: render_plan(loaded, found, console, top=out.top))

@@ -6,14 +6,14 @@ import click
 
 from ..cluster.errors import errors_in
 from .built_options import INPUT
-from .outputs import output_options, plot_option, write_found
+from .outputs import Output, output_options, plot_option
 
 
 @click.command()
 @click.argument("topology", metavar="TOPOLOGY", type=INPUT)
 @plot_option("Picture of the network: nodes by leaf group, and their order")
 @output_options
-def topology(topology: str, plot: Path | None, form: str, output: str) -> None:
+def topology(topology: str, plot: Path | None, out: Output) -> None:
     """Check a network as a graph and describe it: levels, groups, distances, the order of its nodes.
 
     TOPOLOGY is topology.conf, topology.yaml, scontrol show topology, a snapshot or workload, the
@@ -35,6 +35,4 @@ def topology(topology: str, plot: Path | None, form: str, output: str) -> None:
         from ..reports.machine_picture import draw_network
 
         draw_network(report, plot)
-    write_found(
-        output, form, lambda: network_document(report), lambda console: render_network(report, console)
-    )
+    out.write(lambda: network_document(report), lambda console: render_network(report, console))

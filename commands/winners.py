@@ -11,7 +11,7 @@ from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_table import WINNERS, read_by
 from ..cluster.text import plural
 from .built_options import INPUT, TEXT_OUTPUT, click_option, in_order
-from .outputs import note, output_options, write_found
+from .outputs import Output, note, output_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,9 +31,7 @@ _MOST_ROWS = 40
 )
 @output_options
 @click.pass_obj
-def winners(
-    began: float | None, /, file: str, export: str | None, form: str, output: str, **options: Any
-) -> None:
+def winners(began: float | None, /, file: str, export: str | None, out: Output, **options: Any) -> None:
     """Say which bids of FILE win (CATS's format or JSON, plain or gzip; - for standard input).
 
     The winners' values sum to the most that capacities and groups allow, as far as the status says:
@@ -66,7 +64,7 @@ def winners(
         exact = {"value": exact_number(found.value), "bound": exact_number(found.bound)}
         return found.to_dict() | exact | {"chosen": [auction.numbers[place] for place in found.chosen]}
 
-    write_found(output, form, document, lambda console: _render(auction, found, console))
+    out.write(document, lambda console: _render(auction, found, console))
 
 
 def _note_slow_reading(began: float | None, options: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ import click
 from ...cluster.text import plural, utc
 from ..built_options import INPUT, OUTPUT
 from ..outputs import (
+    Output,
     file_name,
     html_option,
     note,
@@ -17,7 +18,6 @@ from ..outputs import (
     print_table,
     tell,
     top_option,
-    write_found,
 )
 
 if TYPE_CHECKING:
@@ -46,20 +46,12 @@ _HOUR_S = 3600
 @html_option
 @top_option
 @output_options
-def report(
-    logs: tuple[str, ...],
-    starved: float,
-    workload: Path | None,
-    html: Path | None,
-    top: int | None,
-    form: str,
-    output: str,
-) -> None:
+def report(logs: tuple[str, ...], starved: float, workload: Path | None, out: Output) -> None:
     """Compare Slurm's starts with the auction's offers: waits, slowdowns, use, levels, gains and losses.
 
     LOG... are the shadow's logs, those put aside included, in any order.
     """
-    from ...formats.writing import write_text
+    from ...reports.run_pages import shadow_page
     from ...slurm.live.shadow_log import read_logs
     from ...slurm.live.shadow_report import report_on
 
@@ -74,11 +66,11 @@ def report(
         played, notes = workload_of(entries)
         save_workload(played, workload)
         tell(notes.texts())
-    if html is not None:
-        from ...reports.run_pages import shadow_page
-
-        write_text(html, shadow_page(made, file_name(logs[0])))
-    write_found(output, form, made.to_dict, lambda console: _render(made, console, top))
+    out.write(
+        made.to_dict,
+        lambda console: _render(made, console, out.top),
+        lambda: shadow_page(made, file_name(logs[0])),
+    )
 
 
 def _render(made: ShadowReport, console: Console, top: int | None) -> None:
