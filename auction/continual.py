@@ -247,16 +247,12 @@ class _ChangedCluster:
             name = one.job if isinstance(one, Award) else one.id
             job = _taken(self.waiting, name, "waits", path)
             with errors_below(path):
-                held = self._running_job(job, one) if isinstance(one, Award) else one
+                limit = job.limit_on_s(len(one.nodes))
+                held = running_job(job, one.nodes, self._time, limit) if isinstance(one, Award) else one
             for node, use in held.nodes.items():
                 self._hold(node, use, 1, f"{path}.nodes.{node}")
             self._license(job, 1, path)
             self.running[name], self.started[name] = held, job
-
-    def _running_job(self, job: Job, award: Award) -> RunningJob:
-        limit = job.limit_on_s(len(award.nodes))
-        end = None if limit is None or self._time is None else self._time + limit
-        return running_job(job, award.nodes, end)
 
     def set_state(self, names: Iterable[str], what: str, state_of_node: Callable[[Node], NodeState]) -> None:
         """Let nodes be in another state."""

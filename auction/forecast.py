@@ -242,11 +242,6 @@ class Forecast:
         )
         return next(((time, allocation) for time, allocation in tried if allocation is not None), None)
 
-    def first_where(self, fits: Callable[[Columns], Allocation | None]) -> tuple[float, Allocation] | None:
-        """Return the first time at which ``fits`` finds an allocation, and the allocation; None: never."""
-        found = first_found(lambda step: fits(self.at(step)), len(self.times))
-        return None if found is None else (self.times[found[0]], found[1])
-
     def _first_with(self, demand: Demand | None) -> int:
         """Return a step before which a job's cores are not free, wherever they are."""
         if demand is None or demand.units is None or self._state.reread is not None:

@@ -401,9 +401,12 @@ class RunningJob(Owned):
             raise InputError("the job runs on no node", path="nodes")
 
 
-def running_job(job: Job, nodes: Mapping[str, Resources], end_time: float | None) -> RunningJob:
-    """Return a job that waited as one that runs on some nodes."""
-    return RunningJob(id=job.id, nodes=nodes, end_time=end_time, **members_of(job))
+def running_job(
+    job: Job, nodes: Mapping[str, Resources], now: float | None, limit_s: float | None
+) -> RunningJob:
+    """Return a job that waited as one that runs on some nodes, from now on, for at most its limit."""
+    end = None if now is None or limit_s is None else now + limit_s
+    return RunningJob(id=job.id, nodes=nodes, end_time=end, **members_of(job))
 
 
 #: Slurm's reasons for a hold by a user or an administrator, which an outside scheduler may lift.

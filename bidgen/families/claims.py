@@ -63,10 +63,7 @@ class Family(Protocol):
         name: of its resources.
     """
 
-    @property
-    def name(self) -> str:
-        """The family's name."""
-        ...
+    name: str
 
     def claims(self, table: BidTable, columns: Columns) -> Iterator[Claim]:
         """Yield what a table's bids take of each resource."""
@@ -84,10 +81,7 @@ class Pooled(Family, Protocol):
         title: of a list of its resources.
     """
 
-    @property
-    def title(self) -> str:
-        """What a list of its resources is called."""
-        ...
+    title: str
 
     def pool(self, snapshot: Snapshot) -> ResourcePool:
         """Return what there is in a snapshot."""

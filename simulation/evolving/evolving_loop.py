@@ -207,10 +207,7 @@ class _System:
             raise AwardError(f"job {job.id} starts twice, again at {now:g}")
         number = self._number[job.id]
         evolving, overhead = self._jobs[number], self._overhead_s
-        if held is None:
-            held = self._cores.take(job.cores)
-        else:
-            self._cores.hold(held)
+        held = self._cores.take(job.cores, held=held)
         end = now + evolving.static_s + overhead
         played = Playing(
             job=evolving,
@@ -235,13 +232,10 @@ class _System:
             self._preempt(other, now)
         for other, cores in grant.shrunk:
             self._shrink(other, cores, now)
-        name, played, held = request.job, self._running[request.job], grant.held
+        name, played = request.job, self._running[request.job]
         if played.grown_s is not None:
             raise AwardError(f"job {name} grows twice, again at {now:g}")
-        if held is None:
-            held = self._cores.take(request.cores, near=played.held)
-        else:
-            self._cores.hold(held)
+        held = self._cores.take(request.cores, near=played.held, held=grant.held)
         self._account(played, now)
         played.grown_s = now
         for node, count in held.items():

@@ -53,9 +53,16 @@ class NodeCores:
         self.free = [cores_per_node] * nodes
         self._most = cores_per_node
 
-    def take(self, cores: int, near: Iterable[int] = ()) -> Held:
-        """Take cores and return where: on the nodes next to some, else on the first that have them."""
-        own = tuple(near)
+    def take(self, cores: int, near: Iterable[int] = (), held: Held | None = None) -> Held:
+        """Take cores, these or those nearest to some nodes, else the first that are free; return where."""
+        held = self._nearest(cores, tuple(near)) if held is None else held
+        for node, count in held.items():
+            self.free[node] -= count
+            if self.free[node] < 0:
+                raise AwardError(f"{-self.free[node]} cores of node {node} are given twice")
+        return held
+
+    def _nearest(self, cores: int, own: Sequence[int]) -> Held:
         order = sorted(
             range(len(self.free)), key=lambda node: min((abs(node - one) for one in own), default=node)
         )
@@ -67,15 +74,7 @@ class NodeCores:
                 cores -= count
         if cores:
             raise AwardError(f"{cores} cores are given that no job holds")
-        self.hold(held)
         return held
-
-    def hold(self, held: Mapping[int, int]) -> None:
-        """Take these cores."""
-        for node, count in held.items():
-            self.free[node] -= count
-            if self.free[node] < 0:
-                raise AwardError(f"{-self.free[node]} cores of node {node} are given twice")
 
     def give(self, held: Mapping[int, int]) -> None:
         """Give these cores back."""

@@ -17,7 +17,7 @@ import msgspec
 from ...cluster.errors import InputError, OptionError, errors_below
 from ...cluster.jobs import Job, JobKind, hold_words, is_held, may_start
 from ...cluster.nodes import Node, Switch
-from ...cluster.workload import ArrivingJob, ClusterWorkload
+from ...cluster.workload import FIRST_PRIORITY, ArrivingJob, ClusterWorkload
 from ...negotiation.batch.batch_state import Arrival
 from ...negotiation.job_records import MapEntry, NodeCount, run_time_s
 from ...negotiation.runtime.runtime_machine import MachineState, empty_machine
@@ -30,8 +30,6 @@ from .eligibility import PartitionNodes
 Arrivals = Literal["esp", "at-once"]
 #: When the two jobs of the whole machine come (Soner, 7.3.1).
 _FULL_MACHINE_S = (40 * 60.0, 120 * 60.0)
-#: Priority of the first job; each later one has one less (Slurm's priority/basic).
-_FIRST_PRIORITY = 4_294_901_760
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +107,7 @@ def esp_arrivals(
             f"{kind.name}{number + 1}",
             size,
             kind.run_time_s,
-            priority=_FIRST_PRIORITY - rank,
+            priority=FIRST_PRIORITY - rank,
             kind=mix.kind if rank in elastic else JobKind.RIGID,
             bounds=(-(-size // 2), min(nodes, 2 * size)),
             speedup=mix.speedup,
@@ -118,7 +116,7 @@ def esp_arrivals(
         found.append(Arrival(time_s=0.0 if arrivals == "at-once" else comes_s(rank), job=job))
     (full,) = [entry for entry in ESP_TYPES if entry.name == FULL_MACHINE]
     for number, time in enumerate(_FULL_MACHINE_S if with_full_machine else ()):
-        name, priority = f"{full.name}{number + 1}", _FIRST_PRIORITY + 1
+        name, priority = f"{full.name}{number + 1}", FIRST_PRIORITY + 1
         job = entry_of(name, nodes, full.run_time_s, priority=priority)
         found.append(Arrival(time_s=time, job=job, urgent=True))
     return tuple(sorted(found, key=lambda arrival: arrival.time_s))

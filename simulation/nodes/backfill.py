@@ -17,11 +17,10 @@ from math import inf
 
 import numpy as np
 
-from ...auction.forecast import Forecast, ReservedPlace, guard_for, limits_of
+from ...auction.forecast import Forecast, ReservedPlace, first_found, guard_for, limits_of
 from ...bidgen.candidates import FreeView, GuardedViews, shape_of
 from ...cluster.resources.allocation import Allocation, StartingJob, add_allocation
 from ...cluster.resources.capacity import BoolArray, IntArray
-from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
 from ...cluster.resources.job_reservations import Guard
 from ..events import turn_of
@@ -117,14 +116,14 @@ class Backfill(NodePolicy):
     def _reserve(self, demand: Demand, state: "BackfillPass") -> None:
         """Find when and where a blocked job could start, and keep the place clear for it."""
 
-        def fits(columns: Columns) -> Allocation | None:
-            view = FreeView(columns, columns.free)
-            return self._selector.allocation(demand, view)
+        def fits(step: int) -> Allocation | None:
+            columns = future.at(step)
+            return self._selector.allocation(demand, FreeView(columns, columns.free))
 
         future = state.future()
-        found = future.first_where(fits)
+        found = first_found(fits, len(future.times))
         if found is not None:
-            time, allocation = found
+            time, allocation = future.times[found[0]], found[1]
             # What has started and what is reserved is gone from it: nothing of a job is counted twice.
             state.reserve(
                 guard_for(demand.job, state.now, time, allocation, future.free_at(time), {}), allocation
@@ -310,16 +309,9 @@ class _Plan:
 
     def _first_step(self, demand: Demand) -> int | None:
         """Return the first step at which there is enough for a job if nothing is planned, by bisection."""
-        low, high = -1, len(self._future.times) - 1
-        if not self._view(high).could_hold(demand):
-            return None
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self._view(middle).could_hold(demand):
-                high = middle
-            else:
-                low = middle
-        return high
+        steps = len(self._future.times)
+        found = first_found(lambda step: self._view(step).could_hold(demand) or None, steps)
+        return None if found is None else found[0]
 
     def _view(self, step: int) -> FreeView:
         if step not in self._views:

@@ -14,6 +14,7 @@ from math import inf
 
 import numpy as np
 
+from ...auction.forecast import first_found
 from ...bidgen.candidates import GuardedViews
 from ...bidgen.generate import place_alone
 from ...cluster.resources.allocation import Allocation, StartingJob, add_allocations
@@ -172,20 +173,14 @@ class Preemptor:
         self, demand: Demand, lesser: Sequence[tuple[int, Holding]]
     ) -> tuple[Allocation | None, list[tuple[int, Holding]]]:
         """Return where a job fits once the fewest of the cheapest others are gone, and which have to go."""
-        low, high = 0, len(lesser)
-        if not lesser or self._place(demand, lesser) is None:
+        if not lesser:
             return None, []
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self._place(demand, lesser[:middle]) is None:
-                low = middle
-            else:
-                high = middle
-        allocation = self._place(demand, lesser[:high])
-        if allocation is None:
+        found = first_found(lambda last: self._place(demand, lesser[: last + 1]), len(lesser))
+        if found is None:
             return None, []
-        taken = set(allocation.nodes.tolist())
-        there = [pair for pair in lesser[:high] if not taken.isdisjoint(pair[1].allocation.nodes.tolist())]
+        last, allocation = found
+        taken, gone = set(allocation.nodes.tolist()), lesser[: last + 1]
+        there = [pair for pair in gone if not taken.isdisjoint(pair[1].allocation.nodes.tolist())]
         return allocation, there if demand.exclusive else self._needed(allocation, there)
 
     def _needed(self, allocation: Allocation, there: list[tuple[int, Holding]]) -> list[tuple[int, Holding]]:
