@@ -16,8 +16,7 @@ from support.build import snapshot, tree
 from support.fits import fits_somewhere, with_awards
 
 from aucsched import Job, Request, Snapshot, Span, schedule
-from aucsched.auction.explain.change_kinds import ChangeKind, kinds_of
-from aucsched.auction.explain.job_changes import Change, FreeRoom, smallest_changes
+from aucsched.auction.explain.job_changes import Change, ChangeKind, FreeRoom, kinds_of, smallest_changes
 from aucsched.auction.options import StepOptions
 from aucsched.auction.state import state_of
 from aucsched.auction.step import take_step
