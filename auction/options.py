@@ -10,8 +10,7 @@ from ..cluster.errors import OptionError
 from ..cluster.option_fields import options_in
 from ..cluster.option_table import OPTIONS_BY_NAME, StepRecord
 from ..cluster.promises import AUTO, BACKFILL, NONE
-from ..models.aucsched1 import Aucsched1
-from ..models.auction_model import Aucsched2, Aucsched3
+from ..models.auction_model import Aucsched1, Aucsched2, Aucsched3
 from ..models.ipsched import Ipsched
 from ..models.model import Model
 from ..models.search.search_parameters import DEFAULT_PARAMETERS, SearchParameters, parameters_from
