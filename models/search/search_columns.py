@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from ...cluster.resources.capacity import BoolArray, IntArray, ranges, sorted_places, sums_before
+from ..solve.program import in_one_clique
 from . import repair_kernel, swaps
 from .moves import (
     BEST,
@@ -143,29 +144,9 @@ def _hard_rows(amount: IntArray, capacity: IntArray, bidders: IntArray) -> BoolA
 def _near(bid: IntArray, is_hard: BoolArray, bidders: IntArray) -> tuple[IntArray, IntArray]:
     """Return which bids exclude each other through hard rows; entries are sorted by row."""
     count = int(bid.max(initial=-1)) + 1
-    pairs = np.flatnonzero(is_hard & (bidders > 1))
-    if not len(pairs):
+    if not (is_hard & (bidders > 1)).any():
         return np.zeros(count + 1, np.int64), np.zeros(0, np.int64)
-    # A bid excludes whom any of its rows has: rows are sets of bids in bits, and a bid joins its rows'.
-    held = np.repeat(pairs, bidders[pairs])
-    holder = bid[ranges((np.cumsum(bidders) - bidders)[pairs], bidders[pairs])]
-    place = np.searchsorted(pairs, held)
-    of_row = np.zeros((len(pairs), count), np.bool_)
-    of_row[place, holder] = True
-    # Neighbours are often asked for together: rows of the same bids are one.
-    kinds: dict[bytes, int] = {}
-    kind = np.array([kinds.setdefault(one.tobytes(), len(kinds)) for one in np.packbits(of_row, axis=1)])
-    of_kind = np.frombuffer(b"".join(kinds), np.uint8).reshape(len(kinds), -1)
-    asked = np.zeros((count, len(kinds)), np.bool_)
-    asked[holder, kind[place]] = True
-    joined = np.zeros((count, of_kind.shape[1]), np.uint8)
-    asking = np.flatnonzero(asked.any(axis=1))
-    for first in range(0, len(asking), _AT_ONCE):
-        some = asking[first : first + _AT_ONCE]
-        of, which = np.nonzero(asked[some])
-        begins = np.searchsorted(of, np.arange(len(some)))
-        joined[some] = np.bitwise_or.reduceat(of_kind[which], begins, axis=0)
-    excludes = np.unpackbits(joined, axis=1, count=count).view(np.bool_)
+    excludes = in_one_clique(sums_before(bidders), bid, is_hard, count)
     np.fill_diagonal(excludes, val=False)
     near_at = sums_before(excludes.sum(axis=1))
     # Millions of pairs: one array of them is filled some rows at a time, none is made to make it.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray, ranges
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -150,8 +150,8 @@ class Rows:
         )
 
 
-#: Products of floats that take as long as one pair of columns that is marked.
-_PRODUCTS = 100
+#: Columns whose cliques are joined together.
+_AT_ONCE = 64
 
 
 def exclusions(
@@ -165,16 +165,11 @@ def exclusions(
 
     Row ``r`` is Σ amount·x ≤ ``upper[r]`` over its entries ``indptr[r]:indptr[r + 1]``, all positive.
     """
-    excludes: BoolArray = np.zeros((columns, columns), np.bool_)
-    counts, left = np.diff(indptr), np.arange(len(upper))
-    if _PRODUCTS * (counts**2).sum() > len(upper) * columns**2:
-        # Of cliques any two do: where rows are long, a product says which stand in one together.
-        row = np.repeat(left, counts)
-        is_clique = np.bincount(row, 2 * amount <= upper[row], len(upper)) == 0
-        ones = np.zeros((len(upper), columns), np.float32)
-        ones[row, column] = is_clique[row]
-        excludes, left = ones.T @ ones > 0, np.flatnonzero(~is_clique)
-    for place in left.tolist():
+    rows = np.arange(len(upper))
+    row = np.repeat(rows, np.diff(indptr))
+    is_clique = np.bincount(row, 2 * amount <= upper[row], len(upper)) == 0
+    excludes = in_one_clique(indptr, column, is_clique, columns)
+    for place in rows[~is_clique].tolist():
         start, end, most = int(indptr[place]), int(indptr[place + 1]), upper[place]
         held = amount[start:end]
         # Who fits beside the largest fits beside all.
@@ -182,6 +177,37 @@ def exclusions(
         one, held = column[start:end][some], held[some]
         excludes[one[:, None], one] |= held[:, None] + held > most
     np.fill_diagonal(excludes, val=False)
+    return excludes
+
+
+def in_one_clique(indptr: IntArray, column: IntArray, is_clique: BoolArray, columns: int) -> BoolArray:
+    """Return which columns stand together in a row of which one at most may be 1; shape (columns, columns).
+
+    Row ``r`` holds ``column[indptr[r]:indptr[r + 1]]``; only rows that are cliques are looked at.
+    """
+    lengths = np.diff(indptr)
+    cliques = np.flatnonzero(is_clique & (lengths > 1))
+    excludes = np.zeros((columns, columns), np.bool_)
+    if not len(cliques):
+        return excludes
+    # A column excludes whom any of its rows has: rows are sets in bits, and a column joins its rows'.
+    place = np.repeat(np.arange(len(cliques)), lengths[cliques])
+    member = column[ranges(indptr[cliques], lengths[cliques])]
+    of_row = np.zeros((len(cliques), columns), np.bool_)
+    of_row[place, member] = True
+    # Neighbours are often asked for together: rows of the same columns are one.
+    kinds: dict[bytes, int] = {}
+    kind = np.array([kinds.setdefault(one.tobytes(), len(kinds)) for one in np.packbits(of_row, axis=1)])
+    of_kind = np.frombuffer(b"".join(kinds), np.uint8).reshape(len(kinds), -1)
+    asked = np.zeros((columns, len(kinds)), np.bool_)
+    asked[member, kind[place]] = True
+    asking = np.flatnonzero(asked.any(axis=1))
+    for first in range(0, len(asking), _AT_ONCE):
+        some = asking[first : first + _AT_ONCE]
+        of, which = np.nonzero(asked[some])
+        begins = np.searchsorted(of, np.arange(len(some)))
+        joined = np.bitwise_or.reduceat(of_kind[which], begins, axis=0)
+        excludes[some] = np.unpackbits(joined, axis=1, count=columns)
     return excludes
 
 
