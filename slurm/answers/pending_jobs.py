@@ -117,8 +117,8 @@ def read_jobs(records: Sequence[Record], site: Site, notes: Notes) -> tuple[Job,
     """
     pending = [record for record in records if phase_of(record) is JobPhase.PENDING]
     _check_count(pending)
-    running = _running_tasks(records)
-    jobs = [job for record in pending for job in _jobs(record, site, running, notes)]
+    begun = _running_tasks(records)
+    jobs = [job for record in pending for job in _jobs(record, site, begun, notes)]
     if site.priorities is not None:
         jobs = _with_priorities(jobs, site, notes)
     if site.schedule_held:
@@ -139,31 +139,35 @@ def job_id(record: Record) -> str:
     return f"{array}_{task}" if array and task is not None else str(number)
 
 
-def _jobs(record: Record, site: Site, running: Mapping[int, int], notes: Notes) -> Iterator[Job]:
-    """Yield one job, or one for each waiting task of an array."""
+def _jobs(record: Record, site: Site, begun: Counter[int], notes: Notes) -> Iterator[Job]:
+    """Yield one job, or one for each waiting task of an array.
+
+    ``begun``: tasks of each array that run or may start; those that its limit lets start join them.
+    """
     is_due = site.now is None or (record.moment("eligible_time") or 0) <= site.now
     details = site.details or {}
     detail = details.get(record.count("job_id"))
     key = site.key, site.tells_shared, bool(details), detail, is_due
     job = record.noted("job", lambda own: _job(record, site, own), notes, key)
     text = record.text("array_task_string")
-    if not text:
+    array, limit = record.number("array_job_id"), _limit(record, text)
+    if not text and not (array and limit):
         yield job
         return
-    array = record.number("array_job_id") or record.count("job_id")
-    limit = _limit(record, text)
-    tasks = list(array_tasks(text, record.place("array_task_string")))
+    array = array or record.count("job_id")
+    tasks = list(array_tasks(text, record.place("array_task_string"))) if text else [None]
     if _CUT in text:
         cut = f"job {array}: its list of array tasks is cut off, {len(tasks)} are read"
         notes.add("arrays", f"{cut} (set SLURM_BITSTR_LEN=0 for squeue)")
+    # A hold by hand may be lifted further on; the array's limit must then still stand.
+    free = job.hold is None or (site.schedule_held and job.hold in BY_HAND)
     for index, task in enumerate(tasks):
-        over = limit and index >= limit - running.get(array, 0)
-        # A hold by hand may be lifted further on; the array's limit must then still stand.
-        free = job.hold is None or (site.schedule_held and job.hold in BY_HAND)
-        hold = "JobArrayTaskLimit" if over and free else job.hold
+        hold = "JobArrayTaskLimit" if free and limit and begun[array] >= limit else job.hold
+        begun[array] += free
         # Slurm's plan is for the task that is next.
         planned = None if index else job.expected_start_time
-        yield replace(job, id=f"{array}_{task}", hold=hold, expected_start_time=planned)
+        name = job.id if task is None else f"{array}_{task}"
+        yield replace(job, id=name, hold=hold, expected_start_time=planned)
 
 
 def _job(record: Record, site: Site, notes: Notes) -> Job:

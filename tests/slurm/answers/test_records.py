@@ -81,6 +81,30 @@ def test_running_tasks_count_against_an_arrays_limit() -> None:
     assert holds == {"90_3": None, **dict.fromkeys(("90_4", "90_5", "90_6"), "JobArrayTaskLimit")}
 
 
+def test_waiting_tasks_with_records_of_their_own_count_against_their_arrays_limit() -> None:
+    def edit(records: Records) -> None:
+        array = next(record for record in records if record["array_task_string"])
+        array |= {"state_reason": "Priority", "array_task_string": "3-6%4", "array_max_tasks": 4}
+        own = [
+            {
+                **array,
+                "job_id": 900 + task,
+                "array_task_id": task,
+                "array_task_string": "",
+                "state_reason": why,
+            }
+            for task, why in ((11, "Priority"), (12, "JobHeldUser"), (17, "Priority"))
+        ]
+        at = records.index(array)
+        records[at : at + 1] = [*own[:2], array, own[2]]
+
+    holds = {job.id: job.hold for job in changed(jobs=edit).jobs if job.id.startswith("90_")}
+    assert holds.pop("90_12") == "JobHeldUser"
+    # Two tasks run.
+    assert [name for name, hold in holds.items() if hold is None] == ["90_11", "90_3"]
+    assert set(holds.values()) == {None, "JobArrayTaskLimit"}
+
+
 def test_a_cut_list_of_tasks_is_noted() -> None:
     def edit(records: Records) -> None:
         array = next(record for record in records if record["array_task_string"])
