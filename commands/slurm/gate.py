@@ -142,7 +142,8 @@ def take_off(*, licence: str, dry_run: bool) -> int:
     at_fault = {text.partition(":")[0] for text in left}
     for one in found:
         if one.job not in at_fault:
-            click.echo(one_line(f"{one.job}: {one.why}"), err=dry_run)
+            then = "afterwards " if dry_run else ""
+            click.echo(one_line(f"{one.job}: {then}{one.why}"), err=dry_run)
     for text in left:
         click.echo(one_line(text))
     if not found:

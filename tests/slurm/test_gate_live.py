@@ -132,6 +132,9 @@ def test_the_roll_back_leaves_nothing_of_ours_on_any_job(shell: Shell, tmp_path:
     taken = expand(job_of(shell, full)["nodes"])[0]
     pin = f"Licenses=matlab:1 ReqNodeList={taken} MinCPUsNode=2 NumCPUs=2 'AdminComment={mark}'"
     shell(f"scontrol update JobId={comes} {pin}")
+    gated = shell("squeue -h -a -t PD -o 'JobId=%A Licenses=%W' | grep auction")
+    assert f"{later}: afterwards the licence is off" in aucsched(shell, "gate clear --dry-run")
+    assert gated == shell("squeue -h -a -t PD -o 'JobId=%A Licenses=%W' | grep auction")
     said = aucsched(shell, "gate clear")
     assert f"{comes}: unpinned, its request is as it was" in said
     assert f"{later}: the licence is off" in said
@@ -145,6 +148,9 @@ def test_the_roll_back_leaves_nothing_of_ours_on_any_job(shell: Shell, tmp_path:
     assert "aucsched" not in shell("scontrol show job")
     assert "auction" not in shell("scontrol show job")
     assert aucsched(shell, "gate clear").strip() == "no job has anything of the gate"
+    # As docs/operate.md puts jobs back for an upgrade.
+    shell(f"echo '{gated}' | xargs -L1 scontrol update")
+    assert {name: job_of(shell, later)[name] for name in ASKED} == asked[later]
     shell(f"scancel {free} {full} {later} {comes}")
     wait_for(lambda: not shell("squeue -h"), shell, "all jobs are gone")
 
