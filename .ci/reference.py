@@ -101,7 +101,8 @@ def _help(context: click.Context) -> str:
 
 #: What each reason means.
 MEANINGS = {
-    Reason.OUTBID: "jobs that start hold what it needs; the sentence names them",
+    Reason.OUTBID: "jobs that start hold what it needs; the sentence names them, or says that jobs ahead "
+    "of it start first: by default a job that backfilling would not start makes no bid",
     Reason.NO_FIT: "no set of free nodes that it may use provides what it asks for",
     Reason.INELIGIBLE: "no node could ever run it: features, partition, memory or size",
     Reason.BID_CAP: "the caps on bids left none for it (--max-bids, --max-bids-per-job)",
