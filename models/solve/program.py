@@ -136,19 +136,6 @@ class Rows:
             self.columns,
         )
 
-    def with_cliques(self, cliques: BoolArray) -> "Rows":
-        """Return the rows with one more for each set of columns of which one at most may be 1."""
-        row, column = np.nonzero(cliques)
-        count = len(cliques)
-        return replace(
-            self,
-            row=np.concatenate([self.row, len(self.lower) + row]),
-            column=np.concatenate([self.column, column]),
-            value=np.concatenate([self.value, np.ones(len(row))]),
-            lower=np.concatenate([self.lower, np.full(count, -np.inf)]),
-            upper=np.concatenate([self.upper, np.ones(count)]),
-        )
-
 
 #: Columns whose cliques are joined together.
 _AT_ONCE = 64

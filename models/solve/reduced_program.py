@@ -131,9 +131,10 @@ def strengthened(
             cliques.update(_extended(one, others) for one in found)
     if not cliques:
         return program
-    return without_implied(
-        program, rows.only(~settled).with_cliques(_flags(sorted(cliques), program.columns))
-    )
+    flags = _flags(sorted(cliques), program.columns)
+    tightened = program.with_cliques([np.flatnonzero(one) for one in flags])
+    kept = np.append(~settled, np.ones(len(cliques), np.bool_))
+    return without_implied(program, Rows.of(tightened).only(kept))
 
 
 def _covering(pairs: BoolArray, others: Sequence[int]) -> set[int]:
