@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -275,10 +276,29 @@ def test_no_gpus_anywhere_are_no_division_by_zero() -> None:
 
 
 @pytest.mark.parametrize("priorities", [[2**53, 1], [10**16, 10**16]])
-def test_weights_beyond_two_to_the_53_are_refused(priorities: list[int]) -> None:
-    jobs = [{"cores": 1, "priority": priority} for priority in priorities]
+def test_weights_beyond_two_to_the_53_are_refused_as_one_objective_of_floats(
+    priorities: list[int], tmp_path: Path
+) -> None:
+    cluster = snapshot(one_core_nodes(2), [{"cores": 1, "priority": priority} for priority in priorities])
     with pytest.raises(InputError, match="above 2\\^53"):
-        schedule(snapshot(one_core_nodes(2), jobs))
+        schedule(cluster, weights="paper")
+    with pytest.raises(InputError, match="above 2\\^53"):
+        schedule(cluster, export=str(tmp_path / "a.mps"))
+    assert schedule(cluster).objective.priority == sum(priorities)
+
+
+@pytest.mark.parametrize("strategy", ["exact", "anytime"])
+@pytest.mark.parametrize("base", [2**32, 10**6])
+def test_tiers_of_priorities_are_exact_however_large(base: int, strategy: Any) -> None:
+    """A job of a higher tier counts more than all of the lower ones, which stay apart by 1."""
+    first = [base - place for place in range(40)]
+    second = [base - place + sum(first) for place in range(40)]
+    third = [base - place + sum([*first, *second]) * 1000 for place in range(40)]
+    jobs = [{"cores": 1 + place % 2, "priority": one} for place, one in enumerate([*first, *second, *third])]
+    result = schedule(snapshot([{"name": "n", "cores": 90}], jobs), strategy=strategy, work_limit=20, **ALONE)
+    # Forty of the third tier take 60 cores; of the second the twenty of one core each and five of two.
+    ones, twos = second[::2], second[1::2]
+    assert result.objective.priority == sum([*third, *ones, *twos[:5]])
 
 
 def bids_of(jobs: list[dict[str, Any]], **options: Any) -> tuple[BidTable, int]:
