@@ -1,0 +1,382 @@
+"""The runs of ``aucsched simulate`` on logs and on nodes, one or several: options, checks, outputs."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..cluster.errors import OptionError, errors_in, shown_name, system_errors
+from ..cluster.option_fields import Option, flag_of, options_in, refuse_given
+from ..cluster.option_table import SIMULATE, ValueOptions
+from ..cluster.text import plural
+from ..formats.writing import write_text
+from ..simulation.policy_names import naming_as_typed, with_parameters
+from ..simulation.simulate_options import (
+    EVOLVING,
+    MALLEABLE_POLICIES,
+    NODE_ONLY_POLICIES,
+    PROMISED,
+    READ_ON_LOGS,
+    RENAMED,
+    NodeKeywords,
+    current_name,
+    is_read,
+)
+from .built_options import click_option, in_order, record_options
+from .malleable_options import refuse_malleable
+from .outputs import (
+    TopologyOption,
+    file_name,
+    note,
+    note_unread,
+    note_unstarted,
+    progress_over,
+    read_jobs,
+    read_log,
+    with_topology,
+    write_rich,
+    write_run,
+)
+from .policy_options import check_policy_options, chosen_policy
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..api.simulations import Simulation
+    from ..cluster.workload import ClusterWorkload
+    from ..formats.swf import SwfLog
+    from ..simulation.nodes.node_policies import NodeOptions
+    from ..simulation.result import Result
+    from ..simulation.simulate_options import PolicyOptions
+
+FORMAT = "aucsched-simulations/1"
+#: Files that hold one run.
+_OF_ONE_RUN = ("jobs_out", "batsim_out", "swf_out", "gantt", "plot", "forecasts", "forecast_at")
+
+
+#: When forecasts are asked where nothing is said.
+_ASKED_AT = "arrival,0.25,0.5,0.75"
+
+
+@dataclass(kw_only=True)
+class ForecastOptions:
+    """The options that ask for forecasts of a run's starts."""
+
+    forecasts: Option[Path | None] = Option(
+        "CSV of forecasts: P10, P50 and P90 of each job's start, the plan by limits, and the start."
+    )
+    forecast_at: Option[str | None] = Option(
+        "With --forecasts: arrival and shares of the wait, below 1.", default=_ASKED_AT, unit="WHEN"
+    )
+
+
+def asked_at(options: dict[str, Any]) -> tuple[float, ...]:
+    """Return the shares of the wait at which forecasts are asked.
+
+    Raises:
+        OptionError: it is no list of ``arrival`` and shares below 1, or nothing asks for forecasts.
+    """
+    given = options["forecast_at"]
+    if given is not None and options["forecasts"] is None:
+        raise OptionError("--forecast-at needs --forecasts")
+    shares = []
+    for part in (given or _ASKED_AT).split(","):
+        try:
+            share = 0.0 if part.strip() == "arrival" else float(part)
+        except ValueError:
+            share = -1.0
+        if not 0 <= share < 1:
+            raise OptionError(f"--forecast-at {given!r}: {part!r} is neither arrival nor a share below 1")
+        shares.append(share)
+    return tuple(dict.fromkeys(shares))
+
+
+def _write_forecasts(
+    path: Path,
+    result: Result,
+    options: dict[str, Any],
+    log: SwfLog | None = None,
+    rank: tuple[float, ...] | None = None,
+) -> None:
+    """Write the forecasts of a run: of a log, whose queue's order ``rank`` has, or on nodes."""
+    from ..simulation.forecast.logged import PLAYED, forecasts_csv, forecasts_of
+    from ..simulation.forecast.snapshot_queue import not_played
+    from ..simulation.nodes.node_forecasts import node_forecasts_of
+    from ..simulation.nodes.node_policies import SLURM_DEPTH
+    from ..simulation.nodes.node_result import NodeResult
+
+    by_worth = options["policy"] in (PROMISED, *RENAMED) and options["objective"] == "response"
+    if not by_worth and RENAMED.get(options["policy"], options["policy"]) not in PLAYED:
+        note(f"forecasts play EASY, not {options['policy']}: the calibration corrects what it can")
+    depth = options["window"]
+    if depth is None and options["policy"].startswith("backfill-"):
+        depth = SLURM_DEPTH
+    with progress_over(len(result.workload), "jobs forecast") as progress:
+        asked: dict[str, Any] = {"asked_at": asked_at(options), "by_worth": by_worth}
+        if isinstance(result, NodeResult):
+            for words in not_played(result.cluster.snapshot()):
+                note(words)
+            found = node_forecasts_of(result, depth=depth, progress=progress, **asked)
+        else:
+            found = forecasts_of(result, log, rank=rank, progress=progress, **asked)
+        write_text(path, forecasts_csv(result, found))
+
+
+#: How many bytes of a file distinguish JSON from a log.
+_BEGINNING = 512
+#: Options of a machine of nodes, by parameter, and what it reads of them on a log.
+_NODE_OPTIONS = options_in(NodeKeywords)
+_READ_ON_BOTH = options_in(ValueOptions)
+_EVERY = _NODE_OPTIONS | options_in(TopologyOption)
+_NODES_ALONE = {name: one for name, one in _EVERY.items() if name not in _READ_ON_BOTH}
+#: Options of logs, by parameter.
+_LOG_OPTIONS = (
+    *("processors", "cluster", "check", "batsim_out", "swf_out", "log_begins"),
+    *("queue_weights", "priorities", "user_priorities", "multifactor"),
+)
+
+
+node_options = in_order(
+    [*(click_option(one, SIMULATE) for one in _NODE_OPTIONS.values()), record_options(TopologyOption)]
+)
+
+
+def is_native(path: str) -> bool:
+    """Return whether a workload file, plain or gzip, is our JSON and no log.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    import zlib
+
+    from ..formats.reading import GZIP
+
+    with system_errors(path), suppress(zlib.error):  # the log's reader says what is wrong with it
+        if path == "-":
+            beginning = sys.stdin.buffer.peek(_BEGINNING)[:_BEGINNING]  # type: ignore[union-attr]
+        else:
+            with Path(path).open("rb") as file:
+                beginning = file.read(_BEGINNING)
+        unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        text = unpacking.decompress(beginning) if beginning.startswith(GZIP) else beginning
+        return text.lstrip()[:1] == b"{"
+    return False
+
+
+def check_log_options(options: dict[str, Any]) -> None:
+    """Refuse what only a machine of nodes has."""
+    if options["policy"] in NODE_ONLY_POLICIES:
+        raise OptionError(f"--policy {options['policy']} needs a workload of nodes, not a log")
+    if options["policy"] != PROMISED:
+        refuse_given(options, _READ_ON_BOTH, f"needs --policy {PROMISED} on a log, not {options['policy']}")
+    refuse_given(options, _NODES_ALONE, "needs a workload of nodes, not a log")
+
+
+def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
+    """Play a native workload, write the files that the options name, and print the metrics."""
+    (run,) = _runs_on_nodes(path, options, [options])
+    files = {name: options[name] for name in ("failures", "topology")}
+    named = {name: shown_name(path) for name, path in files.items() if path is not None}
+    if options["forecasts"] is not None:
+        _write_forecasts(options["forecasts"], run.result, options)
+    write_run(run, path, options, named=named)
+
+
+def _runs_on_nodes(path: str, options: dict[str, Any], each: Sequence[dict[str, Any]]) -> list[Simulation]:
+    """Play a workload of nodes; ``each`` has options of a run, ``options`` those of the machine."""
+    from ..api.simulations import Simulation
+    from ..formats.native.cluster_file import load_workload
+    from ..simulation.nodes.node_policies import play
+
+    chosen = [_chosen_options(one) for one in each]
+    workload = with_topology(load_workload(path), options["topology"])
+    note_unread(workload)
+    chosen = [_with_failures(one, workload, options["failures"]) for one in chosen]
+    runs = []
+    for one in chosen:
+        with progress_over(len(workload.jobs), "jobs" if len(each) == 1 else one.policy) as progress:
+            result = play(workload, one, progress)
+        name = workload.name or shown_name(path) * (len(each) > 1)
+        runs.append(Simulation(result=result, settings=one.settings(), name=name))
+    return runs
+
+
+def _chosen_options(options: dict[str, Any]) -> NodeOptions:
+    """Return the options of a machine of nodes; one that would be ignored is refused."""
+    from ..simulation.nodes.node_policies import NodeOptions
+
+    check_policy_options(options)
+    asked_at(options)
+    refuse_given(options, _LOG_OPTIONS, "is for logs; this workload has nodes of its own")
+    given = {name: options[name] for name in _NODE_OPTIONS}
+    if given["failures"] is not None:
+        # They are read when the machine is known.
+        given["failures"] = ()
+    if options["reservations"] is not None:
+        if given["reserve"] is not None:
+            raise OptionError("--reserve and --reservations both say how many blocked jobs get a reservation")
+        given["reserve"] = options["reservations"]
+    return NodeOptions(policy=options["policy"], order=options["order"], **given)
+
+
+def _with_failures(chosen: NodeOptions, workload: ClusterWorkload, path: str | None) -> NodeOptions:
+    """Return the options with the failures of a file, checked against the machine."""
+    if path is None:
+        return chosen
+    from ..cluster.workload import outages_by_node
+    from ..formats.native.cluster_file import load_failures
+
+    outages = load_failures(path)
+    with errors_in(path):
+        outages_by_node(outages, {node.name: node.state.takes_jobs for node in workload.nodes})
+    return chosen.with_failures(outages)
+
+
+def simulate_several(workload: str, policies: Sequence[str], options: dict[str, Any]) -> None:
+    """Run every policy over one input and print one table; an option that one of them reads is for that one.
+
+    Raises:
+        OptionError: no policy reads an option, or a policy or an output is for a single run.
+    """
+    from ..simulation.report import to_json
+
+    runs = _several_runs(workload, policies, options)
+    for run, typed in zip(runs, policies, strict=True):
+        note_unstarted(typed, len(run.result.never_started))
+    named = _named_apart(runs, policies)
+    if options["html"] is not None:
+        from ..reports.run_pages import simulation_page
+
+        write_text(options["html"], simulation_page(named, file_name(workload)))
+    if options["form"] == "json":
+        write_text(options["output"], to_json({"format": FORMAT, "runs": [run.to_dict() for run in runs]}))
+    else:
+        write_rich(options["output"], lambda console: _render_runs(named, console))
+
+
+def _several_runs(workload: str, policies: Sequence[str], options: dict[str, Any]) -> list[Simulation]:
+    for name in policies:
+        if name.partition(":")[0] in (EVOLVING, *MALLEABLE_POLICIES):
+            raise OptionError(f"--policy {name} cannot be combined with others: its jobs change at run time")
+    refuse_given(options, _OF_ONE_RUN, "is of one run: name one policy")
+    refuse_malleable(options)
+    if is_native(workload):
+        from ..simulation.nodes.node_policies import READ_BY
+
+        readers = {**READ_BY, "reservations": ("reservations",)}
+        reading = {
+            name: [one for one in policies if one.partition(":")[0] in by] for name, by in readers.items()
+        }
+        return _runs_on_nodes(workload, options, _narrowed(options, policies, reading))
+    policies = [current_name(name) for name in policies]
+    if len(set(policies)) < len(policies):
+        raise OptionError(f"--policy {','.join(policies)}: one stands there twice")
+    candidates = tuple((options["candidates"] or "").split(","))
+    reading = {
+        member: [one for one in policies if is_read(member, one.partition(":")[0], candidates)]
+        for member in READ_ON_LOGS
+    }
+    each = _narrowed(options, policies, reading)
+    for one in each:
+        check_log_options(one)
+        check_policy_options(one)
+    return _runs_on_log(workload, options, dict(zip(policies, each, strict=True)))[0]
+
+
+def _named_apart(runs: Sequence[Simulation], typed: Sequence[str]) -> list[Simulation]:
+    """Return the runs, those of one policy under several parameters named as they were typed."""
+    counts = Counter(run.policy for run in runs)
+    return [
+        replace(run, result=replace(run.result, policy=name)) if counts[run.policy] > 1 else run
+        for run, name in zip(runs, typed, strict=True)
+    ]
+
+
+def simulate_on_log(path: str, policy: str, options: dict[str, Any]) -> None:
+    """Play a log, write the files that the options name, and print the metrics; ``policy`` as typed."""
+    from ..simulation.logs.policies import queue_rank
+
+    (run,), log, (choice,) = _runs_on_log(path, options, {policy: options})
+    if options["forecasts"] is not None:
+        rank = queue_rank(run.result.workload.requests, options["order"], choice.flexible)
+        _write_forecasts(options["forecasts"], run.result, options, log, rank)
+    write_run(run, path, options, log=log)
+
+
+def machine_processors(options: dict[str, Any]) -> int | None:
+    """Return the machine's size as options give it: a number, or a snapshot's cores."""
+    if options["cluster"] is None:
+        processors: int | None = options["processors"]
+        return processors
+    from ..formats.native.cluster_file import load_snapshot
+
+    return sum(node.total.cores for node in load_snapshot(options["cluster"]).nodes)
+
+
+def _runs_on_log(
+    path: str, options: dict[str, Any], each: Mapping[str, dict[str, Any]]
+) -> tuple[list[Simulation], SwfLog, list[PolicyOptions]]:
+    """Play a log; return the runs, the log, and what the policy of each reads.
+
+    ``each`` has options of a run by its policy as typed, ``options`` those of the log.
+    """
+    from ..api.simulations import Simulation
+    from ..simulation.logs.policies import play_log
+
+    chosen = []
+    for typed, one in each.items():
+        with naming_as_typed(typed):
+            chosen.append(chosen_policy(one))
+    processors = machine_processors(options)
+    log = read_log(path)
+    jobs = read_jobs(path, log, processors, options["queue_weights"])
+    runs: list[Simulation] = []
+    for (typed, one), (choice, settings) in zip(each.items(), chosen, strict=True):
+        policy = one["policy"]
+        with (
+            naming_as_typed(typed),
+            progress_over(len(jobs), "jobs" if len(each) == 1 else policy) as progress,
+        ):
+            result = play_log(
+                jobs, policy, order=one["order"], options=choice, checked=one["check"], progress=progress
+            )
+        runs.append(Simulation(result=result, settings=settings, name=shown_name(path)))
+    return runs, log, [choice for choice, _ in chosen]
+
+
+def _narrowed(
+    options: dict[str, Any], policies: Sequence[str], readers: Mapping[str, Iterable[str]]
+) -> list[dict[str, Any]]:
+    """Return the options as each policy alone would be given them."""
+    found = [{**options, "policy": policy} for policy in policies]
+    for name, reading in readers.items():
+        reads_it = tuple(reading)
+        if options[name] in {None, ()}:
+            continue
+        if not reads_it:
+            raise OptionError(f"{flag_of(name)}: none of {', '.join(policies)} reads it")
+        for one in found:
+            if one["policy"] not in reads_it:
+                one[name] = () if isinstance(options[name], tuple) else None
+    return [with_parameters(one, one["policy"]) for one in found]
+
+
+def _render_runs(runs: Sequence[Simulation], console: Console) -> None:
+    """Print one table, a line for each policy."""
+    from ..reports.console_tables import figure_columns, table_of
+
+    first = runs[0]
+    requests = first.result.workload.requests
+    order = "" if first.result.order == "fcfs" else f", {first.result.order} order"
+    rows = [
+        {"policy": run.policy, **run.metrics, "unstarted": len(run.result.never_started) or None}
+        for run in runs
+    ]
+    jobs = plural(len(first.result.started) + len(first.result.never_started), "job")
+    title = f"{first.name}{order}: {jobs}, {plural(requests.processors, 'processor')}"
+    console.print(table_of(title, figure_columns(["policy"], rows), rows, console))
