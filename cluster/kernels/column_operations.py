@@ -54,18 +54,10 @@ def insert(column: Column, count: int, place: int, value: float) -> None:  # noq
     column.insert(place, value)
 
 
-def _insert_number(column: Column, count: int, number: int) -> None:
-    place = count
-    while place > 0 and column[place - 1] > number:
-        column[place] = column[place - 1]
-        place -= 1
-    column[place] = number
-
-
-@compiled_as(_insert_number)
+@kernel
 def insert_number(column: Column, count: int, number: int) -> None:
     """Insert a number into numbers that rise."""
-    column.insert(bisect_right(column, number, 0, count), number)
+    insert(column, count, first_from(column, count, number), number)
 
 
 def _insert_pair(keys: Column, others: Column, count: int, key: float, other: int) -> None:
@@ -98,9 +90,8 @@ def remove(column: Column, count: int, first: int, end: int) -> None:  # noqa: A
 
 
 def _remove_pair(keys: Column, others: Column, count: int, place: int) -> None:
-    for later in range(place, count - 1):
-        keys[later] = keys[later + 1]
-        others[later] = others[later + 1]
+    remove(keys, count, place, place + 1)
+    remove(others, count, place, place + 1)
 
 
 @compiled_as(_remove_pair)

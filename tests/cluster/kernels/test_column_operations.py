@@ -22,7 +22,6 @@ def test_lists_and_arrays_hold_the_same(seed: int) -> None:
         (column_operations.first_from, (keys, count, key), 0),
         (column_operations.largest_before, (keys, others, count, key), 0),
         (column_operations.insert, (others, count, place, other), 1),
-        (column_operations.insert_number, (keys, count, key), 1),
         (column_operations.insert_pair, (keys, others, count, key, other), 1),
         (column_operations.remove, (others, count, place, end), place - end),
         (column_operations.remove_pair, (keys, others, count, place), -1),
@@ -37,3 +36,10 @@ def test_lists_and_arrays_hold_the_same(seed: int) -> None:
                 kept = count + more if len(one) != count or more == 0 else count
                 assert one[:kept] == array[:kept]
                 assert len(one) in (count, count + more)
+
+
+def test_numbers_are_inserted_where_they_rise() -> None:
+    numbers = [1, 4, 6]
+    column_operations.insert_number(numbers, 3, 5)
+    column_operations.insert_number(numbers, 4, 0)
+    assert numbers == [0, 1, 4, 5, 6]
