@@ -3,7 +3,7 @@
 A vertex is a node of the cluster (its name) or a switch. Only who looks at a graph loads networkx.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import combinations, product
 from typing import Any
 
@@ -14,63 +14,61 @@ from ..cluster.network import Network, NetworkKind
 from ..cluster.nodes import Switch
 from .distances import global_links_of
 from .hilbert import grid
-from .networks import fat_tree
 
 
 def graph_of(network: Network) -> Any:
     """Return a network's graph; nodes are named as in it."""
-    if network.kind is NetworkKind.TORUS:
-        return torus_graph(network.sizes, network.members)
-    if network.kind is NetworkKind.DRAGONFLY:
-        return dragonfly_graph(network.sizes, network.members)
-    if network.kind is NetworkKind.FAT_TREE:
-        levels, radix = network.sizes
-        return fat_tree_graph(levels, radix, network.members)
-    return nx.Graph(network.links)
+    kinds = {
+        NetworkKind.TORUS: _torus,
+        NetworkKind.DRAGONFLY: _dragonfly,
+        NetworkKind.FAT_TREE: _fat_tree,
+    }
+    return kinds[network.kind](network) if network.kind in kinds else nx.Graph(network.links)
 
 
-def torus_graph(shape: Sequence[int], members: Sequence[str]) -> Any:
+def _torus(network: Network) -> Any:
     """Return a torus: each node linked to its neighbours along each dimension, and round its ends."""
+    shape, members = network.sizes, network.members
     graph = nx.Graph()
     graph.add_nodes_from(members)
-    points = grid(tuple(shape))
+    points = grid(shape)
     for axis, length in enumerate(shape):
         further = points.copy()
         further[:, axis] = (further[:, axis] + 1) % length
-        ends = np.ravel_multi_index(tuple(further.T), tuple(shape))
+        ends = np.ravel_multi_index(tuple(further.T), shape)
         graph.add_edges_from(
             (members[place], members[end]) for place, end in enumerate(ends.tolist()) if place != end
         )
     return graph
 
 
-def dragonfly_graph(sizes: Sequence[int], members: Sequence[str]) -> Any:
+def _dragonfly(network: Network) -> Any:
     """Return a dragonfly's graph; a router is the vertex (group, router).
 
     All routers of a group are linked, and groups by global links (Kim et al., ISCA 2008).
     """
-    groups, routers, per_router, _ = sizes
+    groups, routers, per_router, _ = network.sizes
     graph = nx.Graph()
     graph.add_nodes_from(product(range(groups), range(routers)))
     for group in range(groups):
         graph.add_edges_from(combinations([(group, router) for router in range(routers)], 2))
-    for one, other in global_links_of(sizes).tolist():
+    for one, other in global_links_of(network.sizes).tolist():
         graph.add_edge(divmod(one, routers), divmod(other, routers))
-    for place, name in enumerate(members):
+    for place, name in enumerate(network.members):
         graph.add_edge(divmod(place // per_router, routers), name)
     return graph
 
 
-def fat_tree_graph(levels: int, radix: int, members: Sequence[str]) -> Any:
-    """Return a fat tree's wiring; nodes are named as in ``fat_tree``, each link is an edge.
+def _fat_tree(network: Network) -> Any:
+    """Return a fat tree's wiring: each link is an edge.
 
     A group of the tree at level l is (radix/2)^l switches here, each wired to one switch of every
     part of the group, so that any two nodes are as far apart as in the tree.
     """
-    half = radix // 2
+    half = network.sizes[1] // 2
     graph = nx.Graph()
-    graph.add_nodes_from(members)
-    for switch in fat_tree(levels, radix, members):
+    graph.add_nodes_from(network.members)
+    for switch in network.switches:
         level = int(switch.name[1 : switch.name.index("-")])
         for node in switch.nodes:
             graph.add_edge((switch.name, ()), node)

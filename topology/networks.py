@@ -13,9 +13,10 @@ import numpy as np
 
 from ..cluster.checks import at_least
 from ..cluster.errors import InputError
-from ..cluster.network import Network, NetworkKind
+from ..cluster.network import SIZES, Network, NetworkKind
 from ..cluster.nodes import MOST_DEPTH, Switch
 from ..cluster.resources.capacity import IntArray
+from ..cluster.value_types import IntegerList
 from .distances import MOST_LINKS, HopArray, check_size, global_links_of, linked_table, numbered_links
 from .hilbert import grid, torus_places
 
@@ -44,7 +45,7 @@ def torus(shape: Sequence[int], members: Sequence[str], *, order: str = "hilbert
     shape = tuple(shape)
     if not 1 <= len(shape) <= _DIMENSIONS:
         raise InputError(f"{len(shape)} dimensions are not 1 to {_DIMENSIONS}", path="topology.shape")
-    check_sizes(shape, "topology.shape")
+    IntegerList(1).coerced(shape, "topology.shape")
     _check_count("x".join(map(str, shape)), prod(shape), members)
     if len(shape) * (max(shape) - 1).bit_length() > _MOST_BITS:
         raise InputError(
@@ -74,9 +75,8 @@ def dragonfly(groups: int, routers: int, nodes: int, global_links: int, *, membe
         InputError: a count is below 1, members are another number, or the global links of a group do not
             reach every other group.
     """
-    names = ("groups", "routers", "nodes_per_router", "global_links")
     sizes = (groups, routers, nodes, global_links)
-    for name, size in zip(names, sizes, strict=True):
+    for name, size in zip(SIZES[NetworkKind.DRAGONFLY], sizes, strict=True):
         at_least(size, 1, f"topology.{name}")
     if routers * global_links < groups - 1:
         message = f"{routers} routers with {global_links} global links reach {routers * global_links} groups"
@@ -105,12 +105,12 @@ def fat_tree_size(levels: int, radix: int) -> int:
     return nodes
 
 
-def fat_tree(levels: int, radix: int, members: Sequence[str]) -> tuple[Switch, ...]:
-    """Return the switches of the tree that stands for a fat tree.
+def fat_tree(levels: int, radix: int, *, members: Sequence[str]) -> Network:
+    """Return a fat tree of equal switches: the tree that stands for it.
 
     With switches of radix k and h levels, every switch below the top has k/2 ports down and k/2 up, a top
     switch k down: 2·(k/2)^h nodes. Slurm's documentation advises to describe such a network by the plain
-    tree of its node groups. This is that tree; ``graphs.fat_tree_graph`` has the redundant wiring.
+    tree of its node groups. This is that tree; ``graphs`` has the redundant wiring.
 
     Args:
         levels: switch levels, 1 or more; the root has level ``levels`` − 1.
@@ -118,7 +118,7 @@ def fat_tree(levels: int, radix: int, members: Sequence[str]) -> tuple[Switch, .
         members: names of the 2·(radix/2)^levels nodes.
 
     Returns:
-        Switches ``s<level>-<number>``, leaves first.
+        The network, with switches ``s<level>-<number>``, leaves first.
 
     Raises:
         InputError: there is no such tree, or it has another number of nodes.
@@ -138,17 +138,7 @@ def fat_tree(levels: int, radix: int, members: Sequence[str]) -> tuple[Switch, .
             switches.append(
                 Switch(name=name, nodes=group) if level == 0 else Switch(name=name, switches=group)
             )
-    return tuple(switches)
-
-
-def fat_tree_network(levels: int, radix: int, *, members: Sequence[str]) -> Network:
-    """Return a fat tree of equal switches (``fat_tree``).
-
-    Raises:
-        InputError: there is none such, or it has another number of nodes.
-    """
-    switches = fat_tree(levels, radix, members)
-    return as_numbered(NetworkKind.FAT_TREE, members, switches, sizes=(levels, radix))
+    return as_numbered(NetworkKind.FAT_TREE, members, tuple(switches), sizes=(levels, radix))
 
 
 def linked(links: Sequence[tuple[str, str]], members: Sequence[str]) -> Network:
@@ -323,12 +313,6 @@ def _grouped(names: Sequence[str], levels: Sequence[IntArray], titles: Sequence[
             made.append(name)
         below, starts = made, cuts
     return tuple(switches)
-
-
-def check_sizes(sizes: Sequence[int], path: str) -> None:
-    """Raise InputError unless each number of a list is at least 1."""
-    for place, size in enumerate(sizes):
-        at_least(size, 1, f"{path}[{place}]")
 
 
 def _check_count(what: str, places: int, members: Sequence[str]) -> None:

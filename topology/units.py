@@ -15,8 +15,9 @@ from ..cluster.nodes import Switch
 from ..cluster.resources.capacity import IntArray
 from ..cluster.resources.demand import Demand
 from ..cluster.text import plural
+from ..cluster.value_types import IntegerList
 from .blocks import BlockRequest, Blocks
-from .networks import as_numbered, check_sizes
+from .networks import as_numbered
 
 #: A block size is the base block's times a power of two up to this one.
 MOST_DOUBLINGS = 15
@@ -43,7 +44,7 @@ def blocks(sizes: Sequence[int], units: Iterable[Unit], *, outside: Sequence[str
     _check_units(units, "blocks")
     if not sizes:
         sizes = default_sizes(next(len(unit.nodes) for unit in units if unit.nodes))
-    check_sizes(sizes, "topology.sizes")
+    IntegerList(1).coerced(sizes, "topology.sizes")
     allowed = {sizes[0] << doubling for doubling in range(MOST_DOUBLINGS + 1)}
     for place, size in enumerate(sizes):
         if size not in allowed:

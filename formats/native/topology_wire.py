@@ -13,7 +13,7 @@ from ...cluster.errors import InputError
 from ...cluster.network import SIZES, Network, NetworkKind, PlacementSize, Unit
 from ...cluster.nodes import Switch, check_loops
 from ...topology.distances import MOST_LINKS
-from ...topology.networks import dragonfly, fat_tree_network, linked, torus
+from ...topology.networks import dragonfly, fat_tree, linked, torus
 from ...topology.units import blocks, default_sizes, rings, toruses
 from ..hostlist import expand, join
 from ..notes import Notes
@@ -110,7 +110,7 @@ def _network(entry: TopologyWire, names: Sequence[str]) -> Network:
     if entry.kind == "graph":
         return linked(_links(entry.links or ()), members)
     sizes = tuple(getattr(entry, name) for name in SIZES[NetworkKind(entry.kind)])
-    made = dragonfly if entry.kind == "dragonfly" else fat_tree_network
+    made = dragonfly if entry.kind == "dragonfly" else fat_tree
     return made(*sizes, members=members)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched import InputError, Switch
-from aucsched.topology.graphs import fat_tree_graph, tree_graph
+from aucsched.topology.graphs import graph_of, tree_graph
 from aucsched.topology.networks import fat_tree
 from aucsched.topology.tree import NO_COMMON_SWITCH, Topology, linear, tree
 
@@ -83,10 +83,11 @@ def test_sets_of_nodes_meet_at_the_switch_their_ancestors_share(seed: int) -> No
 def test_the_tree_of_a_fat_tree_keeps_the_distances_of_its_wiring(levels: int, radix: int) -> None:
     """Soner: figures 2.3, 6.1 fat tree, tree."""
     nodes = [f"n{place}" for place in range(2 * (radix // 2) ** levels)]
-    switches = fat_tree(levels, radix, nodes)
+    network = fat_tree(levels, radix, members=nodes)
+    switches = network.switches
     topology = tree(switches, nodes)
     assert topology.max_level == levels - 1
-    graph = fat_tree_graph(levels, radix, nodes)
+    graph = graph_of(network)
     degrees = [degree for name, degree in graph.degree() if not isinstance(name, str)]
     assert set(degrees) == {radix}
     lengths = dict(nx.all_pairs_shortest_path_length(graph))
@@ -115,4 +116,4 @@ def test_two_roots_meet_one_level_above_the_higher() -> None:
 @pytest.mark.parametrize(("levels", "radix"), [(0, 4), (2, 3), (2, 0)])
 def test_impossible_fat_trees_are_refused(levels: int, radix: int) -> None:
     with pytest.raises(InputError):
-        fat_tree(levels, radix, ["n0"])
+        fat_tree(levels, radix, members=["n0"])
