@@ -20,10 +20,9 @@ def doctor(*, licence: str) -> int:
     from ...cluster.text import one_line
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.findings import Severity, examine
-    from ...slurm.live.license_gate import check_licence
 
     failed = False
-    for finding in examine(ask_slurm, check_licence(licence), getpass.getuser(), time.time):
+    for finding in examine(ask_slurm, licence, getpass.getuser(), time.time):
         failed |= finding.level is Severity.FAIL
         click.echo(f"{finding.level.value:5}{finding.what:12}{one_line(finding.text)}")
     return 1 if failed else 0

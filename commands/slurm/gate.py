@@ -35,7 +35,7 @@ def up(*, licence: str, seconds: int) -> None:
     from ...slurm.live import license_gate
     from ...slurm.live.actions import one_scontrol, require_done
 
-    total = license_gate.licence_count(ask_slurm, license_gate.check_licence(licence))
+    total = license_gate.licence_count(ask_slurm, licence)
     found = license_gate.gates(ask_slurm, licence)
     name = found[0].name if found else license_gate.gate_name(licence, socket.gethostname())
     words = license_gate.extend_words(name, seconds)
@@ -51,9 +51,9 @@ def down(*, licence: str) -> None:
     """Put the gate down: Slurm starts the jobs behind it from now on."""
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.actions import one_scontrol, require_done
-    from ...slurm.live.license_gate import check_licence, drop_words, gates
+    from ...slurm.live.license_gate import drop_words, gates
 
-    found = gates(ask_slurm, check_licence(licence))
+    found = gates(ask_slurm, licence)
     for one in found:
         require_done(one_scontrol, drop_words(one.name))
         click.echo(f"{one_line(one.name)}: down")
@@ -66,9 +66,9 @@ def down(*, licence: str) -> None:
 def status(*, licence: str) -> int:
     """Say whether the gate is up, for how long, and how many licences it holds; exit 1 where it is down."""
     from ...slurm.answers.live import ask_slurm
-    from ...slurm.live.license_gate import check_licence, gates, licence_count
+    from ...slurm.live.license_gate import gates, licence_count
 
-    total = licence_count(ask_slurm, check_licence(licence))
+    total = licence_count(ask_slurm, licence)
     now = time.time()
     found = [one for one in gates(ask_slurm, licence) if one.is_up(now)]
     for one in found:
@@ -93,7 +93,6 @@ def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dr
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.actions import one_scontrol, shown_by
     from ...slurm.live.gated_jobs import added, read_all
-    from ...slurm.live.license_gate import check_licence
     from ..outputs import note
 
     known = ask_slurm(("sinfo", "-h", "-a", "-o", "%R")).decode(errors="replace").split()
@@ -105,7 +104,7 @@ def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dr
             getpwnam(name)
         except (KeyError, ValueError):
             raise OptionError(f"--user: {name!r} has no job, and is no user of this host") from None
-    commands, problems = added(jobs, check_licence(licence), partitions, users)
+    commands, problems = added(jobs, licence, partitions, users)
     for problem in problems:
         note(problem)
     said = (shown_by(click.echo) if dry_run else one_scontrol)(commands) if commands else ()
@@ -128,10 +127,9 @@ def take_off(*, licence: str, dry_run: bool) -> int:
     from ...slurm.answers.reservation_records import read_reservations
     from ...slurm.live.actions import one_scontrol, shown_by
     from ...slurm.live.gated_jobs import cleared, not_cleared, read_all
-    from ...slurm.live.license_gate import RESERVATIONS, check_licence
+    from ...slurm.live.license_gate import RESERVATIONS
     from ..outputs import note
 
-    check_licence(licence)
     reserved = read_reservations(ask_slurm(RESERVATIONS))
     found = cleared(read_all(ask_slurm), licence, reserved)
     commands = [words for one in found for words in one.commands]

@@ -26,7 +26,12 @@ RESPONSE_PROMISE = "15m"
 
 
 @click.command(cls=SectionCommand)
-@filled_options(Settings, log={"also": "-o", "type": IN_PLACE}, lock={"type": IN_PLACE})
+@filled_options(
+    Settings,
+    licence={"ranges": False},
+    log={"also": "-o", "type": IN_PLACE},
+    lock={"type": IN_PLACE},
+)
 @no_rest_options
 @auction_options
 def run(**options: Any) -> int:
@@ -38,9 +43,7 @@ def run(**options: Any) -> int:
     """
     from ...auction.options import options_with_preset
     from ...slurm.answers.live import AT_ONCE
-    from ...slurm.live.license_gate import check_licence
 
-    check_licence(options["licence"])
     own = {name: options.pop(name) for name in options_in(Settings)}
     promise, options = promised_options(options)
     if promise != NONE and own["mark"] != "admin-comment":

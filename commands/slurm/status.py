@@ -42,11 +42,9 @@ _REASONS = 6
 def status(*, licence: str, addresses: tuple[str, ...], interval: float, once: bool) -> int:
     """Show the state of the cluster, the gate and the loops; Ctrl-C ends it."""
     from ...slurm.answers.live import ask_slurm
-    from ...slurm.live.license_gate import check_licence
     from ...slurm.live.loop_metrics import cluster_status, loopback
     from ..outputs import write_rich
 
-    check_licence(licence)
     for address in addresses:
         loopback(address)
 

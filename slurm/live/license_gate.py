@@ -14,23 +14,11 @@ from ..answers.consumables import read_licenses
 from ..answers.live import Ask
 from ..answers.reservation_records import ReservationFigures, read_reservations
 
-_NAME = re.compile(r"[A-Za-z][\w-]{0,62}", re.ASCII)
 #: Asks for all reservations.
 RESERVATIONS: tuple[str, ...] = ("scontrol", "-o", "show", "reservations")
 #: Asks for all licences.
 LICENSES: tuple[str, ...] = ("scontrol", "-o", "show", "licenses")
 _USER = re.compile(r"[\w.@+-]{1,64}", re.ASCII)
-
-
-def check_licence(name: str) -> str:
-    """Return a licence's name.
-
-    Raises:
-        OptionError: scontrol could read it as something else.
-    """
-    if not _NAME.fullmatch(name):
-        raise OptionError(f"--license: {name!r} is no plain name of a licence")
-    return name
 
 
 def gates(ask: Ask, licence: str) -> tuple[ReservationFigures, ...]:

@@ -1,5 +1,6 @@
 """The options of the loops beside Slurm. No numpy here: ``--help`` reads them."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -8,6 +9,7 @@ from ...cluster.errors import OptionError
 from ...cluster.option_fields import Option
 from ...cluster.promises import NONE
 
+_LICENCE = re.compile(r"[A-Za-z][\w-]{0,62}", re.ASCII)
 _INTERVAL = "Seconds from the start of one pass to the start of the next."
 
 
@@ -16,12 +18,22 @@ def _seconds(text: str, default: float, low: float = 0.1, high: float | None = N
     return Option(text, default=default, low=low, high=high, includes_low=True, unit="SECONDS")
 
 
+def check_licence(name: str) -> None:
+    """Raise OptionError where scontrol could read a licence's name as something else."""
+    if not _LICENCE.fullmatch(name):
+        raise OptionError(f"--license: {name!r} is no plain name of a licence")
+
+
 @dataclass(kw_only=True)
 class GateOption:
     """Which gate."""
 
     licence: Option[str] = Option(
-        "The licence that keeps jobs behind the gate.", default="auction", spelling="license", unit="NAME"
+        "The licence that keeps jobs behind the gate.",
+        default="auction",
+        spelling="license",
+        unit="NAME",
+        check_text=check_licence,
     )
 
 
