@@ -16,7 +16,7 @@ from .outputs import Output, note, output_options
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..cluster.bids import AuctionFile
+    from ..formats.auctions.auction_file import AuctionFile
     from ..models.winners.determine import Winners
 
 #: Rows of the tables of winners and of prices.

@@ -8,7 +8,7 @@ dummies: bids that share one exclude each other.
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +16,6 @@ from typing import Any
 
 import msgspec
 
-from ...cluster.bids import AuctionFile, FileBid
 from ...cluster.checks import all_plain, named
 from ...cluster.errors import InputError
 from ...cluster.text import shown
@@ -24,6 +23,30 @@ from ..jsontext import decode
 from ..reading import numbered_lines, read_document, text_of
 
 AUCTION_FORMAT = "aucsched-auction/1"
+
+#: A bid: its bidder (None: no particular one), its value, and the amount of each item.
+FileBid = tuple[str | None, int | Fraction, Mapping[str, int | Fraction]]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class AuctionFile:
+    """Bids and capacities of a file.
+
+    Attributes:
+        bids: in the order of the file, exact; ``rounded`` of their values were no integers.
+        numbers: what the file calls each bid, shape (bids,).
+        capacities: how much there is of each item.
+        groups: of each bid, of which at most one wins; None for a bid in no group.
+        second: of each bid, the second objective; empty where there is none.
+    """
+
+    bids: tuple[FileBid, ...]
+    numbers: tuple[int, ...]
+    capacities: Mapping[str, int | Fraction]
+    groups: tuple[str | None, ...]
+    second: tuple[int | Fraction, ...] = ()
+    rounded: int = 0
+
 
 _BLANKS = b" \t\r\n"
 #: Digits before and after a number's point, at most.
