@@ -148,8 +148,3 @@ _AXES = (
     *(replace(axis_of(option), section="Policy negotiate") for option in SWEPT.values()),
 )
 AXES: Mapping[str, Axis] = {axis.name: axis for axis in _AXES}
-
-
-def shown(values: tuple[Value, ...]) -> str:
-    """Return an axis's values as they are given on the command line."""
-    return ",".join(str(value) for value in values)

@@ -172,7 +172,9 @@ def _number(row: Row, measure: Measure) -> float | None:
 
 
 def _draw_panel(axes: Axes, layout: AxesLayout, measure: Measure, rows: Sequence[Row], best: float) -> None:
-    """Draw one figure of one point: a line for each value of the lines' axis."""
+    """Draw one figure of one point: a line for each value of the lines' axis, lighter as that rises."""
+    from matplotlib import colormaps  # noqa: PLC0415 - the extra may be absent
+
     (across, values), (lines, among) = layout.across, layout.lines
     is_number = _are_numbers(values)
     for place, one in enumerate(among):
@@ -192,7 +194,8 @@ def _draw_panel(axes: Axes, layout: AxesLayout, measure: Measure, rows: Sequence
             # Where lines coincide, those drawn first show as a rim.
             width = 0.8 + 0.45 * (len(among) - 1 - place)
             axes.errorbar(
-                places, means, (low, high), color=_color(place, len(among)), label=str(one),
+                places, means, (low, high), color=colormaps["viridis"](0.85 * place / max(1, len(among) - 1)),
+                label=str(one),
                 linewidth=width, linestyle="-" if is_number else "", marker="o", markersize=2 + width,
                 capsize=1.5, clip_on=False,
             )  # fmt: skip
@@ -201,14 +204,6 @@ def _draw_panel(axes: Axes, layout: AxesLayout, measure: Measure, rows: Sequence
 
 def _are_numbers(values: Sequence[Value]) -> bool:
     return all(isinstance(value, (int, float)) for value in values)
-
-
-def _color(place: int, count: int) -> tuple[float, ...]:
-    """Return a line's colour: from dark to light as its value rises."""
-    from matplotlib import colormaps  # noqa: PLC0415 - the extra may be absent
-
-    color: tuple[float, ...] = colormaps["viridis"](0.85 * place / max(1, count - 1))
-    return color
 
 
 def _mark_values(axes: Axes, values: Sequence[Value]) -> None:

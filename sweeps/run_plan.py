@@ -16,7 +16,7 @@ from ..cluster.option_fields import flag_of
 from ..cluster.text import one_line
 from ..formats import file_kinds
 from ..formats.reading import read_bytes, unpacked
-from .axes import AXES, Row, Value, shown
+from .axes import AXES, Row, Value
 from .run_kinds import SNAPSHOT, TRACE, WORKLOAD, RunKind
 
 #: Kind by name.
@@ -72,7 +72,7 @@ class RunPlan:
         """Return what another sweep must share to go on with this one's results, in words for people."""
         return {
             "input": f"{self.subject.kind} {self.subject.digest}",
-            **{flag_of(name): shown(values) for name, values in self.axes},
+            **{flag_of(name): ",".join(map(str, values)) for name, values in self.axes},
             "--repeat": str(self.repeat),
             "--seed": str(self.seed),
         }
