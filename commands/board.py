@@ -16,7 +16,6 @@ from .outputs import (
     processors_option,
     progress_over,
     read_jobs,
-    read_log,
 )
 
 FORMAT = "aucsched-board/1"
@@ -40,9 +39,10 @@ def board(
     """
     from ..api.simulations import FEWEST_BLOCKS, on_edge
     from ..api.simulations import board as played
+    from ..formats.swf import load_swf
     from ..reports.console_tables import Column, figure_columns, table_of
 
-    jobs = read_jobs(log, read_log(log), processors, None)
+    jobs = read_jobs(log, load_swf(log), processors, None)
     rows = played(jobs, [one for text in policies for one in split_policies(text)], progress=progress_over)
     edge = {row["policy"] for row in on_edge(rows)}
     if plot is not None:

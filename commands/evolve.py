@@ -89,11 +89,11 @@ def read_fairness(text: str | None, decay: float | None) -> tuple[Fairness, list
     return fairness, [f"{text}: not of dynamic fairness, not read: {named}{more}"]
 
 
-def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: dict[str, Any]) -> None:
+def simulate_evolving_workload(workload: str, options: dict[str, Any]) -> None:
     """Play a named workload and print what came of it."""
     from ..simulation.evolving.evolving_loop import WORKLOADS, simulate_evolving
 
-    _check(workload, options, foreign)
+    _check(workload, options)
     seed = options["seed"] or 0
     made = WORKLOADS[workload](seed)
     limits, remarks = read_fairness(options["fairness"], options["fairness_decay"])
@@ -111,13 +111,14 @@ def simulate_evolving_workload(workload: str, options: dict[str, Any], foreign: 
     write_report(played, workload, options)
 
 
-def _check(workload: str, options: dict[str, Any], foreign: dict[str, Any]) -> None:
+def _check(workload: str, options: dict[str, Any]) -> None:
     if workload not in EVOLVING_WORKLOADS:
         raise OptionError(f"--policy {EVOLVING} plays {' or '.join(EVOLVING_WORKLOADS)}, not {workload!r}")
     if options["order"] != "fcfs":
         raise OptionError(f"--policy {EVOLVING} serves first come, first served: no --order")
     for name, value in options.items():
-        if name not in _OPTIONS and name not in _SHARED and value != foreign.get(name) and value != ():
+        is_given = value not in (None, ()) and (name, value) != ("check", False)
+        if is_given and name not in _OPTIONS and name not in _SHARED:
             raise OptionError(f"{flag_of(name)} is not for --policy {EVOLVING}")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..cluster.errors import OptionError, shown_name
 from ..cluster.option_fields import Option, options_in, refuse_given, taken_from
 from .built_options import click_option, in_order
-from .outputs import read_jobs, read_log, write_report
+from .outputs import read_jobs, write_report
 
 if TYPE_CHECKING:
     from ..negotiation.malleable.malleable_policies import IschedulerPolicy
@@ -116,10 +116,11 @@ def policy_of(options: dict[str, Any]) -> IschedulerPolicy:
 
 def simulate_malleable_log(path: str, options: dict[str, Any], processors: int | None) -> None:
     """Play a log under a policy of applications, write what the options name, and print the metrics."""
+    from ..formats.swf import load_swf
     from ..simulation.malleable_run import moved_bytes, simulate_malleable
 
     policy, settings = policy_of(options), _settings(options)
-    log = read_log(path)
+    log = load_swf(path)
     jobs = read_jobs(path, log, processors, None)
     found = simulate_malleable(
         jobs,

@@ -69,13 +69,6 @@ def file_name(path: str) -> str:
     return "standard input" if path == "-" else one_line(Path(path).name)
 
 
-def read_log(path: str) -> SwfLog:
-    """Return a log's rows; ``-`` reads standard input."""
-    from ..formats.swf import load_swf
-
-    return load_swf(path)
-
-
 def read_jobs(path: str, log: SwfLog, processors: int | None, queue_weights: str | None) -> Workload:
     """Return the log's jobs; say on stderr how many rows were dropped, and why."""
     from ..simulation.log_columns import describe_dropped, workload_from_swf

@@ -29,8 +29,6 @@ from .simulate_runs import (
     simulate_several,
 )
 
-#: What options are where nothing is said, if not None.
-_DEFAULTS: dict[str, Any] = {"check": False, "form": "text", "output": "-"}
 _EXAMPLES = """\b
 Examples:
   aucsched simulate examples/days.swf --policy easy,slack:factor=0.5
@@ -77,7 +75,7 @@ def simulate(workload: str, **options: Any) -> None:
 def _simulate_one(workload: str, policy: str, options: dict[str, Any]) -> None:
     """Run one policy over the machine that the input and the policy ask for."""
     if options["policy"] == EVOLVING:
-        simulate_evolving_workload(workload, options, _DEFAULTS)
+        simulate_evolving_workload(workload, options)
         return
     refuse_evolving(workload, options)
     is_malleable = options["policy"] in MALLEABLE_POLICIES

@@ -37,7 +37,6 @@ from .outputs import (
     note_unstarted,
     progress_over,
     read_jobs,
-    read_log,
     with_topology,
     write_rich,
     write_run,
@@ -326,6 +325,7 @@ def _runs_on_log(
     ``each`` has options of a run by its policy as typed, ``options`` those of the log.
     """
     from ..api.simulations import Simulation
+    from ..formats.swf import load_swf
     from ..simulation.logs.policies import play_log
 
     chosen = []
@@ -333,7 +333,7 @@ def _runs_on_log(
         with naming_as_typed(typed):
             chosen.append(chosen_policy(one))
     processors = machine_processors(options)
-    log = read_log(path)
+    log = load_swf(path)
     jobs = read_jobs(path, log, processors, options["queue_weights"])
     runs: list[Simulation] = []
     for (typed, one), (choice, settings) in zip(each.items(), chosen, strict=True):

@@ -14,7 +14,7 @@ from ..cluster.option_fields import Option
 from ..cluster.text import one_line
 from ..formats.notes import Notes
 from .built_options import INPUT, filled_options
-from .outputs import output_option, read_log, tell, workload_argument
+from .outputs import output_option, tell, workload_argument
 
 if TYPE_CHECKING:
     from ..cluster.workload import ClusterWorkload
@@ -52,9 +52,10 @@ def from_swf(workload: str, output: Path, **machine: Any) -> None:
     Processors are cores, which spread freely over nodes. What is omitted or cut is listed in the
     workload's notes and on stderr.
     """
+    from ..formats.swf import load_swf
     from ..simulation.workloads.imported import workload_of_log
 
-    log = read_log(workload)
+    log = load_swf(workload)
     empty = read_machine(**machine)
     _write(workload, output, lambda name: workload_of_log(name, log, empty))
 

@@ -17,7 +17,7 @@ from ..simulation.workloads.workload_options import (
     TableRecord,
 )
 from .built_options import INPUT, in_order, record_options
-from .outputs import output_option, read_log, with_topology
+from .outputs import output_option, with_topology
 from .workload_logs import MOST_NODES
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def _esp(name: str, about: str, *, gpus: bool) -> click.Command:
     @record_options(EspOptions)
     @output_option
     def esp(output: Path, **options: Any) -> None:
+        from ..formats.native.cluster_file import save_workload
         from ..simulation.workloads.esp import esp_workload
 
         given = taken_from(EspOptions, options)
@@ -90,7 +91,7 @@ def _esp(name: str, about: str, *, gpus: bool) -> click.Command:
             arrival_mean_s=given.arrival_mean_s,
             arrival_sd_s=given.arrival_sd_s,
         )
-        _write(output, _on_network(made, given))
+        save_workload(_on_network(made, given), output)
 
     return esp
 
@@ -107,11 +108,12 @@ def _esp(name: str, about: str, *, gpus: bool) -> click.Command:
 @output_option
 def soner(mix: str, output: Path, **options: Any) -> None:
     """Make a workload of mix I to V (Soner, section 7.3.2)."""
+    from ..formats.native.cluster_file import save_workload
     from ..simulation.workloads.soner import soner_workload
 
     given, seed = taken_from(ClusterOptions, options), taken_from(SeedOption, options).seed
     made = soner_workload(mix, _taken_cluster(given), seed=seed, options=taken_from(SonerOptions, options))
-    _write(output, _on_network(made, given))
+    save_workload(_on_network(made, given), output)
 
 
 def _table(table: str, about: str, *more: type) -> click.Command:
@@ -121,11 +123,12 @@ def _table(table: str, about: str, *more: type) -> click.Command:
     @record_options(*more)
     @_table_options
     def from_table(output: Path, **options: Any) -> None:
+        from ..formats.native.cluster_file import save_workload
         from ..simulation.workloads.soner import table_workload
 
         read = {name: _numbers(flag_of(name), options[name]) for name in ("divisors", "cores_per_gpu")}
         chosen, seed = taken_from(TableOptions, {**options, **read}), taken_from(SeedOption, options).seed
-        _write(output, table_workload(table, options["row"], seed=seed, options=chosen))
+        save_workload(table_workload(table, options["row"], seed=seed, options=chosen), output)
 
     return from_table
 
@@ -168,12 +171,6 @@ def _taken_cluster(given: ClusterOptions) -> EvenCluster:
 def _on_network(made: ClusterWorkload, given: ClusterOptions) -> ClusterWorkload:
     """Return a workload on the network of ``--topology``, where that is not the papers' tree."""
     return made if given.topology == "tree" else with_topology(made, given.topology)
-
-
-def _write(output: Path, made: ClusterWorkload) -> None:
-    from ..formats.native.cluster_file import save_workload
-
-    save_workload(made, output)
 
 
 #: Options of one kind of trace only.
@@ -234,11 +231,12 @@ def ischeduler(kind: str, output: Path, **options: Any) -> None:
 def fit_log(log: str, output: Path) -> None:
     """Fit a model of system-centric traces to a log (SWF): JSON that ischeduler --model reads."""
     from ..cluster.text import one_line
+    from ..formats.swf import load_swf
     from ..formats.writing import write_text
     from ..simulation.report import to_json
     from ..simulation.workloads.application_traces import fit
 
-    rows = read_log(log)
+    rows = load_swf(log)
     source = rows.header("Computer")
     name = shown_name(log) if source is None else f"{one_line(source)} ({shown_name(log)})"
     with errors_in(log):
