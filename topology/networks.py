@@ -4,8 +4,8 @@ Groups stand as switches: their levels are L of Soner (6.5), a leaf is the small
 order is a Hilbert curve, as Soner (section 9.1) proposes; its groups are the curve's cubes.
 """
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, pairwise, product
 from math import prod
 from typing import Any
 
@@ -110,7 +110,7 @@ def fat_tree(levels: int, radix: int, *, members: Sequence[str]) -> Network:
 
     With switches of radix k and h levels, every switch below the top has k/2 ports down and k/2 up, a top
     switch k down: 2·(k/2)^h nodes. Slurm's documentation advises to describe such a network by the plain
-    tree of its node groups. This is that tree; ``graphs`` has the redundant wiring.
+    tree of its node groups. This is that tree; ``graph_of`` has the redundant wiring.
 
     Args:
         levels: switch levels, 1 or more; the root has level ``levels`` − 1.
@@ -192,6 +192,76 @@ def extent(network: Network) -> tuple[int, int]:
         # At each level below the top as many links lead up as nodes stand below.
         return nodes + (2 * levels - 1) * nodes // radix, levels * nodes
     return len(numbered_links(network.links, network.members)[1]), len(network.links)
+
+
+def graph_of(network: Network) -> Any:
+    """Return a network as a graph of networkx: a vertex is a node (its name), a router or a switch."""
+    import networkx as nx  # noqa: PLC0415 - only who looks at a graph pays for it
+
+    kinds = {
+        NetworkKind.TORUS: _torus_links,
+        NetworkKind.DRAGONFLY: _dragonfly_links,
+        NetworkKind.FAT_TREE: _fat_tree_links,
+    }
+    if network.kind not in kinds:
+        return nx.Graph(network.links)
+    graph = nx.Graph()
+    if network.kind is NetworkKind.DRAGONFLY:
+        graph.add_nodes_from(product(*map(range, network.sizes[:2])))
+    else:
+        graph.add_nodes_from(network.members)
+    graph.add_edges_from(kinds[network.kind](network))
+    return graph
+
+
+def _torus_links(network: Network) -> Iterator[tuple[Any, Any]]:
+    """Yield a torus' links: from each node along each dimension, and round its ends."""
+    members, points = network.members, grid(network.sizes)
+    for axis, length in enumerate(network.sizes):
+        further = points.copy()
+        further[:, axis] = (further[:, axis] + 1) % length
+        ends = np.ravel_multi_index(tuple(further.T), network.sizes).tolist()
+        yield from ((members[one], members[end]) for one, end in enumerate(ends) if one != end)
+
+
+def _dragonfly_links(network: Network) -> Iterator[tuple[Any, Any]]:
+    """Yield a dragonfly's links; a router is the vertex (group, router).
+
+    All routers of a group are linked, and groups by global links (Kim et al., ISCA 2008).
+    """
+    groups, routers, per_router, _ = network.sizes
+    for group in range(groups):
+        yield from combinations([(group, router) for router in range(routers)], 2)
+    for one, other in global_links_of(network.sizes).tolist():
+        yield divmod(one, routers), divmod(other, routers)
+    for place, name in enumerate(network.members):
+        yield divmod(place // per_router, routers), name
+
+
+def _fat_tree_links(network: Network) -> Iterator[tuple[Any, Any]]:
+    """Yield the links of a fat tree's wiring.
+
+    A group of the tree at level l is (radix/2)^l switches here, each wired to one switch of every
+    part of the group, so that any two nodes are as far apart as in the tree.
+    """
+    ports = range(network.sizes[1] // 2)
+    for switch in network.switches:
+        level = int(switch.name[1 : switch.name.index("-")])
+        yield from (((switch.name, ()), node) for node in switch.nodes)
+        lowers = product(ports, repeat=max(0, level - 1))
+        for child, lower, port in product(switch.switches, lowers, ports):
+            yield (child, lower), (switch.name, (*lower, port))
+
+
+def tree_graph(switches: Iterable[Switch]) -> Any:
+    """Return a tree of switches as a networkx graph, edges from each switch to what is below it."""
+    import networkx as nx  # noqa: PLC0415 - only who looks at a graph pays for it
+
+    graph = nx.DiGraph()
+    for switch in switches:
+        graph.add_edges_from((("switch", switch.name), ("switch", name)) for name in switch.switches)
+        graph.add_edges_from((("switch", switch.name), name) for name in switch.nodes)
+    return graph
 
 
 def _check_links(ends: IntArray, names: Sequence[str]) -> None:

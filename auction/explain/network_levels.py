@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import networkx as nx
 import numpy as np
 from rich.table import Table
 
@@ -18,8 +17,7 @@ from ...cluster.snapshot import Snapshot
 from ...cluster.text import plural
 from ...formats.native.topology_wire import written_topology
 from ...topology.distances import MOST_MEASURED
-from ...topology.graphs import graph_of, tree_graph
-from ...topology.networks import extent
+from ...topology.networks import extent, graph_of, tree_graph
 from ...topology.tree import Topology, topology_of
 
 if TYPE_CHECKING:
@@ -80,9 +78,9 @@ def network_report(
     if network is not None and not network.units:
         vertices, links = extent(network)
     elif snapshot.switches is not None:
-        graph = tree_graph(snapshot.switches)
-        trees = int(nx.number_weakly_connected_components(graph))
-        vertices, links = len(graph), graph.number_of_edges()
+        vertices += len(snapshot.switches)
+        links = sum(len(one.nodes) + len(one.switches) for one in snapshot.switches)
+        trees = vertices - links
     place = np.arange(len(names))
     measured = len(names) <= MOST_MEASURED
     hops = topology.hops(place[:-1], place[1:]) if measured and len(names) > 1 else None

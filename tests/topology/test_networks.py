@@ -19,9 +19,8 @@ from aucsched.auction.explain.network_levels import network_report
 from aucsched.formats.native.cluster_file import parse_snapshot, snapshot_to_json
 from aucsched.topology import distances
 from aucsched.topology.distances import MOST_LINKS, hop_table
-from aucsched.topology.graphs import graph_of
 from aucsched.topology.hilbert import curve_place, grid
-from aucsched.topology.networks import dragonfly, extent, torus
+from aucsched.topology.networks import dragonfly, extent, graph_of, torus
 from aucsched.topology.tree import topology_of
 
 

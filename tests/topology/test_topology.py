@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched import InputError, Switch
-from aucsched.topology.graphs import graph_of, tree_graph
-from aucsched.topology.networks import fat_tree
+from aucsched.topology.networks import fat_tree, graph_of, tree_graph
 from aucsched.topology.tree import NO_COMMON_SWITCH, Topology, linear, tree
 
 
