@@ -11,7 +11,7 @@ import click
 
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_fields import flag_of, options_in, refuse_given, taken_from
-from ..cluster.text import plural
+from ..cluster.text import listed, plural
 from ..simulation.evolving.evolving_options import (
     EVOLVING_WORKLOADS,
     DepthOptions,
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from ..simulation.workloads.evolving import EvolvingWorkload
 
 _TARGET = "target:"
-#: How many names of other parameters are printed, and how much of each.
-_LISTED, _LONGEST = 8, 40
+#: How much of a name of another parameter is printed.
+_LONGEST = 40
 
 
 _OPTIONS = options_in(EvolvingRecord)
@@ -84,9 +84,8 @@ def read_fairness(text: str | None, decay: float | None) -> tuple[Fairness, list
     fairness, others = load_fairness(text)
     if not others:
         return fairness, []
-    named = ", ".join(name[:_LONGEST] for name in others[:_LISTED])
-    more = f" and {len(others) - _LISTED} more" if others[_LISTED:] else ""
-    return fairness, [f"{text}: not of dynamic fairness, not read: {named}{more}"]
+    named = listed([name[:_LONGEST] for name in others])
+    return fairness, [f"{text}: not of dynamic fairness, not read: {named}"]
 
 
 def simulate_evolving_workload(workload: str, options: dict[str, Any]) -> None:
