@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from aucsched.cluster.workload import ClusterWorkload
-from aucsched.formats.alibaba import AlibabaOptions, import_alibaba
+from aucsched.formats.alibaba import import_alibaba
+from aucsched.formats.alibaba_options import AlibabaOptions
 from aucsched.formats.swf import load_swf
 from aucsched.simulation.backfilling.easy import Easy
 from aucsched.simulation.log_columns import Workload, workload_from_swf

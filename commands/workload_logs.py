@@ -12,6 +12,7 @@ import click
 from ..cluster.errors import OptionError, errors_in, shown_name
 from ..cluster.option_fields import Option
 from ..cluster.text import one_line
+from ..formats.alibaba_options import AlibabaOptions
 from ..formats.notes import Notes
 from .built_options import INPUT, filled_options
 from .outputs import output_option, tell, workload_argument
@@ -128,27 +129,7 @@ def slurm_events(events: str, conf: Path, output: Path) -> None:
 @click.command()
 @click.option("--nodes", type=INPUT, required=True, help="Node list: openb_node_list_….csv, plain or gzip.")
 @click.option("--pods", type=INPUT, required=True, help="Pod list: openb_pod_list_….csv, plain or gzip.")
-@click.option(
-    "--gpus",
-    type=click.Choice(["shares", "separate"]),
-    default="shares",
-    show_default=True,
-    help="Count gpu_milli of all GPUs of a node together, or of each GPU separately: then no share is split.",
-)
-@click.option(
-    "--unscheduled",
-    type=click.Choice(["leave-out", "lifetime"]),
-    default="leave-out",
-    show_default=True,
-    help="Pods that never ran: leave them out, or let them run from creation to deletion.",
-)
-@click.option(
-    "--time-limits",
-    type=click.Choice(["none", "run-time"]),
-    default="none",
-    show_default=True,
-    help="Time limits of jobs: none, as in the trace, or each pod's true run time.",
-)
+@filled_options(AlibabaOptions)
 @output_option
 def alibaba(nodes: str, pods: str, output: Path, **options: Any) -> None:
     """Import a node list and a pod list of Alibaba's GPU cluster trace of 2023.
@@ -156,7 +137,7 @@ def alibaba(nodes: str, pods: str, output: Path, **options: Any) -> None:
     A pod is one job on one node; cores count in 1/1000, GPUs as the gres gpu_milli. What the
     workload does not hold is listed in its notes and on stderr.
     """
-    from ..formats.alibaba import AlibabaOptions, import_alibaba
+    from ..formats.alibaba import import_alibaba
 
     _save(output, *import_alibaba(nodes, pods, AlibabaOptions(**options)))
 

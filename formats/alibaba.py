@@ -24,6 +24,7 @@ from ..cluster.jobs import Job, Request, Span
 from ..cluster.nodes import Node, Resources
 from ..cluster.text import one_line
 from ..cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
+from .alibaba_options import AlibabaOptions
 from .delimited import Row, read_table
 from .notes import Notes
 from .reading import read_document
@@ -38,21 +39,6 @@ _POD_COLUMNS = (
     *("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase"),
     *("creation_time", "deletion_time", "scheduled_time"),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlibabaOptions:
-    """What the trace leaves open.
-
-    Attributes:
-        gpus: ``shares`` or ``separate``.
-        unscheduled: pods that never ran: ``leave-out``, or ``lifetime``: run from creation to deletion long.
-        time_limits: ``none``, as in the trace, or ``run-time``: each pod's true run time.
-    """
-
-    gpus: str = "shares"
-    unscheduled: str = "leave-out"
-    time_limits: str = "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

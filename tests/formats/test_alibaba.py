@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,8 @@ from aucsched.cluster.errors import InputError
 from aucsched.cluster.jobs import Span
 from aucsched.cluster.nodes import Resources
 from aucsched.cluster.workload import ClusterWorkload
-from aucsched.formats.alibaba import AlibabaOptions, import_alibaba
+from aucsched.formats.alibaba import import_alibaba
+from aucsched.formats.alibaba_options import AlibabaOptions
 from aucsched.formats.native.cluster_file import load_workload
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "gpu"
@@ -35,7 +37,7 @@ huge,97000,1024,0,0,,BE,Failed,150,160,151
 
 
 def imported(
-    tmp_path: Path, nodes: str = NODES, pods: str = PODS, **options: str
+    tmp_path: Path, nodes: str = NODES, pods: str = PODS, **options: Any
 ) -> tuple[ClusterWorkload, tuple[str, ...]]:
     (tmp_path / "nodes.csv").write_text(nodes)
     (tmp_path / "pods.csv").write_text(pods)
