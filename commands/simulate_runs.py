@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -268,19 +268,13 @@ def _several_runs(workload: str, policies: Sequence[str], options: dict[str, Any
         from ..simulation.nodes.node_policies import READ_BY
 
         readers = {**READ_BY, "reservations": ("reservations",)}
-        reading = {
-            name: [one for one in policies if one.partition(":")[0] in by] for name, by in readers.items()
-        }
-        return _runs_on_nodes(workload, options, _narrowed(options, policies, reading))
+        each = _narrowed(options, policies, readers, lambda name, policy: policy in readers[name])
+        return _runs_on_nodes(workload, options, each)
     policies = [current_name(name) for name in policies]
     if len(set(policies)) < len(policies):
         raise OptionError(f"--policy {','.join(policies)}: one stands there twice")
     candidates = tuple((options["candidates"] or "").split(","))
-    reading = {
-        member: [one for one in policies if is_read(member, one.partition(":")[0], candidates)]
-        for member in READ_ON_LOGS
-    }
-    each = _narrowed(options, policies, reading)
+    each = _narrowed(options, policies, READ_ON_LOGS, lambda name, one: is_read(name, one, candidates))
     for one in each:
         check_log_options(one)
         check_policy_options(one)
@@ -350,14 +344,14 @@ def _runs_on_log(
 
 
 def _narrowed(
-    options: dict[str, Any], policies: Sequence[str], readers: Mapping[str, Iterable[str]]
+    options: dict[str, Any], policies: Sequence[str], names: Iterable[str], reads: Callable[[str, str], bool]
 ) -> list[dict[str, Any]]:
-    """Return the options as each policy alone would be given them."""
+    """Return the options as each policy alone would be given them; ``reads`` says who reads some of them."""
     found = [{**options, "policy": policy} for policy in policies]
-    for name, reading in readers.items():
-        reads_it = tuple(reading)
+    for name in names:
         if options[name] in {None, ()}:
             continue
+        reads_it = [policy for policy in policies if reads(name, policy.partition(":")[0])]
         if not reads_it:
             raise OptionError(f"{flag_of(name)}: none of {', '.join(policies)} reads it")
         for one in found:
