@@ -157,9 +157,9 @@ class Blocks:
         low, high = places.start, places.stop
         return [range(max(start, low), min(start + width, high)) for start in starts]
 
-    def _tightest(self, free: Counts, width: int) -> list[range]:
-        """Return the groups of so many blocks, the fullest first, of equals the last."""
-        groups = self._cut(range(len(free)), width)
+    def _tightest(self, free: Counts, width: int, places: range | None = None) -> list[range]:
+        """Return the groups of so many of some blocks, or of all; the fullest first, of equals the last."""
+        groups = self._cut(range(len(free)) if places is None else places, width)
         return sorted(groups, key=lambda group: (sum(free[place] for place in group), -group.start))
 
     def _placed(self, free: Counts, asked: BlockRequest, places: range) -> list[int] | None:
@@ -170,9 +170,7 @@ class Blocks:
             return _in_slots(free, asked, sorted(places, key=lambda place: (free[place], -place)))
         left, taken = list(free), [0] * len(free)
         for _ in range(asked.nodes // asked.unit):
-            groups = self._cut(places, reach.group)
-            groups.sort(key=lambda group: (sum(left[place] for place in group), -group.start))
-            found = (_unit(left, asked, reach, group) for group in groups)
+            found = (_unit(left, asked, reach, group) for group in self._tightest(left, reach.group, places))
             unit = next((one for one in found if one is not None), None)
             if unit is None:
                 return None if asked.unit == asked.nodes else self._searched(free, asked, places)
