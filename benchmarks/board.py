@@ -1,8 +1,8 @@
 """The board: published policies on every public log, and ours: ``python benchmarks/board.py``.
 
 Each log's figures are a file in benchmarks/results/board; a log whose file exists is not played again. Then
-the tables of benchmarks/notes/board.md and the plot of docs/results/board.md are made of the files. With
---results FOLDER all is written there.
+the tables are made of the files, and printed. With --write they replace those of benchmarks/notes/board.md,
+and the plot of docs/results/board.md is drawn anew. With --results FOLDER all is written there.
 """
 
 from __future__ import annotations
@@ -167,8 +167,13 @@ def _span(interval: Sequence[float] | None, digits: int) -> str:
 
 @click.command()
 @click.option("--results", type=click.Path(path_type=Path), default=RESULTS, help="Where the files are.")
-def main(results: Path) -> None:
-    """Play what is missing; write tables and plot."""
+@click.option("--write", is_flag=True, help="Replace the tables of notes/board.md and the plot of its page.")
+def main(results: Path, write: bool) -> None:
+    """Play what is missing; print or write the tables."""
+    if not FIGURES.exists():
+        if write:
+            raise click.UsageError(f"--write would empty the column published: there is no {FIGURES}")
+        click.echo(f"the column published is empty: there is no {FIGURES}", err=True)
     results.mkdir(parents=True, exist_ok=True)
     cases = {**PLAYED, **{name + _TEN: PLAYED[name] for name in ("lublin_256", "lublin_256_new2")}}
     logs: dict[str, list[BoardRow]] = {}
@@ -178,8 +183,12 @@ def main(results: Path) -> None:
             path.write_text(json.dumps(rows_of(name, file, processors), indent=1) + "\n")
         if path.exists():
             logs[name] = json.loads(path.read_text())
-    page = page_of(results, RESULTS, PAGE)
-    replace_part(page, "board", [line for name, rows in logs.items() for line in table(name, rows)])
+    page, lines = page_of(results, RESULTS, PAGE), [line for name in logs for line in table(name, logs[name])]
+    if page == PAGE and not write:
+        click.echo("\n".join(lines))
+        return
+    replace_part(page, "board", lines)
+    click.echo(f"the tables are in {page}")
     if can_draw():
         draw_board(logs, page_of(results, RESULTS, PICTURE))
 

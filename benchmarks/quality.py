@@ -1,9 +1,10 @@
 """How far below the best known values the auction and its peers end, by family and release, as a page.
 
-    python benchmarks/quality.py benchmarks/instances/runs.jsonl > benchmarks/notes/quality.md
+    python benchmarks/quality.py > benchmarks/notes/quality.md
 
-The runs are those of ``benchmarks/compare.py --journal``; each was checked against its program when it was
-made. A gap is (best known - value) / best known, in percent, the mean over a family's instances.
+The runs are those of ``compare.py --journal``, by default of instances/runs.jsonl. Each was checked
+against its program when it was made. A gap is (best known - value) / best known, in percent, the mean over
+a family's instances.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ by `benchmarks/instances/`; the best known values stand with their solutions in 
 
     python benchmarks/compare.py --all --ours 1 3 10 --seconds 60 --update \\
         --journal benchmarks/instances/runs.jsonl
-    python benchmarks/quality.py benchmarks/instances/runs.jsonl > benchmarks/notes/quality.md
+    python benchmarks/quality.py > benchmarks/notes/quality.md
 
 What was stopped goes on where it was. `--all` is ten instances a family: the brackets say how many of them
 have run. The search was tuned on `tsubame/0`, `tsubame/4`, `tsubame-even/0`, on CATS's own regions, L6 and
@@ -90,7 +91,8 @@ programs are no longer shown. HiGHS has run on every instance, CBC on one of sev
 
 def main() -> int:
     """Print the page."""
-    runs = [run for name in sys.argv[1:] for run in runs_in(Path(name))]
+    names = sys.argv[1:] or [str(Path(__file__).parent / "instances" / "runs.jsonl")]
+    runs = [run for name in names for run in runs_in(Path(name))]
     sys.stdout.write(page(runs, best_known()))
     return 0
 

@@ -1,8 +1,8 @@
 """Real logs under every policy, and under doubt, with one set of options: ``python benchmarks/real.py``.
 
 Each run is a file in benchmarks/results/real once it is done: started again, only what is missing runs. Then
-the tables of benchmarks/notes/real.md and its plots are made of what there is. With --results FOLDER
-both are written there.
+the tables are made of what there is, and printed. With --write they replace those of notes/real.md, and the
+plot is drawn anew. With --results FOLDER both are written there.
 """
 
 from __future__ import annotations
@@ -202,8 +202,9 @@ def load(kept: Path, runs: Sequence[Run]) -> list[dict[str, Any]]:
 )
 @click.option("--only", default="", help="Runs whose names hold this.")
 @click.option("--report", is_flag=True, help="Run nothing.")
-def main(data: Path, results: Path, page: Path | None, only: str, report: bool) -> None:
-    """Run what is missing and write the page."""
+@click.option("--write", is_flag=True, help="Replace the tables and the plot of notes/real.md.")
+def main(data: Path, results: Path, page: Path | None, only: str, report: bool, write: bool) -> None:
+    """Run what is missing, and print or write the tables."""
     runs = all_runs()
     results.mkdir(parents=True, exist_ok=True)
     done = {(row["log"], row["doubt"], row["policy"]) for row in load(results, runs)}
@@ -223,15 +224,15 @@ def main(data: Path, results: Path, page: Path | None, only: str, report: bool) 
         sys.exit("no run is done")
     counted = f"{len(rows)} of {len(runs)} runs"
     head = f"`python benchmarks/real.py`, {_commit()}, one process of two cores; {counted}."
+    lines = [head, "", *verdicts(rows), *main_tables(rows), *group_tables(rows), *doubt_tables(rows)]
     page = page or page_of(results, RESULTS, PAGE)
-    replace_part(
-        page,
-        "real",
-        [head, "", *verdicts(rows), *main_tables(rows), *group_tables(rows), *doubt_tables(rows)],
-    )
+    if page == PAGE and not write:
+        click.echo("\n".join(lines))
+        return
+    replace_part(page, "real", lines)
     if draw(rows, PICTURES if page == PAGE else page.parent / "images") is None:
         click.echo("no picture is drawn: it needs matplotlib, pip install 'aucsched[plot]'", err=True)
-    click.echo("\n".join(verdicts(rows)))
+    click.echo("\n".join([*verdicts(rows), "", f"The tables are in {page}."]))
 
 
 def _commit() -> str:

@@ -1,9 +1,10 @@
 """Run the workloads of the thesis's tables with our policies and write benchmarks/RESULTS.md.
 
-    python benchmarks/thesis.py --table A.5
+    python benchmarks/thesis.py --table A.5 --seed 1 --only 3 --results FOLDER
 
 Each run is a file in benchmarks/results once it is done: a command that was stopped goes on where it was.
-With --results FOLDER, RESULTS.md and the figures are written there too.
+Rows and seeds that no file is of are played, which takes minutes to hours; the first line says how many. Then
+the tables of all files replace those of RESULTS.md. With --results FOLDER all is read and written there.
 """
 
 from __future__ import annotations
@@ -74,19 +75,7 @@ def main(
     """Run one table's workloads, seed by seed, and write the results; runs that are done stay."""
     if nodes is not None and table not in ("A.1", "A.2"):
         raise click.UsageError(f"--nodes is for tables A.1 and A.2; {table} names its machine")
-    known = list(dict.fromkeys(row.workload for row in TABLES[table]))
-    for workload in only:
-        if workload not in known:
-            raise click.UsageError(f"--only {workload}: table {table} has {', '.join(known)}")
-    labels = list(dict.fromkeys(row.label for row in TABLES[table]))
-    for label in method:
-        if label not in labels:
-            raise click.UsageError(f"--method {label}: table {table} has {'; '.join(labels)}")
-    rows = [
-        row
-        for row in TABLES[table]
-        if (not only or row.workload in only) and (not method or row.label in method)
-    ]
+    rows = _rows(table, only, method)
     nodes = MACHINES.get(table) if nodes is None else nodes
     _check(table, rows, seeds[0], nodes)
     left = [
@@ -95,6 +84,9 @@ def main(
         for row in rows
         if not (_folder(results, table, seed) / _file(row)).exists()
     ]
+    asked = len(seeds) * len(rows)
+    words = f"table {table}: {asked} runs, {asked - len(left)} of them kept in {results}, {len(left)} to play"
+    click.echo(words, err=True)
     began, pass_ms = time.perf_counter(), list[float]()
     with ProcessPoolExecutor(workers) as pool:
         running = {pool.submit(run, table, row, seed, nodes): (seed, row) for seed, row in left}
@@ -125,6 +117,7 @@ def main(
         _add_facts(_folder(results, table, seed) / "run.json", facts)
     page = page_of(results, RESULTS, HERE / "RESULTS.md")
     write_results(results, page, page.parent / "figures")
+    click.echo(f"table {table}, of all runs in {results}, is in {page}")
     if not can_draw():
         click.echo("figures are not drawn: they need matplotlib, pip install 'aucsched[plot]'", err=True)
 
@@ -135,6 +128,26 @@ def _folder(results: Path, table: str, seed: int) -> Path:
 
 def _file(row: Row) -> str:
     return f"{row.key}.json"
+
+
+def _rows(table: str, only: tuple[str, ...], method: tuple[str, ...]) -> list[Row]:
+    """Return a table's rows of some workloads by some methods; none given are all."""
+    known = list(dict.fromkeys(row.workload for row in TABLES[table]))
+    for workload in only:
+        if workload not in known:
+            raise click.UsageError(f"--only {workload}: table {table} has {', '.join(known)}")
+    labels = list(dict.fromkeys(row.label for row in TABLES[table]))
+    for label in method:
+        if label not in labels:
+            raise click.UsageError(f"--method {label}: table {table} has {'; '.join(labels)}")
+    rows = [
+        row
+        for row in TABLES[table]
+        if (not only or row.workload in only) and (not method or row.label in method)
+    ]
+    if not rows:
+        raise click.UsageError(f"table {table} has no row of these workloads by these methods")
+    return rows
 
 
 def _check(table: str, rows: list[Row], seed: int, nodes: int | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import board
 import evolving_plots
 import ischeduler
 import marked_part
@@ -30,7 +31,7 @@ def test_a_page_is_the_repository_s_only_of_its_own_results(tmp_path: Path) -> N
 @pytest.fixture
 def kept() -> Any:
     """Yield nothing; the repository's pages and pictures are what they were."""
-    paths = [ROOT / "benchmarks" / "RESULTS.md", ROOT / "benchmarks" / "notes" / "real.md"]
+    paths = [ROOT / "benchmarks" / "RESULTS.md", *(ROOT / "benchmarks" / "notes").glob("*.md")]
     paths += [*(ROOT / "benchmarks" / "figures").glob("*.png"), *(ROOT / "docs" / "images").glob("*.png")]
     before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in paths}
     yield
@@ -55,6 +56,8 @@ def test_thesis_writes_page_and_figures_among_its_results(tmp_path: Path, *, dra
     assert done.exit_code == 0
     text = (tmp_path / "RESULTS.md").read_text()
     assert row.label in text
+    assert f"table A.1: 1 runs, 1 of them kept in {tmp_path}, 0 to play" in done.stderr
+    assert done.stdout == f"table A.1, of all runs in {tmp_path}, is in {tmp_path / 'RESULTS.md'}\n"
     assert ("](figures/figure-8.1.png)" in text) == draws
     assert (tmp_path / "figures" / "figure-8.1.png").exists() == draws
     assert ("need matplotlib" in done.stderr) != draws
@@ -69,6 +72,51 @@ def test_real_writes_page_and_plot_among_its_results(tmp_path: Path, *, draws: b
     assert (tmp_path / "real.md").exists()
     assert (tmp_path / "images" / "real.png").exists() == draws
     assert ("needs matplotlib" in done.stderr) != draws
+
+
+@pytest.mark.usefixtures("kept")
+def test_thesis_refuses_a_method_that_a_workload_lacks() -> None:
+    lacks = ["--table", "A.5", "--only", "1", "--method", "AUCSCHED3, GPU ranges"]
+    done = CliRunner().invoke(thesis.main, lacks)
+    assert done.exit_code == 2
+    assert "table A.5 has no row of these workloads by these methods" in done.stderr
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize(
+    ("benchmark", "line"), [(real, "| fcfs | 353776 |"), (board, "| **conservative** | 89.85 |")]
+)
+def test_the_repository_s_tables_are_printed_and_written_if_asked(
+    benchmark: Any, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(benchmark, "DATA", tmp_path)
+    monkeypatch.setattr(board, "published", lambda _: ({}, ""))
+    monkeypatch.setattr(board, "FIGURES", tmp_path / "published.json")
+    (tmp_path / "published.json").write_text("{}")
+    done = CliRunner().invoke(benchmark.main, [], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert line in done.stdout
+    monkeypatch.setattr(benchmark, "PAGE", page := tmp_path / "page.md")
+    for name in {"PICTURE", "PICTURES"} & {*vars(benchmark)}:
+        monkeypatch.setattr(benchmark, name, tmp_path / f"{name}.png")
+    done = CliRunner().invoke(benchmark.main, ["--write"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert line in page.read_text()
+    assert line not in done.stdout
+
+
+@pytest.mark.usefixtures("kept")
+def test_the_board_keeps_the_published_figures_that_it_cannot_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board, "published", lambda _: ({}, ""))
+    monkeypatch.setattr(board, "FIGURES", missing := tmp_path / "published.json")
+    done = CliRunner().invoke(board.main, ["--write"])
+    assert done.exit_code == 2
+    assert f"--write would empty the column published: there is no {missing}" in done.stderr
+    done = CliRunner().invoke(board.main, [], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert done.stderr == f"the column published is empty: there is no {missing}\n"
 
 
 @pytest.mark.usefixtures("kept")
