@@ -1,9 +1,10 @@
 """Run the workloads of the thesis's tables with our policies and write benchmarks/RESULTS.md.
 
-    python benchmarks/thesis.py --table A.5 --seed 1 --only 3 --results FOLDER
+    python benchmarks/thesis.py --table A.5 --report
+    python benchmarks/thesis.py --table A.5 --seed 1 --only 3 --method Backfill --results FOLDER
 
 Each run is a file in benchmarks/results once it is done: a command that was stopped goes on where it was.
-Rows and seeds that no file is of are played, which takes minutes to hours; the first line says how many. Then
+Missing runs are played, for minutes to hours, and the first line says how many; with --report none is. Then
 the tables of all files replace those of RESULTS.md. With --results FOLDER all is read and written there.
 """
 
@@ -63,6 +64,7 @@ SEEDS = (1, 2, 3, 4, 5, 6, 7)
     + ", ".join(f"{table} {nodes}" for table, nodes in MACHINES.items()),
 )
 @click.option("--results", type=click.Path(path_type=Path), default=RESULTS, show_default=False)
+@click.option("--report", is_flag=True, help="Run nothing.")
 def main(
     table: str,
     seeds: tuple[int, ...],
@@ -71,6 +73,7 @@ def main(
     method: tuple[str, ...],
     nodes: int | None,
     results: Path,
+    report: bool,
 ) -> None:
     """Run one table's workloads, seed by seed, and write the results; runs that are done stay."""
     if nodes is not None and table not in ("A.1", "A.2"):
@@ -85,8 +88,9 @@ def main(
         if not (_folder(results, table, seed) / _file(row)).exists()
     ]
     asked = len(seeds) * len(rows)
-    words = f"table {table}: {asked} runs, {asked - len(left)} of them kept in {results}, {len(left)} to play"
-    click.echo(words, err=True)
+    words = f"table {table}: {asked} runs, {asked - len(left)} of them kept in {results}, "
+    click.echo(words + (f"{len(left)} not played" if report else f"{len(left)} to play"), err=True)
+    left = [] if report else left
     began, pass_ms = time.perf_counter(), list[float]()
     with ProcessPoolExecutor(workers) as pool:
         running = {pool.submit(run, table, row, seed, nodes): (seed, row) for seed, row in left}

@@ -85,7 +85,7 @@ class Comparison(Tabular):
         >>> import aucsched
         >>> found = aucsched.compare(aucsched.Snapshot(nodes=[aucsched.Node(name="n", cores=8)]))
         >>> found.title()
-        'the auction starts 0 jobs worth 0, first-fit 0 worth 0'
+        'the auction starts 0 jobs, priority 0; first-fit 0, priority 0'
     """
 
     lines: tuple[Line, ...]
@@ -122,11 +122,11 @@ class Comparison(Tabular):
         }
 
     def title(self) -> str:
-        """Return the totals in one line."""
+        """Return the jobs and the sums of their priorities in one line, under each objective."""
         ours, theirs = self.auction, self.first_fit
         return (
-            f"the auction starts {plural(ours.jobs, 'job')} worth {float(ours.priority):.9g}, "
-            f"first-fit {theirs.jobs} worth {float(theirs.priority):.9g}"
+            f"the auction starts {plural(ours.jobs, 'job')}, priority {float(ours.priority):.9g}; "
+            f"first-fit {theirs.jobs}, priority {float(theirs.priority):.9g}"
         )
 
 

@@ -46,7 +46,9 @@ def draws(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bo
 
 
 @pytest.mark.usefixtures("kept")
-def test_thesis_writes_page_and_figures_among_its_results(tmp_path: Path, *, draws: bool) -> None:
+def test_thesis_writes_page_and_figures_among_its_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, draws: bool
+) -> None:
     row = TABLES["A.1"][0]
     path = Path("table-A.1-seed-1") / f"{row.key}.json"
     (tmp_path / path).parent.mkdir()
@@ -58,6 +60,12 @@ def test_thesis_writes_page_and_figures_among_its_results(tmp_path: Path, *, dra
     assert row.label in text
     assert f"table A.1: 1 runs, 1 of them kept in {tmp_path}, 0 to play" in done.stderr
     assert done.stdout == f"table A.1, of all runs in {tmp_path}, is in {tmp_path / 'RESULTS.md'}\n"
+    monkeypatch.setattr(thesis, "run", None)
+    whole = ["--table", "A.1", "--results", str(tmp_path), "--report"]
+    done = CliRunner().invoke(thesis.main, whole, catch_exceptions=False)
+    assert (done.exit_code, "1 of them kept" in done.stderr) == (0, True)
+    assert "97 not played" in done.stderr
+    assert (tmp_path / "RESULTS.md").read_text() == text
     assert ("](figures/figure-8.1.png)" in text) == draws
     assert (tmp_path / "figures" / "figure-8.1.png").exists() == draws
     assert ("need matplotlib" in done.stderr) != draws

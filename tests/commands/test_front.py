@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from time import perf_counter
@@ -16,6 +17,7 @@ from support.build import snapshot
 from aucsched import Award, BidClass, Node, Refusal, Resources, Snapshot, schedule
 from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.cli import COMMANDS, run
+from aucsched.cluster.schedule import Objective, Schedule, Status
 from aucsched.reports import console_tables
 from aucsched.reports.console_tables import Column, LiteralConsole, Wrapped, table_of
 from aucsched.reports.schedule_text import render
@@ -205,13 +207,23 @@ def test_a_long_name_takes_no_number_s_place() -> None:
     assert (first.split()[0], first.split()[-1]) == ("17", "12.5")
 
 
-def _printed(cluster: Snapshot, *, top: int | None = None) -> str:
-    result = schedule(cluster)
+def _printed(cluster: Snapshot, result: Schedule | None = None, *, top: int | None = None) -> str:
+    result = result or schedule(cluster)
     console = LiteralConsole(file=io.StringIO(), width=100)
     render(cluster, result, first_fit_by_priority(cluster, 100), console, top=top)
     file = console.file
     assert isinstance(file, io.StringIO)
     return file.getvalue()
+
+
+def test_a_gap_is_how_much_higher_the_best_can_be() -> None:
+    """An award of 100 with a bound of 125 has a gap of a quarter."""
+    cluster = snapshot([{"name": "n1", "cores": 4}], [{"cores": 4, "priority": 100}])
+    proved = schedule(cluster)
+    assert proved.objective.priority == 100
+    objective = Objective(priority=100, preference=None, bound=125.0, gap=0.25)
+    text = _printed(cluster, replace(proved, status=Status.FEASIBLE, objective=objective))
+    assert "priority 100, no proof at the limit: the best is at most 25.00% higher;" in " ".join(text.split())
 
 
 def test_one_is_singular() -> None:
