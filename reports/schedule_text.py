@@ -137,7 +137,9 @@ def _proved(schedule: Schedule, words: str) -> str:
         return "discarded at a limit"
     if gap is None:
         return "nothing proved at the limit"
-    return f"its {words} proved" if gap == 0 else f"no proof at the limit: the best is at most {gap:.2%} higher"
+    if gap == 0:
+        return f"its {words} proved"
+    return f"no proof at the limit: the best is at most {gap:.2%} higher"
 
 
 def _baseline_line(schedule: Schedule, priority: Fraction | int, baseline: Baseline) -> Text:
