@@ -184,7 +184,7 @@ class Output:
         render: Callable[[Console], None],
         page: Callable[[], str] | None = None,
     ) -> None:
-        """Write a result: its page where ``--html`` asks for it, and its document or what people read."""
+        """Write a page where ``--html`` asks for it, then a document or what people read."""
         if self.html is not None and page is not None:
             write_text(self.html, page())
         if self.form == "json":
@@ -194,7 +194,7 @@ class Output:
 
 
 def output_options(command: Decorated) -> Decorated:
-    """Add ``--format`` and ``-o``, which the command gets as one ``out``, with ``--html`` and ``--top``."""
+    """Add ``--format`` and ``-o``; a command gets them, ``--html`` and ``--top`` as its ``out``."""
 
     @wraps(command)
     def called(*given: Any, **options: Any) -> Any:

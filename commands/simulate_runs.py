@@ -1,4 +1,4 @@
-"""The runs of ``aucsched simulate`` on logs and on nodes, one or several: options, checks, outputs."""
+"""The runs of ``aucsched simulate`` on logs and on nodes: their options, checks and outputs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -237,7 +238,7 @@ def _with_failures(chosen: NodeOptions, workload: ClusterWorkload, path: str | N
 
 
 def simulate_several(workload: str, policies: Sequence[str], options: dict[str, Any]) -> None:
-    """Run every policy over one input and print one table; an option that one of them reads is for that one.
+    """Run every policy over one input and print one table; each gets the options that it reads.
 
     Raises:
         OptionError: no policy reads an option, or a policy or an output is for a single run.
@@ -274,7 +275,8 @@ def _several_runs(workload: str, policies: Sequence[str], options: dict[str, Any
     if len(set(policies)) < len(policies):
         raise OptionError(f"--policy {','.join(policies)}: one stands there twice")
     candidates = tuple((options["candidates"] or "").split(","))
-    each = _narrowed(options, policies, READ_ON_LOGS, lambda name, one: is_read(name, one, candidates))
+    reads = partial(is_read, candidates=candidates)
+    each = _narrowed(options, policies, READ_ON_LOGS, reads)
     for one in each:
         check_log_options(one)
         check_policy_options(one)
@@ -291,7 +293,7 @@ def _named_apart(runs: Sequence[Simulation], typed: Sequence[str]) -> list[Simul
 
 
 def simulate_on_log(path: str, policy: str, options: dict[str, Any]) -> None:
-    """Play a log, write the files that the options name, and print the metrics; ``policy`` as typed."""
+    """Play a log under a policy as typed, write what the options name, and print the metrics."""
     from ..simulation.logs.policies import queue_rank
 
     (run,), log, (choice,) = _runs_on_log(path, options, {policy: options})
@@ -344,9 +346,12 @@ def _runs_on_log(
 
 
 def _narrowed(
-    options: dict[str, Any], policies: Sequence[str], names: Iterable[str], reads: Callable[[str, str], bool]
+    options: dict[str, Any],
+    policies: Sequence[str],
+    names: Iterable[str],
+    reads: Callable[[str, str], bool],
 ) -> list[dict[str, Any]]:
-    """Return the options as each policy alone would be given them; ``reads`` says who reads some of them."""
+    """Return the options as each policy would get them alone; of some ``reads`` says who does."""
     found = [{**options, "policy": policy} for policy in policies]
     for name in names:
         if options[name] in {None, ()}:

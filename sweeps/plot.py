@@ -172,7 +172,7 @@ def _number(row: Row, measure: Measure) -> float | None:
 
 
 def _draw_panel(axes: Axes, layout: AxesLayout, measure: Measure, rows: Sequence[Row], best: float) -> None:
-    """Draw one figure of one point: a line for each value of the lines' axis, lighter as that rises."""
+    """Draw one figure of one point: a line for each value of the lines' axis, dark to light."""
     from matplotlib import colormaps  # noqa: PLC0415 - the extra may be absent
 
     (across, values), (lines, among) = layout.across, layout.lines

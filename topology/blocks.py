@@ -158,7 +158,7 @@ class Blocks:
         return [range(max(start, low), min(start + width, high)) for start in starts]
 
     def _tightest(self, free: Counts, width: int, places: range | None = None) -> list[range]:
-        """Return the groups of so many of some blocks, or of all; the fullest first, of equals the last."""
+        """Return groups of so many blocks, of some or all: the fullest first, of equals the last."""
         groups = self._cut(range(len(free)) if places is None else places, width)
         return sorted(groups, key=lambda group: (sum(free[place] for place in group), -group.start))
 
@@ -170,7 +170,8 @@ class Blocks:
             return _in_slots(free, asked, sorted(places, key=lambda place: (free[place], -place)))
         left, taken = list(free), [0] * len(free)
         for _ in range(asked.nodes // asked.unit):
-            found = (_unit(left, asked, reach, group) for group in self._tightest(left, reach.group, places))
+            groups = self._tightest(left, reach.group, places)
+            found = (_unit(left, asked, reach, group) for group in groups)
             unit = next((one for one in found if one is not None), None)
             if unit is None:
                 return None if asked.unit == asked.nodes else self._searched(free, asked, places)

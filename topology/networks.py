@@ -195,7 +195,7 @@ def extent(network: Network) -> tuple[int, int]:
 
 
 def graph_of(network: Network) -> Any:
-    """Return a network as a graph of networkx: a vertex is a node (its name), a router or a switch."""
+    """Return a network as a networkx graph: a vertex is a node (its name), a router, a switch."""
     import networkx as nx  # noqa: PLC0415 - only who looks at a graph pays for it
 
     kinds = {
