@@ -89,8 +89,6 @@ def _simulate_one(workload: str, policy: str, options: dict[str, Any]) -> None:
     check_log_options(options)
     check_policy_options(options)
     asked_at(options)
-    if options["processors"] is not None and options["cluster"] is not None:
-        raise OptionError("--processors and --cluster both give the machine's size")
     if is_malleable:
         check_malleable(options)
         simulate_malleable_log(workload, options, machine_processors(options))

@@ -305,6 +305,8 @@ def simulate_on_log(path: str, policy: str, options: dict[str, Any]) -> None:
 
 def machine_processors(options: dict[str, Any]) -> int | None:
     """Return the machine's size as options give it: a number, or a snapshot's cores."""
+    if options["processors"] is not None and options["cluster"] is not None:
+        raise OptionError("--processors and --cluster both give the machine's size")
     if options["cluster"] is None:
         processors: int | None = options["processors"]
         return processors

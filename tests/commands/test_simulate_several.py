@@ -83,6 +83,10 @@ def test_the_table_has_a_line_a_policy_and_fits_60_columns(
         ((DAYS, "--policy", "fcfs,easy", "--slack", "1"), "--slack: none of fcfs, easy reads it"),
         ((DAYS, "--policy", "fcfs,easy", "--gantt", "g.png"), "--gantt is of one run: name one policy"),
         ((DAYS, "--policy", "fcfs,ischeduler"), "--policy ischeduler cannot be combined"),
+        (
+            (DAYS, "--policy", "fcfs,easy", "--processors", "4", "--cluster", "now.json"),
+            "--processors and --cluster both give the machine's size",
+        ),
         ((DAYS, "--policy", "fcfs,fcfs"), "one is named twice"),
         ((DAYS, "--policy", "fcfs,"), "'' is not a policy"),
         ((DAYS, "--policy", "easy,aucsched2"), "aucsched2 needs a workload of nodes"),
