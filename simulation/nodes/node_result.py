@@ -14,7 +14,7 @@ from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
 from ...cluster.workload import ClusterWorkload
 from ...topology.tree import Topology
-from ..log_columns import LARGEST_TIME_S, Requests, Workload
+from ..log_columns import LARGEST_TIME_S, Requests, Workload, since
 from ..result import Column, CutShort, Result
 from .node_machine import Machine
 
@@ -103,12 +103,12 @@ class NodeResult(Result):
 
     def broken_promises(self) -> dict[int, str]:
         """Return why a job started after its promise, by number."""
-        promises, outages = self.promises or {}, self.record.outages
+        promises, outages, begin = self.promises or {}, self.record.outages, self.cluster.jobs[0].arrival_s
         runs = ((one.demand.index, one.start_s) for one in self.played)
         return {
             number: "nodes were lost"
             if any(one.down_s < start for one in outages)
-            else f"promises made before left no room by {promises[number]:g}"
+            else f"no room, licence or share of a limit was left by {since(promises[number], begin):g} s"
             for number, start in runs
             if number in promises and start > promises[number]
         }

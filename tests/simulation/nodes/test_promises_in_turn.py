@@ -11,7 +11,7 @@ from support.contended import contended
 from aucsched.auction.reserve import Promise
 from aucsched.bidgen.generate import place_alone
 from aucsched.cluster.jobs import Job, Request
-from aucsched.cluster.nodes import Node, Resources
+from aucsched.cluster.nodes import License, Node, Resources
 from aucsched.cluster.resources.allocation import StartingJob
 from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
@@ -118,6 +118,23 @@ def test_simulations_have_one_promise_to_come_and_keep_them_all(
     result = play(contended(seed), NodeOptions(**RESPONSE))
     assert result.broken_promises() == {}
     assert max(most) == MOST_AUTO == 1
+
+
+def test_a_promise_that_licences_break_is_told_in_the_seconds_of_the_result() -> None:
+    request = Request(cores=1, licenses={"m": 1})
+    jobs = [
+        ArrivingJob(
+            job=Job(id=name, priority=1, request=request, time_limit_s=100),
+            arrival_s=50.0 + place,
+            run_time_s=100.0,
+        )
+        for place, name in enumerate("abc")
+    ]
+    node = Node(name="n", total=Resources(cores=4), free=Resources(cores=4))
+    workload = ClusterWorkload(name="one licence", nodes=[node], jobs=jobs, licenses={"m": License(total=1)})
+    result = play(workload, NodeOptions(policy="aucsched3", promise="plan"))
+    late = {2: "no room, licence or share of a limit was left by 100 s"}
+    assert result.broken_promises() == late
 
 
 def test_nothing_is_reserved_beside_it_unless_asked() -> None:
