@@ -247,8 +247,7 @@ class _ChangedCluster:
             name = one.job if isinstance(one, Award) else one.id
             job = _taken(self.waiting, name, "waits", path)
             with errors_below(path):
-                limit = job.limit_on_s(len(one.nodes))
-                held = running_job(job, one.nodes, self._time, limit) if isinstance(one, Award) else one
+                held = running_job(job, one.nodes, self._time) if isinstance(one, Award) else one
             for node, use in held.nodes.items():
                 self._hold(node, use, 1, f"{path}.nodes.{node}")
             self._license(job, 1, path)

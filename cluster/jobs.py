@@ -401,10 +401,15 @@ class RunningJob(Owned):
             raise InputError("the job runs on no node", path="nodes")
 
 
-def running_job(
-    job: Job, nodes: Mapping[str, Resources], now: float | None, limit_s: float | None
-) -> RunningJob:
-    """Return a job that waited as one that runs on some nodes, from now on, for at most its limit."""
+def running_job(job: Job, nodes: Mapping[str, Resources], now: float | None) -> RunningJob:
+    """Return a job that waited as one that runs on some nodes, from now on, up to its limit on so many.
+
+    Examples:
+        >>> job = Job(id="7", priority=1, request=Request(cores=1), limits_by_nodes_s={1: 100, 2: 50})
+        >>> running_job(job, {"n1": Resources(cores=1), "n2": Resources(cores=1)}, now=1000).end_time
+        1050
+    """
+    limit_s = job.limit_on_s(len(nodes))
     end = None if now is None or limit_s is None else now + limit_s
     return RunningJob(id=job.id, nodes=nodes, end_time=end, **members_of(job))
 

@@ -197,7 +197,7 @@ def evolve(
     else:
         served, starts = _auctioned(board, asked, queue, fairness, accounts, depths, auction)
     jobs_of = {job.id: job.demand.job for job in queue}
-    begun = tuple(_started(jobs_of[name], nodes, snapshot.time or 0.0) for name, nodes in starts.items())
+    begun = tuple(running_job(jobs_of[name], nodes, snapshot.time or 0.0) for name, nodes in starts.items())
     return Evolution(
         snapshot=with_started(cast("SnapshotBoard", served.board).snapshot, begun),
         answers=served.answers,
@@ -231,7 +231,3 @@ def _auctioned(
         bidding = [one for one in bidding if one.job.id not in refused]
     answers = {one.request.job.id: one for one in served.answers} | refused
     return replace(served, answers=tuple(answers[request.job.id] for request in asked)), starts
-
-
-def _started(job: Job, nodes: Nodes, now: float) -> RunningJob:
-    return running_job(job, nodes, now, job.time_limit_s)

@@ -96,7 +96,7 @@ def _claims(job: Job, live: LiveJob, free: dict[str, Resources], now: float | No
             held[name] = use = _use(job, live, cores, free[name])
             free[name] = free_resources(free[name], use)
     if held:
-        yield running_job(job, held, now, job.time_limit_s)
+        yield running_job(job, held, now)
 
 
 def _use(job: Job, live: LiveJob, cores: int, free: Resources) -> Resources:
