@@ -174,6 +174,22 @@ def parse_request(text: str, path: str) -> tuple[dict[str, int], list[str]]:
     return counts, others
 
 
+def gres_of_tres(text: str, path: str) -> dict[str, int]:
+    """Return the gres counts of a TRES list; what it says by type is not counted twice.
+
+    Examples:
+        >>> gres_of_tres("cpu=8,gres/gpu=4,gres/gpu:a100=3", "AllocTRES")
+        {'gpu': 1, 'gpu:a100': 3}
+    """
+    counts, _ = parse_request(text, path)
+    typed = Counter[str]()
+    for name, count in counts.items():
+        kind, colon, _ = name.partition(":")
+        typed[kind] += count if colon else 0
+    left = ((name, count if ":" in name else count - typed[name]) for name, count in counts.items())
+    return {name: count for name, count in left if count > 0}
+
+
 def _check_number(text: str, path: str) -> None:
     """Refuse more parts than a node has kinds of resources: they are compared with each other."""
     if (parts := text.count(",") + 1) > _MOST_PARTS:

@@ -13,7 +13,7 @@ from ...formats.notes import Notes
 from ...formats.reading import text_of
 from .answer_record import Known, Record, is_json, read_document
 from .answer_text import Paragraph, paragraphs
-from .consumables import parse_gres, settle
+from .consumables import gres_of_tres, parse_gres, settle
 from .versions import note_unknown
 
 _BASE = {
@@ -72,12 +72,13 @@ _KEYS = {
     "threads": "ThreadsPerCore",
     "gres": "Gres",
     "gres_used": "GresUsed",
+    "tres_used": "AllocTRES",
     "features": "ActiveFeatures",
     "partitions": "Partitions",
     "state": "State",
 }
 _LISTS = {"partitions": ",", "state": "+"}
-_TEXTS = {"name", "gres", "gres_used", "features"}
+_TEXTS = {"name", "gres", "gres_used", "tres_used", "features"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +213,10 @@ def _resources(record: Record, name: str, notes: Notes) -> tuple[Resources, Reso
         notes.add("gres", f"node {name}: its no_consume gres are counted as if jobs used them up")
     gres = parse_gres(record.text("gres"), record.place("gres"))
     all_plain(gres, record.place("gres"))
-    held, lost = settle(parse_gres(record.text("gres_used"), record.place("gres_used")), gres)
+    used_gres = parse_gres(record.text("gres_used"), record.place("gres_used"))
+    # Plain scontrol show nodes has no GresUsed.
+    used_gres = used_gres or gres_of_tres(record.text("tres_used"), record.place("tres_used"))
+    held, lost = settle(used_gres, gres)
     for kind, count in lost.items():
         notes.add(
             "node figures", f"node {name}: {count} {kind} in use are not among its gres {gres or 'none'}"

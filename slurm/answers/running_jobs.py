@@ -22,7 +22,7 @@ from ...cluster.text import plural
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
 from .answer_record import INFINITE, Record, read_document
-from .consumables import parse_gres, settle
+from .consumables import gres_of_tres, parse_gres, settle
 from .node_records import NodeFigures
 from .pending_jobs import job_id
 from .policy import Site
@@ -119,11 +119,14 @@ def _allocation(record: Record, nodes: Mapping[str, NodeFigures]) -> dict[str, R
     Raises:
         InputError: the shape is none that a Slurm version is known to write.
     """
-    gres = record.texts("gres_detail")
+    gres, uses = record.texts("gres_detail"), list(_uses(record, nodes))
+    all_gres = {} if gres else gres_of_tres(record.text("tres_alloc_str"), record.place("tres_alloc_str"))
+    # Without the detail only equal shares are told.
+    share = {kind: count // len(uses) for kind, count in all_gres.items() if uses and not count % len(uses)}
     use: dict[str, Resources] = {}
-    for index, (name, cpus, memory_mib) in enumerate(_uses(record, nodes)):
+    for index, (name, cpus, memory_mib) in enumerate(uses):
         place = record.place(f"gres_detail[{index}]")
-        held = parse_gres(gres[index], place) if index < len(gres) else {}
+        held = parse_gres(gres[index], place) if index < len(gres) else share
         all_plain(held, place)
         use[name] = Resources(cores=cpus, memory_mib=memory_mib or None, gres=held)
     return use

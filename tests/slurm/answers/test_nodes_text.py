@@ -7,7 +7,8 @@ import json
 import pytest
 
 from aucsched import InputError, Node
-from aucsched.slurm.answers.node_records import empty_machine
+from aucsched.formats.notes import Notes
+from aucsched.slurm.answers.node_records import empty_machine, node_document, read_nodes
 from aucsched.slurm.answers.policy import backfill_settings
 
 #: As 22.05 prints it without -o; the second node's Reason and OS hold blanks and signs.
@@ -60,6 +61,22 @@ def test_text_and_json_are_the_same_nodes() -> None:
         partitions=("gpu", "all"),
     )
     assert "nodes that take no jobs now, taken as working: 1" in notes.texts() == made.notes
+
+
+@pytest.mark.parametrize(
+    ("line", "free"),
+    [
+        ("AllocTRES=cpu=4,mem=8000M,gres/gpu=3,gres/gpu:a100=3", 1),
+        ("AllocTRES=cpu=4,mem=8000M,gres/gpu=3", 1),
+        ("AllocTRES=cpu=4,mem=8000M,gres/gpu=3,gres/gpu:a100=1", 1),
+        ("GresUsed=gpu:a100:2(IDX:0-1)\n   AllocTRES=cpu=4,gres/gpu=3", 2),
+        ("AllocTRES=cpu=4,mem=8000M", 4),
+    ],
+)
+def test_gres_in_use_are_those_of_alloc_tres_where_gres_used_is_not_printed(line: str, free: int) -> None:
+    text = TEXT.replace(b"   Partitions=gpu,all\n", f"   Partitions=gpu,all\n   {line}\n".encode())
+    node = read_nodes(node_document(text), Notes())[0].node
+    assert node.free.gres == {"gpu:a100": free}
 
 
 @pytest.mark.parametrize("text", [b"", b"NodeName=n1 State=IDLE", b"JobId=3"])

@@ -116,6 +116,23 @@ def test_a_cut_list_of_tasks_is_noted() -> None:
     assert any("cut off, 5 are read" in note for note in snapshot.notes)
 
 
+@pytest.mark.parametrize(
+    ("job", "text", "held"),
+    [
+        ("gpu_one", "cpu=2,node=1,gres/gpu=1,gres/gpu:a100=1", [{"gpu:a100": 1}]),
+        ("uneven", "cpu=3,node=2,gres/gpu=4", [{"gpu:a100": 2}, {"gpu:a100": 2}]),
+        ("uneven", "cpu=3,node=2,gres/gpu=3", [{}, {}]),
+    ],
+)
+def test_gres_of_a_job_without_details_are_equal_shares_of_its_tres(
+    job: str, text: str, held: list[dict[str, int]]
+) -> None:
+    snapshot = changed(jobs=lambda records: of(records, job).update(gres_detail=[], tres_alloc_str=text))
+    number = {"gpu_one": "85", "uneven": "87"}[job]
+    running = next(one for one in snapshot.running if one.id == number)
+    assert [dict(use.gres) for use in running.nodes.values()] == held
+
+
 def test_free_is_the_less_of_both_figures() -> None:
     def edit(records: Records) -> None:
         of(records, "n01")["alloc_cpus"] = 6
