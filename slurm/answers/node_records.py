@@ -51,6 +51,18 @@ _DECIDING = {
 }
 #: Flags that leave the base as it is: a planned node is idle until its job starts.
 _HARMLESS = {"PLANNED", "REBOOT_CANCELED", "CLOUD", "DYNAMIC_NORM", "DYNAMIC_FUTURE", "RESUME", "UNDRAIN"}
+#: The flags that sinfo and older Slurm write as signs behind a state (``IDLE*``).
+_SUFFIXES = {
+    "*": "NOT_RESPONDING",
+    "~": "POWERED_DOWN",
+    "#": "POWERING_UP",
+    "!": "POWER_DOWN",
+    "%": "POWERING_DOWN",
+    "$": "MAINTENANCE",
+    "@": "REBOOT_REQUESTED",
+    "^": "REBOOT_ISSUED",
+    "-": "PLANNED",
+}
 #: What a snapshot with such nodes says in its notes.
 THREADS_NOTE = "cores are hardware threads on nodes with several a core; Slurm allocates them core by core"
 #: What a snapshot of nodes that differ in weight says in its notes.
@@ -116,7 +128,7 @@ def read_nodes(document: Record, notes: Notes) -> tuple[NodeFigures, ...]:
     note_unknown(records[0].members if records else (), "nodes", notes)
     nodes = tuple(record.noted("node", partial(_node, record), notes) for record in records)
     if any(node.threads > 1 for node in nodes):
-        notes.add("threads", THREADS_NOTE)
+        notes.unread("threads", THREADS_NOTE)
     if len({node.weight for node in nodes}) > 1:
         notes.add("node weights", WEIGHTS_NOTE)
     return nodes
@@ -244,8 +256,12 @@ def _threads(record: Record) -> int:
 
 
 def _state_words(record: Record) -> set[str]:
-    texts = (*record.texts("state"), *record.texts("state_flags"))
-    return {word.strip("*~#!%$@^-+ ").upper() for word in texts}
+    words = set[str]()
+    for text in (*record.texts("state"), *record.texts("state_flags")):
+        word = text.strip(" +").upper()
+        base = word.rstrip("".join(_SUFFIXES))
+        words |= {base, *(_SUFFIXES[sign] for sign in word[len(base) :])}
+    return words
 
 
 def _state(record: Record, name: str, notes: Notes) -> NodeState:

@@ -197,7 +197,7 @@ def _cpus(line: _Line, notes: Notes) -> int:
     cpus = line.count("cpus", cores * threads)
     per_core = threads if cpus == cores * threads else 1
     if per_core > 1:
-        notes.add("threads", THREADS_NOTE)
+        notes.unread("threads", THREADS_NOTE)
     return cpus - line.count("corespeccount", 0) * per_core
 
 
