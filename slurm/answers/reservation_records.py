@@ -122,7 +122,11 @@ def read_reservations(content: bytes, licence: str = "") -> tuple[ReservationFig
 
 
 def fitted_reservation(
-    entry: ReservationFigures, cores: Mapping[str, int], running: Mapping[str, int], notes: Notes
+    entry: ReservationFigures,
+    cores: Mapping[str, int],
+    running: Mapping[str, int],
+    now: float | None,
+    notes: Notes,
 ) -> Reservation | None:
     """Return a reservation that keeps nodes from jobs, and note what it loses; None: it keeps none.
 
@@ -130,12 +134,16 @@ def fitted_reservation(
         entry: the reservation.
         cores: cores (not threads) of each node of the cluster.
         running: cores that the running jobs inside each reservation hold.
+        now: of the snapshot; from its start on Slurm itself counts its licences as reserved.
         notes: takes what it loses.
     """
 
     def say(text: str) -> None:
         notes.add("reservations", f"reservation {entry.name}: {text}")
 
+    if entry.licenses and (now is None or entry.start - _AHEAD_S > now):
+        text = f"licences {entry.licenses} are not kept for it before it starts"
+        notes.unread("reservations", f"reservation {entry.name}: {text}")
     nodes = tuple(name for name in entry.nodes if name in cores)
     if dropped := len(entry.nodes) - len(nodes):
         say(f"nodes not of the cluster are dropped: {dropped}")

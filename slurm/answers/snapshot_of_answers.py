@@ -138,7 +138,7 @@ def _snapshot(text: bytes, site: Site, time: float | None, notes: Notes, known: 
     closed = _closed(records, site, running)
     cores = {name: one.node.total.cores // one.threads for name, one in site.nodes.items()}
     inside = _cores_inside(records, site, running)
-    reserved = (fitted_reservation(one, cores, inside, notes) for one in site.reservations)
+    reserved = (fitted_reservation(one, cores, inside, now, notes) for one in site.reservations)
     nodes = _nodes(site.nodes.values(), held_resources(running), closed, notes)
     if site.config.counts_memory is None:
         _note_memory(nodes, notes)

@@ -112,6 +112,19 @@ def test_it_reads_back_equal(form: str, tmp_path: Path) -> None:
     assert load_snapshot(tmp_path / "made.json") == snapshot
 
 
+@pytest.mark.parametrize(("since_s", "is_told"), [(600, True), (-600, False)])
+def test_licences_of_a_reservation_are_unread_until_it_starts(since_s: int, is_told: bool) -> None:
+    now = import_slurm(edited("reservations", lambda _: None))[0].time
+    assert now is not None
+    begins, ends = int(now) + since_s, int(now) + 7200
+    sources = edited(
+        "reservations",
+        lambda d: d["reservations"][0].update(licenses="matlab:2", start_time=begins, end_time=ends),
+    )
+    text = "reservation upkeep: licences matlab:2 are not kept for it before it starts"
+    assert (text in import_slurm(sources)[0].unread) is is_told
+
+
 def in_reservation(cores: int) -> Snapshot:
     """Job 87 holds 8 cores of n02 and 3 of n03, inside a reservation of so many cores."""
     document = json.loads(SMALL.jobs.content)
