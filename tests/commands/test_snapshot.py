@@ -453,12 +453,19 @@ def test_check_strict_refuses_rules_that_are_not_looked_at(tmp_path: Path) -> No
     plain, ruled = tmp_path / "plain.json", tmp_path / "ruled.json"
     run(*files(), "--conf", configured, "-o", plain)
     run(*files(), "--conf", configured, "--partitions", FIXTURES / "newer" / "partitions.txt", "-o", ruled)
+    read = json.loads(plain.read_text())
+    threads = read.pop("unread")
+    assert (
+        refused(aucsched("check", plain, "--strict"))
+        == f"{plain}: 1 rule of the site not looked at: {threads[0]}"
+    )
+    plain.write_text(json.dumps(read))
     assert aucsched("check", plain, "--strict").returncode == 0
     assert aucsched("check", ruled).returncode == 0
     unread = ["partition long: MinNodes=2 is not looked at"]
-    assert json.loads(aucsched("check", ruled, "--format", "json").stdout)["unread"] == unread
+    assert json.loads(aucsched("check", ruled, "--format", "json").stdout)["unread"] == [*threads, *unread]
     said = refused(aucsched("check", ruled, "--strict"))
-    assert said == f"{ruled}: 1 rule of the site not looked at: {unread[0]}"
+    assert said == f"{ruled}: 2 rules of the site not looked at: {threads[0]}; {unread[0]}"
 
 
 def test_saved_priorities_and_jobs_held_by_hand(tmp_path: Path) -> None:
