@@ -21,6 +21,7 @@ from ..cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, Int
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
+from ..cluster.resources.pools import Held
 from ..cluster.schedule import Award
 from .state import Hold, Holds, SnapshotState, StepState
 
@@ -47,8 +48,8 @@ def shadow_time(state: SnapshotState, job: Job, awards: Iterable[Award] = ()) ->
     """Return when ``job`` could start at the latest if nothing else started before it.
 
     Running jobs give back what they hold at their estimated end (one already past counts as now, one not
-    known never comes). Licences stay as they are: no running job says which it holds. The job's priority
-    and hold do not matter.
+    known never comes). Licences stay as they are: no running job says which it holds; awarded jobs give
+    theirs and their shares of limits back at their ends. The job's priority and hold do not matter.
 
     Args:
         state: the cluster; of its queue only the time limits of awarded jobs are looked at.
@@ -59,17 +60,38 @@ def shadow_time(state: SnapshotState, job: Job, awards: Iterable[Award] = ()) ->
         None when no end of running jobs lets it start: it asks for more than there is, or for nodes that
         are down or held by something without an end.
     """
-    limits = {one.id: one.time_limit_s for one in state.snapshot.jobs}
-    taken = [(allocation_of_resources(award.nodes, state.columns), limits[award.job]) for award in awards]
+    jobs = {one.id: one for one in state.snapshot.jobs}
+    started = [(jobs[award.job], allocation_of_resources(award.nodes, state.columns)) for award in awards]
+    taken = [(allocation, one.time_limit_s) for one, allocation in started]
     # Who is past its end holds what it has, a moment longer.
     now, soon = state.now, nextafter(state.now, inf)
     holds = Holds(replace(hold, end=max(hold.end, soon)) for hold in state.holds)
-    found = Forecast(replace(state, holds=holds), taken).first(job)
+    forecast = Forecast(replace(state, holds=holds), taken)
+    found = forecast.first(job)
+    if found is not None and (since := _pools_last(state, job, found[1].held, started)) > found[0]:
+        found = None if since == inf else forecast.first(job, since=since)
     if found is None:
         return None
     time, allocation = found
     nodes = state.columns.named(allocation.nodes)
     return ShadowStart(time=now if time <= soon else time, nodes=nodes, at_once=time == now)
+
+
+def _pools_last(
+    state: SnapshotState, job: Job, held: Held, started: Sequence[tuple[Job, Allocation]]
+) -> float:
+    """Return when licences and limits leave a job enough beside jobs that start now: −∞ now, ∞ never."""
+    pools, since = state.columns.pools.copy(), -inf
+    ends = []
+    for one, allocation in started:
+        pools.take(one, allocation.held)
+        ends.append(inf if one.time_limit_s is None else state.now + one.time_limit_s)
+    for place in np.argsort(ends, kind="stable").tolist():
+        if pools.hold(job, held):
+            break
+        since = ends[place]
+        pools.give(started[place][0], started[place][1].held)
+    return since
 
 
 def limits_of(starts: Iterable[StartingJob]) -> list[tuple[Allocation, float | None]]:

@@ -7,12 +7,14 @@ import numpy as np
 
 from ..bidgen.candidates import GuardedViews, usable_in_any
 from ..bidgen.families.registry import words_of
+from ..bidgen.first_fit import FirstFitPlacer
 from ..bidgen.generate import BidOptions, generate_bids, place_alone
 from ..cluster.jobs import Job
 from ..cluster.resources.capacity import IntArray, Resource
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
+from ..cluster.resources.pools import Pools
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.text import LISTED, listed, plural, utc
 from ..formats.hostlist import fold
@@ -151,7 +153,8 @@ class _Explainer:
         if self._cluster.placer is not None:
             return self._without_first_bid(demand)
         if self._best.bids.could_bid[place]:
-            return Reason.BID_CAP, "the bids of jobs with higher priority reach the cap max_bids"
+            capped = Reason.BID_CAP, "the bids of jobs with higher priority reach the cap max_bids"
+            return self._over_limit(demand, self._cluster.columns) or capped
         return self._why_none(demand)
 
     def _without_first_bid(self, demand: Demand) -> tuple[Reason, str]:
@@ -214,9 +217,8 @@ class _Explainer:
         return f"it would delay job {guard.job.id}, reserved to start by {when} on {listed(fold(names))}"
 
     def _no_fit(self, demand: Demand, columns: Columns) -> tuple[Reason, str]:
-        lack = next(columns.pools.lacks(demand.job), None)
-        if lack is not None:
-            return columns.pools.reason(lack.resource), columns.pools.words(lack)
+        if (over := self._over_limit(demand, columns)) is not None:
+            return over
         too_much = self._asks_too_much(demand)
         if too_much:
             return Reason.INELIGIBLE, too_much
@@ -230,6 +232,17 @@ class _Explainer:
         held = f"{found} holds {_asked(demand)}"
         free = f"{plural(cores, 'core', 'is')} free on {plural(count, 'node')}"
         return Reason.NO_FIT, f"{held}; {free} it may use"
+
+    def _over_limit(self, demand: Demand, columns: Columns) -> tuple[Reason, str] | None:
+        """Return which limit or licence has too little for a job; of an exclusive one whole nodes count."""
+        pools = columns.pools
+        lack = next(pools.lacks(demand.job), None)
+        if lack is None and demand.exclusive and not pools.are_empty:
+            cluster = replace(self._cluster, columns=replace(columns, pools=Pools()), guards=(), placer=None)
+            place = FirstFitPlacer(cluster).place(demand)
+            if place is not None:
+                lack = next(pools.lacks(demand.job, place.allocation().held), None)
+        return None if lack is None else (pools.reason(lack.resource), pools.words(lack))
 
     def _free_for(self, demand: Demand, columns: Columns) -> tuple[int, int]:
         """Return the free cores of nodes that a job may use, and how many of these have some."""

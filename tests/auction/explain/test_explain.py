@@ -276,6 +276,40 @@ def test_a_job_above_a_limit_never_starts_and_both_the_text_and_the_page_say_so(
     assert "not to be foreseen" in aucsched("explain", file, "1").stdout
 
 
+def test_an_exclusive_job_over_a_limit_waits_for_it_with_all_cores_of_its_nodes() -> None:
+    limits = [{"name": "high", "max": {"cores": 100}, "jobs": {"qos": "high"}}]
+    asked = {"cores_per_node": 1, "exclusive": True, "qos": "high", "time_limit_s": 600}
+    jobs = [{"nodes": count, **asked} for count in (1, 2, 3)]
+    cluster = snapshot([{"name": "n[1-4]", "cores": 48}], jobs, limits=limits)
+    for reserve in (0, 1):
+        second, third = (explained(cluster, name, reserve=reserve) for name in ("J2", "J3"))
+        assert second.refusal is not None
+        assert third.refusal is not None
+        assert second.refusal.reason is third.refusal.reason is Reason.LIMIT
+        assert "the limit high: cores" in second.refusal.detail
+        assert "144 cores, the limit high: cores is 100: it can never start" in third.refusal.detail
+        assert second.after_award is not None
+        assert second.after_award.time == NOW + 600
+
+
+@pytest.mark.parametrize(
+    ("asked", "members"),
+    [
+        (
+            {"cores": 60, "qos": "high"},
+            {"limits": [{"name": "h", "max": {"cores": 100}, "jobs": {"qos": "high"}}]},
+        ),
+        ({"cores": 1, "licenses": {"m": 3}}, {"licenses": {"m": {"total": 5, "free": 5}}}),
+    ],
+)
+def test_what_starts_now_gives_limits_and_licences_back_at_its_end(asked: Any, members: Any) -> None:
+    jobs = [{**asked, "time_limit_s": limit} for limit in (600, 300)]
+    found = explained(snapshot([{"name": "n[1-4]", "cores": 48}], jobs, **members), "J2")
+    assert found.alone is not None
+    assert found.after_award is not None
+    assert (found.alone.time, found.after_award.time) == (NOW, NOW + 600)
+
+
 def test_the_command_explains_a_real_queue() -> None:
     done = aucsched("explain", EXAMPLE, "70", "--seed", "0", "--reserve", "0")
     assert (done.returncode, done.stderr) == (0, "")
