@@ -27,6 +27,8 @@ from .topology_any import Named
 
 _LINE = re.compile(r"^(\w+)[ \t]*= ?(.*)$", re.MULTILINE)
 _HEAD = "Configuration data as of"
+#: SelectTypeParameters that give jobs more than the cores of their CPUs.
+_CHANGING = ("CR_SOCKET", "CR_ONE_TASK_PER_CORE")
 #: AccountingStorageEnforce's words under which limits of QOS and associations hold; ``safe`` implies them.
 _ENFORCING = {"limits", "safe", "all"}
 
@@ -105,7 +107,7 @@ def _ignored(entry: Paragraph) -> Iterator[str]:
     if entry.text("SelectType") == "select/linear":
         yield "SelectType=select/linear"
     parameters = entry.text("SelectTypeParameters").upper().split(",")
-    yield from (f"SelectTypeParameters={word}" for word in parameters if word.startswith("CR_SOCKET"))
+    yield from (f"SelectTypeParameters={word}" for word in parameters if word.startswith(_CHANGING))
     if entry.text("MCSPlugin") not in ("", "mcs/none"):
         yield f"MCSPlugin={entry.text('MCSPlugin')}"
     for key in ("MaxMemPerNode", "MaxMemPerCPU", "JobDefaults"):
@@ -149,9 +151,13 @@ class Site:
     key: object = None
 
     @cached_property
-    def threads(self) -> bool:
-        """Whether a core may be several CPUs."""
-        return any(node.threads > 1 for node in self.nodes.values())
+    def threads(self) -> dict[str, set[int]]:
+        """How many CPUs a core is on the nodes of each partition; ``""``: on all nodes."""
+        found: dict[str, set[int]] = {}
+        for one in self.nodes.values():
+            for name in ("", *one.node.partitions):
+                found.setdefault(name, set()).add(one.threads)
+        return found
 
     @cached_property
     def inactive(self) -> frozenset[str]:

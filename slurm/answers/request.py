@@ -19,7 +19,7 @@ from .consumables import parse_request, plain_licenses, without_gate
 from .detail import JobDetail
 from .partitions import DefaultMemory
 from .policy import Site
-from .size import SlurmSize, node_range, read_size, with_cpus_per_gres
+from .size import SlurmSize, node_range, read_size, with_cpus_per_gres, with_whole_cores
 from .states import is_expedited
 from .versions import note_unknown
 
@@ -159,7 +159,7 @@ def read_request(
     note_unknown(record.words("flags"), "flags", notes)
     job = _Reading(record=record, detail=detail, site=site, notes=notes, label=label)
     members = _members(job)
-    job.unsupported.extend(unsupported_parts(record, threads=site.threads))
+    job.unsupported.extend(unsupported_parts(record, threads=site.threads[""] != {1}))
     try:
         request = Request(**members)
     except InputError as error:
@@ -174,6 +174,7 @@ def _members(job: _Reading) -> dict[str, Any]:
     size = read_size(job.record, job.detail, len(required), len(job.site.nodes))
     size, per_node, total = _gres(job, size)
     _note_size(job, size)
+    size = _whole_cores(job, size)
     fixed = size.cores_per_node is not None
     exclusive, exclusive_topo = _exclusive(job)
     _check_topologies(job)
@@ -213,6 +214,18 @@ def _note_size(job: _Reading, size: SlurmSize) -> None:
         job.note(
             "sizes", f"{low} nodes at least (tres_req_str), {high} at most (max_nodes): {high} are taken"
         )
+
+
+def _whole_cores(job: _Reading, size: SlurmSize) -> SlurmSize:
+    """Return the size in whole cores, as it is where the nodes of the job's partitions differ in threads."""
+    partitions = job.record.text("partition").split(",")
+    threads = set[int]().union(*(job.site.threads.get(name, ()) for name in partitions))
+    whole = with_whole_cores(size, max(threads, default=1))
+    if len(threads) > 1 and whole != size:
+        text = "ThreadsPerCore differs among the nodes of a job: its CPUs are not rounded up to cores"
+        job.notes.unread("threads", text)
+        return size
+    return whole
 
 
 def _gres(job: _Reading, size: SlurmSize) -> tuple[SlurmSize, dict[str, int], dict[str, int]]:

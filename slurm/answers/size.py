@@ -9,7 +9,7 @@ with ``--ntasks-per-node=m`` exactly m tasks on each node, whatever ``-n`` says,
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...cluster.jobs import Span
 from .answer_record import Record
@@ -119,6 +119,30 @@ def _cores_per_task(record: Record, detail: JobDetail | None, cpus: int, tasks: 
     if _CPUS_SET & record.words("flags") and cpus % tasks == 0:
         return cpus // tasks
     return 1
+
+
+def with_whole_cores(size: SlurmSize, threads: int) -> SlurmSize:
+    """Return the size in whole cores of ``threads`` CPUs each, which is what Slurm allocates on a node.
+
+    Where a job's CPUs on a node are not fixed, they are dealt out by cores. A task that neither fills
+    cores nor shares one evenly then gets cores of its own, which may be more than it needs.
+    """
+
+    def whole(cpus: int) -> int:
+        return -(-cpus // threads) * threads
+
+    if threads == 1:
+        return size
+    step, nodes = size.cores_per_task, size.nodes
+    if size.cores_per_node is not None:
+        return _size(size.cores, nodes, whole(size.cores_per_node), 1, size.tasks, step)
+    least = whole(size.min_cores_per_node) if size.min_cores_per_node > 1 else 1
+    if nodes is not None and nodes.maximum == 1:
+        return replace(size, cores=whole(size.cores), min_cores_per_node=least, cores_per_task=1)
+    unit = threads if threads % step == 0 else whole(step)
+    cores = size.cores if threads % step == 0 else -(-size.cores // step) * unit
+    cores = max(cores, max(least, unit) * (nodes.minimum if nodes else 1))
+    return replace(size, cores=-(-cores // unit) * unit, min_cores_per_node=least, cores_per_task=unit)
 
 
 def with_cpus_per_gres(

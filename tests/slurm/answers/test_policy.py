@@ -51,9 +51,10 @@ def job(number: int, **members: Any) -> dict[str, Any]:
 
 
 def idle_nodes(memory: int | None = None) -> bytes:
-    """The fixture's nodes with nothing on them; with ``memory`` all have so much."""
+    """The fixture's nodes, idle and with two threads a core; with ``memory`` all have so much."""
     document = json.loads((USE / "sinfo.json").read_text())
     idle = {"state": "idle", "state_flags": [], "alloc_cpus": 0, "alloc_memory": 0, "gres_used": ""}
+    idle |= {"sockets": 2, "cores": 2, "threads": 2}
     idle |= {} if memory is None else {"real_memory": memory}
     return json.dumps(document | {"nodes": [node | idle for node in document["nodes"]]}).encode()
 
@@ -265,10 +266,11 @@ def test_what_is_not_read_is_listed_field_by_field() -> None:
     more = (
         "SelectType = select/linear\nMCSPlugin = mcs/user\nMaxMemPerNode = 9\nJobDefaults = DefMemPerGPU=5\n"
     )
-    read_config(config(select="CR_SOCKET_MEMORY") + more, notes)
-    assert [text.removesuffix(" is not looked at") for text in list(notes.policies)[-5:]] == [
+    read_config(config(select="CR_SOCKET_MEMORY,CR_ONE_TASK_PER_CORE") + more, notes)
+    assert [text.removesuffix(" is not looked at") for text in list(notes.policies)[-6:]] == [
         "SelectType=select/linear",
         "SelectTypeParameters=CR_SOCKET_MEMORY",
+        "SelectTypeParameters=CR_ONE_TASK_PER_CORE",
         "MCSPlugin=mcs/user",
         "MaxMemPerNode=9",
         "JobDefaults=DefMemPerGPU=5",
