@@ -24,7 +24,7 @@ JOB_MEMBERS = """
     sockets_per_node cores_per_socket threads_per_core tasks_per_core tasks_per_socket tasks_per_board
     sockets_per_board time_limit time_minimum deadline submit_time eligible_time start_time end_time
     last_sched_evaluation array_job_id array_task_id array_task_string array_max_tasks het_job_id
-    het_job_id_set nodes gres_detail job_resources required_switches minimum_switches
+    het_job_id_set nodes gres_detail tres_alloc_str job_resources required_switches minimum_switches
     tasks_per_tres segment_size
 """
 NODE_MEMBERS = """

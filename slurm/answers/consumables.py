@@ -179,15 +179,17 @@ def gres_of_tres(text: str, path: str) -> dict[str, int]:
 
     Examples:
         >>> gres_of_tres("cpu=8,gres/gpu=4,gres/gpu:a100=3", "AllocTRES")
-        {'gpu': 1, 'gpu:a100': 3}
+        {'gpu:a100': 3, 'gpu': 1}
     """
     counts, _ = parse_request(text, path)
-    typed = Counter[str]()
     for name, count in counts.items():
         kind, colon, _ = name.partition(":")
-        typed[kind] += count if colon else 0
-    left = ((name, count if ":" in name else count - typed[name]) for name, count in counts.items())
-    return {name: count for name, count in left if count > 0}
+        if colon and kind in counts:
+            counts[kind] -= count
+    # Those without a type last: they are of the types that the others leave.
+    return {
+        name: counts[name] for name in sorted(counts, key=lambda name: ":" not in name) if counts[name] > 0
+    }
 
 
 def _check_number(text: str, path: str) -> None:

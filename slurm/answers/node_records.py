@@ -1,5 +1,7 @@
 """Slurm's node records: what a node has, what it says is free, and whether it takes jobs."""
 
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,7 +15,7 @@ from ...formats.notes import Notes
 from ...formats.reading import text_of
 from .answer_record import Known, Record, is_json, read_document
 from .answer_text import Paragraph, paragraphs
-from .consumables import gres_of_tres, parse_gres, settle
+from .consumables import gres_of_tres, parse_gres, parse_request, settle
 from .versions import note_unknown
 
 _BASE = {
@@ -84,13 +86,12 @@ _KEYS = {
     "threads": "ThreadsPerCore",
     "gres": "Gres",
     "gres_used": "GresUsed",
+    "tres": "CfgTRES",
     "tres_used": "AllocTRES",
     "features": "ActiveFeatures",
-    "partitions": "Partitions",
     "state": "State",
 }
-_LISTS = {"partitions": ",", "state": "+"}
-_TEXTS = {"name", "gres", "gres_used", "tres_used", "features"}
+_TEXTS = {"name", "gres", "gres_used", "tres", "tres_used", "features", "state"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +104,7 @@ class NodeFigures:
         weight: Slurm's: nodes of lower weight are taken first there.
         inactive: features that Slurm could give it by a reboot.
         is_asleep: it is powered down, or going up or down.
+        untold: its gres of which the record does not say how many are in use; all of them are in ``free``.
         topology: where Slurm has put it by itself (25.05), ``topology:block``; empty where a file does.
     """
 
@@ -111,6 +113,7 @@ class NodeFigures:
     weight: int
     inactive: frozenset[str] = frozenset()
     is_asleep: bool = False
+    untold: frozenset[str] = frozenset()
     topology: str = ""
 
 
@@ -128,10 +131,22 @@ def read_nodes(document: Record, notes: Notes) -> tuple[NodeFigures, ...]:
     note_unknown(records[0].members if records else (), "nodes", notes)
     nodes = tuple(record.noted("node", partial(_node, record), notes) for record in records)
     if any(node.threads > 1 for node in nodes):
-        notes.unread("threads", THREADS_NOTE)
+        notes.add("threads", THREADS_NOTE)
+    if mixed := [name for name, counts in threads_in_partitions(nodes).items() if len(counts) > 1]:
+        text = "differ in ThreadsPerCore: CPUs of their jobs are not rounded up to whole cores"
+        notes.unread("threads", f"nodes of {', '.join(sorted(mixed))} {text}")
     if len({node.weight for node in nodes}) > 1:
         notes.add("node weights", WEIGHTS_NOTE)
     return nodes
+
+
+def threads_in_partitions(nodes: Iterable[NodeFigures]) -> dict[str, set[int]]:
+    """Return how many CPUs a core is on the nodes of each partition."""
+    found: dict[str, set[int]] = {}
+    for one in nodes:
+        for name in one.node.partitions:
+            found.setdefault(name, set()).add(one.threads)
+    return found
 
 
 def asleep_cores(document: Record) -> dict[str, int]:
@@ -174,11 +189,9 @@ def node_document(content: bytes, known: Known | None = None) -> Record:
 def _members(entry: Paragraph) -> dict[str, Any]:
     members: dict[str, Any] = {}
     for member, key in _KEYS.items():
-        if entry.text(key):
-            lists = member in _LISTS
-            members[member] = entry.text(key).split(_LISTS[member]) if lists else entry.text(key)
-            if not lists and member not in _TEXTS:
-                members[member] = entry.count(key)
+        if text := entry.text(key):
+            members[member] = text if member in _TEXTS else entry.count(key)
+    members["partitions"] = list(filter(None, entry.text("Partitions").split(",")))
     return members
 
 
@@ -206,6 +219,7 @@ def _node(record: Record, notes: Notes) -> NodeFigures:
         weight=record.number("weight") or 0,
         inactive=_features(record, "features") - features,
         is_asleep=any(word.startswith("POWER") for word in _state_words(record)),
+        untold=frozenset(_untold(record, total, notes)),
         topology=record.text("topology"),
     )
 
@@ -244,6 +258,16 @@ def _resources(record: Record, name: str, notes: Notes) -> tuple[Resources, Reso
     )
 
 
+def _untold(record: Record, total: Resources, notes: Notes) -> Iterator[str]:
+    """Yield the gres that neither GresUsed nor AllocTRES counts: CfgTRES has those that it does."""
+    counted, _ = parse_request(record.text("tres"), record.place("tres"))
+    for name in () if record.has("gres_used") else total.gres:
+        if name not in counted and name.partition(":")[0] not in counted:
+            text = f"records of nodes do not tell how many {name} are in use: only those of jobs are known"
+            notes.add("node figures", f"{text} (scontrol -d show nodes tells)")
+            yield name
+
+
 def _features(record: Record, member: str) -> frozenset[str]:
     return frozenset(name for text in record.texts(member) for name in text.split(",") if name)
 
@@ -256,12 +280,8 @@ def _threads(record: Record) -> int:
 
 
 def _state_words(record: Record) -> set[str]:
-    words = set[str]()
-    for text in (*record.texts("state"), *record.texts("state_flags")):
-        word = text.strip(" +").upper()
-        base = word.rstrip("".join(_SUFFIXES))
-        words |= {base, *(_SUFFIXES[sign] for sign in word[len(base) :])}
-    return words
+    text = " ".join((*record.texts("state"), *record.texts("state_flags"))).upper()
+    return {_SUFFIXES.get(word, word) for word in re.findall(r"\w+|[^\w\s+]", text)}
 
 
 def _state(record: Record, name: str, notes: Notes) -> NodeState:

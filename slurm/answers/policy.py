@@ -20,7 +20,7 @@ from ...formats.notes import Notes
 from .answer_text import Paragraph
 from .associations import Associations, OneJob
 from .detail import JobDetail
-from .node_records import NodeFigures
+from .node_records import NodeFigures, threads_in_partitions
 from .partitions import DefaultMemory, PartitionFigures, above
 from .reservation_records import ReservationFigures
 from .topology_any import Named
@@ -152,12 +152,8 @@ class Site:
 
     @cached_property
     def threads(self) -> dict[str, set[int]]:
-        """How many CPUs a core is on the nodes of each partition; ``""``: on all nodes."""
-        found: dict[str, set[int]] = {}
-        for one in self.nodes.values():
-            for name in ("", *one.node.partitions):
-                found.setdefault(name, set()).add(one.threads)
-        return found
+        """How many CPUs a core is on the nodes of each partition."""
+        return threads_in_partitions(self.nodes.values())
 
     @cached_property
     def inactive(self) -> frozenset[str]:

@@ -159,7 +159,8 @@ def read_request(
     note_unknown(record.words("flags"), "flags", notes)
     job = _Reading(record=record, detail=detail, site=site, notes=notes, label=label)
     members = _members(job)
-    job.unsupported.extend(unsupported_parts(record, threads=site.threads[""] != {1}))
+    threads = any(max(counts) > 1 for counts in site.threads.values())
+    job.unsupported.extend(unsupported_parts(record, threads=threads))
     try:
         request = Request(**members)
     except InputError as error:
@@ -217,15 +218,11 @@ def _note_size(job: _Reading, size: SlurmSize) -> None:
 
 
 def _whole_cores(job: _Reading, size: SlurmSize) -> SlurmSize:
-    """Return the size in whole cores, as it is where the nodes of the job's partitions differ in threads."""
-    partitions = job.record.text("partition").split(",")
-    threads = set[int]().union(*(job.site.threads.get(name, ()) for name in partitions))
-    whole = with_whole_cores(size, max(threads, default=1))
-    if len(threads) > 1 and whole != size:
-        text = "ThreadsPerCore differs among the nodes of a job: its CPUs are not rounded up to cores"
-        job.notes.unread("threads", text)
-        return size
-    return whole
+    """Return the size in whole cores, the largest of its partitions; as it is where nodes of one differ."""
+    names = job.record.text("partition").split(",")
+    threads = [job.site.threads[name] for name in names if name in job.site.threads]
+    is_mixed = any(len(counts) > 1 for counts in threads)
+    return size if is_mixed else with_whole_cores(size, max((max(counts) for counts in threads), default=1))
 
 
 def _gres(job: _Reading, size: SlurmSize) -> tuple[SlurmSize, dict[str, int], dict[str, int]]:

@@ -14,7 +14,7 @@ from ...cluster.nodes import Reservation
 from ...formats.hostlist import names_in
 from ...formats.notes import Notes
 from .answer_record import AnswerEntry, Record, answer_entries
-from .consumables import counted_license, license_items
+from .consumables import counted_license, license_items, without_gate
 
 #: The gate's licence unless another is given.
 LICENCE = "auction"
@@ -96,6 +96,11 @@ class ReservationFigures:
         found = (counted_license(item) for _, item in license_items(self.licenses))
         return sum(one[1] for one in found if one and one[0].partition("@")[0] == licence)
 
+    def coming_licenses(self, gate: str, now: float | None) -> str:
+        """Return the licences that it takes when it starts, without the gate's; Slurm shows them free."""
+        has_started = now is not None and self.start - _AHEAD_S <= now
+        return "" if has_started else without_gate(self.licenses, gate or LICENCE)
+
 
 def gate_licence(reservations: Iterable[ReservationFigures], now: float | None) -> str:
     """Return the licence of a gate that is up now under its usual name, empty for none; no time: of any."""
@@ -122,37 +127,33 @@ def read_reservations(content: bytes, licence: str = "") -> tuple[ReservationFig
 
 
 def fitted_reservation(
-    entry: ReservationFigures,
-    cores: Mapping[str, int],
-    running: Mapping[str, int],
-    now: float | None,
-    notes: Notes,
+    entry: ReservationFigures, cores: Mapping[str, int], inside: int, licenses: str, notes: Notes
 ) -> Reservation | None:
     """Return a reservation that keeps nodes from jobs, and note what it loses; None: it keeps none.
 
     Args:
         entry: the reservation.
         cores: cores (not threads) of each node of the cluster.
-        running: cores that the running jobs inside each reservation hold.
-        now: of the snapshot; from its start on Slurm itself counts its licences as reserved.
+        inside: cores that the running jobs inside it hold.
+        licenses: those that it takes when it starts.
         notes: takes what it loses.
     """
 
     def say(text: str) -> None:
         notes.add("reservations", f"reservation {entry.name}: {text}")
 
-    if entry.licenses and (now is None or entry.start - _AHEAD_S > now):
-        text = f"licences {entry.licenses} are not kept for it before it starts"
+    if licenses:
+        text = f"licences {licenses} are not kept for it before it starts"
         notes.unread("reservations", f"reservation {entry.name}: {text}")
     nodes = tuple(name for name in entry.nodes if name in cores)
     if dropped := len(entry.nodes) - len(nodes):
         say(f"nodes not of the cluster are dropped: {dropped}")
     if not nodes:
-        say("it names no node of the cluster and is dropped")
+        if not licenses:
+            say("it names no node of the cluster and is dropped")
         return None
     total = sum(cores[name] for name in nodes)
     if entry.cores and entry.cores < total and not dropped:
-        inside = running.get(entry.name, 0)
         if inside >= entry.cores:
             say(f"running jobs hold all its {entry.cores} cores: it keeps nothing else from jobs")
             return None

@@ -138,7 +138,10 @@ def _snapshot(text: bytes, site: Site, time: float | None, notes: Notes, known: 
     closed = _closed(records, site, running)
     cores = {name: one.node.total.cores // one.threads for name, one in site.nodes.items()}
     inside = _cores_inside(records, site, running)
-    reserved = (fitted_reservation(one, cores, inside, now, notes) for one in site.reservations)
+    reserved = (
+        fitted_reservation(one, cores, inside.get(one.name, 0), one.coming_licenses(site.gate, now), notes)
+        for one in site.reservations
+    )
     nodes = _nodes(site.nodes.values(), held_resources(running), closed, notes)
     if site.config.counts_memory is None:
         _note_memory(nodes, notes)
@@ -316,9 +319,10 @@ def _nodes(
 ) -> tuple[Node, ...]:
     """Return the nodes; free is the less of the node's own figure and what its jobs leave."""
     nodes: list[Node] = []
-    for node in (one.node for one in figures):
+    for one in figures:
+        node = one.node
         left = free_resources(node.total, held.get(node.name))
-        _note_disagreement(node, left, notes)
+        _note_disagreement(one, left, notes)
         state = node.state
         if node.name in closed and state.takes_jobs:
             state = NodeState.UNKNOWN
@@ -327,18 +331,15 @@ def _nodes(
     return tuple(nodes)
 
 
-def _note_disagreement(node: Node, left: Resources, notes: Notes) -> None:
-    def say(what: str, own: int, jobs: int) -> None:
-        text = f"node {node.name}: by its record {own} {what} are free, by its jobs {jobs}: the less is taken"
-        notes.add("node figures", text)
-
-    if node.free.cores != left.cores:
-        say("cores", node.free.cores, left.cores)
-    for name, count in node.free.gres.items():
-        if count != left.gres[name]:
-            say(name, count, left.gres[name])
-    if node.free.memory_mib != left.memory_mib:
-        say("MiB", node.free.memory_mib or 0, left.memory_mib or 0)
+def _note_disagreement(figures: NodeFigures, left: Resources, notes: Notes) -> None:
+    free = figures.node.free
+    told = {name: count for name, count in free.gres.items() if name not in figures.untold}
+    own = {"cores": free.cores, **told, "MiB": free.memory_mib or 0}
+    of_jobs = {"cores": left.cores, **left.gres, "MiB": left.memory_mib or 0}
+    for what, count in own.items():
+        if count != of_jobs[what]:
+            text = f"by its record {count} {what} are free, by its jobs {of_jobs[what]}"
+            notes.add("node figures", f"node {figures.node.name}: {text}: the less is taken")
 
 
 def _note_memory(nodes: Iterable[Node], notes: Notes) -> None:

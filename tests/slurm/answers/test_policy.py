@@ -14,7 +14,6 @@ from aucsched import InputError, Job, Snapshot
 from aucsched.cluster.jobs import Span
 from aucsched.formats.notes import Notes
 from aucsched.slurm.answers.associations import read_limits
-from aucsched.slurm.answers.node_records import THREADS_NOTE
 from aucsched.slurm.answers.partitions import read_partitions
 from aucsched.slurm.answers.pending_jobs import read_priorities
 from aucsched.slurm.answers.policy import read_config
@@ -109,7 +108,7 @@ def test_a_partition_takes_the_accounts_and_qos_it_allows() -> None:
         n: expected for n, *_, expected in rows
     }
     assert "job 8: partitions that do not take it: p (AccountNotAllowed), r (QOSNotAllowed)" in made.notes
-    assert made.unread == (THREADS_NOTE,)
+    assert made.unread == ()
 
 
 def test_slurms_word_about_one_partition_holds_no_job_that_another_takes() -> None:
@@ -162,12 +161,12 @@ def test_a_partitions_qos_counts_its_jobs_beside_their_own() -> None:
     names = started(made)
     assert "4" in names
     assert len(names & {"1", "2", "3"}) == 2  # 4 + 4 + 4 of 13 cores
-    assert made.unread == (THREADS_NOTE,)
+    assert made.unread == ()
 
 
 def test_a_partition_qos_that_is_not_given_is_unread() -> None:
     made = snapshot(job(1, partition="p"), partitions=partition("p", QoS="small"))
-    assert made.unread == (THREADS_NOTE, "partition p: QoS=small is not looked at: its limits are not given")
+    assert made.unread == ("partition p: QoS=small is not looked at: its limits are not given",)
 
 
 def test_limits_of_one_job() -> None:
@@ -199,7 +198,7 @@ def test_limits_of_one_job() -> None:
     }
     assert found["7"].request.nodes == Span(minimum=1, maximum=2)
     assert found["1"].request.nodes == Span(minimum=1, maximum=2)
-    assert made.unread == (THREADS_NOTE,)
+    assert made.unread == ()
 
 
 def test_limits_that_slurm_does_not_enforce_are_not_looked_at() -> None:
@@ -236,7 +235,7 @@ def test_a_job_without_a_memory_request(
     made = snapshot(queued, memory=memory, partitions=partition("p", **rules), config=conf)
     request = jobs_of(made)["1"].request
     assert (request.memory_mib_per_node, request.memory_mib_per_core, request.exclusive) == expected
-    assert made.unread == (THREADS_NOTE,)
+    assert made.unread == ()
 
 
 def test_without_the_configuration_memory_is_unread() -> None:
