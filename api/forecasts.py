@@ -1,6 +1,6 @@
 """When jobs will start, from Python: ``forecast``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -209,9 +209,8 @@ def _past(history: Any) -> Sequence[LoggedJob]:
 
 
 def _ids(snapshot: Snapshot, jobs: str | int | Sequence[str | int] | None) -> set[str] | None:
-    if jobs is None:
-        return None
-    asked = [jobs] if isinstance(jobs, (str, int)) else jobs
+    asked = of_type("jobs", () if jobs is None else jobs, str | int | Iterable)
+    asked = [asked] if isinstance(asked, (str, int)) else asked
     return {pending_job(snapshot, str(one)).id for one in asked} or None
 
 

@@ -6,7 +6,7 @@ is one line that names the option.
 
 import inspect
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import wraps
 from numbers import Real
 from textwrap import wrap
@@ -120,7 +120,9 @@ def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
     Raises:
         OptionError: it is none; names the option.
     """
-    number: int = of_type(name, value, int)
+    number = of_type(name, value, int)
+    if not isinstance(number, int):
+        raise OptionError(f"{name}: {number} is not an integer")
     if high is not None and not low <= number <= high:
         raise OptionError(f"{name}: {shown(number)} is not from {low} to {high}")
     if number < low:
@@ -155,6 +157,7 @@ _WORDS: Mapping[Any, str] = {
     str: "a text",
     Literal: "a text",
     Sequence: "a list",
+    Iterable: "a list",
     Callable: "a class or function",
 }
 

@@ -41,7 +41,7 @@ from ..search.reductions import reduced
 from ..search.search_parameters import Found, SearchLimits, SearchParameters, Stating, parameters_of
 from ..solve.lexicographic import SolveSettings, integer_weights, largest_sum, solve_lexicographic
 from ..solve.solver import SolverStatus
-from .instance import Bid, BidArrays, Number, ProblemInstance, exact, read_lot
+from .instance import Bid, BidArrays, Number, ProblemInstance, as_list, exact, read_lot
 
 #: Seconds where neither a time nor a work limit is given.
 TIME_LIMIT_S = 3.0
@@ -328,7 +328,7 @@ def check_options(**options: Any) -> None:
 def _second(second: Sequence[Number] | npt.NDArray[Any] | None, lot: ProblemInstance) -> FloatArray:
     if second is None:
         return np.zeros(len(lot.place))
-    listed = list(second)
+    listed = as_list(second, "second")
     if len(listed) != len(lot.place):
         raise InputError(f"{len(listed)} entries instead of {len(lot.place)}", path="second")
     read = np.array([float(exact(one, f"second[{at}]")) for at, one in enumerate(listed)], np.float64)
@@ -337,7 +337,7 @@ def _second(second: Sequence[Number] | npt.NDArray[Any] | None, lot: ProblemInst
 
 def _start(start: Iterable[int], lot: ProblemInstance, now: IntArray) -> IntArray:
     """Return a start's bids as the packing has them; it is checked that they fit."""
-    places = list(start)
+    places = as_list(start, "start")
     for at, place in enumerate(places):
         is_number = isinstance(place, (int, np.integer)) and not isinstance(place, bool)
         if not is_number or not 0 <= place < len(now):

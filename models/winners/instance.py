@@ -131,7 +131,7 @@ def _capacities(
 ) -> tuple[tuple[Hashable, ...], list[int | Fraction]]:
     if isinstance(capacities, Mapping):
         return tuple(capacities), [exact(one, f"capacities.{item}") for item, one in capacities.items()]
-    limits = _listed(capacities, "capacities")
+    limits = as_list(capacities, "capacities")
     return tuple(range(len(limits))), [exact(one, f"capacities[{at}]") for at, one in enumerate(limits)]
 
 
@@ -172,7 +172,7 @@ def _fraction(value: Any, path: str) -> int | Fraction:
     return value.numerator if value.denominator == 1 else Fraction(value)
 
 
-def _listed(values: Any, path: str) -> list[Any]:
+def as_list(values: Any, path: str) -> list[Any]:
     """Return the numbers of a sequence or an array of one dimension; Python's where those are as exact."""
     if isinstance(values, np.ndarray):
         if values.ndim != 1:
@@ -225,7 +225,7 @@ def _hashable(value: Any, path: str) -> Hashable:
 
 
 def _columns_of_arrays(bids: BidArrays, items: int) -> _Columns:
-    values = [exact(one, f"value[{at}]") for at, one in enumerate(_listed(bids.value, "value"))]
+    values = [exact(one, f"value[{at}]") for at, one in enumerate(as_list(bids.value, "value"))]
     indptr, item = _integers(bids.indptr, "indptr"), _integers(bids.item, "item")
     amount = bids.amount
     if isinstance(amount, np.ndarray) and amount.ndim == 1 and amount.dtype.kind in "iu":
@@ -234,8 +234,8 @@ def _columns_of_arrays(bids: BidArrays, items: int) -> _Columns:
             raise InputError(f"{int(whole.min())} is below 0", path=f"amount[{int(whole.argmin())}]")
         amounts: list[int | Fraction] | IntArray = whole
     else:
-        amounts = [exact(one, f"amount[{at}]") for at, one in enumerate(_listed(amount, "amount"))]
-    bidder = [None] * len(values) if bids.bidder is None else _listed(bids.bidder, "bidder")
+        amounts = [exact(one, f"amount[{at}]") for at, one in enumerate(as_list(amount, "amount"))]
+    bidder = [None] * len(values) if bids.bidder is None else as_list(bids.bidder, "bidder")
     for name, length, right in (
         ("indptr", len(indptr), len(values) + 1),
         ("amount", len(amounts), len(item)),
@@ -272,7 +272,7 @@ def _groups(groups: str | Sequence[Hashable] | npt.NDArray[Any], bidders: list[H
             raise InputError(f"{groups!r} is not one of xor, or", path="groups")
         named: list[Hashable] = bidders if groups == "xor" else [None] * len(bidders)
     else:
-        listed = _listed(groups, "groups")
+        listed = as_list(groups, "groups")
         if len(listed) != len(bidders):
             raise InputError(f"{len(listed)} entries instead of {len(bidders)}", path="groups")
         named = [_hashable(one, f"groups[{at}]") for at, one in enumerate(listed)]

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -114,6 +115,13 @@ def test_changes_that_cannot_be_made_are_refused(change: str, words: str) -> Non
         changed_job(busy().jobs[0], change)
 
 
+@pytest.mark.parametrize("jobs", [7, np.int64(7), "7", [np.int64(7)], np.array([7]), {"7"}, iter(["7"])])
+def test_jobs_are_named_by_numbers_and_texts(jobs: Any) -> None:
+    now = busy()
+    now = replace(now, jobs=(now.jobs[0], replace(now.jobs[1], id="7")))
+    assert forecast(now, jobs).columns["job"] == ["7"]
+
+
 def test_a_job_that_does_not_wait_is_refused() -> None:
     with pytest.raises(InputError, match="'R9' is not a pending job of this snapshot"):
         forecast(busy(), "R9")
@@ -125,6 +133,9 @@ def test_a_job_that_does_not_wait_is_refused() -> None:
         ({"futures": 10**9}, "futures: 1000000000 is not from 2 to 10000"),
         ({"futures": 0}, "futures: 0 is not from 2"),
         ({"seed": -1}, "seed: -1 is not from 0"),
+        ({"futures": None}, "futures: None is not an integer"),
+        ({"seed": None}, "seed: None is not an integer"),
+        ({"jobs": 1.5}, "jobs: 1.5 is not a text or an integer or a list"),
         ({"by_s": float("nan")}, "by_s: nan is not a finite number"),
         ({"record": 5}, "record: 5 is not a file's name"),
         ({"history": 5}, "history: 5 is neither a file's name nor a list of jobs"),
