@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, SupportsFloat, SupportsIndex, TypeAlias
 
-from .checks import at_least, named, of_type
+from .checks import at_least, named
 from .errors import InputError, errors_below
 from .limits import Owned, members_of
 from .nodes import Resources
@@ -31,8 +31,8 @@ from .value_types import (
     NameList,
     NameSet,
     NameTuple,
-    Number,
     OptionalIntLike,
+    SecondsByCount,
     Text,
     Timestamp,
     ValueType,
@@ -44,7 +44,6 @@ from .value_types import (
 )
 
 _LOW, _HIGH = Integer(0), Integer(1)
-_RUN_TIME = Number("a run time in seconds", least=0)
 
 
 @value_class
@@ -333,9 +332,10 @@ class Job(Owned):
             running jobs keep their limits.
         hold: why the job is held or what it waits for, in Slurm's word; or None.
         unsupported: parts of the real request that this type cannot express; such a job never starts.
-        speedup: the speedup model of a malleable job, kept as given.
+        speedup: the speedup model of a malleable job: any value of JSON.
         limits_by_nodes_s: seconds by node count, where they depend on it: the job bids on these counts of its
-            range, on each for that long. ``time_limit_s`` is not shorter than any of them.
+            range, on each for that long. ``time_limit_s`` is not shorter than any of them; an
+            advance reservation that starts within it keeps the job off its nodes on all counts.
 
     Raises:
         InputError: a value is not valid, e.g. a priority below 0.
@@ -358,15 +358,10 @@ class Job(Owned):
     min_nodes: OptionalIntLike = member(Integer(1), default=None)
     max_nodes: OptionalIntLike = member(Integer(1), default=None)
     speedup: object = member(Anything(), default=None)
-    limits_by_nodes_s: Mapping[int, float] = field(default_factory=dict)
+    limits_by_nodes_s: Mapping[int, float] = member(SecondsByCount(), default_factory=dict)
 
     def __post_init__(self) -> None:
         coerce_members(self)
-        if type(self.limits_by_nodes_s) is not dict or self.limits_by_nodes_s:
-            of_type(self.limits_by_nodes_s, (Mapping,), "limits_by_nodes_s")
-            for count, seconds in self.limits_by_nodes_s.items():
-                at_least(count, 1, "limits_by_nodes_s")
-                _RUN_TIME.coerced(seconds, f"limits_by_nodes_s.{count}")
         if self.min_nodes is not None and self.max_nodes is not None and self.max_nodes < self.min_nodes:
             raise InputError(f"{self.max_nodes} is below min_nodes {self.min_nodes}", path="max_nodes")
 

@@ -8,6 +8,7 @@ holds the member and what its schema says.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -39,8 +40,9 @@ from .text import shown
 Names: TypeAlias = str | Iterable[str]
 
 #: A priority's digits: Slurm's are 32-bit integers, a multifactor sum may carry a float's 17 digits.
-_PRIORITY_DIGITS = 40
-_BEYOND_PRIORITIES = 10 ** (_PRIORITY_DIGITS + 1)
+PRIORITY_DIGITS = 40
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=lambda n: as_number(n, ""))
+_BEYOND_PRIORITIES = 10 ** (PRIORITY_DIGITS + 1)
 _VALUE_TYPE = "value type"
 #: Seconds since the epoch at which years get a fifth digit, which ISO 8601 times have not.
 YEAR_10000 = 253_402_300_800
@@ -166,7 +168,14 @@ class ValueType:
 
 @dataclass(frozen=True, slots=True)
 class Anything(ValueType):
-    """Whatever a file holds there, kept as it is."""
+    """Whatever JSON holds."""
+
+    def coerced(self, value: Any, path: str) -> Any:
+        """Return it as JSON is read: lists for tuples, Python's numbers for numpy's."""
+        try:
+            return json.loads(_JSON.encode(value).encode())
+        except (TypeError, ValueError, RecursionError, InputError):
+            raise InputError(f"{shown(value)} is not a value of JSON", path=path) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,10 +212,8 @@ class IntegerList(ValueType):
 
     def coerced(self, value: Any, path: str) -> Any:
         """Return them as a tuple of Python's."""
-        numbers = tuple(as_int(number) for number in value)
-        for place, number in enumerate(numbers):
-            at_least(number, self.least, f"{path}[{place}]")
-        return numbers
+        kind = Integer(self.least)
+        return tuple(kind.coerced(one, f"{path}[{place}]") for place, one in enumerate(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +234,19 @@ class IntegerMap(ValueType):
             named(name, path)
             at_least(count, self.least, f"{path}.{name}")
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class SecondsByCount(ValueType):
+    """Run times in seconds by node count, from 1 node on."""
+
+    def coerced(self, value: Any, path: str) -> Any:
+        """Return it with Python's numbers."""
+        if type(value) is dict and not value:
+            return value
+        of_type(value, (Mapping,), path)
+        nodes, time = Integer(1), Number("a run time in seconds", least=0)
+        return {nodes.coerced(n, path): time.coerced(s, f"{path}.{n}") for n, s in value.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +366,7 @@ class JobPriority(ValueType):
         if type(value) is not int and type(value) is not Fraction:
             is_exact = isinstance(value, (Decimal, float))
             value = exact_priority(value if is_exact else as_number(value, path))
-        if not 0 <= value < _BEYOND_PRIORITIES:
+        if not 0 <= value < _BEYOND_PRIORITIES or value.denominator > 10**PRIORITY_DIGITS:
             raise InputError(
                 f"{shown(value)} {'is below 0' if value < 0 else 'has too many digits'}", path=path
             )
@@ -464,7 +484,7 @@ def exact_priority(value: Decimal | float | str) -> int | Fraction:
         raise InputError(f"{value} is not a finite number", path="priority")
     exponent = number.as_tuple().exponent
     # Fraction(1E+999999999) would fill the memory: refused by its exponent, before it is written out.
-    if number and (number.adjusted() > _PRIORITY_DIGITS or int(exponent) < -_PRIORITY_DIGITS):
+    if number and (number.adjusted() > PRIORITY_DIGITS or int(exponent) < -PRIORITY_DIGITS):
         raise InputError(f"{value} has too many digits", path="priority")
     fraction = Fraction(number)
     return fraction.numerator if fraction.denominator == 1 else fraction

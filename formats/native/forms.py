@@ -5,6 +5,7 @@ and constructors check them, so that Python's users and files hear the same of a
 Classes with members are objects of these forms (file_objects.py).
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,6 +22,7 @@ from ...cluster.jobs import Range, RangeMap, Span
 from ...cluster.limits import AMOUNTS, FilledNames, LimitMap
 from ...cluster.text import utc
 from ...cluster.value_types import (
+    PRIORITY_DIGITS,
     YEAR_10000,
     Anything,
     Boolean,
@@ -35,6 +37,7 @@ from ...cluster.value_types import (
     NameList,
     NameSet,
     Number,
+    SecondsByCount,
     Text,
     Timestamp,
     ValueType,
@@ -122,14 +125,15 @@ def _read_priority(value: Any, path: str) -> Any:
     """Return a number as JSON has it: formats.jsontext decodes fractions as Decimal, exactly."""
     if value is None:
         raise InputError("null is not a number", path=path)
-    return value
+    return Fraction(value) if isinstance(value, str) and re.fullmatch(_QUOTIENT, value) else value
 
 
-def _written_priority(value: int | Fraction) -> int | Decimal:
+def _written_priority(value: int | Fraction) -> int | Decimal | str:
     if isinstance(value, int):
         return value
     with localcontext(prec=100):
-        return Decimal(value.numerator) / Decimal(value.denominator)
+        decimal = Decimal(value.numerator) / Decimal(value.denominator)
+    return decimal if -int(decimal.as_tuple().exponent) <= PRIORITY_DIGITS else str(value)
 
 
 def _number(kind: Number) -> Form:
@@ -154,7 +158,11 @@ _NAME = saying(str, minLength=1)
 _MOMENTS = {"exclusiveMinimum": -YEAR_10000, "exclusiveMaximum": YEAR_10000}
 _TIMES = saying(str, minLength=1) | saying(float, **_MOMENTS)
 _ABOUT_TIMES = "ISO 8601, UTC where it names no zone; or seconds since 1970."
-_ABOUT_PRIORITIES = "Compared exactly as written; 0 is held."
+_ABOUT_PRIORITY = 'Compared exactly as written; 0 is held. "1/3" is a quotient.'
+_SECONDS = GenericAlias(dict, (int, saying(float, minimum=0)))
+#: A priority that has no decimal of PRIORITY_DIGITS.
+_QUOTIENT = r"^[0-9]{1,82}/[1-9][0-9]{0,40}$"
+_PRIORITY = saying(Any, type=["number", "string"], minimum=0, pattern=_QUOTIENT)
 #: How files hold each value type; file_objects.py adds those of classes with members.
 FORMS: dict[type[ValueType], Callable[[Any], Form]] = {
     Anything: lambda _: Form(Any),
@@ -167,6 +175,7 @@ FORMS: dict[type[ValueType], Callable[[Any], Form]] = {
     RangeMap: lambda _: Form(
         _by_name(_range(0)), write=lambda spans: {name: _written_span(span) for name, span in spans.items()}
     ),
+    SecondsByCount: lambda _: Form(saying(_SECONDS, propertyNames={"pattern": "^[1-9][0-9]{0,12}$"})),
     Number: _number,
     Text: lambda _: Form(str),
     Name: lambda _: Form(_NAME),
@@ -179,7 +188,5 @@ FORMS: dict[type[ValueType], Callable[[Any], Form]] = {
     HostSet: lambda _: Form(Hosts, read=expand, write=lambda names: join(sorted(names)), is_optional=True),
     Choice: _choice,
     Timestamp: lambda _: Form(_TIMES, read=read_time, write=_written_time, about=_ABOUT_TIMES),
-    JobPriority: lambda _: Form(
-        saying(Any, type="number", minimum=0), _read_priority, _written_priority, about=_ABOUT_PRIORITIES
-    ),
+    JobPriority: lambda _: Form(_PRIORITY, _read_priority, _written_priority, about=_ABOUT_PRIORITY),
 }

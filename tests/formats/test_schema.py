@@ -121,6 +121,16 @@ REFUSED_BY_BOTH: list[Spoil] = [
     put("jobs/0/submit_time", 10**15),
     put("jobs/0/licenses", {"matlab": 0}),
     put("jobs/0/priority", None),
+    put("jobs/0/priority", "7"),
+    put("jobs/0/priority", "1/0"),
+    put("jobs/0/priority", "-1/3"),
+    put("jobs/0/priority", "1/" + "9" * 5000),
+    put("jobs/0/limits_by_nodes_s", {"0": 5}),
+    put("jobs/0/limits_by_nodes_s", {"x": 5}),
+    put("jobs/0/limits_by_nodes_s", {"01": 5}),
+    put("jobs/0/limits_by_nodes_s", {"2": -1}),
+    put("jobs/0/limits_by_nodes_s", {"2": None}),
+    put("jobs/0/limits_by_nodes_s", [5]),
     put("jobs/0/features", "nvme"),
     drop("jobs/1/cores_per_node"),
     drop("jobs/1/nodes"),
@@ -149,10 +159,20 @@ def test_more_that_both_refuse(place: int) -> None:
         parse_snapshot(json.dumps(document).encode())
 
 
+def test_a_quotient_ends_where_it_ends() -> None:
+    document = copy.deepcopy(GOOD)
+    put("jobs/0/priority", "1/3\n")(document)
+    with pytest.raises(InputError, match=r"jobs\[0\].priority: .* is not a number"):
+        parse_snapshot(json.dumps(document).encode())
+
+
 ACCEPTED_BY_BOTH: list[Spoil] = [
     put("jobs/0/cores_per_node", None),
     put("jobs/0/submit_time", 1_795_167_000.5),
     put("jobs/0/priority", 0.25),
+    put("jobs/0/priority", "1/3"),
+    put("jobs/0/limits_by_nodes_s", {"1": 100, "2": 50.5}),
+    put("jobs/0/limits_by_nodes_s", {}),
     put("jobs/0/gres_total", {"gpu": [0, 4]}),
     put("jobs/0/speedup", {"model": "linear", "at": [1, 2]}),
     put("partitions/0/state", "UP"),
