@@ -167,6 +167,9 @@ def empty_machine(content: bytes) -> tuple[ClusterWorkload, Notes]:
     nodes = [figures.node for figures in read_nodes(node_document(content), notes)]
     if not nodes:
         raise InputError("there are no nodes")
+    for entry in [entry for entry in notes.entries if entry[0] == "node figures"]:
+        # They are about what is in use.
+        del notes.entries[entry]
     away = sum(not node.state.is_working for node in nodes)
     if away:
         notes.add("node states", f"nodes that take no jobs now, taken as working: {away}")

@@ -27,6 +27,8 @@ from .live_queue import LiveJob, Mark, write_mark
 
 #: Reservations of this kind of name are the loop's own.
 OWN = "aucsched-"
+#: CPUs of a core, at most.
+_MOST_THREADS = 8
 #: What scontrol reads from standard input as one word: no blank, quote or backslash.
 _WORD = re.compile(r"[!#-&(-\[\]-~]+")
 
@@ -97,7 +99,9 @@ def pin(snapshot: Snapshot, award: Award, job: LiveJob, licence: str, now: float
         # Only then: a job without a range of its own could not be given back none.
         words.append(f"NumNodes={count}-{count}")
     before: list[Words] = []
-    if placing.is_whole:
+    # Slurm itself rounds up to whole cores; with more CPUs than tasks ask for it gives a job no gres.
+    is_rounded = placing.threads and count == 1 and job.cpus < cores[0] < job.cpus + _MOST_THREADS
+    if placing.is_whole or is_rounded:
         pass
     elif len(set(cores)) == 1:
         # A new MinCPUsNode alone would change the job's CPUs as well.

@@ -114,6 +114,34 @@ def test_other_licences_survive_pins_and_put_backs() -> None:
     ]
 
 
+def test_the_cpus_of_a_job_that_slurm_rounds_up_to_whole_cores_stay_as_asked() -> None:
+    """With more CPUs than its tasks ask for 22.05 gives a job no gres (BadConstraints)."""
+    fake = FakeSlurm(nodes={"n0": "idle"})
+
+    def ask(command: Command) -> bytes:
+        answer = fake.ask(command)
+        if "--json" not in command or b'"threads"' not in answer:
+            return answer
+        document = json.loads(answer)
+        for node in document["nodes"]:
+            node.update(cores=2, threads=2)
+        return json.dumps(document).encode()
+
+    fake.submit(1)
+    fake.submit(2)
+    loop = loop_on(fake, ask=ask)
+    assert loop.one_pass().outcome == "done"
+    odd, even = (
+        dict(word.partition("=")[::2] for word in words)
+        for words in sorted(fake.sent)
+        if "Licenses=" in words
+    )
+    assert odd["ReqNodeList"] == even["ReqNodeList"] == "n0"
+    assert "NumCPUs" not in odd
+    assert "MinCPUsNode" not in odd
+    assert even["NumCPUs"] == "2"
+
+
 def test_a_job_that_slurm_starts_again_before_all_others_is_handed_over() -> None:
     """``--requeue=expedite`` of 25.11: Slurm keeps nodes for it, so no pin may name others."""
     fake = FakeSlurm(nodes={"n0": "idle"})
