@@ -30,7 +30,7 @@ from .strategies import (
     solve_greedily,
 )
 
-#: Above this a sum of weights is refused as one objective of floats: they no longer hold every integer.
+#: Above this a sum of weights is refused as one objective of floats: these hold not every integer.
 LARGEST_SUM = 2**53
 #: The share of an attempt's time after which jobs bid where first-fit places them only.
 _FOR_BIDS = 0.5

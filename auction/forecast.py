@@ -48,8 +48,8 @@ def shadow_time(state: SnapshotState, job: Job, awards: Iterable[Award] = ()) ->
     """Return when ``job`` could start at the latest if nothing else started before it.
 
     Running jobs give back what they hold at their estimated end (one already past counts as now, one not
-    known never comes). Licences stay as they are: no running job says which it holds; awarded jobs give
-    theirs and their shares of limits back at their ends. The job's priority and hold do not matter.
+    known never comes). Licences stay as they are: no running job says which it holds; awarded jobs
+    give theirs and their shares of limits back at their ends. Priority and hold do not matter.
 
     Args:
         state: the cluster; of its queue only the time limits of awarded jobs are looked at.
@@ -61,7 +61,7 @@ def shadow_time(state: SnapshotState, job: Job, awards: Iterable[Award] = ()) ->
         are down or held by something without an end.
     """
     jobs = {one.id: one for one in state.snapshot.jobs}
-    started = [(jobs[award.job], allocation_of_resources(award.nodes, state.columns)) for award in awards]
+    started = [(jobs[one.job], allocation_of_resources(one.nodes, state.columns)) for one in awards]
     taken = [(allocation, one.time_limit_s) for one, allocation in started]
     # Who is past its end holds what it has, a moment longer.
     now, soon = state.now, nextafter(state.now, inf)
@@ -80,7 +80,7 @@ def shadow_time(state: SnapshotState, job: Job, awards: Iterable[Award] = ()) ->
 def _pools_last(
     state: SnapshotState, job: Job, held: Held, started: Sequence[tuple[Job, Allocation]]
 ) -> float:
-    """Return when licences and limits leave a job enough beside jobs that start now: −∞ now, ∞ never."""
+    """Return when jobs that start now leave enough licences and limits: −∞ at once, ∞ never."""
     pools, since = state.columns.pools.copy(), -inf
     ends = []
     for one, allocation in started:

@@ -234,7 +234,7 @@ class _Explainer:
         return Reason.NO_FIT, f"{held}; {free} it may use"
 
     def _over_limit(self, demand: Demand, columns: Columns) -> tuple[Reason, str] | None:
-        """Return which limit or licence has too little for a job; of an exclusive one whole nodes count."""
+        """Return which limit or licence a job lacks; of an exclusive one whole nodes count."""
         pools = columns.pools
         lack = next(pools.lacks(demand.job), None)
         if lack is None and demand.exclusive and not pools.are_empty:

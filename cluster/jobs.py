@@ -397,11 +397,11 @@ class RunningJob(Owned):
 
 
 def running_job(job: Job, nodes: Mapping[str, Resources], now: float | None) -> RunningJob:
-    """Return a job that waited as one that runs on some nodes, from now on, up to its limit on so many.
+    """Return a job that waited as one that runs on some nodes from now on, up to its limit there.
 
     Examples:
-        >>> job = Job(id="7", priority=1, request=Request(cores=1), limits_by_nodes_s={1: 100, 2: 50})
-        >>> running_job(job, {"n1": Resources(cores=1), "n2": Resources(cores=1)}, now=1000).end_time
+        >>> job = Job(id="7", priority=1, request=Request(cores=1), limits_by_nodes_s={2: 50})
+        >>> running_job(job, dict.fromkeys(("n1", "n2"), Resources(cores=1)), now=1000).end_time
         1050
     """
     limit_s = job.limit_on_s(len(nodes))

@@ -18,8 +18,8 @@ from .proofs import Branch, ProofBids, prove
 
 #: Looks at bids that a proof takes: about a second in plain Python.
 _LOOKS = 2_000_000
-#: Bids of a whole program that branch and bound is given, and awards that turn out to be none: at most
-#: 3 in 800 auctions of table A.3.
+#: Bids of a whole program that branch and bound is given, and awards that turn out to be none: 3
+#: at most in 800 auctions of table A.3.
 _MOST_BIDS, _MOST_CUTS = 600, 20
 #: Sums of weights that integers and floats hold.
 _LARGEST_SUM = 1 << 52

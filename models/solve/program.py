@@ -168,7 +168,7 @@ def exclusions(
 
 
 def in_one_clique(indptr: IntArray, column: IntArray, is_clique: BoolArray, columns: int) -> BoolArray:
-    """Return which columns stand together in a row of which one at most may be 1; shape (columns, columns).
+    """Return which columns share a row of which one at most may be 1; shape (columns, columns).
 
     Row ``r`` holds ``column[indptr[r]:indptr[r + 1]]``; only rows that are cliques are looked at.
     """
@@ -177,7 +177,7 @@ def in_one_clique(indptr: IntArray, column: IntArray, is_clique: BoolArray, colu
     excludes = np.zeros((columns, columns), np.bool_)
     if not len(cliques):
         return excludes
-    # A column excludes whom any of its rows has: rows are sets in bits, and a column joins its rows'.
+    # A column excludes whom any of its rows has: rows are sets in bits, joined by column.
     place = np.repeat(np.arange(len(cliques)), lengths[cliques])
     member = column[ranges(indptr[cliques], lengths[cliques])]
     of_row = np.zeros((len(cliques), columns), np.bool_)

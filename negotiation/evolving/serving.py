@@ -197,7 +197,8 @@ def evolve(
     else:
         served, starts = _auctioned(board, asked, queue, fairness, accounts, depths, auction)
     jobs_of = {job.id: job.demand.job for job in queue}
-    begun = tuple(running_job(jobs_of[name], nodes, snapshot.time or 0.0) for name, nodes in starts.items())
+    now = snapshot.time or 0.0
+    begun = tuple(running_job(jobs_of[name], nodes, now) for name, nodes in starts.items())
     return Evolution(
         snapshot=with_started(cast("SnapshotBoard", served.board).snapshot, begun),
         answers=served.answers,

@@ -54,7 +54,7 @@ class NodeCores:
         self._most = cores_per_node
 
     def take(self, cores: int, near: Iterable[int] = (), held: Held | None = None) -> Held:
-        """Take cores, these or those nearest to some nodes, else the first that are free; return where."""
+        """Take cores, these or the nearest to some nodes, else the first that are free; return where."""
         held = self._nearest(cores, tuple(near)) if held is None else held
         for node, count in held.items():
             self.free[node] -= count

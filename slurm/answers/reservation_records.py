@@ -97,7 +97,7 @@ class ReservationFigures:
         return sum(one[1] for one in found if one and one[0].partition("@")[0] == licence)
 
     def coming_licenses(self, gate: str, now: float | None) -> str:
-        """Return the licences that it takes when it starts, without the gate's; Slurm shows them free."""
+        """Return the licences that it takes at its start, without the gate's; Slurm shows them free."""
         has_started = now is not None and self.start - _AHEAD_S <= now
         return "" if has_started else without_gate(self.licenses, gate or LICENCE)
 

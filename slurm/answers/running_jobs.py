@@ -57,7 +57,7 @@ def read_running(records: Sequence[Record], site: Site, notes: Notes) -> tuple[R
                 use = {name: replace(amount, cores=0) for name, amount in use.items()}
                 notes.add("suspended", f"job {job} is suspended: it holds memory and gres, no cores")
             if use and "gres/" in record.text("tres_alloc_str") and not any(one.gres for one in use.values()):
-                notes.add("running jobs", f"job {job}: how many gres it holds on each node is not known")
+                notes.add("running jobs", f"job {job}: its gres on each node are not known")
             fitted = dict(_fitted(job, use, left, notes))
             if fitted:
                 running.append(_running(record, fitted))

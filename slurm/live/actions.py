@@ -99,7 +99,7 @@ def pin(snapshot: Snapshot, award: Award, job: LiveJob, licence: str, now: float
         # Only then: a job without a range of its own could not be given back none.
         words.append(f"NumNodes={count}-{count}")
     before: list[Words] = []
-    # Slurm itself rounds up to whole cores; with more CPUs than tasks ask for it gives a job no gres.
+    # Slurm itself rounds up to whole cores; to more CPUs than tasks ask for it gives no gres.
     is_rounded = placing.threads and count == 1 and job.cpus < cores[0] < job.cpus + _MOST_THREADS
     if placing.is_whole or is_rounded:
         pass

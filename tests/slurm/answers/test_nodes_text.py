@@ -176,7 +176,7 @@ def test_gres_of_a_job_without_gres_detail() -> None:
     ]
     made = read(nodes, holding("gres/gpu=3", "n1", "n2"))
     assert free(made) == [{"gpu:a100": 2}, {"gpu:a100": 4}]
-    assert "job 88: how many gres it holds on each node is not known" in made.notes
+    assert "job 88: its gres on each node are not known" in made.notes
 
 
 @pytest.mark.parametrize(
