@@ -91,7 +91,7 @@ def _pools_last(
             break
         since = ends[place]
         pools.give(started[place][0], started[place][1].held)
-    return since
+    return since if pools.hold(job, held) else inf
 
 
 def limits_of(starts: Iterable[StartingJob]) -> list[tuple[Allocation, float | None]]:

@@ -7,17 +7,17 @@ import numpy as np
 
 from ..bidgen.candidates import GuardedViews, usable_in_any
 from ..bidgen.families.registry import words_of
-from ..bidgen.first_fit import FirstFitPlacer
 from ..bidgen.generate import BidOptions, generate_bids, place_alone
-from ..cluster.jobs import Job
-from ..cluster.resources.capacity import IntArray, Resource
+from ..cluster.jobs import Job, Request
+from ..cluster.resources.capacity import BoolArray, Capacity, IntArray, Resource, sums_before
 from ..cluster.resources.columns import Columns
-from ..cluster.resources.demand import Demand
+from ..cluster.resources.demand import Demand, is_type_of
 from ..cluster.resources.job_reservations import Guard
-from ..cluster.resources.pools import Pools
+from ..cluster.resources.pools import Shortage, Use, fewest
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.text import LISTED, listed, plural, utc
 from ..formats.hostlist import fold
+from ..topology.tree import Topology
 from .ledger import FreeState, Short, what_is_left
 from .queue import Queue
 from .state import SnapshotState
@@ -45,10 +45,11 @@ def refusals(
         found[demand.job.id] = Refusal(job=demand.job.id, reason=reason, detail=detail)
     for demand in queue.waiting[len(decision.window) :]:
         if demand.job.id not in winners and not decision.discarded and not is_over():
-            detail = queue.refused[demand.job.id].detail
-            if decision.completed:
-                detail += f": {explainer.beside(demand)[1]}"
-            found[demand.job.id] = Refusal(job=demand.job.id, reason=Reason.WINDOW, detail=detail)
+            reason, detail = Reason.INELIGIBLE, explainer.impossible.why(demand)
+            if not detail:
+                reason, detail = Reason.WINDOW, queue.refused[demand.job.id].detail
+                detail += f": {explainer.beside(demand)[1]}" if decision.completed else ""
+            found[demand.job.id] = Refusal(job=demand.job.id, reason=reason, detail=detail)
     yield from (found[job.id] for job in queue.jobs if job.id in found and job.id not in winners)
 
 
@@ -58,6 +59,7 @@ class _Explainer:
     def __init__(self, state: SnapshotState, decision: StepPass, is_over: Callable[[], bool]) -> None:
         self._is_over = is_over
         self._seen = state
+        self.impossible = ImpossibleRequests(state)
         self._decision = decision
         self._not_asked = decision.left_out
         self._cluster = decision.cluster
@@ -65,7 +67,6 @@ class _Explainer:
         self._known: dict[object, tuple[Reason, str]] = {}
         self._free_of: dict[tuple[int, int], tuple[int, int]] = {}
         self._views: dict[int, GuardedViews] = {}
-        self._named: dict[object, tuple[int, int, int]] = {}
         self._reserved = {guard.job.id for guard in decision.cluster.guards}
         best = decision.best
         self._left = decision.cluster
@@ -152,9 +153,9 @@ class _Explainer:
     def _without_bids(self, demand: Demand, place: int) -> tuple[Reason, str]:
         if self._cluster.placer is not None:
             return self._without_first_bid(demand)
-        if self._best.bids.could_bid[place]:
-            capped = Reason.BID_CAP, "the bids of jobs with higher priority reach the cap max_bids"
-            return self._over_limit(demand, self._cluster.columns) or capped
+        could_bid = self._best.bids.could_bid[place]
+        if could_bid and self._lack(demand, self._cluster.columns) is None:
+            return Reason.BID_CAP, "the bids of jobs with higher priority reach the cap max_bids"
         return self._why_none(demand)
 
     def _without_first_bid(self, demand: Demand) -> tuple[Reason, str]:
@@ -217,32 +218,37 @@ class _Explainer:
         return f"it would delay job {guard.job.id}, reserved to start by {when} on {listed(fold(names))}"
 
     def _no_fit(self, demand: Demand, columns: Columns) -> tuple[Reason, str]:
-        if (over := self._over_limit(demand, columns)) is not None:
-            return over
-        too_much = self._asks_too_much(demand)
-        if too_much:
-            return Reason.INELIGIBLE, too_much
+        impossible = self.impossible.why(demand)
+        if impossible:
+            return Reason.INELIGIBLE, impossible
+        lack = self._lack(demand, columns)
+        if lack is not None:
+            return columns.pools.reason(lack.resource), columns.pools.words(lack)
         cores, count = self._free_for(demand, columns)
         if self._cluster.topology.units is not None:
             usable = np.flatnonzero(usable_in_any(demand, columns.free, columns))
-            short = self._short_of_units(demand, usable)
+            short = _short_of_units(demand, self._cluster.topology, usable)
             if short:
                 return Reason.NO_FIT, short
         found = "no nodeset found within the time limit" if self._is_over() else "no nodeset"
-        held = f"{found} holds {_asked(demand)}"
         free = f"{plural(cores, 'core', 'is')} free on {plural(count, 'node')}"
-        return Reason.NO_FIT, f"{held}; {free} it may use"
+        return Reason.NO_FIT, f"{found} holds {_of_nodes(demand.job)}; {free} it may use"
 
-    def _over_limit(self, demand: Demand, columns: Columns) -> tuple[Reason, str] | None:
-        """Return which limit or licence a job lacks; of an exclusive one whole nodes count."""
-        pools = columns.pools
-        lack = next(pools.lacks(demand.job), None)
-        if lack is None and demand.exclusive and not pools.are_empty:
-            cluster = replace(self._cluster, columns=replace(columns, pools=Pools()), guards=(), placer=None)
-            place = FirstFitPlacer(cluster).place(demand)
-            if place is not None:
-                lack = next(pools.lacks(demand.job, place.allocation().held), None)
-        return None if lack is None else (pools.reason(lack.resource), pools.words(lack))
+    def _lack(self, demand: Demand, columns: Columns) -> Shortage | None:
+        """Return what a job lacks of licences, limits and shares, wherever it starts, or on what is free."""
+        pools, total = columns.pools, columns.total
+        if pools.are_empty:
+            return None
+        able = self.impossible.able(demand)
+        for mask in (able, able & usable_in_any(demand, columns.free, columns)):
+            held = _least_use(demand, np.flatnonzero(mask), total)
+            lack = None if held is None else next(pools.lacks(demand.job, held), None)
+            # Of more than a limit allows other nodes than those that are free may take less.
+            if lack and (
+                mask is able or lack.asked <= pools.of(lack.resource.family).capacity(lack.resource)
+            ):
+                return lack
+        return next(pools.lacks(demand.job), None)
 
     def _free_for(self, demand: Demand, columns: Columns) -> tuple[int, int]:
         """Return the free cores of nodes that a job may use, and how many of these have some."""
@@ -251,40 +257,6 @@ class _Explainer:
             free = columns.free.cores[demand.eligible]
             self._free_of[key] = int(free.sum()), int(np.count_nonzero(free > 0))
         return self._free_of[key]
-
-    def _short_of_units(self, demand: Demand, nodes: IntArray) -> str:
-        """Return what blocks, rings or tori lack for a job on some nodes; empty where nothing."""
-        units, asked = self._cluster.topology.units, demand.job.request.node_counts
-        if units is None or asked is None or not (demand.in_units or demand.max_switches == 1):
-            return ""
-        return units.shortage(demand, nodes, (demand.node_counts or asked).minimum)
-
-    def _described(self, job: Job) -> tuple[int, int, int]:
-        """Return how many nodes a job names by partitions and features, their cores, the most on one."""
-        key = (job.partition, job.request.features, job.request.excluded_nodes)
-        if key not in self._named:
-            cores = self._seen.columns.total.cores[self._seen.reader.described_by(job)]
-            self._named[key] = len(cores), int(cores.sum()), int(cores.max(initial=0))
-        return self._named[key]
-
-    def _asks_too_much(self, demand: Demand) -> str:
-        """Return what a job asks for that the nodes it may ever use have not, whatever ends; else empty."""
-        job, request = demand.job, demand.job.request
-        count, together, most = self._described(job)
-        whose = f"partition {job.partition} has" if job.partition else "there are"
-        if request.features or request.excluded_nodes:
-            whose = "the nodes that it may use have"
-        if request.fewest_nodes > count:
-            return f"it asks for {plural(request.fewest_nodes, 'node')}, {whose} {count}"
-        if request.fewest_cores > together:
-            return f"it asks for {plural(request.fewest_cores, 'core')}, {whose} {together}"
-        short = self._short_of_units(demand, np.arange(len(self._cluster.columns.names)))
-        if short:
-            return f"when all is empty {short}"
-        if (request.cores_per_node or 0) > most:
-            asked = plural(request.cores_per_node or 0, "core")
-            return f"it asks for {asked} on a node, the largest that it may use has {most}"
-        return ""
 
     def _outbid(self, bids: range, state: FreeState) -> tuple[Reason, str]:
         """Name the jobs that took what the least contested of a job's bids wanted, or are reserved for."""
@@ -334,23 +306,128 @@ class _Explainer:
         return None
 
 
-def _asked(demand: Demand) -> str:
-    request = demand.job.request
-    parts: list[str] = []
-    counts = demand.node_counts
-    if counts is not None:
-        thing = "empty node" if request.exclusive else "node"
-        most = plural(counts.maximum, thing)
-        parts.append(most if counts.is_exact else f"{counts.minimum} to {most}")
+class ImpossibleRequests:
+    """Says what jobs ask for that a cluster has not, even with all its nodes up and free."""
+
+    def __init__(self, state: SnapshotState) -> None:
+        self._state, self._empty = state, state.emptied()
+        self._views = GuardedViews(self._empty.columns, self._empty.columns.free)
+        self._known: dict[int, str] = {}
+
+    def why(self, demand: Demand) -> str:
+        """Return what too much a job asks for, found once for all that ask alike; empty: it could run."""
+        if demand.form not in self._known:
+            self._known[demand.form] = next(self._too_much(demand), "")
+        return self._known[demand.form]
+
+    def able(self, demand: Demand) -> BoolArray:
+        """Return the nodes that could be among the job's if all were up and free, shape (n,)."""
+        alone, columns = self._empty.reader.demand(demand.job) or demand, self._empty.columns
+        return usable_in_any(alone, columns.free, columns)
+
+    def _too_much(self, demand: Demand) -> Iterator[str]:
+        job, request, total = demand.job, demand.job.request, self._state.columns.total
+        described = self._state.reader.described_by(job)
+        whose = f"partition {job.partition} has" if job.partition else "there are"
+        if request.features or request.excluded_nodes:
+            whose = "the nodes that it may use have"
+        count, cores = int(described.sum()), int(total.cores[described].sum())
+        if request.fewest_nodes > count:
+            yield f"it asks for {plural(request.fewest_nodes, 'node')}, {whose} {count}"
+        if request.fewest_cores > cores:
+            yield f"it asks for {plural(request.fewest_cores, 'core')}, {whose} {cores}"
+        short = _short_of_units(demand, self._state.topology, np.arange(len(described)))
+        if short:
+            yield f"when all is empty {short}"
+        for asked, unit, amounts in _of_each_node(request, total):
+            most = int(amounts[described].max(initial=0))
+            if asked > most:
+                yield f"it asks for {asked} {unit} on a node, the largest that it may use has {most}"
+        for name, asked in request.licenses.items():
+            most = self._state.snapshot.licenses[name].total
+            if asked > most:
+                yield f"it asks for {plural(asked, f'{name} licence')}, there are {most} in all"
+        alone = self._empty.reader.demand(job)
+        if alone is not None and not self._views.of(alone).could_hold(alone, self._empty.topology.leaf):
+            yield f"when all is empty no nodeset holds {_of_nodes(job)}"
+
+
+def _of_each_node(request: Request, total: Capacity) -> Iterator[tuple[int, str, IntArray]]:
+    """Yield what a job asks for on each of its nodes, in which unit, and what each node has, shape (n,)."""
+    cores = request.cores_per_node or 0
+    yield cores, "core" if cores == 1 else "cores", total.cores
+    yield request.memory_mib_per_node or 0, "MiB", total.memory
+    for name, span in request.gres_per_node.items():
+        counts = [counts for kind, counts in total.gres.items() if is_type_of(kind, name)]
+        yield span.minimum, name, np.max([np.zeros_like(total.cores), *counts], axis=0)
+
+
+def _least_use(demand: Demand, nodes: IntArray, total: Capacity) -> Use | None:
+    """Return the least that a job could hold on some of these nodes; None: they are too few."""
+    units = sums_before(np.sort(total.cores[nodes] // demand.unit)[::-1])
+    count = max(demand.fewest_nodes, int(np.searchsorted(units, demand.units or 0)))
+    if count > len(nodes):
+        return None
+    use = fewest(demand.job)
+    if not demand.exclusive:
+        return replace(use, nodes=count)
+    least = total.at(nodes).each(lambda amounts: np.sort(amounts)[:count])
+    gres = {kind: int(counts.sum()) for kind, counts in least.gres.items()}
+    return Use(nodes=count, cores=max(use.cores, int(least.cores.sum())), gres=gres)
+
+
+def _short_of_units(demand: Demand, topology: Topology, nodes: IntArray) -> str:
+    """Return what blocks, rings or tori lack for a job on some nodes; empty where nothing."""
+    units, asked = topology.units, demand.job.request.node_counts
+    if units is None or asked is None or not (demand.in_units or demand.max_switches == 1):
+        return ""
+    return units.shortage(demand, nodes, (demand.node_counts or asked).minimum)
+
+
+def _of_nodes(job: Job) -> str:
+    """Return in words what a job asks of its nodes, wherever it may run."""
+    required = [f"with {listed(fold(job.request.required_nodes))}"] if job.request.required_nodes else []
+    return ", ".join([*size_words(job.request), *place_words(job.request), *required])
+
+
+def size_words(request: Request) -> Iterator[str]:
+    """Yield the nodes, cores, gres and memory of a request in words."""
+    if request.node_counts is not None:
+        counts, thing = request.node_counts, "empty node" if request.exclusive else "node"
+        exact = plural(counts.minimum, thing)
+        yield exact if counts.is_exact else f"{counts.minimum} to {counts.maximum} {thing}s"
+    elif request.exclusive:
+        yield "empty nodes"
     if request.cores_per_node is not None:
-        parts.append(f"{plural(request.cores_per_node, 'core')} a node")
+        yield f"{plural(request.cores_per_node, 'core')} a node"
     elif request.cores is not None:
-        parts.append(plural(request.cores, "core"))
-    parts.extend(f"{span.minimum} {name} a node" for name, span in request.gres_per_node.items())
-    parts.extend(f"{span.minimum} {name} in all" for name, span in request.gres_total.items())
+        yield plural(request.cores, "core")
+    if request.min_cores_per_node > 1:
+        yield f"at least {request.min_cores_per_node} cores a node"
+    if request.cores_per_task > 1:
+        yield f"{request.cores_per_task} cores a task"
+    yield from _amount_words(request)
+
+
+def _amount_words(request: Request) -> Iterator[str]:
+    for spans, where in ((request.gres_per_node, "a node"), (request.gres_total, "in all")):
+        for name, span in spans.items():
+            count = f"{span.minimum}" if span.is_exact else f"{span.minimum} to {span.maximum}"
+            yield f"{count} {name} {where}"
     if request.memory_mib_per_node:
-        parts.append(f"{request.memory_mib_per_node} MiB a node")
+        yield f"{request.memory_mib_per_node} MiB a node"
     if request.memory_mib_per_core:
-        parts.append(f"{request.memory_mib_per_core} MiB a core")
-    parts.extend(["consecutive nodes"] if request.contiguous else [])
-    return ", ".join(parts)
+        yield f"{request.memory_mib_per_core} MiB a core"
+
+
+def place_words(request: Request) -> Iterator[str]:
+    """Yield in words how the nodes of a request must stand to each other."""
+    if request.contiguous:
+        yield "consecutive nodes"
+    if request.max_switches is not None:
+        yield f"at most {plural(request.max_switches, 'leaf switch')}"
+    if request.segment is not None:
+        ways = {"spread": request.spread_segments, "consolidated": request.consolidate_segments}
+        yield ", ".join([f"segments of {request.segment}", *(word for word, holds in ways.items() if holds)])
+    if request.exclusive_topo:
+        yield "no other job in its blocks"

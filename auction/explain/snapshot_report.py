@@ -7,16 +7,17 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ...bidgen.families.registry import columns_of
 from ...cluster.jobs import Job, JobType, is_held, may_start
 from ...cluster.limits import JOB_MEMBERS, Limit, limited
 from ...cluster.nodes import Resources
 from ...cluster.resources.capacity import Resource
-from ...cluster.resources.demand import DemandReader, Ineligible
+from ...cluster.resources.demand import Ineligible
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import plural
 from ...formats.hostlist import join
-from ...topology.tree import topology_of
+from ...topology.tree import Topology
+from ..reasons import ImpossibleRequests
+from ..state import SnapshotState, state_of
 
 FORMAT = "aucsched-check/1"
 
@@ -54,8 +55,8 @@ def report_on(snapshot: Snapshot) -> dict[str, Any]:
     - ``running``: how many, and those without an estimated end; ``licenses``, ``reservations``, ``limits``;
     - ``notes`` of the source, and those of them that are rules of the site that nothing looks at, ``unread``.
     """
-    jobs, reader = snapshot.jobs, DemandReader(snapshot, columns_of(snapshot))
-    ineligible = (one.detail for job in jobs if isinstance(one := reader.read(job, 0), Ineligible))
+    jobs, state = snapshot.jobs, state_of(snapshot)
+    reader = state.reader
     states = {entry.name: entry.state.value for entry in snapshot.partitions}
     return {
         "format": FORMAT,
@@ -65,7 +66,7 @@ def report_on(snapshot: Snapshot) -> dict[str, Any]:
             "by_state": dict(Counter(node.state.value for node in snapshot.nodes).most_common()),
         },
         "amounts": _amounts(snapshot),
-        "switches_by_level": _levels(snapshot),
+        "switches_by_level": _levels(snapshot, state.topology),
         "partitions": {
             name: {"nodes": int(reader.partition_masks[name].sum()), "state": states.get(name, "up")}
             for name in states | reader.partition_masks
@@ -75,7 +76,7 @@ def report_on(snapshot: Snapshot) -> dict[str, Any]:
             "by_type": {kind.value: sum(job.request.type is kind for job in jobs) for kind in JobType},
             "by_member": {name: sum(map(bool, map(has, jobs))) for name, has in _MEMBERS.items()},
             "unsupported": dict(Counter(text for job in jobs for text in job.unsupported).most_common()),
-            "ineligible": dict(Counter(ineligible).most_common()),
+            "ineligible": dict(_ineligible(state).most_common()),
         },
         "running": {
             "count": len(snapshot.running),
@@ -89,6 +90,13 @@ def report_on(snapshot: Snapshot) -> dict[str, Any]:
         "notes": list(snapshot.notes),
         "unread": list(snapshot.unread),
     }
+
+
+def _ineligible(state: SnapshotState) -> Counter[str]:
+    impossible = ImpossibleRequests(state)
+    read = (state.reader.read(job, 0) for job in state.snapshot.jobs)
+    why = (one.detail if isinstance(one, Ineligible) else impossible.why(one) for one in read)
+    return Counter(filter(None, why))
 
 
 def _amounts(snapshot: Snapshot) -> dict[str, dict[str, int]]:
@@ -114,11 +122,10 @@ def _by_label(amounts: Resources) -> dict[str, int]:
     return {"cores": amounts.cores, "memory_mib": amounts.memory_mib or 0, **gres}
 
 
-def _levels(snapshot: Snapshot) -> dict[str, int]:
+def _levels(snapshot: Snapshot, topology: Topology) -> dict[str, int]:
     if snapshot.switches is None:
         return {}
     names = {switch.name for switch in snapshot.switches}
-    topology = topology_of(snapshot)
     levels = Counter(
         level for name, level in zip(topology.names, topology.level.tolist(), strict=True) if name in names
     )

@@ -13,6 +13,7 @@ from ...cluster.jobs import Job
 from ...cluster.schedule import Reason, Refusal
 from ...cluster.text import plural, utc
 from ...formats.hostlist import join
+from ..reasons import place_words, size_words
 
 #: A hostlist is cut after this many characters.
 _LONGEST = 70
@@ -54,52 +55,13 @@ def percent(share: float) -> str:
 
 def asked(job: Job) -> list[str]:
     """Return every part of a job's request in words."""
-    return [*_size(job), *_amounts(job), *_places(job)]
-
-
-def _size(job: Job) -> Iterator[str]:
     request = job.request
-    if request.node_counts is not None:
-        counts, thing = request.node_counts, "empty node" if request.exclusive else "node"
-        exact = plural(counts.minimum, thing)
-        yield exact if counts.is_exact else f"{counts.minimum} to {counts.maximum} {thing}s"
-    elif request.exclusive:
-        yield "empty nodes"
-    if request.cores_per_node is not None:
-        yield f"{plural(request.cores_per_node, 'core')} a node"
-    elif request.cores is not None:
-        yield plural(request.cores, "core")
-    if request.min_cores_per_node > 1:
-        yield f"at least {request.min_cores_per_node} cores a node"
-    if request.cores_per_task > 1:
-        yield f"{request.cores_per_task} cores a task"
+    licenses = [plural(count, f"{name} licence") for name, count in request.licenses.items()]
+    return [*size_words(request), *licenses, *place_words(request), *_where(job)]
 
 
-def _amounts(job: Job) -> Iterator[str]:
+def _where(job: Job) -> Iterator[str]:
     request = job.request
-    for spans, where in ((request.gres_per_node, "a node"), (request.gres_total, "in all")):
-        for name, span in spans.items():
-            count = f"{span.minimum}" if span.is_exact else f"{span.minimum} to {span.maximum}"
-            yield f"{count} {name} {where}"
-    if request.memory_mib_per_node:
-        yield f"{request.memory_mib_per_node} MiB a node"
-    if request.memory_mib_per_core:
-        yield f"{request.memory_mib_per_core} MiB a core"
-    for name, licenses in request.licenses.items():
-        yield plural(licenses, f"{name} licence")
-
-
-def _places(job: Job) -> Iterator[str]:
-    request = job.request
-    if request.contiguous:
-        yield "consecutive nodes"
-    if request.max_switches is not None:
-        yield f"at most {plural(request.max_switches, 'leaf switch')}"
-    if request.segment is not None:
-        ways = {"spread": request.spread_segments, "consolidated": request.consolidate_segments}
-        yield ", ".join([f"segments of {request.segment}", *(word for word, holds in ways.items() if holds)])
-    if request.exclusive_topo:
-        yield "no other job in its blocks"
     if request.features:
         yield f"features {' and '.join(sorted(request.features))}"
     if request.required_nodes:

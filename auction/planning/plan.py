@@ -32,6 +32,7 @@ from ...formats.native.cluster_file import snapshot_of
 from ..forecast import Forecast
 from ..options import StepOptions
 from ..queue import queue_of
+from ..reasons import ImpossibleRequests
 from ..state import state_of
 
 FORMAT = "aucsched-plan/1"
@@ -151,12 +152,9 @@ def plan(
             planned[found.job] = found
         if progress is not None:
             progress(done + 1)
-    never = "no end of running or planned jobs lets it start: it asks for more than there will be"
-    refused = queue.refused | {
-        demand.job.id: Refusal(job=demand.job.id, reason=Reason.NO_FIT, detail=never)
-        for demand in queue.window
-        if demand.job.id not in planned
-    }
+    impossible = ImpossibleRequests(planner.state)
+    lacking = (demand for demand in queue.window if demand.job.id not in planned)
+    refused = queue.refused | {one.job.id: _refusal(one, impossible.why(one)) for one in lacking}
     return Plan(
         time=now,
         planned=tuple(planned.values()),
@@ -164,6 +162,12 @@ def plan(
         overdue=tuple(job.id for job in snapshot.running if job.end_time is not None and job.end_time <= now),
         endless=tuple(job.id for job in snapshot.running if job.end_time is None),
     )
+
+
+def _refusal(demand: Demand, why: str) -> Refusal:
+    never = "no end of running or planned jobs lets it start: it asks for more than there will be"
+    reason = Reason.INELIGIBLE if why else Reason.NO_FIT
+    return Refusal(job=demand.job.id, reason=reason, detail=why or never)
 
 
 def check_time(snapshot: Snapshot) -> None:
@@ -193,7 +197,7 @@ class Planner:
         ends = dict.fromkeys(late, now + OVERDUE_S)
         running = tuple(replace(job, end_time=ends.get(job.id, job.end_time)) for job in snapshot.running)
         snapshot = replace(snapshot, running=running)
-        state = state_of(snapshot)
+        self.state = state = state_of(snapshot)
         self._topology, self.columns, self.reader = state.topology, state.columns, state.reader
         self._has_reservations = bool(state.changes)
         self._timeline = ClusterTimeline(Forecast(state), self.columns, snapshot.running)

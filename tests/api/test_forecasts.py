@@ -335,7 +335,7 @@ def named(count: int) -> list[str]:
         (
             {"cores": 1, "licenses": {"matlab": 3}},
             {"licenses": {"matlab": {"total": 2, "free": 0}}},
-            "when all is empty it asks for 3 matlab licences, 2 free",
+            "it asks for 3 matlab licences, there are 2 in all",
         ),
     ],
 )

@@ -174,7 +174,7 @@ MAINTENANCE = {"name": "maint", "start": "2026-11-20T10:00:00Z", "end": "2026-11
             [{"name": f"g{kind}", "cores": 8, "gres": {f"gpu:{kind}": 2}} for kind in "ab"],
             {"nodes": 2, "cores_per_node": 1, "gres_per_node": {"gpu": 2}},
             {},
-            Reason.NO_FIT,
+            Reason.INELIGIBLE,
         ),
     ],
 )

@@ -80,6 +80,30 @@ def test_never_is_none() -> None:
     assert first(snapshot(nodes(1), licensed, licenses={"matlab": {"total": 2, "free": 1}})) is None
 
 
+@pytest.mark.parametrize(
+    ("member", "expected"),
+    [
+        ({"limits": [{"name": "all", "max": {"cores": 12}}]}, 500),
+        ({"limits": [{"name": "all", "max": {"gres/gpu": 1}}]}, 500),
+        ({"limits": [{"name": "all", "max": {"jobs": 1}}]}, 500),
+        ({"licenses": {"m": {"total": 2, "free": 2}}}, 500),
+        # A budget does not come back.
+        ({"limits": [{"name": "all", "max": {"core_seconds": 5000}}]}, None),
+        ({"limits": [{"name": "all", "max": {"cores": 16}}]}, 0),
+    ],
+)
+def test_awards_hold_limits_and_licences_until_their_time_limit(
+    member: dict[str, Any], expected: int | None
+) -> None:
+    asks = {"cores": 8, "nodes": 1, "gres_per_node": {"gpu": 1}, "time_limit_s": 500}
+    asks |= {"licenses": {"m": 2}} if "licenses" in member else {}
+    cluster = snapshot(nodes(2), [{**asks, "priority": 2000}, asks], **member)
+    awards = [one for one in schedule(cluster).started if one.job == "J1"]
+    assert shadow_time(state_of(cluster), cluster.jobs[1]) is not None
+    after = shadow_time(state_of(cluster), cluster.jobs[1], awards)
+    assert (None if after is None else after.time - NOW) == expected
+
+
 def test_awards_hold_until_their_time_limit() -> None:
     jobs = [{"cores": 16, "time_limit_s": 500, "priority": 2}, {"cores": 16, "priority": 1}]
     cluster = snapshot(nodes(2), jobs)

@@ -405,7 +405,7 @@ def test_no_job_is_awarded_more_memory_than_an_amount_may_be() -> None:
     model: Any
     for model in MODELS:
         result = schedule(snapshot([{"name": "n1", "cores": 8}], jobs), model=model, reserve=0)
-        assert reasons(result) == {"J1": "no_fit", "J2": "no_fit"}
+        assert reasons(result) == {"J1": "ineligible", "J2": "ineligible"}
 
 
 def test_what_steers_the_search_is_an_option() -> None:
