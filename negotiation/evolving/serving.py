@@ -196,8 +196,7 @@ def evolve(
         starts: dict[str, Nodes] = {job.id: resources_of(job.demand, placed[job.id], names) for job in jobs}
     else:
         served, starts = _auctioned(board, asked, queue, fairness, accounts, depths, auction)
-    jobs_of = {job.id: job.demand.job for job in queue}
-    now = snapshot.time or 0.0
+    jobs_of, now = {job.id: job.demand.job for job in queue}, snapshot.time or 0.0
     begun = tuple(running_job(jobs_of[name], nodes, now) for name, nodes in starts.items())
     return Evolution(
         snapshot=with_started(cast("SnapshotBoard", served.board).snapshot, begun),
