@@ -62,7 +62,7 @@ OPTIONS: list[tuple[tuple[str, ...], str]] = [
     (("schedule", "binary.json"), "binary.json: not JSON"),
     (("schedule", "twice.json"), "twice.json: the member 'cores' stands twice"),
     (("schedule", "nan.json"), "nan.json: jobs[0].priority: NaN is not a finite number"),
-    (("schedule", "huge.json"), "huge.json: jobs: the window's weights sum to"),
+    (("schedule", "huge.json", "--weights", "paper"), "huge.json: jobs: the window's weights sum to"),
     (("schedule", "."), ".: Is a directory"),
 ]
 
