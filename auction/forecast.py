@@ -62,7 +62,7 @@ def shadow_time(state: SnapshotState, job: Job, awards: Iterable[Award] = ()) ->
     """
     jobs = {one.id: one for one in state.snapshot.jobs}
     started = [(jobs[one.job], allocation_of_resources(one.nodes, state.columns)) for one in awards]
-    taken = [(allocation, one.time_limit_s) for one, allocation in started]
+    taken = [(allocation, one.limit_on_s(len(allocation.nodes))) for one, allocation in started]
     # Who is past its end holds what it has, a moment longer.
     now, soon = state.now, nextafter(state.now, inf)
     holds = Holds(replace(hold, end=max(hold.end, soon)) for hold in state.holds)
@@ -85,7 +85,8 @@ def _pools_last(
     ends = []
     for one, allocation in started:
         pools.take(one, allocation.held)
-        ends.append(inf if one.time_limit_s is None else state.now + one.time_limit_s)
+        limit_s = one.limit_on_s(len(allocation.nodes))
+        ends.append(inf if limit_s is None else state.now + limit_s)
     for place in np.argsort(ends, kind="stable").tolist():
         if pools.hold(job, held):
             break

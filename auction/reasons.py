@@ -7,13 +7,14 @@ import numpy as np
 
 from ..bidgen.candidates import GuardedViews, usable_in_any
 from ..bidgen.families.registry import words_of
+from ..bidgen.first_fit import FirstFitPlacer
 from ..bidgen.generate import BidOptions, generate_bids, place_alone
 from ..cluster.jobs import Job, Request
 from ..cluster.resources.capacity import BoolArray, Capacity, IntArray, Resource, sums_before
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand, is_type_of
 from ..cluster.resources.job_reservations import Guard
-from ..cluster.resources.pools import Shortage, Use, fewest
+from ..cluster.resources.pools import Pools, Shortage, Use, fewest
 from ..cluster.schedule import Reason, Refusal
 from ..cluster.text import LISTED, listed, plural, utc
 from ..formats.hostlist import fold
@@ -153,10 +154,15 @@ class _Explainer:
     def _without_bids(self, demand: Demand, place: int) -> tuple[Reason, str]:
         if self._cluster.placer is not None:
             return self._without_first_bid(demand)
-        could_bid = self._best.bids.could_bid[place]
-        if could_bid and self._lack(demand, self._cluster.columns) is None:
-            return Reason.BID_CAP, "the bids of jobs with higher priority reach the cap max_bids"
-        return self._why_none(demand)
+        columns, could_bid = self._cluster.columns, self._best.bids.could_bid[place]
+        if not could_bid or self._lack(demand, columns) is not None:
+            return self._why_none(demand)
+        cluster = replace(self._cluster, columns=replace(columns, pools=Pools()), guards=())
+        found = FirstFitPlacer(cluster).place(demand)
+        lack = found and next(columns.pools.lacks(demand.job, found.allocation().held), None)
+        if lack:
+            return columns.pools.reason(lack.resource), columns.pools.words(lack)
+        return Reason.BID_CAP, "the bids of jobs with higher priority reach the cap max_bids"
 
     def _without_first_bid(self, demand: Demand) -> tuple[Reason, str]:
         """Return why a job of a balanced mix has no first bid: the same for all of a kind."""

@@ -6,6 +6,7 @@ A job that makes a step fail is set aside, so that the others are scheduled.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import inf, nextafter
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -286,14 +287,14 @@ def _objective(decision: StepPass, options: StepOptions, left_s: float) -> Objec
     def wide() -> float | None:
         """Return the bound over all placements."""
         found = _over_all(decision, options, left_s) if waits else over_all
-        return None if found is None else float(found)
+        return None if found is None else _not_below(found)
 
     shown = wide if waits else wide()
     if best is None:
         return Objective(priority=0, preference=0.0, bound=0.0, gap=0.0, bound_over_placements=shown)
     # Bids that were made in rounds are beyond the bound over the first ones.
     bounds = [one for one in (over_all, best.bound) if one is not None]
-    bound = float(min(bounds)) if bounds else None
+    bound = _not_below(min(bounds)) if bounds else None
     if decision.discarded:
         return Objective(priority=0, preference=0.0, bound=bound, gap=None, bound_over_placements=shown)
     return Objective(
@@ -316,6 +317,12 @@ def _over_all(decision: StepPass, options: StepOptions, left_s: float) -> Fracti
     if found is None:
         return None
     return found if best is None else max(found, best.answer.priority)
+
+
+def _not_below(bound: Fraction | int) -> float:
+    """Return a bound as a float that is no less: beyond 2⁵³ the nearest one may be."""
+    nearest = float(bound)
+    return nearest if nearest >= bound else nextafter(nearest, inf)
 
 
 def _gap(value: Fraction | int, bound: Fraction | int | None) -> float | None:

@@ -220,7 +220,7 @@ class Aucsched1(LinearAuction):
     fewest units a node gets: with neither asked for, u + r as printed.
 
     Variables u and r stand for each bid and node of it (table 4.2 counts 2·Σ|N_c| + |B|): shared by
-    overlapping bids, as printed, (4.3) would make overlapping bids infeasible.
+    overlapping bids, as printed, they would make overlapping bids infeasible.
     """
 
     name = "aucsched1"

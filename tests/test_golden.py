@@ -299,6 +299,8 @@ def test_tiers_of_priorities_are_exact_however_large(base: int, strategy: Any) -
     # Forty of the third tier take 60 cores; of the second the twenty of one core each and five of two.
     ones, twos = second[::2], second[1::2]
     assert result.objective.priority == sum([*third, *ones, *twos[:5]])
+    assert result.objective.bound is not None
+    assert result.objective.bound >= result.objective.priority
 
 
 def bids_of(jobs: list[dict[str, Any]], **options: Any) -> tuple[BidTable, int]:

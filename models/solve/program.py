@@ -177,7 +177,7 @@ def in_one_clique(indptr: IntArray, column: IntArray, is_clique: BoolArray, colu
     excludes = np.zeros((columns, columns), np.bool_)
     if not len(cliques):
         return excludes
-    # A column excludes whom any of its rows has: rows are sets in bits, joined by column.
+    # A column excludes all that its rows have: rows are sets in bits, joined by column.
     place = np.repeat(np.arange(len(cliques)), lengths[cliques])
     member = column[ranges(indptr[cliques], lengths[cliques])]
     of_row = np.zeros((len(cliques), columns), np.bool_)

@@ -103,12 +103,13 @@ class NodeResult(Result):
 
     def broken_promises(self) -> dict[int, str]:
         """Return why a job started after its promise, by number."""
-        promises, outages, begin = self.promises or {}, self.record.outages, self.cluster.jobs[0].arrival_s
+        promises, outages, jobs = self.promises or {}, self.record.outages, self.cluster.jobs
         runs = ((one.demand.index, one.start_s) for one in self.played)
         return {
             number: "nodes were lost"
             if any(one.down_s < start for one in outages)
-            else f"no room, licence or share of a limit was left by {since(promises[number], begin):g} s"
+            else "no room, licence or share of a limit was left by "
+            f"{since(promises[number], jobs[0].arrival_s):.15g} s"
             for number, start in runs
             if number in promises and start > promises[number]
         }

@@ -104,7 +104,7 @@ class NodeFigures:
         weight: Slurm's: nodes of lower weight are taken first there.
         inactive: features that Slurm could give it by a reboot.
         is_asleep: it is powered down, or going up or down.
-        untold: its gres of which the record does not say what is in use; all are in ``free``.
+        untold: gres whose use the record does not tell; all of them are in ``free``.
         topology: where Slurm has put it by itself (25.05), ``topology:block``; empty where a file does.
     """
 

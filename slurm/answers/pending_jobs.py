@@ -159,15 +159,16 @@ def _jobs(record: Record, site: Site, begun: Counter[int], notes: Notes) -> Iter
     if _CUT in text:
         cut = f"job {array}: its list of array tasks is cut off, {len(tasks)} are read"
         notes.add("arrays", f"{cut} (set SLURM_BITSTR_LEN=0 for squeue)")
-    # A hold by hand may be lifted further on; the array's limit must then still stand.
-    free = job.hold is None or (site.schedule_held and job.hold in BY_HAND)
     for index, task in enumerate(tasks):
-        hold = "JobArrayTaskLimit" if free and limit and begun[array] >= limit else job.hold
-        begun[array] += free
         # Slurm's plan is for the task that is next.
         planned = None if index else job.expected_start_time
-        name = job.id if task is None else f"{array}_{task}"
-        yield replace(job, id=name, hold=hold, expected_start_time=planned)
+        own = replace(job, id=job.id if task is None else f"{array}_{task}", expected_start_time=planned)
+        # A hold by hand may be lifted further on; the array's limit must then still stand.
+        is_lifted = site.schedule_held and job.hold in BY_HAND and _saved(own, site) != 0
+        may_begin = job.hold is None or is_lifted
+        is_over = may_begin and limit and begun[array] >= limit
+        begun[array] += may_begin
+        yield replace(own, hold="JobArrayTaskLimit") if is_over else own
 
 
 def _job(record: Record, site: Site, notes: Notes) -> Job:

@@ -13,7 +13,7 @@ from random_snapshots import random_snapshot
 from support.build import ALONE, document, snapshot
 from support.run import aucsched, refused
 
-from aucsched import InputError, Snapshot, schedule
+from aucsched import InputError, Job, License, Node, Request, Resources, Snapshot, schedule
 from aucsched.auction.explain.explanation import Explanation, explain
 from aucsched.auction.explain.words import asked, duration
 from aucsched.auction.options import MODELS, StepOptions
@@ -308,6 +308,30 @@ def test_what_starts_now_gives_limits_and_licences_back_at_its_end(asked: Any, m
     assert found.alone is not None
     assert found.after_award is not None
     assert (found.alone.time, found.after_award.time) == (NOW, NOW + 600)
+
+
+def test_the_first_end_that_leaves_enough_counts_and_limits_are_those_of_the_nodes() -> None:
+    jobs = [
+        Job(id=name, priority=priority, request=Request(cores=1, licenses={"m": 1}), **limits)
+        for name, priority, limits in (
+            ("long", 9, {"time_limit_s": 900}),
+            ("short", 8, {"time_limit_s": 5000, "limits_by_nodes_s": {1: 300}}),
+            ("last", 7, {"time_limit_s": 60}),
+        )
+    ]
+    node = Node(name="n", total=Resources(cores=8))
+    cluster = Snapshot(nodes=[node], jobs=jobs, time=NOW, licenses={"m": License(total=2)})
+    found = explained(cluster, "last").after_award
+    assert found is not None
+    assert found.time == NOW + 300
+
+
+def test_no_cap_is_blamed_for_a_limit_that_every_bid_breaks() -> None:
+    nodes = [{"name": f"n{place}", "cores": 4, "free_cores": free} for place, free in enumerate((1, 1, 0, 2))]
+    limits = [{"name": "one", "max": {"nodes": 1}, "jobs": {}}]
+    found = explained(snapshot(nodes, [{"cores": 4}], limits=limits), "J1").refusal
+    assert found is not None
+    assert found.reason is Reason.LIMIT
 
 
 def test_the_command_explains_a_real_queue() -> None:

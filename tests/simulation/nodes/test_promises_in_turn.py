@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -124,17 +125,19 @@ def test_a_promise_that_licences_break_is_told_in_the_seconds_of_the_result() ->
     request = Request(cores=1, licenses={"m": 1})
     jobs = [
         ArrivingJob(
-            job=Job(id=name, priority=1, request=request, time_limit_s=100),
+            job=Job(id=name, priority=1, request=request, time_limit_s=1_234_567),
             arrival_s=50.0 + place,
-            run_time_s=100.0,
+            run_time_s=1_234_567.0,
         )
         for place, name in enumerate("abc")
     ]
     node = Node(name="n", total=Resources(cores=4), free=Resources(cores=4))
     workload = ClusterWorkload(name="one licence", nodes=[node], jobs=jobs, licenses={"m": License(total=1)})
     result = play(workload, NodeOptions(policy="aucsched3", promise="plan"))
-    late = {2: "no room, licence or share of a limit was left by 100 s"}
+    late = {2: "no room, licence or share of a limit was left by 1234567 s"}
     assert result.broken_promises() == late
+    nobody = play(replace(workload, jobs=()), NodeOptions(policy="aucsched3", promise="plan"))
+    assert nobody.broken_promises() == {}
 
 
 def test_nothing_is_reserved_beside_it_unless_asked() -> None:

@@ -112,7 +112,7 @@ def test_it_reads_back_equal(form: str, tmp_path: Path) -> None:
     assert load_snapshot(tmp_path / "made.json") == snapshot
 
 
-@pytest.mark.parametrize(("since_s", "is_told"), [(600, True), (-600, False)])
+@pytest.mark.parametrize(("since_s", "is_told"), [(600, True), (30, False), (-600, False)])
 def test_licences_of_a_reservation_are_unread_until_it_starts(since_s: int, is_told: bool) -> None:
     now = import_slurm(edited("reservations", lambda _: None))[0].time
     assert now is not None

@@ -105,6 +105,27 @@ def test_waiting_tasks_with_records_of_their_own_count_against_their_arrays_limi
     assert set(holds.values()) == {None, "JobArrayTaskLimit"}
 
 
+@pytest.mark.parametrize(("saved", "others"), [("0", None), ("7", "JobArrayTaskLimit")])
+def test_a_held_task_takes_a_place_of_its_array_only_where_it_is_lifted(
+    saved: str, others: str | None
+) -> None:
+    document = json.loads(SMALL.jobs.content)
+    array = next(record for record in document["jobs"] if record["array_task_string"])
+    array |= {"state_reason": "Priority", "array_task_string": "4-6%3", "array_max_tasks": 3}
+    own = {"job_id": 903, "array_task_id": 3, "array_task_string": "", "state_reason": "JobHeldUser"}
+    document["jobs"].insert(document["jobs"].index(array), {**array, **own})
+    sources = SlurmSources(
+        jobs=SlurmText(name="jobs", content=json.dumps(document).encode()),
+        nodes=SMALL.nodes,
+        priorities=SlurmText(name="sprio", content=f"JOBID PRIORITY\n90_3 {saved}\n90 100\n".encode()),
+    )
+    # Two tasks run, so that one more may start.
+    jobs = {job.id: job for job in import_slurm(sources, schedule_held=True)[0].jobs}
+    assert jobs["90_4"].hold == others
+    assert jobs["90_5"].hold == "JobArrayTaskLimit"
+    assert jobs["90_3"].hold == ("JobHeldUser" if saved == "0" else None)
+
+
 def test_a_cut_list_of_tasks_is_noted() -> None:
     def edit(records: Records) -> None:
         array = next(record for record in records if record["array_task_string"])
