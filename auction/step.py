@@ -39,7 +39,7 @@ from ..models.search.compiled_search import load_within
 from ..models.search.operators import FEW_BIDS
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
-from .attempt import counted_award
+from .attempt import LARGEST_SUM, counted_award
 from .check import AwardChecker, check_awards, check_schedule
 from .decide import decide, with_bids
 from .options import StepOptions, options_with_preset
@@ -320,9 +320,9 @@ def _over_all(decision: StepPass, options: StepOptions, left_s: float) -> Fracti
 
 
 def _not_below(bound: Fraction | int) -> float:
-    """Return a bound as a float that is no less: beyond 2⁵³ the nearest one may be."""
+    """Return a bound as a float: the nearest one, beyond 2⁵³ none that is less."""
     nearest = float(bound)
-    return nearest if nearest >= bound else nextafter(nearest, inf)
+    return nextafter(nearest, inf) if nearest < bound and bound > LARGEST_SUM else nearest
 
 
 def _gap(value: Fraction | int, bound: Fraction | int | None) -> float | None:
