@@ -39,7 +39,7 @@ def compare(snapshot: str, out: Output, **options: Any) -> None:
 
     loaded = load_snapshot(snapshot)
     with errors_in(snapshot):
-        found = unwrap(compared)(loaded, **options)  # its errors name flags
+        found = unwrap(compared)(loaded, **options)  # its errors name no keywords
     out.write(
         found.to_dict,
         lambda console: render_comparison(found, console, top=out.top),

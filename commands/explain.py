@@ -75,7 +75,7 @@ def explain(
     loaded = load_snapshot(snapshot)
     made = None if award is None else load_schedule(award)
     with errors_in(snapshot if award is None else f"{snapshot}, {award}"):
-        # Its errors name flags.
+        # Its errors name no keywords.
         found: Explanation | Overview = unwrap(explained)(loaded, job, award=made, **options)
     never = _why_never(found, loaded)
     starts = None

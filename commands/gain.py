@@ -69,7 +69,7 @@ def gain(history: str | None, out: Output, **options: Any) -> None:
     workload = with_topology(workload, options["topology"])
     window, interval_s = _read_backfill(options["conf"], is_live=history == _SLURM)
     with errors_in(options["sacct"] or history or _SLURM):
-        made = unwrap(compare)(  # its errors name flags
+        made = unwrap(compare)(  # its errors name no keywords
             workload,
             ("aucsched3", *(one for text in options["policies"] for one in split_policies(text))),
             objective=options["objective"],

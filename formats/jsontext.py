@@ -26,7 +26,8 @@ _TYPE_NAMES = {
 }
 _AT = " - at `"
 _UNKNOWN = "Object contains unknown field `"
-_PATH = re.compile(r"(?:key in )?`?\$?(?P<path>[^`]*)`?")
+_KEY = "key` in `"
+_PATH = re.compile(rf"(?:{_KEY})?\$?(?P<path>[^`]*)`?")
 _GOT = re.compile(r"Expected `(?P<expected>[^`]+)`(?P<length> of length \d+)?(?:, got `(?P<got>[^`]+)`)?")
 _STEP = re.compile(r"\[(\d+|\.\.\.)\]|\.?([^.\[\]]+)")
 
@@ -136,6 +137,8 @@ def _explained(message: str, text: bytes) -> InputError:
     document = json.loads(text, parse_int=_whole, parse_float=_fraction)
     try:
         value, place = _value_at(document, path.lstrip("."), got["got"] if got else None)
+        if _AT + _KEY in message:
+            value = next(name for name in value if not name.isdecimal())
     except (LookupError, TypeError, AttributeError, StopIteration):
         # Several members stand for the path's [...], and another one was meant.
         return InputError(problem, path=path.lstrip("."))

@@ -63,6 +63,7 @@ OPTIONS: list[tuple[tuple[str, ...], str]] = [
     (("schedule", "twice.json"), "twice.json: the member 'cores' stands twice"),
     (("schedule", "nan.json"), "nan.json: jobs[0].priority: NaN is not a finite number"),
     (("schedule", "huge.json", "--weights", "paper"), "huge.json: jobs: the window's weights sum to"),
+    (("schedule", "keys.json"), 'keys.json: jobs[0].limits_by_nodes_s: "a" is not an integer'),
     (("schedule", "."), ".: Is a directory"),
 ]
 
@@ -79,6 +80,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "twice.json").write_text(text.replace('"cores": 64', '"cores": 64, "cores": 6'))
     (place / "nan.json").write_text(text.replace('"priority": 100', '"priority": NaN'))
     (place / "huge.json").write_text(text.replace('"priority": 100', '"priority": 10000000000000001'))
+    keys = '"limits_by_nodes_s": {"1": 60, "a": 60}, "priority": 100'
+    (place / "keys.json").write_text(text.replace('"priority": 100', keys))
     return place
 
 
