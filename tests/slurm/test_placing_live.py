@@ -204,3 +204,43 @@ def test_a_job_outside_stays_out_of_its_users_reservation(shell: Shell) -> None:
     wait_for(lambda: inside in shell("squeue -h -t R -o %i").split(), shell, "the job inside runs")
     outside = submit(shell, "outside", f"-p right -w {node} -n 1")
     wait_for(lambda: "ReqNodeNotAvail" in shell(f"squeue -h -j {outside} -o %R"), shell, "the other waits")
+
+
+def test_a_placed_job_that_does_not_start_gets_its_request_back(shell: Shell, tmp_path: Path) -> None:
+    """As docs/administrators.md says it: with fewer words Slurm gives such a job too few CPUs."""
+    page = (Path(__file__).parents[2] / "docs/administrators.md").read_text()
+    (line,) = re.findall(r"scontrol update JobId=88 (.*)", page)
+    names = re.findall(r"(\w+)=", line)
+    shell(f"scancel -u {getpass.getuser()}")
+    wait_for(lambda: not shell("squeue -h").strip(), shell, "nothing runs")
+    forms = ("-n 24", "-N 2-4 -n 8", "-N 3 -n 9", "-N 2 -n 4 --gpus=6")
+    jobs = [submit(shell, f"back{number}", f"-H {form}") for number, form in enumerate(forms)]
+    before = {job: request(shell, job) for job in jobs}
+    snapshot, commands = tmp_path / "snapshot", tmp_path / "commands"
+    aucsched(shell, "snapshot slurm --held schedule -o", str(snapshot))
+    aucsched(shell, f"schedule {snapshot} --promise none --reserve 0 --format slurm -o {commands}")
+    shell("scontrol update NodeName=n[00-63] State=DRAIN Reason=test")
+    try:
+        shell(f"sh {commands}")
+        for job in jobs:
+            was = before[job]
+            assert request(shell, job) != was
+            if job == jobs[-1]:
+                shell(f"scontrol update JobId={job} TresPerNode= TresPerJob= TresPerTask=")
+                shell(f"scontrol update JobId={job} TresPerJob={was['TresPerJob']}")
+            shell(f"scontrol update JobId={job} " + " ".join(f"{name}={was[name]}" for name in names))
+            assert request(shell, job) == was
+    finally:
+        shell("scontrol update NodeName=n[00-63] State=RESUME")
+    wait_for(lambda: {*jobs} <= {*shell("squeue -h -t R -o %i").split()}, shell, "all start again")
+    assert [request(shell, job)["NumCPUs"] for job in jobs] == [before[job]["NumCPUs"] for job in jobs]
+
+
+def request(shell: Shell, job: str) -> dict[str, str]:
+    """What Slurm says that a job asks for; no nodes' limit is one of as many nodes as CPUs."""
+    shown = dict(re.findall(r"(\S+?)=(\S*)", shell(f"scontrol -o show job {job}")))
+    wanted = ("NumNodes", "NumCPUs", "ReqNodeList", "MinCPUsNode", "TresPerJob", "TresPerNode")
+    found = {name: shown.get(name, "").replace("(null)", "") for name in wanted}
+    if "-" not in found["NumNodes"]:
+        found["NumNodes"] += f"-{found['NumCPUs']}"
+    return {**found, "ReservationName": ""}
