@@ -288,8 +288,8 @@ def chosen_on_log(policy: str, order: str, given: Mapping[str, Any]) -> tuple[Po
     for name in given:
         if name not in known:
             raise OptionError(f"{name}: a log's policies have no such option")
-    choice = PolicyOptions(**given)
     check_read(policy, order, given)
+    choice = PolicyOptions(**given)
     settings = {
         name: getattr(choice, name) for name in READ_ON_LOGS if is_read(name, policy, choice.candidates)
     }

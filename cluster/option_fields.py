@@ -8,6 +8,7 @@ of Python, checks and docs/options.md come from the same field. No numpy here: `
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import FrozenInstanceError, dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
@@ -103,6 +104,12 @@ class Option(Generic[T]):
         if self.is_text:
             return ()
         return tuple(text for one in self._types if get_origin(one) is Literal for text in get_args(one))
+
+    def limited_to(self, choices: Iterable[str]) -> "Option[T]":
+        """Return the same option with fewer choices."""
+        limited = copy(self)
+        limited.choices = tuple(choices)
+        return limited
 
     @property
     def is_switch(self) -> bool:

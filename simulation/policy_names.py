@@ -16,6 +16,7 @@ from .simulate_options import (
     LOG_POLICIES,
     MALLEABLE_POLICIES,
     NODE_ONLY_POLICIES,
+    OF_LOGS,
     READ_ON_LOGS,
     RENAMED,
     LogRecord,
@@ -32,7 +33,8 @@ def parameters_of(policy: str) -> dict[str, Option[Any]]:
     if policy not in EVERY_POLICY:
         return {}
     found = {}
-    for one in options_in(LogRecord, NodeKeywords).values():
+    known = options_in(LogRecord, NodeKeywords) | (OF_LOGS if policy in LOG_POLICIES else {})
+    for one in known.values():
         is_own = policy in one.policies or READ_ON_LOGS.get(one.name) == policy
         if is_own and one.parameter:
             found[one.parameter] = one

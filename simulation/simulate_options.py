@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import Option, flag_of, options_in
 from ..cluster.option_table import LARGEST, LARGEST_SEED, AuctionOptions, PresetOption, ValueOptions
+from ..cluster.promises import DEFAULT
 
 if TYPE_CHECKING:
     from ..cluster.workload import Outage
@@ -95,11 +96,6 @@ class LogRecord:
     #: As ``--help`` heads them.
     heading = "Parameters of policies over logs (--policy NAME:PARAMETER=VALUE,…)"
 
-    def __post_init__(self) -> None:
-        for name, one in options_in(LogRecord).items():
-            if (value := self.__dict__[name]) is not None:
-                one.check(value, one.flag)
-
     predictor: Option[Literal["estimate", "last-two", "regression", "median"]] = _of(
         "predicted",
         "what predicts run times: the user's estimate, the mean of the user's last two (EASY++), SC'15's "
@@ -117,6 +113,7 @@ class LogRecord:
         "depth",
         default="all",
         low=1,
+        high=LARGEST,
         is_swept=True,
     )
     lookahead_ties: Option[Literal["first", "last"]] = _of(
@@ -173,6 +170,7 @@ class LogRecord:
         "window",
         default=200,
         low=1,
+        high=LARGEST,
         unit="JOBS",
         is_swept=True,
     )
@@ -255,11 +253,19 @@ class PolicyOptions(LogRecord, ValueOptions):
         "Priorities of order flexible.", is_text=True, elsewhere="simulation.logs.orderings"
     )
 
+    def __post_init__(self) -> None:
+        for name, one in OF_LOGS.items():
+            if (value := self.__dict__[name]) is not None:
+                one.check(value, one.flag)
 
-#: Member of PolicyOptions -> the policy over logs that reads it.
+
+_VALUES = options_in(ValueOptions)
+#: What policies over logs read, by member of PolicyOptions: there are no worths in cores.
+OF_LOGS = options_in(LogRecord) | _VALUES | {"objective": _VALUES["objective"].limited_to(DEFAULT)}
+#: The same member -> the policy that reads it.
 READ_ON_LOGS: Mapping[str, str] = {
-    name: one.policies[0] for name, one in options_in(LogRecord).items()
-} | dict.fromkeys(options_in(ValueOptions), PROMISED)
+    name: PROMISED if name in _VALUES else one.policies[0] for name, one in OF_LOGS.items()
+}
 
 
 def is_read(member: str, policy: str, candidates: Collection[str] = ()) -> bool:

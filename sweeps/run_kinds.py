@@ -266,10 +266,8 @@ def _resolve_negotiated(workload: ClusterWorkload, options: Mapping[str, Value])
         if name != "repeat" and not _reads_negotiated(name):
             raise OptionError(f"{AXES[name].option}: policy {NEGOTIATE} does not read it")
     for name, one in SWEPT.items():
-        if one.choices and options.get(name, one.default) not in one.choices:
-            raise OptionError(
-                f"{AXES[name].option}: {options[name]!r} is not one of {', '.join(one.choices)}"
-            )
+        if one.choices:
+            one.check(options.get(name, one.default), f"{one.flag}:")
     _negotiation_settings(play_of(workload, None), options)
     row: Row = {"policy": NEGOTIATE, "repeat": options["repeat"]}
     chosen = taken_from(NegotiationOptions, options)

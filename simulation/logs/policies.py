@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from ...cluster.errors import AwardError, OptionError, errors_of_policy
 from ...cluster.nodes import Resources
-from ...cluster.text import did_you_mean
+from ...cluster.text import not_one_of
 from ...cluster.workload import SHORTEST_RUN_S
 from ..backfilling.conservative import Conservative
 from ..backfilling.easy import Easy
@@ -65,8 +65,7 @@ class Adaptive(CountPolicy):
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
         for name in options.candidates:
             if name not in CANDIDATES:
-                close = did_you_mean(name, CANDIDATES)
-                raise OptionError(f"--candidates: {name!r} is none of {', '.join(CANDIDATES)}{close}")
+                raise OptionError(f"--candidates: {not_one_of(name, CANDIDATES)}")
         if len(set(options.candidates)) < len(options.candidates):
             raise OptionError(f"--candidates {','.join(options.candidates)}: one is named twice")
         if not options.candidates:
@@ -181,7 +180,7 @@ def make_policy(
         PolicyError: somebody's own cannot be made.
     """
     if order not in ORDERS:
-        raise OptionError(f"order {order!r} is none of {', '.join(ORDERS)}{did_you_mean(order, ORDERS)}")
+        raise OptionError(f"order {not_one_of(order, ORDERS)}")
     options = options or PolicyOptions()
     name = RENAMED.get(name, name)
     if name == PROMISED and options.objective == "response" and order != "fcfs":
@@ -204,7 +203,7 @@ def _factory(name: str) -> Made:
     if is_own(name):
         own = own_policy(name)
         return lambda requests, resort, _: OwnOnCounts(name, own, requests, resort)
-    raise OptionError(f"policy {name!r} is none of {', '.join(POLICIES)}{did_you_mean(name, POLICIES)}")
+    raise OptionError(f"policy {not_one_of(name, POLICIES)}")
 
 
 def queue_order(requests: Requests, order: str, flexible: FlexiblePriorities | None = None) -> list[int]:

@@ -34,7 +34,6 @@ from math import inf
 
 import numpy as np
 
-from ...cluster.errors import OptionError
 from ...cluster.kernels.harness import Column, Entry, Ints, Loop, kernel
 from ..backfilling.deep_queue import DEEP, HEAD
 from ..backfilling.easy import FREE, QUEUED, RUNNING, STARTED, release
@@ -61,8 +60,6 @@ from .promise_state import (
     rules_of,
 )
 
-OBJECTIVES = ("priority", "response")
-
 
 class LogAuction(CountPolicy):
     """The auction over a queue sorted by job number.
@@ -75,7 +72,7 @@ class LogAuction(CountPolicy):
             for ``response`` and ``backfill`` for ``priority``.
 
     Raises:
-        OptionError: no such objective or promise.
+        OptionError: no such promise.
     """
 
     def __init__(
@@ -86,8 +83,6 @@ class LogAuction(CountPolicy):
         objective: str = "priority",
         promise: str | None = None,
     ) -> None:
-        if objective not in OBJECTIVES:
-            raise OptionError(f"--objective {objective!r} is none of {', '.join(OBJECTIVES)} on a log")
         self._requests = requests
         self._resort = resort
         self._rules = rules_of(requests.processors, objective, promise)

@@ -152,7 +152,7 @@ def test_a_snapshot_from_saved_answers_is_the_command_s(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: aucsched.simulate(DAYS, "nonsense"), "policy 'nonsense' is none of"),
+        (lambda: aucsched.simulate(DAYS, "nonsense"), "policy 'nonsense' is not one of"),
         (lambda: aucsched.simulate(DAYS, slack=1), "^slack needs policy slack, not easy"),
         (lambda: aucsched.simulate(DAYS, queue_weights={1: 2}), "^queue_weights needs order"),
         (lambda: aucsched.simulate(OVERTAKEN, processors=4), "processors and checked are for logs"),

@@ -82,6 +82,17 @@ def test_several_policies_carry_their_own(capsys: pytest.CaptureFixture[str]) ->
         (("--policy", "slack:factor=-1"), "slack:factor: -1 is below 0"),
         (("--policy", "slack:factor=1", "--slack", "2"), "--slack: --policy slack:factor=1 says it, too"),
         (("--policy", "slack:factor=1,slack:factor=1"), "one is named twice"),
+        (("--policy", "promised:objective=x"), "promised:objective: 'x' is not one of priority, response\n"),
+        (
+            ("--policy", "promised:objective=priority_cores"),
+            "promised:objective: 'priority_cores' is not one of priority, response:",
+        ),
+        (
+            ("--policy", "promised", "--objective", "priority_cores"),
+            "--objective 'priority_cores' is not one of priority, response:",
+        ),
+        (("--policy", f"lookahead:depth={10**20}"), f"lookahead:depth: {10**20} is above 10000000"),
+        (("--policy", f"adaptive:window={10**20}"), f"adaptive:window: {10**20} is above 10000000"),
     ],
 )
 def test_what_cannot_be_used_is_one_line(
@@ -90,6 +101,23 @@ def test_what_cannot_be_used_is_one_line(
     _, err = said(capsys, DAYS, *arguments, code=2)
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "given"),
+    [
+        ("promised", {"objective": "priority_cores"}),
+        ("promised", {"objective": "priority_cores", "promise": "none"}),
+        ("lookahead", {"lookahead_depth": 10**20}),
+        ("adaptive", {"adapt_window": 10**20}),
+    ],
+)
+def test_python_and_sweeps_refuse_the_same(policy: str, given: dict[str, Any]) -> None:
+    for call in (aucsched.simulate, aucsched.sweep):
+        with pytest.raises(aucsched.OptionError, match=r"not one of priority, response|is above 10000000"):
+            call(DAYS, policy=policy, **given)
+    with pytest.raises(aucsched.OptionError, match="objective needs policy promised, not easy"):
+        aucsched.simulate(DAYS, "easy", objective="priority_cores")
 
 
 def test_python_and_sweeps_take_them() -> None:

@@ -121,8 +121,8 @@ def test_taking_over_loses_nothing(case: Case, every: int) -> None:
     ("options", "message"),
     [
         ({"candidates": ()}, "--candidates names no policy"),
-        ({"candidates": ("easy", "adaptive")}, "'adaptive' is none of"),
-        ({"candidates": ("easy", "speculative")}, "'speculative' is none of"),
+        ({"candidates": ("easy", "adaptive")}, "'adaptive' is not one of"),
+        ({"candidates": ("easy", "speculative")}, "'speculative' is not one of"),
         ({"candidates": ("easy", "easy")}, "one is named twice"),
         ({"adapt_every": 0}, "--adapt-every 0"),
         ({"adapt_window": 0}, "--adapt-window 0"),
@@ -141,7 +141,7 @@ def test_candidates_are_told_what_is_for_them(capsys: pytest.CaptureFixture[str]
     assert run(arguments) == 2
     assert "--reservations needs --policy reservations, not adaptive" in capsys.readouterr().err
     assert run([*arguments[:-2], "--candidates", "easy,"]) == 2
-    assert "--candidates: '' is none of" in capsys.readouterr().err
+    assert "--candidates: '' is not one of" in capsys.readouterr().err
 
 
 @settings(max_examples=30, deadline=None)

@@ -221,9 +221,9 @@ def test_queue_weights_refuse_what_they_cannot_use(wrong: str) -> None:
 
 def test_unknown_names_are_refused() -> None:
     requests = workload_of([J(0, 1, 1, 1)], 1).requests
-    with pytest.raises(OptionError, match="policy 'esay' is none of"):
+    with pytest.raises(OptionError, match="policy 'esay' is not one of"):
         make_policy("esay", requests)
-    with pytest.raises(OptionError, match="order 'up' is none of"):
+    with pytest.raises(OptionError, match="order 'up' is not one of"):
         make_policy("easy", requests, order="up")
     with pytest.raises(OptionError, match="--reservations 0"):
         make_policy("reservations", requests, options=PolicyOptions(reservations=0))
