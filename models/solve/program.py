@@ -156,13 +156,17 @@ def exclusions(
     row = np.repeat(rows, np.diff(indptr))
     is_clique = np.bincount(row, 2 * amount <= upper[row], len(upper)) == 0
     excludes = in_one_clique(indptr, column, is_clique, columns)
+    # Columns that a row does not hold take so little of it that none is excluded.
+    of_row = np.full(columns, -np.inf)
     for place in rows[~is_clique].tolist():
         start, end, most = int(indptr[place]), int(indptr[place + 1]), upper[place]
         held = amount[start:end]
         # Who fits beside the largest fits beside all.
         some = np.flatnonzero(held > most - held.max(initial=0))
         one, held = column[start:end][some], held[some]
-        excludes[one[:, None], one] |= held[:, None] + held > most
+        of_row[one] = held
+        excludes[one] |= of_row > most - held[:, None]
+        of_row[one] = -np.inf
     np.fill_diagonal(excludes, val=False)
     return excludes
 
