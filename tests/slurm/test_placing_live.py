@@ -225,10 +225,12 @@ def test_a_placed_job_that_does_not_start_gets_its_request_back(shell: Shell, tm
         for job in jobs:
             was = before[job]
             assert request(shell, job) != was
+            shell(f"scontrol hold {job}")
+            shell(f"scontrol update JobId={job} " + " ".join(f"{name}={was[name]}" for name in names))
             if job == jobs[-1]:
                 shell(f"scontrol update JobId={job} TresPerNode= TresPerJob= TresPerTask=")
                 shell(f"scontrol update JobId={job} TresPerJob={was['TresPerJob']}")
-            shell(f"scontrol update JobId={job} " + " ".join(f"{name}={was[name]}" for name in names))
+            shell(f"scontrol release {job}")
             assert request(shell, job) == was
     finally:
         shell("scontrol update NodeName=n[00-63] State=RESUME")
