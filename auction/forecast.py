@@ -105,8 +105,14 @@ class ReservedPlace:
     """A place kept clear for a job that waits, from a start up to an end (seconds since the epoch)."""
 
     allocation: Allocation
-    start: float = -inf
-    end: float = inf
+    start: float
+    end: float
+
+    @classmethod
+    def of_run(cls, job: Job, start: float, allocation: Allocation) -> "ReservedPlace":
+        """Return the place of a job for as long as it may run there."""
+        limit_s = job.limit_on_s(len(allocation.nodes))
+        return cls(allocation, start, inf if limit_s is None else start + limit_s)
 
     def is_held(self, time: float) -> bool:
         """Return whether it is kept clear at a time."""
@@ -222,7 +228,11 @@ class Forecast:
         return replace(columns, free=free, is_empty=nothing_held(columns.total, free))
 
     def first(
-        self, job: Job, demand: Demand | None = None, since: float = -inf
+        self,
+        job: Job,
+        demand: Demand | None = None,
+        since: float = -inf,
+        place: Callable[[Demand, Columns], Allocation | None] | None = None,
     ) -> tuple[float, Allocation] | None:
         """Return the first moment at which a job fits alone, and where; None: never.
 
@@ -234,7 +244,9 @@ class Forecast:
             job: the job.
             demand: what it asks for where it asks for the same at every time.
             since: the earliest moment that counts.
+            place: says where a job could start on what is free; None: wherever the auction would let it.
         """
+        place = place or self._place
 
         def seen(step: int) -> tuple[Demand, Columns] | None:
             return self._seen(job, demand, step, self._always, honour=False)
@@ -249,8 +261,12 @@ class Forecast:
         counted = first_found(holding, steps, max(self._first_with(demand), bisect_left(self.times, since)))
         if counted is None:
             return None
+
+        def placed(known: tuple[Demand, Columns] | None) -> Allocation | None:
+            return None if known is None else place(*known)
+
         low = first_found(
-            lambda step: self._placed(counted[1] if step == counted[0] else seen(step)), steps, counted[0]
+            lambda step: placed(counted[1] if step == counted[0] else seen(step)), steps, counted[0]
         )
         if low is None:
             return None
@@ -259,7 +275,7 @@ class Forecast:
         tried = (
             (
                 self.times[step],
-                self._placed(self._seen(job, demand, step, self._kept, honour=bool(self._state.changes))),
+                placed(self._seen(job, demand, step, self._kept, honour=bool(self._state.changes))),
             )
             for step in range(low[0], steps)
         )
@@ -286,11 +302,8 @@ class Forecast:
             demand = state.reread(job, columns, time if known else None, honour)
         return None if demand is None else (demand, columns)
 
-    def _placed(self, seen: tuple[Demand, Columns] | None) -> Allocation | None:
+    def _place(self, demand: Demand, columns: Columns) -> Allocation | None:
         """Return where a job could start, None when it fits nowhere."""
-        if seen is None:
-            return None
-        demand, columns = seen
         return place_alone(demand, columns, self._state.topology, (), self._is_over)
 
 

@@ -6,7 +6,6 @@ it, beside them.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from math import inf
 from typing import NamedTuple
 
 from ..bidgen.first_fit import FirstFitPlacer, Placement
@@ -30,9 +29,8 @@ class StepReservations:
     """Reservations of one step, made one after another.
 
     Each job starts as soon as running jobs and the starts of jobs with higher priority leave enough beside
-    the reservations made before it, which are taken to hold from now on and for ever. A job that fits beside
-    those now is reserved for now: only jobs of lower priority stood in its way. Promised starts are kept
-    exactly: from the promise on, for as long as the job may run.
+    the reservations and promises made before it, each from its start on for as long as its job may run. A job
+    that fits beside those now is reserved for now: only jobs of lower priority stood in its way.
 
     Args:
         state: the cluster.
@@ -58,8 +56,8 @@ class StepReservations:
         self._is_over = is_over
         self._kept: dict[str, ReservedPlace] = {}
         self._promised: dict[str, Job] = {}
-        #: Those of the K with when they start and what was kept before.
-        self._reserved: list[tuple[Job, float, dict[str, ReservedPlace]]] = []
+        #: Those of the K.
+        self._reserved: list[Job] = []
         self._guards: tuple[Guard, ...] | None = ()
         self.asked: set[str] = set()
 
@@ -67,11 +65,11 @@ class StepReservations:
     def guards(self) -> tuple[Guard, ...]:
         """What others must leave free."""
         if self._guards is None:
-            # Each promise is beside all others that hold then, whichever was made first.
+            # Each is beside all others that hold then, whichever was made first; promises beside promises.
             promised = {name: self._kept[name] for name in self._promised}
             self._guards = (
                 *(self._guard(job, promised[job.id].start, promised) for job in self._promised.values()),
-                *(self._guard(job, time, before) for job, time, before in self._reserved),
+                *(self._guard(job, self._kept[job.id].start, self._kept) for job in self._reserved),
             )
         return self._guards
 
@@ -136,15 +134,14 @@ class StepReservations:
             return False
         job = demand.job
         self.asked.add(job.id)
-        kept = dict(self._kept)
-        forecast = self._forecast.beside(kept.values())
+        kept = self._kept.values()
+        forecast = self._forecast.beside(kept)
         if before:
-            forecast = Forecast(self._state, limits_of(before), kept.values(), self._is_over)
+            forecast = Forecast(self._state, limits_of(before), kept, self._is_over)
         found = forecast.first(job, demand)
         if found is not None and not (self._later_only and found[0] <= self._state.now):
-            time, allocation = found
-            self._reserved.append((job, time, kept))
-            self._kept[job.id] = ReservedPlace(allocation)
+            self._reserved.append(job)
+            self._kept[job.id] = ReservedPlace.of_run(job, *found)
             self._guards = None
         return self.wants_more
 
@@ -152,16 +149,13 @@ class StepReservations:
         """Return a place kept for a job where it is still free for as long as the job may run."""
         if allocation is None or self._state.changes:
             return None
-        place = ReservedPlace(allocation, time, time + _stay_s(demand, allocation))
+        place = ReservedPlace.of_run(demand.job, time, allocation)
         return place if self._forecast.leaves(place, tuple(self._kept.values())) else None
 
     def _first(self, kept: Iterable[ReservedPlace], demand: Demand, time: float) -> ReservedPlace | None:
         """Return the first place for a job from a time on beside what is kept, and until when."""
         found = self._forecast.beside(kept, (time,)).first(demand.job, demand, since=time)
-        if found is None:
-            return None
-        start, allocation = found
-        return ReservedPlace(allocation, start, start + _stay_s(demand, allocation))
+        return None if found is None else ReservedPlace.of_run(demand.job, *found)
 
     @cached_property
     def _forecast(self) -> Forecast:
@@ -174,12 +168,6 @@ class StepReservations:
         free = self._forecast.free_at(time, tuple(holding.values()))
         made = {name: one.allocation for name, one in holding.items()}
         return guard_for(job, self._state.now, time, self._kept[job.id].allocation, free, made)
-
-
-def _stay_s(demand: Demand, allocation: Allocation) -> float:
-    """Return how long a job may run there (s)."""
-    limit = demand.job.limit_on_s(len(allocation.nodes))
-    return inf if limit is None else float(limit)
 
 
 class Backfilling:

@@ -67,8 +67,11 @@ class Guard:
 
     def take(self, job: Job, nodes: IntArray, held: Capacity) -> None:
         """Lessen the room by what a job that starts now holds on some nodes, if it outlasts the start."""
-        if not self.outlasts(job, len(nodes)):
-            return
+        if self.outlasts(job, len(nodes)):
+            self.lessen(job, nodes, held)
+
+    def lessen(self, job: Job, nodes: IntArray, held: Capacity) -> None:
+        """Lessen the room by what a job holds on some nodes when the reservation starts."""
         _, here, there = np.intersect1d(self.nodes, nodes, assume_unique=True, return_indices=True)
         own = self.kept.get(job.id)
         for resource in held.resources():

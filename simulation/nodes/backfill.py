@@ -21,6 +21,7 @@ from ...auction.forecast import Forecast, ReservedPlace, first_found, guard_for,
 from ...bidgen.candidates import FreeView, GuardedViews, shape_of
 from ...cluster.resources.allocation import Allocation, StartingJob, add_allocation
 from ...cluster.resources.capacity import BoolArray, IntArray
+from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
 from ...cluster.resources.job_reservations import Guard
 from ..events import turn_of
@@ -116,18 +117,16 @@ class Backfill(NodePolicy):
     def _reserve(self, demand: Demand, state: "BackfillPass") -> None:
         """Find when and where a blocked job could start, and keep the place clear for it."""
 
-        def fits(step: int) -> Allocation | None:
-            columns = future.at(step)
-            return self._selector.allocation(demand, FreeView(columns, columns.free))
+        def place(asked: Demand, columns: Columns) -> Allocation | None:
+            return self._selector.allocation(asked, FreeView(columns, columns.free))
 
         future = state.future()
-        found = first_found(fits, len(future.times))
+        found = future.first(demand.job, demand, place=place)
         if found is not None:
-            time, allocation = future.times[found[0]], found[1]
+            time, allocation = found
             # What has started and what is reserved is gone from it: nothing of a job is counted twice.
-            state.reserve(
-                guard_for(demand.job, state.now, time, allocation, future.free_at(time), {}), allocation
-            )
+            guard = guard_for(demand.job, state.now, time, allocation, future.free_at(time), {})
+            state.reserve(guard, ReservedPlace.of_run(demand.job, time, allocation))
 
 
 class BackfillPass:
@@ -177,10 +176,13 @@ class BackfillPass:
         """Return what will be free beside what has started and what is reserved."""
         return Forecast(self._machine.state(self.now), limits_of(self.started), self._kept)
 
-    def reserve(self, guard: Guard, allocation: Allocation) -> None:
+    def reserve(self, guard: Guard, place: ReservedPlace) -> None:
         """Keep a place clear."""
+        for other in self._guards:
+            if place.is_held(other.time):
+                other.lessen(guard.job, place.allocation.nodes, place.allocation.held)
         self._guards.append(guard)
-        self._kept.append(ReservedPlace(allocation))
+        self._kept.append(place)
         self._views = None
 
 

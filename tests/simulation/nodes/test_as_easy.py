@@ -2,18 +2,56 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from support.contended import contended
+from support.plain import J, workload_of
 
+from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.workload import ClusterWorkload
+from aucsched.simulation.logs.policies import play_log
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
+from aucsched.simulation.simulate_options import PolicyOptions
 
 
 def starts(
-    workload: ClusterWorkload, policy: str, interval_s: float | None, promise: str | None = None
+    workload: ClusterWorkload, policy: str, interval_s: float | None, promise: str | None = None, **more: int
 ) -> list[float]:
-    options = NodeOptions(policy=policy, interval_s=interval_s, promise=promise)
+    options = NodeOptions(policy=policy, interval_s=interval_s, promise=promise, **more)  # type: ignore[arg-type]
     return [one.start_s for one in play(workload, options).played]
+
+
+@pytest.mark.parametrize("reserve", [1, 2, 4])
+def test_some_reservations_start_the_jobs_of_a_log_with_as_many(reserve: int) -> None:
+    """A later reservation counts the ends of earlier ones: held for ever, they left it no time at all."""
+    differ = 0
+    for seed in range(12):
+        workload = contended(seed)
+        cores = len(workload.nodes)
+        whole = Resources(cores=cores)
+        # Nodes that are reserved are fixed, processors are not: on one node both are the same.
+        workload = replace(workload, nodes=(Node(name="n", total=whole, free=whole),))
+        first = workload.jobs[0].arrival_s
+        jobs = [
+            J(
+                int(one.arrival_s - first),
+                int(one.run_time_s),
+                one.job.request.fewest_cores,
+                one.job.time_limit_s or 0,
+            )
+            for one in workload.jobs
+        ]
+        log = play_log(
+            workload_of(jobs, cores),
+            "reservations",
+            options=PolicyOptions(reservations=reserve),
+        )
+        counted = [first + start for start in log.start]
+        assert starts(workload, "reservations", None, reserve=reserve) == counted, seed
+        assert starts(workload, "aucsched3", None, reserve=reserve) == counted, seed
+        differ += starts(workload, "easy", None) != counted
+    assert (differ > 1) == (reserve > 1)
 
 
 @pytest.mark.parametrize("interval_s", [None, 7.0])
