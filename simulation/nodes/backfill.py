@@ -13,6 +13,7 @@ Jobs whose start is now start. Plans are made anew at each turn.
 """
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from math import inf
 
 import numpy as np
@@ -116,9 +117,11 @@ class Backfill(NodePolicy):
 
     def _reserve(self, demand: Demand, state: "BackfillPass") -> None:
         """Find when and where a blocked job could start, and keep the place clear for it."""
+        # Next fit goes on from the last job that started, not from where one was looked for.
+        selector = copy(self._selector)
 
         def place(asked: Demand, columns: Columns) -> Allocation | None:
-            return self._selector.allocation(asked, FreeView(columns, columns.free))
+            return selector.allocation(asked, FreeView(columns, columns.free))
 
         future = state.future()
         found = future.first(demand.job, demand, place=place)
