@@ -150,7 +150,7 @@ def forecast(  # noqa: PLR0913 - what a forecast may know
         (['2'], [3600.0])
     """
     loaded = snapshot_of(snapshot)
-    by_s = of_type("by_s", by_s, float)
+    by_s = of_type("by_s", by_s, float | None)
     if by_s is not None and not 0 <= by_s < inf:
         raise OptionError(f"by_s: {by_s} is not a finite number from 0 on")
     past = _past(history)
@@ -161,7 +161,7 @@ def forecast(  # noqa: PLR0913 - what a forecast may know
     forecaster = SnapshotForecaster(
         loaded,
         past,
-        by_worth=of_type("objective", objective, Literal["priority", "response"]) == "response",
+        by_worth=of_type("objective", objective, Literal["priority", "response"] | None) == "response",
         futures=whole("futures", futures, 2, _MOST_FUTURES),
         seed=whole("seed", seed, 0, _MOST_SEED),
         calibrator=calibrator_of(kept),

@@ -352,8 +352,8 @@ def gain(
         ['This history is too short to say what you would gain: 1 job in 0 s of 100 jobs in 2 days']
     """
     history = workload if isinstance(workload, ClusterWorkload) else load_workload(workload)
-    several = [policies] if isinstance(policies, str) else of_type("policies", policies, Sequence[str]) or ()
-    policies = [of_type("policies", name, str) for name in several]
+    several = [policies] if isinstance(policies, str) else policies
+    policies = of_type("policies", several, Sequence[str] | None) or ()
     if all(job.started_s is None for job in history.jobs):
         raise InputError("no job says when it started (sacct's column Start)", path="jobs")
     slurm = NodeOptions(policy=BACKFILL, window=window, backfill_interval_s=backfill_interval_s)

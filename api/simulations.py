@@ -23,7 +23,7 @@ from ..cluster.promises import DEFAULT
 from ..cluster.tabular import chart as drawing
 from ..cluster.text import plural, shown
 from ..cluster.workload import ClusterWorkload
-from ..formats.native.cluster_file import parse_workload
+from ..formats.native.cluster_file import load_failures, parse_workload
 from ..formats.reading import read_document
 from ..formats.swf import SwfLog, parse_swf
 from ..simulation.log_columns import Workload, workload_from_swf
@@ -48,6 +48,7 @@ from ..simulation.report import RunReport, job_columns, to_document, to_text
 from ..simulation.result import BOUND_S, Result, metrics
 from ..simulation.simulate_options import (
     READ_ON_LOGS,
+    OrderOptions,
     PolicyName,
     PolicyOptions,
     SimulateKeywords,
@@ -216,7 +217,7 @@ def simulate(workload: Source, policy: PolicyName | str | Factory = "easy", **op
     for member in own.keys() & given.keys():
         raise OptionError(f"{member}: the policy's name says it, too")
     with naming_as_typed(typed):
-        return _simulated(workload, named, {**given, **parsed(own)})
+        return _simulated(workload, named, {**given, **own})
 
 
 def _simulated(workload: Source, named: str, given: dict[str, Any]) -> Simulation:
@@ -229,11 +230,11 @@ def _simulated(workload: Source, named: str, given: dict[str, Any]) -> Simulatio
             raise OptionError("processors and checked are for logs; this workload has nodes of its own")
         return _on_nodes(played, name or played.name, named, {"order": order, **given}, progress)
     named = current_name(named)
+    check_read(named, order, given)
+    given = parsed(given)
     weights = given.pop("queue_weights", None)
-    check_read(named, order, {} if weights is None else {"queue_weights": weights})
     choice, settings = chosen_on_log(named, order, given)
-    queues = weights_by_queue(weights) if isinstance(weights, str) else weights
-    jobs = workload_from_swf(played, processors=of_logs.get("processors"), queue_weights=queues)
+    jobs = workload_from_swf(played, processors=of_logs.get("processors"), queue_weights=weights)
     is_checked = of_logs.get("checked", False)
     result = play_log(jobs, named, order=order, options=choice, checked=is_checked, progress=progress)
     return Simulation(result=result, settings=settings, name=name)
@@ -251,15 +252,17 @@ def _loaded(workload: Source) -> tuple[SwfLog | ClusterWorkload, str]:
     return read_document(workload, parse), Path(workload).name
 
 
-def parsed(given: Mapping[str, Any], log_begins: str | None = None) -> dict[str, Any]:
-    """Return options of policies over logs as values, where texts are given.
+def parsed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of policies over logs and of ``OrderOptions`` as a log's policies have them.
 
-    ``log_begins``: when in the week a log begins, as ``mon 00:00``.
+    Texts become values; ``log_begins`` is in those that it shifts, the priorities are in ``flexible``.
 
     Raises:
         OptionError: a text cannot be read.
     """
-    begins = 0 if log_begins is None else moment_of_week(log_begins)
+    texts = {name: given.get(name) for name in options_in(OrderOptions)}
+    begin = texts.pop("log_begins")
+    begins = 0 if begin is None else moment_of_week(begin)
     readers: dict[str, Callable[[Any], Any]] = {
         "class_limits_s": class_limits,
         "candidates": lambda text: tuple(text.split(",")),
@@ -267,15 +270,24 @@ def parsed(given: Mapping[str, Any], log_begins: str | None = None) -> dict[str,
         "start_rule": lambda texts: tuple(StartRule.from_text(one, begins) for one in texts),
         "queue": lambda texts: tuple(QueueLimits.from_text(one, begins) for one in texts),
         "multifactor": MultifactorWeights.from_text,
+        "flexible": lambda text: FlexiblePriorities.from_text(text, None),
+        "queue_weights": weights_by_queue,
     }
 
-    def is_text(value: Any) -> bool:
-        return isinstance(value, str) or (isinstance(value, tuple) and isinstance((*value, "")[0], str))
+    def is_read(name: str, value: Any) -> bool:
+        one = value[0] if value and options_in(SimulateKeywords)[name].is_multiple else value
+        return name in readers and isinstance(one, (str, Mapping))
 
-    return {
-        name: readers[name](value) if name in readers and is_text(value) else value
+    found = {
+        name: readers[name](value) if is_read(name, value) else value
         for name, value in given.items()
+        if name not in options_in(OrderOptions)
     }
+    if set(texts.values()) != {None}:
+        if "flexible" in found:
+            raise OptionError("flexible says what priorities and user_priorities say")
+        found["flexible"] = FlexiblePriorities.from_text(*texts.values())
+    return found
 
 
 def chosen_on_log(policy: str, order: str, given: Mapping[str, Any]) -> tuple[PolicyOptions, dict[str, Any]]:
@@ -289,6 +301,8 @@ def chosen_on_log(policy: str, order: str, given: Mapping[str, Any]) -> tuple[Po
         if name not in known:
             raise OptionError(f"{name}: a log's policies have no such option")
     check_read(policy, order, given)
+    if {"test_run_s", "speculation"} <= given.keys():
+        raise OptionError("--speculation is the share that a bet needs: none with --test-run")
     choice = PolicyOptions(**given)
     settings = {
         name: getattr(choice, name) for name in READ_ON_LOGS if is_read(name, policy, choice.candidates)
@@ -318,6 +332,8 @@ def _on_nodes(
     for option in given:
         if option not in known:
             raise OptionError(f"{option}: a machine of nodes has no such option")
+    if isinstance(given.get("failures"), (str, Path)):
+        given = {**given, "failures": load_failures(given["failures"])}
     chosen = NodeOptions(policy=policy, **given)
     return Simulation(result=play(workload, chosen, progress), settings=chosen.settings(), name=name)
 

@@ -9,12 +9,13 @@ import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import wraps
 from numbers import Real
+from pathlib import Path
 from textwrap import wrap
 from types import NoneType
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from .errors import OptionError
-from .option_fields import alternatives, options_in
+from .option_fields import Option, alternatives, options_in
 from .text import did_you_mean, not_one_of, shown
 from .value_types import as_int
 
@@ -39,7 +40,10 @@ def with_keywords(
     keywords: Callable[..., object], *, names_errors: bool = True
 ) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator that names a record's options in a function's signature and text, for ``help``."""
-    texts = {name: one.said() for name, one in options_in(keywords).items()}
+    every = options_in(keywords).items()
+    texts = {
+        name: one.said(before=f"{one.unit}: " if one.is_text and one.unit else "") for name, one in every
+    }
     return with_names(texts, names_errors=names_errors)
 
 
@@ -106,12 +110,21 @@ def checked(given: Mapping[str, Any], keywords: Callable[..., object], call: str
     for name in given:
         if name not in known:
             raise OptionError(f"{name}: {call} has no such option{did_you_mean(name, known)}")
-    found = {
-        name: of_type(name, value, known[name].hint) for name, value in given.items() if value is not None
-    }
+    found = {name: _of_option(known[name], value) for name, value in given.items() if value is not None}
     for name, value in found.items():
         known[name].check(value)
     return found
+
+
+def _of_option(option: Option[Any], value: Any) -> Any:
+    """Return a value of an option's type, or the text or texts that the command line takes for it."""
+    hint = option.hint
+    if option.is_text:
+        hint |= str | Path if option.unit == "FILE" else str
+    if option.is_multiple:
+        hint |= Sequence[str]
+    found = of_type(option.name, value, hint)
+    return (found,) if option.is_multiple and isinstance(found, str) else found
 
 
 def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
@@ -120,9 +133,7 @@ def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
     Raises:
         OptionError: it is none; names the option.
     """
-    number = of_type(name, value, int)
-    if not isinstance(number, int):
-        raise OptionError(f"{name}: {number} is not an integer")
+    number: int = of_type(name, value, int)
     if high is not None and not low <= number <= high:
         raise OptionError(f"{name}: {shown(number)} is not from {low} to {high}")
     if number < low:
@@ -137,16 +148,20 @@ def of_type(name: str, value: Any, hint: Any) -> Any:
         OptionError: it is none; names the option.
     """
     value = as_int(value)
-    hints = [one for one in alternatives(hint) if one is not NoneType]
-    if value is None or any(_is_one(value, one) for one in hints):
+    every = list(alternatives(hint))
+    hints = [one for one in every if one is not NoneType]
+    if any(_is_one(value, one) for one in every):
         if float in hints and type(value) not in (int, float, NoneType):
             return float(value)
-        return tuple(value) if isinstance(value, list) else value
+        if not isinstance(value, (list, tuple)):
+            return value
+        of = [part for one in hints if get_origin(one) is Sequence for part in get_args(one)]
+        return tuple(of_type(name, part, Union[tuple(of or [object])]) for part in value)  # noqa: UP007
     names = [text for one in hints if get_origin(one) is Literal for text in get_args(one)]
     if names and (isinstance(value, str) or len(hints) == 1):
         raise OptionError(f"{name}: {not_one_of(value, names)}")
-    words = (_WORDS.get(get_origin(one) or one, "what it takes") for one in hints)
-    raise OptionError(f"{name}: {shown(value)} is not {' or '.join(dict.fromkeys(words))}")
+    words = filter(None, (_WORDS.get(get_origin(one) or one) for one in hints))
+    raise OptionError(f"{name}: {shown(value)} is not {' or '.join(dict.fromkeys(words)) or 'what it takes'}")
 
 
 #: Type -> what a value should be, for people.
@@ -156,6 +171,8 @@ _WORDS: Mapping[Any, str] = {
     bool: "True or False",
     str: "a text",
     Literal: "a text",
+    Path: "a file's name",
+    Mapping: "a mapping",
     Sequence: "a list",
     Iterable: "a list",
     Callable: "a class or function",

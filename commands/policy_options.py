@@ -1,6 +1,5 @@
 """The options that choose a policy over logs and set its parameters; one that would be ignored is refused."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -17,6 +16,7 @@ from ..simulation.simulate_options import (
     ON_NODES,
     ORDER_NAMES,
     LogRecord,
+    OrderOptions,
     PolicyOptions,
     SimulateKeywords,
     check_read,
@@ -107,28 +107,6 @@ policy_options = in_order(
 )
 
 
-@dataclass(kw_only=True)
-class OrderOptions:
-    """What the orders of a log's queue and its clock read, as texts."""
-
-    priorities: Option[str | None] = Option(
-        "For order flexible: weights of the priorities admin, user, scheduler.",
-        default="1 each",
-        unit="NAME=NUMBER,…",
-    )
-    user_priorities: Option[str | None] = Option(
-        "For order flexible: administrative priorities by the log's users, or group=GROUP=NUMBER by its "
-        "groups (projects). A job has its user's and its group's.",
-        default="0",
-        unit="[group=]USER=NUMBER,…",
-    )
-    log_begins: Option[str | None] = Option(
-        "For policies planning and queues: time of the first submission.",
-        default="mon 00:00",
-        unit="DAY HH:MM",
-    )
-
-
 #: What the orders of a log's queue and its clock read.
 ORDER_OPTIONS = (
     options_in(PolicyOptions)["multifactor"],
@@ -160,13 +138,7 @@ def chosen_policy(options: dict[str, Any]) -> tuple[PolicyOptions, dict[str, Any
         OptionError: a value cannot be read.
     """
     from ..api.simulations import chosen_on_log, parsed
-    from ..simulation.logs.orderings import FlexiblePriorities
 
-    names = options_in(PolicyOptions)
+    names = options_in(PolicyOptions, OrderOptions)
     given = {name: options[name] for name in names if options.get(name) not in (None, ())}
-    given = parsed(given, options["log_begins"])
-    if {"test_run_s", "speculation"} <= given.keys():
-        raise OptionError("--speculation is the share that a bet needs: none with --test-run")
-    if options["order"] == "flexible":
-        given["flexible"] = FlexiblePriorities.from_text(options["priorities"], options["user_priorities"])
-    return chosen_on_log(options["policy"], options["order"], given)
+    return chosen_on_log(options["policy"], options["order"], parsed(given))

@@ -259,6 +259,28 @@ class PolicyOptions(LogRecord, ValueOptions):
                 one.check(value, one.flag)
 
 
+@dataclass(kw_only=True, unsafe_hash=True)
+class OrderOptions:
+    """What the orders of a log's queue and its clock read, as texts."""
+
+    priorities: Option[str | None] = Option(
+        "For order flexible: weights of the priorities admin, user, scheduler.",
+        default="1 each",
+        unit="NAME=NUMBER,…",
+    )
+    user_priorities: Option[str | None] = Option(
+        "For order flexible: administrative priorities by the log's users, or group=GROUP=NUMBER by its "
+        "groups (projects). A job has its user's and its group's.",
+        default="0",
+        unit="[group=]USER=NUMBER,…",
+    )
+    log_begins: Option[str | None] = Option(
+        "For policies planning and queues: time of the first submission.",
+        default="mon 00:00",
+        unit="DAY HH:MM",
+    )
+
+
 _VALUES = options_in(ValueOptions)
 #: What policies over logs read, by member of PolicyOptions: there are no worths in cores.
 OF_LOGS = options_in(LogRecord) | _VALUES | {"objective": _VALUES["objective"].limited_to(DEFAULT)}
@@ -411,7 +433,7 @@ class NodeKeywords(NodeRecord, AuctionOptions, PresetOption):
 
 
 @dataclass(kw_only=True)
-class SimulateKeywords(PolicyOptions, NodeKeywords):
+class SimulateKeywords(OrderOptions, PolicyOptions, NodeKeywords):
     """What ``aucsched.simulate`` takes as keywords; a policy that would ignore one refuses it."""
 
     order: Option[OrderName] = Option("Order of the waiting queue.", default="fcfs")

@@ -3,9 +3,9 @@
 Every order uses the user's estimate, never the true run time, which no scheduler knows.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from math import log, log2, log10, sqrt
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from math import inf, log, log2, log10, sqrt
 
 import numpy as np
 
@@ -130,11 +130,7 @@ class FlexiblePriorities:
     of_group: Mapping[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("admin", "user", "scheduler"):
-            value = getattr(self, name)
-            if not 0 <= value < float("inf") or (name == "scheduler" and value == 0):
-                bound = "above" if name == "scheduler" else "at or above"
-                raise OptionError(f"--priorities: {name}={value:g} is not {bound} 0")
+        _check_numbers(self, "--priorities", ("admin", "user", "scheduler"), above=("scheduler",))
 
     @classmethod
     def from_text(cls, text: str | None, of_user: str | None) -> "FlexiblePriorities":
@@ -200,6 +196,13 @@ def _numbers(text: str, option: str, names: Sequence[str]) -> dict[str, float]:
     return values
 
 
+def _check_numbers(record: object, option: str, names: Iterable[str], above: Container[str]) -> None:
+    for name in names:
+        value = getattr(record, name)
+        if not 0 <= value < inf or (value == 0 and name in above):
+            raise OptionError(f"{option}: {name}={value:g} is not {'' if name in above else 'at or '}above 0")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultifactorWeights:
     """The weights and times of the multifactor priority.
@@ -219,11 +222,7 @@ class MultifactorWeights:
     half_life_s: float = 604_800
 
     def __post_init__(self) -> None:
-        for entry in fields(self):
-            value = getattr(self, entry.name)
-            smallest = "above" if entry.name.endswith("_s") else "at or above"
-            if not 0 <= value < float("inf") or (value == 0 and smallest == "above"):
-                raise OptionError(f"--multifactor: {entry.name}={value:g} is not {smallest} 0")
+        _check_numbers(self, "--multifactor", asdict(self), above=("age_max_s", "half_life_s"))
 
     @classmethod
     def from_text(cls, text: str) -> "MultifactorWeights":

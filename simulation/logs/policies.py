@@ -315,13 +315,14 @@ class _Prioritised(PolicyWrapper):
         return started
 
 
-def weights_by_queue(text: str) -> Mapping[int, float]:
-    """Return the weights that ``1=4,2=0.5`` gives to the log's queues 1 and 2.
+def weights_by_queue(given: str | Mapping[int, float]) -> Mapping[int, float]:
+    """Return the weights that ``1=4,2=0.5``, or a mapping, gives to the log's queues 1 and 2.
 
     Raises:
         OptionError: it reads otherwise, or a weight is not above 0.
     """
     weights: dict[int, float] = {}
+    text = given if isinstance(given, str) else ",".join(f"{name}={one}" for name, one in given.items())
     for part in text.split(","):
         name, _, value = part.partition("=")
         try:

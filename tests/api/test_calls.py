@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -12,6 +12,7 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 import pandas as pd
 import pytest
+from support.run import aucsched as command
 
 import aucsched
 from aucsched.api.auctions import CompareKeywords, ExplainKeywords
@@ -19,6 +20,7 @@ from aucsched.auction.options import StepOptions
 from aucsched.auction.step import ScheduleKeywords
 from aucsched.cluster.option_fields import options_in
 from aucsched.cluster.option_table import OPTIONS_BY_NAME, SIMULATE, STEP, SWEEP, read_by
+from aucsched.simulation.logs.orderings import MultifactorWeights
 from aucsched.simulation.logs.policies import ORDERS, POLICIES
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions
 from aucsched.simulation.simulate_options import OrderName, PolicyName, PolicyOptions, SimulateKeywords
@@ -89,6 +91,20 @@ A: Any = aucsched
         (lambda: A.simulate(DAYS, "eazy"), "did you mean easy?"),
         (lambda: A.simulate(OVERTAKEN, "eazy"), "did you mean easy?"),
         (lambda: A.simulate(DAYS, 7), "policy: 7 is not a text or a class"),
+        (lambda: A.simulate(DAYS, "queues", queue=[5]), "queue: 5 is not a text"),
+        (lambda: A.simulate(DAYS, "queues", queue=["a: x=1"]), "queue: 'x' is none of processors"),
+        (lambda: A.simulate(DAYS, "planning", advance=5), "advance: 5 is not a list or a text"),
+        (lambda: A.simulate(DAYS, "planning", start_rule=[None]), "start_rule: None is not a text"),
+        (lambda: A.simulate(DAYS, order="multifactor", multifactor={"age": 1}), "a dict is not a text"),
+        (lambda: A.simulate(DAYS, order="flexible", flexible={"admin": 1}), "a dict is not a text"),
+        (
+            lambda: A.simulate(DAYS, order="flexible", flexible="admin=1", priorities="admin=2"),
+            "flexible says what priorities and user_priorities say",
+        ),
+        (lambda: A.simulate(OVERTAKEN, failures=["x"]), "failures: 'x' is not what it takes"),
+        (lambda: A.simulate(DAYS, "partitioned", class_limits_s=["x"]), "class_limits_s: 'x' is not a num"),
+        (lambda: A.simulate(DAYS, "partitioned", class_limits_s=[None]), "class_limits_s: None is not a num"),
+        (lambda: A.simulate(DAYS, order="weight", queue_weights={1: "x"}), "'1=x' is not QUEUE=WEIGHT"),
         (lambda: A.simulate(DAYS, order="fcsf"), "order: 'fcsf' is not one of .*: did you mean fcfs?"),
         (lambda: A.simulate(OVERTAKEN, "aucsched3", winow=3), "winow: simulate has no such option: did you"),
         (lambda: A.schedule(3), "snapshot: 3 is neither a Snapshot nor a file's name"),
@@ -149,9 +165,65 @@ def test_keywords_are_the_fields_of_records() -> None:
 def test_keywords_of_simulations_are_what_policies_read() -> None:
     known = {entry.name for kind in (PolicyOptions, NodeOptions) for entry in fields(kind)}
     of_the_call = {"queue_weights", "order", "processors", "checked", "progress"}
+    of_the_call |= {"priorities", "user_priorities", "log_begins"}
     assert options_in(SimulateKeywords).keys() == known - {"policy"} | of_the_call
     assert set(get_args(PolicyName)) == {*POLICIES, *NODE_POLICIES}
     assert set(get_args(OrderName)) == set(ORDERS)
+
+
+@pytest.mark.parametrize(
+    ("given", "as_typed", "settings"),
+    [
+        (
+            {"policy": "queues", "queue": ["a: estimate=500", "b"], "log_begins": "wed 08:30"},
+            ("--queue", "a: estimate=500", "--queue", "b", "--log-begins", "wed 08:30"),
+            {"queue": ["a: estimate=500", "b"]},
+        ),
+        (
+            {"policy": "planning", "advance": "100,50,2", "start_rule": ["processors>=1: 1"]},
+            ("--advance", "100,50,2", "--start-rule", "processors>=1: 1"),
+            {"start_rule": ["processors>=1: 1"]},
+        ),
+        (
+            {"order": "multifactor", "multifactor": "age=1"},
+            ("--order", "multifactor", "--multifactor", "age=1"),
+            {"multifactor": {**asdict(MultifactorWeights()), "age": 1}},
+        ),
+        (
+            {"order": "flexible", "priorities": "admin=2", "user_priorities": "7=3"},
+            ("--order", "flexible", "--priorities", "admin=2", "--user-priorities", "7=3"),
+            {"flexible": {"admin": 2, "user": 1, "scheduler": 1, "user_7": 3}},
+        ),
+        (
+            {"policy": "partitioned", "class_limits_s": "60,3600"},
+            ("--class-limits", "60,3600"),
+            {"class_limits_s": (60, 3600)},
+        ),
+        (
+            {"policy": "adaptive", "candidates": ["easy", "fcfs"]},
+            ("--candidates", "easy,fcfs"),
+            {"candidates": ("easy", "fcfs")},
+        ),
+    ],
+)
+def test_python_takes_the_texts_of_the_command_line(
+    given: dict[str, Any], as_typed: tuple[str, ...], settings: dict[str, Any], tmp_path: Path
+) -> None:
+    found = aucsched.simulate(DAYS, **given)
+    assert {name: found.settings[name] for name in settings} == settings
+    typed = ("--policy", given.get("policy", "easy"), *as_typed, "--jobs-out", str(tmp_path / "jobs.csv"))
+    assert command("simulate", DAYS, *typed).returncode == 0
+    assert found.jobs_csv() == (tmp_path / "jobs.csv").read_text()
+
+
+def test_outages_may_be_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "failures.json"
+    path.write_text(
+        '{"format": "aucsched-failures/1", "failures": [{"nodes": "n1", "down_s": 5, "up_s": 9}]}'
+    )
+    for kind in (str, Path):
+        found = aucsched.simulate(OVERTAKEN, failures=kind(path))  # type: ignore[arg-type]
+        assert found.to_dict()["node_failures"] == 1
 
 
 def test_winners_takes_the_strategies_of_the_table() -> None:
