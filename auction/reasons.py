@@ -157,9 +157,7 @@ class _Explainer:
         columns, could_bid = self._cluster.columns, self._best.bids.could_bid[place]
         if not could_bid or self._lack(demand, columns) is not None:
             return self._why_none(demand)
-        cluster = replace(self._cluster, columns=replace(columns, pools=Pools()), guards=())
-        found = FirstFitPlacer(cluster).place(demand)
-        lack = found and next(columns.pools.lacks(demand.job, found.allocation().held), None)
+        lack = self._lack_placed(demand, columns)
         if lack:
             return columns.pools.reason(lack.resource), columns.pools.words(lack)
         return Reason.BID_CAP, "the bids of jobs with higher priority reach the cap max_bids"
@@ -238,6 +236,11 @@ class _Explainer:
                 return Reason.NO_FIT, short
         found = "no nodeset found within the time limit" if self._is_over() else "no nodeset"
         free = f"{plural(cores, 'core', 'is')} free on {plural(count, 'node')}"
+        wider = tuple(replace(one, max_nodes=len(columns.names)) for one in demand.variants)
+        lack = self._lack_placed(replace(demand, variants=wider), columns)
+        if lack and columns.pools.reason(lack.resource) is Reason.LIMIT:
+            within = f"within the limit {lack.resource.name} holds {_of_nodes(demand.job)}"
+            return Reason.LIMIT, f"{found} {within}; {free} it may use"
         return Reason.NO_FIT, f"{found} holds {_of_nodes(demand.job)}; {free} it may use"
 
     def _lack(self, demand: Demand, columns: Columns) -> Shortage | None:
@@ -255,6 +258,15 @@ class _Explainer:
             ):
                 return lack
         return next(pools.lacks(demand.job), None)
+
+    def _lack_placed(self, demand: Demand, columns: Columns) -> Shortage | None:
+        """Return what a job lacks of the same where first-fit would put it if only nodes counted."""
+        if columns.pools.are_empty:
+            return None
+        free = replace(columns, pools=Pools())
+        cluster = replace(self._cluster, columns=free, guards=(), placer=None)
+        found = FirstFitPlacer(cluster).place(demand)
+        return None if found is None else next(columns.pools.lacks(demand.job, found.held), None)
 
     def _free_for(self, demand: Demand, columns: Columns) -> tuple[int, int]:
         """Return the free cores of nodes that a job may use, and how many of these have some."""

@@ -1,5 +1,6 @@
 """A job's request turned into numbers to compare with columns, and the nodes it may ever use."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from ..snapshot import Snapshot
 from ..value_types import copied
 from .capacity import BoolArray, IntArray
 from .columns import Columns
+from .pools import Use
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -195,6 +197,7 @@ class DemandReader:
         self._columns, self._time = columns, time
         self._reservations = self._all_reservations if honours else ()
         self._known: dict[object, tuple[Variant, ...] | str] = {}
+        self._within_limits: dict[object, tuple[Variant, ...]] = {}
         self._kinds_met: dict[object, int] = {}
         self._read: dict[str, tuple[Job, Demand | Ineligible]] = {}
 
@@ -236,7 +239,18 @@ class DemandReader:
         form = (_form_key(demand), self._columns.pools.alike(job))
         met = self._kinds_met
         numbers = [met.setdefault(key, len(met)) for key in (form, (form, job.time_limit_s))]
-        return replace(demand, form=numbers[0], kind=numbers[1])
+        return replace(demand, variants=self._limited(demand, numbers[0]), form=numbers[0], kind=numbers[1])
+
+    def _limited(self, demand: Demand, form: int) -> tuple[Variant, ...]:
+        """Return the variants within a job's limits: the same objects for every job that has the same."""
+        if self._columns.pools.are_empty:
+            return demand.variants
+        known = self._within_limits
+        if form not in known:
+            found = tuple(_within_limits(demand, one, self._columns) for one in demand.variants)
+            key = (id(demand.variants), *((one.eligible.tobytes(), one.max_nodes) for one in found))
+            known[form] = known.setdefault(key, found)
+        return known[form]
 
     def demand(self, job: Job, index: int = 0) -> Demand | None:
         """Return the job's demand; None where no node could ever take it."""
@@ -393,6 +407,40 @@ def _demand(job: Job, index: int, columns: Columns, variants: tuple[Variant, ...
         licenses=request.licenses,
         variants=variants,
     )
+
+
+def _within_limits(demand: Demand, variant: Variant, columns: Columns) -> Variant:
+    """Return a variant without the node counts, and whole nodes, that a job's limits never allow it.
+
+    What no limit allows, however few and small its nodes, stays: reasons name the limit.
+    """
+    fewest, eligible, span = demand.fewest_nodes, variant.eligible, demand.node_counts
+
+    def allowed(count: int, amounts: IntArray) -> bool:
+        cores, *gres = amounts.tolist()
+        held = Use(
+            nodes=count, cores=max(cores, demand.fewest_cores), gres=dict(zip(kinds, gres, strict=True))
+        )
+        return columns.pools.allow(demand.job, held)
+
+    if demand.exclusive and eligible.any():
+        kinds, whole = tuple(columns.total.gres), columns.total.at(np.flatnonzero(eligible))
+        on_nodes = np.stack([whole.cores, *whole.gres.values()], axis=1)
+        least = on_nodes.min(axis=0)
+        kinds_of_nodes, kind = np.unique(on_nodes, axis=0, return_inverse=True)
+        may_take = [allowed(fewest, (fewest - 1) * least + one) for one in kinds_of_nodes]
+        if any(may_take):
+            eligible = eligible.copy()
+            eligible[eligible] = np.array(may_take)[kind.ravel()]
+    elif span is None or not span.is_exact:
+        kinds = tuple(kind for kind, _, _ in variant.gres)
+        each = [span.minimum for _, _, span in variant.gres]
+        least = np.array([(demand.units_per_node or demand.least) * demand.unit, *each])
+    else:
+        return variant
+    counts = range(fewest + 1, variant.max_nodes + 1)
+    most = fewest + bisect_left(counts, True, key=lambda count: not allowed(count, count * least))
+    return replace(variant, eligible=eligible, max_nodes=min(most, variant.max_nodes))
 
 
 def _on_units(demand: Demand, network: Network, columns: Columns, unit_of: IntArray) -> Demand | Ineligible:

@@ -105,6 +105,11 @@ class ResourcePool(Protocol):
         """Return how much of a resource there is."""
         ...
 
+    def allows(self, job: Job, use: Use) -> bool:
+        """Return whether a job may ever hold so much; what may change later allows it."""
+        del job, use
+        return True
+
     def alike(self, job: Job) -> Hashable:
         """Return what jobs have in common that take the same where they hold the same."""
         ...
@@ -210,6 +215,10 @@ class Pools:
     def hold(self, job: Job, held: Held | None = None) -> bool:
         """Return whether there is enough for a job."""
         return not self._asked or next(self.lacks(job, held), None) is None
+
+    def allow(self, job: Job, use: Use) -> bool:
+        """Return whether a job may hold so much where nothing is taken."""
+        return all(pool.allows(job, use) for pool in self._asked)
 
     def words(self, lack: Shortage) -> str:
         """Return in a sentence what a job lacks."""

@@ -200,6 +200,46 @@ def test_every_policy_of_simulations_honours_limits(policy: str) -> None:
     assert sorted(start.start_s for start in result.played) == [0, 0, 50, 50, 100, 100]
 
 
+#: Nodes, the most of a limit, and a job that is within it on some of the nodes only, or on few.
+LARGE, SMALL = {"name": "a[1-2]", "cores": 4, "gres": {"gpu": 4}}, {"name": "b[1-3]", "cores": 2}
+WITHIN_ON_FEW = [
+    ([SMALL, {**LARGE, "name": "a1"}], {"nodes": 1}, {"cores": 4}),
+    ([LARGE, SMALL], {"nodes": 3}, {"nodes": [2, 4], "cores_per_node": 1}),
+    ([LARGE, SMALL], {"cores": 3}, {"nodes": [2, 4], "cores_per_node": 1}),
+    ([LARGE], {"gres/gpu": 3}, {"nodes": [1, 2], "cores_per_node": 1, "gres_per_node": {"gpu": 2}}),
+    ([LARGE, SMALL], {"cores": 2}, {"nodes": 1, "cores_per_node": 1, "exclusive": True}),
+    ([LARGE, SMALL], {"cores": 4}, {"nodes": 2, "cores_per_node": 1, "exclusive": True}),
+    ([LARGE, SMALL], {"gres/gpu": 2}, {"nodes": [2, 5], "cores_per_node": 1, "exclusive": True}),
+]
+
+
+@pytest.mark.parametrize(("nodes", "most", "job"), WITHIN_ON_FEW)
+def test_a_job_starts_where_it_is_within_its_limits(
+    nodes: list[dict[str, Any]], most: dict[str, int], job: dict[str, Any]
+) -> None:
+    limits, job = [{"name": "all", "max": most}], {**job, "time_limit_s": 10}
+    cluster = snapshot(nodes, [job], limits=limits)
+    models = [model for model in MODELS if model != "ipsched" or set(job) == {"cores", "time_limit_s"}]
+    for model in models:
+        assert started(cluster, model) == ["J1"]
+    assert [one.start for one in make_plan(cluster).planned] == [cluster.time]
+    told = document(nodes, [{**job, "arrival_s": 0, "run_time_s": 5}], name="w", limits=limits)
+    del told["time"]
+    plays = parse_workload(msgspec.json.encode(told | {"format": "aucsched-workload/1"}))
+    for policy in NODE_POLICIES.keys() - (set(MODELS) - set(models)):
+        assert len(play(plays, NodeOptions(policy=policy)).played) == 1, policy
+    assert len(play(plays, NodeOptions(policy="easy", selection="best")).played) == 1
+
+
+def test_where_only_fewer_nodes_are_within_a_limit_the_reason_names_it() -> None:
+    nodes = [{"name": f"n{place}", "cores": 4, "free_cores": free} for place, free in enumerate((1, 1, 0, 2))]
+    limits = [{"name": "one", "max": {"nodes": 1}}]
+    [refusal] = schedule(snapshot(nodes, [{"cores": 4}], limits=limits), work_limit=0).pending
+    assert refusal.reason == "limit"
+    free = "4 cores are free on 3 nodes it may use"
+    assert refusal.detail == f"no nodeset within the limit one: nodes holds 4 cores; {free}"
+
+
 @pytest.mark.parametrize("policy", ["easy", "backfill-slurm", "aucsched3"])
 def test_a_budget_is_used_up_by_what_has_run(policy: str) -> None:
     # Each may run 100 s on 4 cores and uses 200 core-seconds of them.
