@@ -101,11 +101,11 @@ class Slack(FrontFirst):
 
     After the relaxed backfilling of Ward, Mahood and West, which the Chapter names beside Talby and
     Feitelson's flexible backfilling. One pass: start from the head while it fits. The head's
-    promise is the earliest shadow time it ever had; its latest start is the promise and F times its
-    estimate, so that waiting can raise its expansion factor (wait + estimate) / estimate by at most
-    F beyond what was promised. Then once
-    over the rest in queue order: a job that fits starts if, by estimates, the head can still start
-    by its latest start. F = 0 is EASY exactly.
+    promise is the earliest shadow time it had in a pass with free processors; its latest start is the
+    promise and F times its estimate, so that waiting can raise its expansion factor (wait + estimate) /
+    estimate by at most F beyond what was promised. Where other jobs came before it in between, it is its
+    present shadow time if that is later. Then once over the rest in queue order: a job that fits starts
+    if, by estimates, the head can still start by its latest start. F = 0 is EASY exactly.
     """
 
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
@@ -121,7 +121,7 @@ class Slack(FrontFirst):
         need = self._size[head]
         shadow, _ = self._shadow(need)
         promise = self._promise[head] = min(self._promise.get(head, shadow), shadow)
-        latest = promise + self._factor * self._estimate[head]
+        latest = max(shadow, promise + self._factor * self._estimate[head])
         for job in fitting:
             if self._size[job] > counts[FREE]:
                 continue

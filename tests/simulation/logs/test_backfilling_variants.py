@@ -7,7 +7,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.plain import J, earliest, plain, plain_easy, starts_of, workloads
 
@@ -207,6 +207,17 @@ def test_slack_is_its_plain_rule(case: Case, factor: float) -> None:
 @given(workloads())
 def test_no_slack_is_easy(case: Case) -> None:
     assert starts_of(*case, "slack", options=PolicyOptions(slack=0)) == plain_easy(*case)
+
+
+#: The two-second job that comes at 1 is the head while the one of both processors waits.
+DISPLACED = [J(0, 1, 2, 1), *[J(0, 1, 1, 1)] * 5, J(0, 2, 1, 2), J(1, 2, 1, 2)]
+
+
+@example((DISPLACED, 2), "ljf")
+@given(workloads(), st.sampled_from(["sjf", "ljf", "widest", "wfp3", "unicep", "multifactor"]))
+def test_no_slack_is_easy_in_every_order(case: Case, order: str) -> None:
+    no_slack = starts_of(*case, "slack", order=order, options=PolicyOptions(slack=0))
+    assert no_slack == starts_of(*case, "easy", order=order)
 
 
 @given(workloads(), st.sampled_from([0.5, 2.0]))
