@@ -75,7 +75,7 @@ def policy_with_parameters(text: str) -> tuple[str, dict[str, Any]]:
     """
     name, _, rest = text.partition(":")
     known = parameters_of(name)
-    if (name in EVERY_POLICY and text.endswith(":")) or rest in known:
+    if (name in EVERY_POLICY and text == f"{name}:") or rest in known:
         form = f"{name}:{rest or 'NAME'}=VALUE"
         raise OptionError(f"--policy {text}: a parameter needs a value: {form}")
     if "=" not in rest or not known:

@@ -120,6 +120,15 @@ def test_python_and_sweeps_refuse_the_same(policy: str, given: dict[str, Any]) -
         aucsched.simulate(DAYS, "easy", objective="priority_cores")
 
 
+def test_a_queue_may_have_no_limits_behind_its_colon() -> None:
+    named, given = policy_with_parameters("queues:queue=short: estimate=500,queue=long:")
+    assert (named, given) == ("queues", {"queue": ("short: estimate=500", "long:")})
+    with_colon, without = (
+        aucsched.simulate(DAYS, f"queues:queue=short: estimate=500,queue=long{colon}") for colon in (":", "")
+    )
+    assert with_colon.columns == without.columns
+
+
 def test_python_and_sweeps_take_them() -> None:
     assert aucsched.simulate(DAYS, "slack:factor=0.2").settings == {"slack": 0.2}
     found = aucsched.sweep(DAYS, policy=["slack:factor=0.2", "easy"]).columns
