@@ -87,6 +87,17 @@ IN_PLACE = FilePath(is_output=True, in_place=True, dir_okay=False, path_type=Pat
 TEXT_OUTPUT = FilePath(is_output=True, allow_dash=True, readable=False)
 
 
+class NumberRange(click.FloatRange):
+    """Numbers in a range: click's takes ``nan``, which is neither below it nor above."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number."""
+        number: float = super().convert(value, param, ctx)
+        if number != number:  # noqa: PLR0124 - as only nan is
+            self.fail(f"{value} is no number", param, ctx)
+        return number
+
+
 class SectionCommand(click.Command):
     """A command that shows its options under headings, those without one first."""
 
@@ -214,4 +225,4 @@ def _type(option: Option[Any], *, ranges: bool) -> Any:
     if option.is_whole:
         low, high = (None if one is None else int(one) for one in (option.low, option.high))
         return click.IntRange(low, high)
-    return click.FloatRange(option.low, option.high, min_open=not option.includes_low)
+    return NumberRange(option.low, option.high, min_open=not option.includes_low)

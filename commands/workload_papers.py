@@ -16,7 +16,7 @@ from ..simulation.workloads.workload_options import (
     TableOptions,
     TableRecord,
 )
-from .built_options import INPUT, in_order, record_options
+from .built_options import INPUT, NumberRange, in_order, record_options
 from .outputs import output_option, with_topology
 from .workload_logs import MOST_NODES
 
@@ -175,7 +175,7 @@ def _on_network(made: ClusterWorkload, given: ClusterOptions) -> ClusterWorkload
 
 #: Options of one kind of trace only.
 _SYSTEM, _USER = ("load", "model", "max_size"), ("beta", "ge_p4_s", "block_bytes")
-_ABOVE_0 = click.FloatRange(0, 10**9, min_open=True)
+_ABOVE_0 = NumberRange(0, 10**9, min_open=True)
 
 
 @click.command("ischeduler")
@@ -190,7 +190,7 @@ _ABOVE_0 = click.FloatRange(0, 10**9, min_open=True)
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of everything drawn."
 )
 @click.option(
-    "--load", type=click.FloatRange(0, 100, min_open=True), help="For system: offered load; default 0.7."
+    "--load", type=NumberRange(0, 100, min_open=True), help="For system: offered load; default 0.7."
 )
 @click.option(
     "--model",

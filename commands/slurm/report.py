@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...cluster.text import plural, utc
-from ..built_options import INPUT, OUTPUT
+from ..built_options import INPUT, OUTPUT, NumberRange
 from ..outputs import (
     Output,
     file_name,
@@ -32,7 +32,7 @@ _HOUR_S = 3600
 @click.argument("logs", metavar="LOG...", nargs=-1, required=True, type=INPUT)
 @click.option(
     "--starved",
-    type=click.FloatRange(min=0),
+    type=NumberRange(min=0),
     default=24,
     show_default=True,
     metavar="HOURS",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...cluster.text import one_line
+from ..built_options import NumberRange
 from .live_options import licence_option
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _REASONS = 6
 )
 @click.option(
     "--interval",
-    type=click.FloatRange(min=0.5),
+    type=NumberRange(min=0.5),
     default=5,
     show_default=True,
     metavar="SECONDS",

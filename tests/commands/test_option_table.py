@@ -27,7 +27,7 @@ from aucsched.cluster.option_table import (
     StepKeywords,
     read_by,
 )
-from aucsched.commands.built_options import FilePath, click_option
+from aucsched.commands.built_options import FilePath, NumberRange, click_option
 from aucsched.models.auction_model import PREFERENCE_TABLES
 from aucsched.simulation.nodes.node_policies import NodeOptions
 from aucsched.simulation.nodes.node_policies import step_options as node_step_options
@@ -294,3 +294,18 @@ def test_a_loop_s_log_and_lock_are_written_in_place() -> None:
         if isinstance(one.type, FilePath) and one.type.in_place
     }
     assert in_place == {("run", "log"), ("run", "lock"), ("shadow", "log")}
+
+
+def test_no_command_takes_nan_for_a_number() -> None:
+    def parameters(command: click.Command) -> list[click.Parameter]:
+        if not isinstance(command, click.Group):
+            return command.params
+        context = click.Context(command)
+        below = [command.get_command(context, name) for name in command.list_commands(context)]
+        return [one for each in below if each is not None for one in parameters(each)]
+
+    ranges = {one.opts[0]: one.type for one in parameters(cli) if isinstance(one.type, click.FloatRange)}
+    assert {"--hours", "--job-overhead", "--load"} <= ranges.keys()
+    assert [name for name, kind in ranges.items() if not isinstance(kind, NumberRange)] == []
+    with pytest.raises(click.BadParameter, match="nan is no number"):
+        ranges["--hours"].convert(float("nan"), None, None)
