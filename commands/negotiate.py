@@ -60,6 +60,13 @@ def _preset(context: click.Context, parameter: click.Parameter, value: str | Non
     return value
 
 
+def _decision(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:  # noqa: ARG001
+    """Let a preset say nothing about the third of the jobs that another decision does not want."""
+    if context.params.get("preset") and value != THESIS["decision"] and context.default_map:
+        context.default_map.pop("third_of", None)
+    return value
+
+
 @dataclass(kw_only=True)
 class PlayOptions:
     """Which workload is negotiated, and how its jobs change."""
@@ -115,7 +122,7 @@ _MORE: dict[str, dict[str, Any]] = {
 play_options = in_section("Workload", record_options(SharedOptions, PlayOptions, more=_MORE))
 batch_options = in_section(
     "Batch scheduler",
-    record_options(BatchOptions),
+    record_options(BatchOptions, more={"decision": {"callback": _decision}}),
     *(click_option(one, NEGOTIATE, before="Mapper auction, of each Map. ") for one in read_by(NEGOTIATE)),
 )
 runtime_options = in_section("Runtime scheduler", record_options(RuntimeOptions))

@@ -300,6 +300,11 @@ def test_a_trace_that_begins_with_what_cannot_be_is_refused(
     assert refused.stderr.count("\n") == 1
 
 
+def test_another_decision_takes_the_third_of_a_preset_away(run: Callable[..., Done], tmp_path: Path) -> None:
+    done = run("negotiate", str(workload(tmp_path, SMALL)), "--preset", "thesis", "--decision", "objective")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_chart_is_drawn(run: Callable[..., Done], tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     pictures = [tmp_path / "1.svg", tmp_path / "2.svg"]
@@ -321,6 +326,10 @@ def test_a_chart_is_drawn(run: Callable[..., Done], tmp_path: Path) -> None:
         (("esp", "--speedup", "amdahl:0.1"), "--speedup needs --malleable"),
         (("esp", "--nodes", "0"), "0 is not in the range"),
         (("esp", "--decision", "objective", "--third-of", "queue"), "--third-of needs --decision paper"),
+        (
+            ("esp", "--preset", "thesis", "--decision", "objective", "--third-of", "queue"),
+            "--third-of needs --decision paper",
+        ),
         (("esp", "--mapper", "greedy", "--strategy", "exact"), "--strategy needs --mapper auction"),
         (
             ("esp", "--strategy", "greedy", "--work-limit", "5"),
