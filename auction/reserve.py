@@ -4,7 +4,7 @@ Plain backfilling (``Backfilling``) starts jobs one after another, each on the f
 it, beside them.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -65,12 +65,7 @@ class StepReservations:
     def guards(self) -> tuple[Guard, ...]:
         """What others must leave free."""
         if self._guards is None:
-            # Each is beside all others that hold then, whichever was made first; promises beside promises.
-            promised = {name: self._kept[name] for name in self._promised}
-            self._guards = (
-                *(self._guard(job, promised[job.id].start, promised) for job in self._promised.values()),
-                *(self._guard(job, self._kept[job.id].start, self._kept) for job in self._reserved),
-            )
+            self._guards = tuple(self._guard(job) for job in (*self._promised.values(), *self._reserved))
         return self._guards
 
     @property
@@ -162,12 +157,14 @@ class StepReservations:
         """What is free beside no reservation."""
         return Forecast(self._state, is_over=self._is_over)
 
-    def _guard(self, job: Job, time: float, kept: Mapping[str, ReservedPlace]) -> Guard:
-        """Return a reservation as what others must leave free, beside those that hold at its start."""
-        holding = {name: one for name, one in kept.items() if name != job.id and one.is_held(time)}
+    def _guard(self, job: Job) -> Guard:
+        """Return a reservation as what others must leave free, beside all that hold at its start."""
+        mine = self._kept[job.id]
+        time = mine.start
+        holding = {name: one for name, one in self._kept.items() if name != job.id and one.is_held(time)}
         free = self._forecast.free_at(time, tuple(holding.values()))
         made = {name: one.allocation for name, one in holding.items()}
-        return guard_for(job, self._state.now, time, self._kept[job.id].allocation, free, made)
+        return guard_for(job, self._state.now, time, mine.allocation, free, made)
 
 
 class Backfilling:

@@ -204,3 +204,19 @@ def test_no_award_delays_a_reservation_and_something_starts(seed: int, model: st
     # Where the first blocked job could start now, it does or another does.
     if step.cluster.guards and step.cluster.guards[0].is_now:
         assert started
+
+
+def test_a_job_must_fit_beside_a_promise_and_the_reservation_that_holds_with_it() -> None:
+    """From 20 s on the promised job and the reserved one, which starts at 10 s, need the whole node."""
+    jobs: list[dict[str, Any]] = [
+        {"id": "reserved", "cores": 2, "time_limit_s": 50, "priority": 3},
+        {"id": "promised", "cores": 2, "time_limit_s": 100, "priority": 2, "promised_start": at(20)},
+        {"id": "later", "cores": 1, "time_limit_s": 100, "priority": 1},
+    ]
+    running = [{"id": "r", "nodes": {"n": {"cores": 3}}, "end_time": at(10)}]
+    node = [{"name": "n", "cores": 4}]
+    for reserve, starts in ((0, ["later"]), (1, [])):
+        result = schedule(
+            dataclasses.replace(snapshot(node, jobs, running=running), time=NOW), reserve=reserve
+        )
+        assert [award.job for award in result.started] == starts
