@@ -245,7 +245,7 @@ def workload_of_sacct(
     history = _history_of(table)
     note_unread(table, history.reader.columns, _BESIDES, notes)
     found = history.ended(history.jobs(table))
-    over = [job for job in found if job.id not in history.running]
+    over = [job for job in found if (job.id, job.start_s) not in history.running]
     ends = [job.start_s + job.run_s for job in over if job.start_s is not None]
     begin = min(ends, default=-inf) if since is None else since
     jobs = list(history.within(found, begin, inf if until is None else until))
@@ -287,14 +287,14 @@ class _History:
     """Reads the rows; ``counts`` says how many were taken otherwise than they are, by text.
 
     Attributes:
-        running: the names of the jobs that still run.
+        running: the names and starts of the jobs that still run; a requeued one has a row for each run.
         spoiled: how many rows could not be read, and why the first could not.
     """
 
     reader: TableReader
     columns: frozenset[str]
     counts: Counter[str] = field(default_factory=Counter)
-    running: set[str] = field(default_factory=set)
+    running: set[tuple[str, float | None]] = field(default_factory=set)
     spoiled: str = ""
 
     def jobs(self, table: FileTable) -> list[LoggedJob]:
@@ -325,7 +325,7 @@ class _History:
     def _job(self, row: Row) -> LoggedJob | None:
         job = replace(self.reader.job(row), **self._memory(row))
         state = self._text(row, "State").partition(" ")[0].upper()
-        if state in _WAITING:
+        if state in _WAITING and job.run_s <= 0:
             self.counts["job had not started when sacct was asked: left out"] += 1
             return None
         if "+" in job.id:
@@ -335,7 +335,7 @@ class _History:
             self.counts["job became eligible after submission: waits from then on"] += 1
             job = replace(job, submit_s=eligible)
         if state in _RUNNING:
-            self.running.add(job.id)
+            self.running.add((job.id, job.start_s))
         elif job.run_s <= 0 and state not in _NEVER_RAN:
             self.counts[f"job ran less than {_SHORTEST_S:g} s: taken as {_SHORTEST_S:g} s"] += 1
             job = replace(job, run_s=_SHORTEST_S)
@@ -370,7 +370,7 @@ class _History:
             text = "job had no limit: the longest that is asked for in the partition"
             self.counts[text] += 1
             job = replace(job, limit_s=max(longest, job.run_s))
-        if job.id in self.running:
+        if (job.id, job.start_s) in self.running:
             self.counts["job still ran: taken to run for the time limit"] += 1
             job = replace(job, run_s=max(job.run_s, job.limit_s or 0))
         return job

@@ -164,14 +164,15 @@ class _Sizes:
         )
 
     def _gres(self, job: LoggedJob) -> dict[str, int]:
-        """Return a job's gres by the machine's names: an unknown type is any type of its kind."""
+        """Return a job's gres by the machine's names: if it lacks a type, all of the kind are any type."""
         found: dict[str, int] = {}
+        unknown = {name.partition(":")[0] for name in job.gres if name not in self._named}
         for name, count in job.gres.items():
             kind = name.partition(":")[0]
             if kind not in self._most and kind != "gpu":
                 self._notes.add("gres", f"no node has {name}: no job asks for it")
             elif count:
-                known = name if name in self._named else kind
+                known = kind if kind in unknown else name
                 found[known] = found.get(known, 0) + count
         return found
 

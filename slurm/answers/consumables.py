@@ -215,13 +215,13 @@ def settle(use: Mapping[str, int], totals: Mapping[str, int]) -> tuple[dict[str,
     """Return ``use`` under the names of a node's ``totals``, and what of it the node does not have.
 
     Slurm may name a type on one side only: a use without a type is charged to the node's types of
-    that kind in their order, a use with a type to the node's untyped count.
+    that kind in their order, those that ``use`` counts last, a use with a type to the node's untyped count.
     """
     left = dict(totals)
     lost: dict[str, int] = {}
     for name, count in use.items():
         rest = count
-        for candidate in _candidates(name, totals):
+        for candidate in sorted(_candidates(name, totals), key=use.__contains__):
             taken = min(rest, left[candidate])
             left[candidate] -= taken
             rest -= taken

@@ -243,8 +243,11 @@ def _resources(record: Record, name: str, notes: Notes) -> tuple[Resources, Reso
     gres = parse_gres(record.text("gres"), record.place("gres"))
     all_plain(gres, record.place("gres"))
     used_gres = parse_gres(record.text("gres_used"), record.place("gres_used"))
-    # Plain scontrol show nodes has no GresUsed.
-    used_gres = used_gres or gres_of_tres(record.text("tres_used"), record.place("tres_used"))
+    if not used_gres:
+        # Plain scontrol show nodes has no GresUsed. Types of which none is in use stand in CfgTRES alone.
+        counted, _ = parse_request(record.text("tres"), record.place("tres"))
+        in_use = gres_of_tres(record.text("tres_used"), record.place("tres_used"))
+        used_gres = dict.fromkeys(counted.keys() & gres.keys(), 0) | in_use
     held, lost = settle(used_gres, gres)
     for kind, count in lost.items():
         notes.add(

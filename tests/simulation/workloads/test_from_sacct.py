@@ -136,3 +136,22 @@ def test_a_row_that_cannot_be_read_is_left_out_and_its_job_named() -> None:
     assert [one.job.id for one in made.jobs] == ["1", "3"]
     with pytest.warns(UserWarning, match=re.escape(f"2 rows of sacct {words}")):
         assert [job.id for job in logged_jobs(read_table(rows.encode(), "|"))] == ["1", "3"]
+
+
+def test_a_requeued_job_has_a_row_for_each_of_its_runs() -> None:
+    """As ``sacct -D`` prints them: only the last run goes on, and one that was requeued ran as well."""
+    head = "JobID|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|NNodes|NCPUS|AllocTRES|Partition\n"
+    rows = [
+        "7|NODE_FAIL|1000|1000|1100|100|600|1|16|cpu=16,node=1|p",
+        "7|REQUEUED|1100|1110|1160|50|600|1|16|cpu=16,node=1|p",
+        "7|RUNNING|1200|1300|Unknown|50|600|1|16|cpu=16,node=1|p",
+    ]
+    made = read(head + "\n".join(rows), since=1000)
+    assert [one.run_time_s for one in made.jobs] == [100, 50, 36_000]
+
+
+def test_types_of_gpus_of_which_no_node_has_one_are_any_type_with_the_others_of_the_job() -> None:
+    head = "JobID|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|NNodes|NCPUS|AllocTRES|Partition\n"
+    row = "2|COMPLETED|1000|1000|1100|100|10|1|4|cpu=4,gres/gpu=3,gres/gpu:a100=2,gres/gpu:h100=1,node=1|p"
+    (one,) = read(head + row, since=1000).jobs
+    assert {name: span.minimum for name, span in one.job.request.gres_per_node.items()} == {"gpu": 3}

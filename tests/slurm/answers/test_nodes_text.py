@@ -85,6 +85,15 @@ def test_gres_in_use_are_those_of_alloc_tres_where_gres_used_is_not_printed(line
     assert node.free.gres == {"gpu:a100": free}
 
 
+def test_gres_in_use_without_a_type_are_of_types_that_the_site_does_not_count() -> None:
+    """AccountingStorageTRES=gres/gpu,gres/gpu:a100: none of the two in use is an a100."""
+    line = "CfgTRES=cpu=30,gres/gpu=6,gres/gpu:a100=4\n   AllocTRES=cpu=4,mem=8000M,gres/gpu=2"
+    text = TEXT.replace(b"   Partitions=gpu,all\n", f"   Partitions=gpu,all\n   {line}\n".encode())
+    text = text.replace(b"Gres=gpu:a100:4", b"Gres=gpu:a100:4,gpu:v100:2")
+    node = read_nodes(node_document(text), Notes())[0].node
+    assert node.free.gres == {"gpu:a100": 4, "gpu:v100": 0}
+
+
 @pytest.mark.parametrize("text", [b"", b"NodeName=n1 State=IDLE", b"JobId=3"])
 def test_what_holds_no_nodes_is_refused(text: bytes) -> None:
     with pytest.raises(InputError):

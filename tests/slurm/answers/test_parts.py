@@ -70,6 +70,14 @@ def test_requests(text: str, counts: Mapping[str, int], others: list[str]) -> No
         ({"gpu": 3}, {"gpu": 2}, {"gpu": 2}, {"gpu": 1}),
         ({"gpu:a100": 1}, {"gpu:v100": 2}, {}, {"gpu:a100": 1}),
         ({"gpu": 0}, {}, {}, {}),
+        # A type that is counted holds no more than its count.
+        (
+            {"gpu:a100": 1, "gpu": 2},
+            {"gpu:a100": 4, "gpu:v100": 4},
+            {"gpu:a100": 1, "gpu:v100": 2},
+            {},
+        ),
+        ({"gpu:a100": 0, "gpu": 2}, {"gpu:a100": 4, "gpu:v100": 4}, {"gpu:v100": 2}, {}),
     ],
 )
 def test_use_is_charged_to_what_a_node_has(
