@@ -74,14 +74,6 @@ class LimitPool(ResourcePool):
         limit, what = self._known[resource.name]
         return limit.most[what]
 
-    def allows(self, job: Job, use: Use) -> bool:
-        """Return whether each limit that counts while a job runs is so high; budgets are set anew."""
-        return all(
-            amount <= self.capacity(resource)
-            for resource, amount in self.takes(job, use, 0.0)
-            if self.lasting(resource) is Lasting.RUN
-        )
-
     def alike(self, job: Job) -> Hashable:
         """Return which of the limits count a job."""
         return tuple(

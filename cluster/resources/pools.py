@@ -105,11 +105,6 @@ class ResourcePool(Protocol):
         """Return how much of a resource there is."""
         ...
 
-    def allows(self, job: Job, use: Use) -> bool:
-        """Return whether a job may ever hold so much; what may change later allows it."""
-        del job, use
-        return True
-
     def alike(self, job: Job) -> Hashable:
         """Return what jobs have in common that take the same where they hold the same."""
         ...
@@ -217,8 +212,12 @@ class Pools:
         return not self._asked or next(self.lacks(job, held), None) is None
 
     def allow(self, job: Job, use: Use) -> bool:
-        """Return whether a job may hold so much where nothing is taken."""
-        return all(pool.allows(job, use) for pool in self._asked)
+        """Return whether limits that count while a job runs let it hold so much where nothing is taken."""
+        return all(
+            amount <= self.of(resource.family).capacity(resource)
+            for resource, amount in self.asked(job, use)
+            if self.reason(resource) is Reason.LIMIT and self._lasting(resource) is Lasting.RUN
+        )
 
     def words(self, lack: Shortage) -> str:
         """Return in a sentence what a job lacks."""
