@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ...cluster.errors import InputError
-from ...cluster.limits import JobSet, Limit
+from ...cluster.limits import JobSet, Limit, Owned
 from ...formats.notes import Notes
 from .answer_text import duration_s
 
@@ -32,11 +32,12 @@ _FLAGS = {
 #: Limits that say nothing about who starts now, and usage.
 _SILENT = re.compile(r".*(Submit|Accrue).*|Usage\w*|Shares\w*|Priority|Flags|Lft|ID|Def\w*")
 _LIMIT = re.compile(r"(Grp|Max|Min)\w+|Preempt")
-#: Why a job waits in Slurm's words that one of the limits read here says again.
-READ_REASONS = re.compile(
-    r"(Assoc|QOS)(Grp(Cpu|Node|Jobs|CPUMinutes|CPURunMinutes|GRES)|Max(Cpu|Node|Jobs|GRES)Per(User|Account)|MaxJobs)"
-    r"(Limit)?"
+#: Why a job waits in Slurm's words that a limit may say again: whose it is, and what it limits.
+_LIMIT_REASON = re.compile(
+    r"(Assoc|QOS)(?:Grp(?=Cpu|Node|Jobs|CPU|GRES)|Max(?=\w+Per(?:User|Account)|Jobs))"
+    r"(Cpu|Node|Jobs|CPUMinutes|CPURunMinutes|GRES)(?:Per(?:User|Account))?(?:Limit)?"
 )
+_LIMITED = {"Cpu": "cores", "Node": "nodes", "Jobs": "jobs", "GRES": "gres/"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +215,14 @@ def _limits(entry: _Entry, children: Mapping[str, list[str]], notes: Notes) -> I
         name = f"{entry.name} GrpTRESRunMins"
         yield Limit(name=name, jobs=jobs, most={"core_seconds": 60 * running})
     _note_others(entry, notes)
+
+
+def is_limit_of(limit: Limit, reason: str, job: Owned) -> bool:
+    """Return whether a limit says of a job what Slurm's reason says."""
+    match = _LIMIT_REASON.fullmatch(reason)
+    if match is None or limit.name.startswith("qos ") != (match[1] == "QOS") or not limit.jobs.holds(job):
+        return False
+    return any(what.startswith(_LIMITED.get(match[2], "core_seconds")) for what in limit.most)
 
 
 def _set_of(entry: _Entry, children: Mapping[str, list[str]]) -> JobSet:

@@ -153,7 +153,8 @@ def parse_gres(text: str, path: str) -> dict[str, int]:
     """
     counts: Counter[str] = Counter()
     _check_number(text, path)
-    for item in _DETAIL.sub("", text).split(","):
+    # A gres without a type is gpu:(null):3(IDX:0-2).
+    for item in _DETAIL.sub("", text.replace(":(null)", "")).split(","):
         if item.strip() not in _NOTHING:
             name, count = _item(item.strip(), path)
             counts[name] += count

@@ -242,6 +242,10 @@ def _resources(record: Record, name: str, notes: Notes) -> tuple[Resources, Reso
         notes.add("gres", f"node {name}: its no_consume gres are counted as if jobs used them up")
     gres = parse_gres(record.text("gres"), record.place("gres"))
     all_plain(gres, record.place("gres"))
+    for shared in sorted({"mps", "shard"} & {kind.partition(":")[0] for kind in gres}):
+        notes.unread(
+            "gres", f"{shared} counts by itself: that it takes GPUs from gpu, as in Slurm, is not looked at"
+        )
     used_gres = parse_gres(record.text("gres_used"), record.place("gres_used"))
     if not used_gres:
         # Plain scontrol show nodes has no GresUsed. Types of which none is in use stand in CfgTRES alone.

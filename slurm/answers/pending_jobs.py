@@ -17,7 +17,7 @@ from ...cluster.snapshot import MAX_JOBS
 from ...cluster.value_types import exact_priority
 from ...formats.notes import Notes
 from .answer_record import Record, is_json, read_document
-from .associations import READ_REASONS
+from .associations import is_limit_of
 from .consumables import asks_for
 from .detail import JobDetail
 from .policy import Site, by_tier
@@ -181,7 +181,7 @@ def _job(record: Record, site: Site, notes: Notes) -> Job:
     note_preferences(record, notes, label)
     for member in ("user_name", "group_name", "account", "qos", "partition"):
         plain(record.text(member), record.place(member))
-    return Job(
+    job = Job(
         id=job_id(record),
         priority=priority,
         request=request,
@@ -196,17 +196,17 @@ def _job(record: Record, site: Site, notes: Notes) -> Job:
         hold=_hold(record, priority, site),
         unsupported=unsupported,
     )
+    hold = job.hold or ""
+    # What a limit says that is read is for that limit to say.
+    return replace(job, hold=None) if any(is_limit_of(one, hold, job) for one in site.limits.limits) else job
 
 
 def _hold(record: Record, priority: int, site: Site) -> str | None:
-    """Return why a job must not start; what a limit says that is read is for that limit to say."""
+    """Return why a job must not start."""
     hold = hold_of(record, priority, site.now)
-    gate = site.gate
-    if hold == "Licenses" and gate and asks_for(record.text("licenses"), gate):
-        # Its other licences, if it needs any, are counted as any job's are.
-        return None
-    is_read = hold is not None and site.limits.limits and READ_REASONS.fullmatch(hold)
-    return None if is_read else hold
+    # Its other licences, if it needs any, are counted as any job's are.
+    is_gated = hold == "Licenses" and site.gate and asks_for(record.text("licenses"), site.gate)
+    return None if is_gated else hold
 
 
 def _detail(record: Record, site: Site, notes: Notes, label: str) -> JobDetail | None:

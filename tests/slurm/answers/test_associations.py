@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from aucsched import InputError
+from aucsched import InputError, Job, Request
 from aucsched.cluster.limits import JobSet, Limit
 from aucsched.formats.notes import Notes
-from aucsched.slurm.answers.associations import OneJob, read_limits
+from aucsched.slurm.answers.associations import OneJob, is_limit_of, read_limits
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "slurm" / "use"
@@ -136,11 +136,41 @@ def test_what_cannot_be_read_is_named(text: str, message: str) -> None:
     assert str(caught.value).startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("reason", "job", "is_said"),
+    [
+        ("QOSGrpCpuLimit", {"qos": "normal"}, True),
+        ("QOSMaxCpuPerUserLimit", {"qos": "normal"}, True),
+        ("QOSGrpNodeLimit", {"qos": "normal"}, False),
+        ("QOSGrpCpuLimit", {"qos": "other"}, False),
+        ("QOSGrpCpuLimit", {"qos": "other", "account": "physics"}, False),
+        ("AssocGrpCpuLimit", {"account": "optics"}, True),
+        ("AssocMaxJobsLimit", {"account": "physics", "user": "bob"}, True),
+        ("AssocGrpCPURunMinutesLimit", {"account": "physics"}, True),
+        ("AssocGrpCpuLimit", {"account": "biology", "qos": "normal"}, False),
+        ("AssocGrpMemLimit", {"account": "physics"}, False),
+        ("Priority", {"account": "physics", "qos": "normal"}, False),
+    ],
+)
+def test_a_limit_lifts_what_slurm_holds_for_it_only(reason: str, job: dict[str, str], is_said: bool) -> None:
+    """A limit that the file does not have, or that counts other jobs, says nothing of this one."""
+    limits = read_limits(MANAGER, Notes()).limits
+    asks = Job(
+        id="1",
+        priority=1,
+        request=Request(cores=1),
+        qos=job.get("qos", ""),
+        account=job.get("account", ""),
+        user=job.get("user", ""),
+    )
+    assert any(is_limit_of(limit, reason, asks) for limit in limits) == is_said
+
+
 def test_a_snapshot_holds_them_and_lifts_what_slurm_holds_for_them() -> None:
     jobs = json.loads((FIXTURES / "squeue.json").read_text())
     waiting = [job for job in jobs["jobs"] if job["job_state"] == "PENDING" and not job["array_task_string"]]
     for job, reason in zip(waiting, ("QOSGrpCpuLimit", "AssocGrpMemLimit"), strict=False):
-        job["state_reason"] = reason
+        job |= {"state_reason": reason, "qos": "normal"}
     changed = SlurmText(name="squeue.json", content=json.dumps(jobs).encode())
     sources = SlurmSources(
         jobs=changed, nodes=SlurmText(name="sinfo", content=(FIXTURES / "sinfo.json").read_bytes())

@@ -85,6 +85,13 @@ def test_gres_in_use_are_those_of_alloc_tres_where_gres_used_is_not_printed(line
     assert node.free.gres == {"gpu:a100": free}
 
 
+def test_gpus_that_a_site_also_shares_are_told_of() -> None:
+    notes = Notes()
+    text = TEXT.replace(b"Gres=gpu:a100:4", b"Gres=gpu:a100:4,shard:16")
+    assert read_nodes(node_document(text), notes)[0].node.total.gres == {"gpu:a100": 4, "shard": 16}
+    assert [one for one in notes.policies if one.startswith("shard counts by itself")]
+
+
 def test_gres_in_use_without_a_type_are_of_types_that_the_site_does_not_count() -> None:
     """AccountingStorageTRES=gres/gpu,gres/gpu:a100: none of the two in use is an a100."""
     line = "CfgTRES=cpu=30,gres/gpu=6,gres/gpu:a100=4\n   AllocTRES=cpu=4,mem=8000M,gres/gpu=2"

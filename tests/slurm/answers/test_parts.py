@@ -31,6 +31,7 @@ FOLDER = Path(__file__).parents[2] / "fixtures" / "slurm"
         ("gpu:a100:2(IDX:0,2),gpu:v100:1(IDX:3),shard:8(S:0)", {"gpu:a100": 2, "gpu:v100": 1, "shard": 8}),
         ("gpu:a100:0(IDX:N/A)", {"gpu:a100": 0}),
         ("gpu:1,gpu:2", {"gpu": 3}),
+        ("gpu:(null):3(IDX:0-2),shard:(null):0(N/A)", {"gpu": 3, "shard": 0}),
         ("bandwidth:lustre:no_consume:4G", {"bandwidth:lustre": 4 * 2**30}),
         ("scratch:2K", {"scratch": 2048}),
         ("gpu:1g.5gb:7", {"gpu:1g.5gb": 7}),
