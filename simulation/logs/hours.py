@@ -74,9 +74,11 @@ def moment_of_week(text: str) -> int:
         OptionError: it reads otherwise.
     """
     day, _, time = text.strip().partition(" ")
-    if day not in DAYS:
-        raise OptionError(f"--log-begins: {text!r} is no DAY HH:MM: days are {', '.join(DAYS)}")
-    return DAYS.index(day) * DAY_S + (_seconds(time, text) if time else 0)
+    try:
+        return DAYS.index(day) * DAY_S + (_seconds(time, text) if time else 0)
+    except (ValueError, OptionError):
+        days = ", ".join(DAYS)
+        raise OptionError(f"--log-begins: {text!r} is no DAY HH:MM: days are {days}") from None
 
 
 #: Days, hours, or both: ``mon-fri 18:00-08:00``.

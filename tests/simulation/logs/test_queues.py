@@ -90,7 +90,8 @@ def test_the_command_takes_queues(capsys: pytest.CaptureFixture[str]) -> None:
     waits = json.loads(capsys.readouterr().out)["metrics"]["wait_mean_s"]
     assert run([*given, "--log-begins", "tue 12:00"]) == 0
     assert waits - json.loads(capsys.readouterr().out)["metrics"]["wait_mean_s"] == pytest.approx(36 * HOUR)
-    assert run([*given, "--log-begins", "noon"]) == 2
-    assert "--log-begins: 'noon' is no DAY HH:MM" in capsys.readouterr().err
+    for text in ("noon", "wed 25:00", "wed noon"):
+        assert run([*given, "--log-begins", text]) == 2
+        assert f"--log-begins: {text!r} is no DAY HH:MM" in capsys.readouterr().err
     assert run(["simulate", SMALL, "--queue", "all:"]) == 2
     assert "--queue needs --policy queues" in capsys.readouterr().err
