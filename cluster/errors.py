@@ -93,8 +93,8 @@ def system_errors(file: str | Path) -> Iterator[None]:
     """Let what the system says of a file inside be an InputError that names it."""
     try:
         yield
-    except OSError as error:
-        raise InputError(error.strerror or str(error), file=shown_name(file)) from error
+    except (OSError, ValueError) as error:  # a name with a null is a ValueError
+        raise InputError(getattr(error, "strerror", None) or str(error), file=shown_name(file)) from error
 
 
 def shown_name(path: str | Path) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..auction.parts.workers import end_if_spawned
 from ..cluster.errors import OptionError
-from ..cluster.keywords import whole, with_names
+from ..cluster.keywords import of_type, whole, with_names
 from ..cluster.snapshot import Snapshot
 from ..cluster.tabular import Tabular, chart, rows_of
 from ..cluster.text import did_you_mean, plural, shown
@@ -122,6 +122,7 @@ def sweep(
         [4.5, 4.5]
     """
     values = {name: _values(name, value) for name, value in axes.items() if value is not None}
+    of_type("progress", progress, Callable | None)
     repeat, seed = whole("repeat", repeat, 1), seed if seed is None else whole("seed", seed, 0)
     if whole("workers", workers, 1) > 1:
         end_if_spawned("sweep")
@@ -129,7 +130,7 @@ def sweep(
         plan = make_plan(str(source), values, repeat=repeat, seed=seed)
     else:
         plan = plan_over(_subject(source), values, repeat=repeat, seed=seed)
-    outputs = [] if output is None else [Path(output)]
+    outputs = [] if output is None else [Path(of_type("output", output, str | Path))]
     for path in outputs:
         check_suffix("output", path, SUFFIXES)
 
@@ -157,9 +158,8 @@ def _value(name: str, one: Any) -> Value:
     if name == "policy":
         policy: str | Factory = one
         return name_of(policy)
-    if isinstance(one, bool):
-        return "on" if one else "off"
-    return AXES[name].values(str(one))[0]
+    text = ("off", "on")[one] if isinstance(one, bool) else str(one)
+    return AXES[name].values(text)[0]
 
 
 def _subject(source: Snapshot | ClusterWorkload | SwfLog) -> Subject:

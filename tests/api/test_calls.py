@@ -124,6 +124,9 @@ A: Any = aucsched
         (lambda: A.sweep(DAYS, polcy="easy"), "polcy: a sweep has no such option: did you mean policy?"),
         (lambda: A.sweep(DAYS, policy="eazy"), "did you mean easy?"),
         (lambda: A.sweep(DAYS, policy="easy", repeat="a"), "repeat: 'a' is not an integer"),
+        (lambda: A.sweep(DAYS, policy="easy", processors=True), "processors on: 'on' is not an integer"),
+        (lambda: A.sweep(DAYS, policy="easy", progress=5), "progress: 5 is not a class or function"),
+        (lambda: A.sweep(DAYS, policy="easy", output=5), "output: 5 is not"),
         (
             lambda: A.winners([], {}, strategy="exakt"),
             "strategy: 'exakt' is not one of .*: did you mean exact",
@@ -148,6 +151,12 @@ def test_what_is_wrong_is_one_line_that_names_it(call: Callable[[], object], mes
     with pytest.raises(aucsched.OptionError, match=message.replace("?", r"\?")) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("call", [A.simulate, A.sweep, A.load_swf, A.load_workload, A.load_snapshot, A.gain])
+def test_a_name_that_no_system_has_is_an_error_of_one_line(call: Any) -> None:
+    with pytest.raises(aucsched.InputError, match=r"^a\\u0000b: embedded null byte$"):
+        call("a\0b")
 
 
 def test_a_sweep_takes_all_values_of_a_text() -> None:
