@@ -122,7 +122,6 @@ def sweep(
         [4.5, 4.5]
     """
     values = {name: _values(name, value) for name, value in axes.items() if value is not None}
-    of_type("progress", progress, Callable | None)
     repeat, seed = whole("repeat", repeat, 1), seed if seed is None else whole("seed", seed, 0)
     if whole("workers", workers, 1) > 1:
         end_if_spawned("sweep")
@@ -137,7 +136,10 @@ def sweep(
     def run(subject: Subject, runs: Sequence[Run]) -> Generator[Row, None, None]:
         return run_here(subject, runs) if workers == 1 else run_locally(subject, runs, workers)
 
-    return Sweep(plan=plan, rows=tuple(drive(plan, outputs, run, progress=progress)))
+    return Sweep(
+        plan=plan,
+        rows=tuple(drive(plan, outputs, run, progress=of_type("progress", progress, Callable | None))),
+    )
 
 
 def _values(name: str, given: Any) -> tuple[Value, ...]:
