@@ -129,17 +129,19 @@ def sweep(
         plan = make_plan(str(source), values, repeat=repeat, seed=seed)
     else:
         plan = plan_over(_subject(source), values, repeat=repeat, seed=seed)
-    outputs = [] if output is None else [Path(of_type("output", output, str | Path))]
-    for path in outputs:
-        check_suffix("output", path, SUFFIXES)
+    outputs = [] if output is None else [_table(output)]
+    progress = of_type("progress", progress, Callable | None)
 
     def run(subject: Subject, runs: Sequence[Run]) -> Generator[Row, None, None]:
         return run_here(subject, runs) if workers == 1 else run_locally(subject, runs, workers)
 
-    return Sweep(
-        plan=plan,
-        rows=tuple(drive(plan, outputs, run, progress=of_type("progress", progress, Callable | None))),
-    )
+    return Sweep(plan=plan, rows=tuple(drive(plan, outputs, run, progress=progress)))
+
+
+def _table(output: Any) -> Path:
+    path = Path(of_type("output", output, str | Path))
+    check_suffix("output", path, SUFFIXES)
+    return path
 
 
 def _values(name: str, given: Any) -> tuple[Value, ...]:
