@@ -19,7 +19,6 @@ from aucsched.negotiation.malleable.application_columns import (
     Context,
     JobColumns,
     empty_active,
-    speed,
 )
 from aucsched.negotiation.malleable.harvesting import admit, harvest, on_arrival, on_end, remember
 from aucsched.negotiation.malleable.malleable_policies import IschedulerPolicy
@@ -165,10 +164,9 @@ def _columns(
 ) -> Active:
     columns = empty_active(min(processors, len(jobs.run)))
     for place, one in enumerate(active):
-        admit(columns, place, place, one.count, now_s, jobs)
+        admit(columns, place, place, one.count, now_s, jobs, model)
         columns.start[place] = one.start_s
         columns.harvests[place] = one.harvests
-        columns.end[place] = now_s + one.left_s / speed(model, one.count, one.ideal)
     return columns
 
 

@@ -18,6 +18,7 @@ from .application_columns import (
     Context,
     JobColumns,
     PolicyRules,
+    begin,
     overhead_s,
     speed,
     work_left,
@@ -319,17 +320,16 @@ def wait_s(active: Active, running: int, need: int, now: float) -> float:
 
 
 @kernel
-def admit(active: Active, running: int, job: int, count: int, now: float, jobs: JobColumns) -> None:
+def admit(
+    active: Active, running: int, job: int, count: int, now: float, jobs: JobColumns, model: int
+) -> None:
     """Append a job that starts on ``count`` processors."""
     active.job[running] = job
     active.held[running] = count
     active.least[running] = jobs.least[job]
     active.ideal[running] = jobs.ideal[job]
     active.harvests[running] = 0
-    active.start[running] = now
-    active.since[running] = now
-    active.left[running] = jobs.run[job]
-    active.end[running] = now
+    begin(active, running, jobs.run[job], now, model)
     active.before[running] = 0
 
 
@@ -353,7 +353,7 @@ def on_arrival(
         return running, free
     else:
         count = least
-    admit(active, running, job, count, now, jobs)
+    admit(active, running, job, count, now, jobs, rules.model)
     if rules.distribution == TRADE:
         trade(active, running + 1, now, rules)
     return running + 1, max(free - count, 0)
@@ -381,14 +381,14 @@ def on_end(
             if not harvest(active, running, least - free, -1, now, context):
                 break
             free = max(free - least, 0)
-            admit(active, running, head, least, now, jobs)
+            admit(active, running, head, least, now, jobs, rules.model)
             running += 1
             head += 1
     if rules.distribution == FAVOR_RUNNING:
         free = grow(active, running, free, now, rules)
     while head < tail and jobs.least[head] <= free:
         count = min(free, jobs.ideal[head])
-        admit(active, running, head, count, now, jobs)
+        admit(active, running, head, count, now, jobs, rules.model)
         free -= count
         running += 1
         head += 1

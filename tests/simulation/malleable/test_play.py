@@ -143,6 +143,15 @@ def test_figure_3_example_played() -> None:
     assert found.harvests.tolist()[:2] == [2, 2]
 
 
+def test_who_has_just_started_has_its_whole_run_left() -> None:
+    """At 100 s the third starts on its least, 2 of 6, and the second, with less left, gets the other two."""
+    made = trace([(0, 4, 100), (1, 8, 200), (2, 6, 1000)], 8)
+    policy = IschedulerPolicy(harvest="short", distribution="favor_running", admission=2)
+    found = simulate_malleable(made, policy, min_of_ideal=0.3)
+    # 1 600 processor-seconds: 99 s on four from 1 s on, then on six.
+    assert found.end[1] == pytest.approx(100 + (1600 - 99 * 4) / 6)
+
+
 def test_an_adaptation_costs_its_seconds() -> None:
     """Weissman: adaptation model (4.3)."""
     # STEN with N = 128 on four processors: 2 · 128² · 8 / 4 bytes, 6.9 s (4.1).
