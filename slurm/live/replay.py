@@ -71,8 +71,12 @@ def workload_of(entries: Sequence[ShadowPass]) -> tuple[ClusterWorkload, Notes]:
     if cluster is None:
         raise InputError("no pass of the log tells the cluster: it begins with a process's first pass")
     notes = Notes()
-    begin = entries[0].time
-    rows = [*_cluster_now(entries, begin), *_arriving(jobs_of(entries), begin, notes)]
+    begin, jobs = entries[0].time, jobs_of(entries)
+    first = {one.job: one.start for one in jobs}
+    again = sum(start.start != first.get(start.job, start.start) for one in entries for start in one.started)
+    if again:
+        notes.add("jobs", f"later runs of requeued jobs, left out: {again}")
+    rows = [*_cluster_now(entries, begin), *_arriving(jobs, begin, notes)]
     rows.sort(key=lambda row: (row.arrival_s, -row.job.priority))
     empty = parse_workload(msgspec.json.encode(cluster))
     return replace(empty, jobs=tuple(rows), notes=notes.texts()), notes

@@ -23,17 +23,16 @@ FORMAT = "aucsched-shadow-report/1"
 
 #: What such a log can say and what it cannot; stands on every report.
 OFFERED = (
-    "An offer is the first pass that would have started a waiting job. The queue followed Slurm's starts, so "
-    "the same free nodes are offered again until Slurm fills them: offered waits are what each job alone "
-    "could have had, and not all of them together."
+    "An offer is the first pass that would have started a waiting job. Each pass offers the same free nodes "
+    "until Slurm fills them. So each job alone could have had its offered wait; all together could not."
 )
 LATER = (
-    "Where Slurm started a job that no pass had offered, the auction would have started it later; how much "
-    "later the log cannot tell. Such jobs count as later and stand in no mean of offered waits."
+    "If Slurm started a job that no pass had offered, the auction would have started it later. The log "
+    "cannot tell how much later. Such jobs count as later, and the means of offered waits leave them out."
 )
 USE = (
-    "Cores in use with offers counts the offers of one pass on top of what ran then; it is not what a "
-    "machine run by the auction would reach. That takes a simulation of the same jobs, or aucsched slurm run."
+    "Cores in use, with offers, adds a pass's offers to that pass only. To learn what a machine run by the "
+    "auction would reach, simulate the same jobs."
 )
 CAVEATS = (OFFERED, LATER, USE)
 

@@ -128,9 +128,9 @@ def test_who_gains_and_who_loses(made: ShadowReport) -> None:
 def test_it_says_what_it_cannot_say(made: ShadowReport) -> None:
     document = made.to_dict()
     assert document["unread"] == ["rule"]
-    assert any("no mean of offered waits" in text for text in document["caveats"])
+    assert any("the means of offered waits leave them out" in text for text in document["caveats"])
     page = shadow_page(made, "log")
-    assert "what each job alone could have had" in page
+    assert "each job alone could have had its offered wait" in page
     assert "https://" not in page.replace("https://www.w3.org", "")
     assert len(made.columns["job"]) == 6
 
@@ -163,6 +163,6 @@ def test_the_command_reads_logs_in_any_order(tmp_path: Path, made: ShadowReport)
     assert "Shadow of Slurm" in page.read_text()
     text = aucsched("slurm", "report", new, old).stdout
     assert "Who gains and who loses, by user" in text
-    assert "no mean of offered waits" in " ".join(text.split())
+    assert "the means of offered waits leave them out" in " ".join(text.split())
     none = tmp_path / "none"
     assert refused("slurm", "report", none) == f"{none}: No such file or directory"

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from support.fake_slurm import CORES, FakeSlurm, FakeWait, day_of_jobs
 from support.run import Done
 from support.run import aucsched as commanded
@@ -180,6 +181,12 @@ def test_the_log_played_again_under_the_same_rule_starts_every_job_when_slurm_di
     assert len(known) > 12
     assert [job.id for job in known if job.id not in same] == []
     assert any("left out" in text for text in notes.texts())
+    # Requeued in the last pass: its first run is the one that is played.
+    again = next(start for one in entries for start in one.started if start.submit > first)
+    last_pass = replace(entries[-1], started=(*entries[-1].started, replace(again, start=again.start + 1e6)))
+    _, noted = workload_of([*entries[:-1], last_pass])
+    assert "later runs of requeued jobs, left out: 1" in noted.texts()
+    assert "later runs of requeued jobs, left out: 1" not in notes.texts()
 
 
 def entry(time: float) -> ShadowPass:
