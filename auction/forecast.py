@@ -244,7 +244,7 @@ class Forecast:
             job: the job.
             demand: what it asks for where it asks for the same at every time.
             since: the earliest moment that counts.
-            place: says where a job could start on what is free; None: wherever the auction would let it.
+            place: says where a job could start on what is free; None: as the auction would.
         """
         place = place or self._place
 
@@ -272,14 +272,11 @@ class Forecast:
             return None
         if not self._state.changes and self._kept == self._always:
             return self.times[low[0]], low[1]
-        tried = (
-            (
-                self.times[step],
-                placed(self._seen(job, demand, step, self._kept, honour=bool(self._state.changes))),
-            )
-            for step in range(low[0], steps)
-        )
-        return next(((time, allocation) for time, allocation in tried if allocation is not None), None)
+        for step in range(low[0], steps):
+            found = placed(self._seen(job, demand, step, self._kept, honour=bool(self._state.changes)))
+            if found is not None:
+                return self.times[step], found
+        return None
 
     def _first_with(self, demand: Demand | None) -> int:
         """Return a step before which a job's cores are not free, wherever they are."""

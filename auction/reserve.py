@@ -158,10 +158,11 @@ class StepReservations:
         return Forecast(self._state, is_over=self._is_over)
 
     def _guard(self, job: Job) -> Guard:
-        """Return a reservation as what others must leave free, beside all that hold at its start."""
+        """Return what others must leave free for a job, beside all that hold at its start."""
         mine = self._kept[job.id]
         time = mine.start
-        holding = {name: one for name, one in self._kept.items() if name != job.id and one.is_held(time)}
+        others = {name: one for name, one in self._kept.items() if name != job.id}
+        holding = {name: one for name, one in others.items() if one.is_held(time)}
         free = self._forecast.free_at(time, tuple(holding.values()))
         made = {name: one.allocation for name, one in holding.items()}
         return guard_for(job, self._state.now, time, mine.allocation, free, made)

@@ -287,7 +287,7 @@ class _History:
     """Reads the rows; ``counts`` says how many were taken otherwise than they are, by text.
 
     Attributes:
-        running: the names and starts of the jobs that still run; a requeued one has a row for each run.
+        running: names and starts of jobs that still run; a requeued one has a row for each run.
         spoiled: how many rows could not be read, and why the first could not.
     """
 

@@ -164,7 +164,7 @@ class _Sizes:
         )
 
     def _gres(self, job: LoggedJob) -> dict[str, int]:
-        """Return a job's gres by the machine's names: if it lacks a type, all of the kind are any type."""
+        """Return a job's gres by the machine's names; of a kind with an unknown type, any type."""
         found: dict[str, int] = {}
         unknown = {name.partition(":")[0] for name in job.gres if name not in self._named}
         for name, count in job.gres.items():

@@ -215,8 +215,8 @@ def _item(item: str, path: str) -> tuple[str, int]:
 def settle(use: Mapping[str, int], totals: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
     """Return ``use`` under the names of a node's ``totals``, and what of it the node does not have.
 
-    Slurm may name a type on one side only: a use without a type is charged to the node's types of
-    that kind in their order, those that ``use`` counts last, a use with a type to the node's untyped count.
+    Slurm may name a type on one side only. A use without a type is charged to the node's types of
+    that kind, those that ``use`` counts last; a use with a type to the node's untyped count.
     """
     left = dict(totals)
     lost: dict[str, int] = {}

@@ -248,7 +248,7 @@ def _resources(record: Record, name: str, notes: Notes) -> tuple[Resources, Reso
         )
     used_gres = parse_gres(record.text("gres_used"), record.place("gres_used"))
     if not used_gres:
-        # Plain scontrol show nodes has no GresUsed. Types of which none is in use stand in CfgTRES alone.
+        # Plain scontrol show nodes has no GresUsed. AllocTRES lists no type that is free.
         counted, _ = parse_request(record.text("tres"), record.place("tres"))
         in_use = gres_of_tres(record.text("tres_used"), record.place("tres_used"))
         used_gres = dict.fromkeys(counted.keys() & gres.keys(), 0) | in_use

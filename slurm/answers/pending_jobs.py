@@ -196,9 +196,9 @@ def _job(record: Record, site: Site, notes: Notes) -> Job:
         hold=_hold(record, priority, site),
         unsupported=unsupported,
     )
-    hold = job.hold or ""
     # What a limit says that is read is for that limit to say.
-    return replace(job, hold=None) if any(is_limit_of(one, hold, job) for one in site.limits.limits) else job
+    is_read = any(is_limit_of(one, job.hold or "", job) for one in site.limits.limits)
+    return replace(job, hold=None) if is_read else job
 
 
 def _hold(record: Record, priority: int, site: Site) -> str | None:
