@@ -23,6 +23,7 @@ from ..cluster.promises import DEFAULT
 from ..cluster.tabular import chart as drawing
 from ..cluster.text import plural, shown
 from ..cluster.workload import ClusterWorkload
+from ..formats.file_kinds import is_json
 from ..formats.native.cluster_file import load_failures, parse_workload
 from ..formats.reading import read_document
 from ..formats.swf import SwfLog, parse_swf
@@ -247,7 +248,7 @@ def _loaded(workload: Source) -> tuple[SwfLog | ClusterWorkload, str]:
         raise OptionError(f"workload: {shown(workload)} is neither a log, a workload of nodes nor a file")
 
     def parse(content: bytes) -> SwfLog | ClusterWorkload:
-        return parse_workload(content) if content.lstrip()[:1] == b"{" else parse_swf(content)
+        return parse_workload(content) if is_json(content) else parse_swf(content)
 
     return read_document(workload, parse), Path(workload).name
 
@@ -303,6 +304,8 @@ def chosen_on_log(policy: str, order: str, given: Mapping[str, Any]) -> tuple[Po
     check_read(policy, order, given)
     if {"test_run_s", "speculation"} <= given.keys():
         raise OptionError("--speculation is the share that a bet needs: none with --test-run")
+    if given.get("release_unused_s") is not None and not given.get("advance"):
+        raise OptionError("--release-unused needs --advance")
     choice = PolicyOptions(**given)
     settings = {
         name: getattr(choice, name) for name in READ_ON_LOGS if is_read(name, policy, choice.candidates)

@@ -14,11 +14,12 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from sysconfig import get_path
 from traceback import extract_tb
 
-from .text import one_line
+from .text import one_line, shown
 
 #: A path or a message is cut to about this many characters when it is printed: an error is one line.
 _LONGEST_PART = 1000
@@ -93,8 +94,17 @@ def system_errors(file: str | Path) -> Iterator[None]:
     """Let what the system says of a file inside be an InputError that names it."""
     try:
         yield
+    except BrokenPipeError:
+        raise
     except (OSError, ValueError) as error:  # a name with a null is a ValueError
         raise InputError(getattr(error, "strerror", None) or str(error), file=shown_name(file)) from error
+
+
+def path_of(path: object) -> Path:
+    """Return a file's path; raise InputError where it is none."""
+    if not isinstance(path, (str, PathLike)):
+        raise InputError(f"{shown(path)} is not a file's name")
+    return Path(path)
 
 
 def shown_name(path: str | Path) -> str:
@@ -117,6 +127,9 @@ class OptionError(AucschedError):
         >>> print(OptionError("window: 0 is below 1"))
         window: 0 is below 1
     """
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
 
 
 class SolverError(AucschedError):

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
+from .errors import path_of
 from .text import escaped
 
 #: The package, below which rooms above this one are looked up when somebody asks.
@@ -25,7 +26,7 @@ def chart(path: str | Path | None, module: str, name: str) -> Callable[..., Any]
     Raises:
         OptionError: matplotlib is missing, or the file's name has another end than a picture's.
     """
-    target = None if path is None else Path(path)
+    target = None if path is None else path_of(path)
     import_module(f"{_ROOT}.reports.canvas").check_drawing("plot", target, is_asked=True)
     return partial(getattr(import_module(f"{_ROOT}.{module}"), name), path=target)
 

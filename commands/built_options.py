@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
+from math import isfinite
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -88,12 +89,12 @@ TEXT_OUTPUT = FilePath(is_output=True, allow_dash=True, readable=False)
 
 
 class NumberRange(click.FloatRange):
-    """Numbers in a range: click's takes ``nan``, which is neither below it nor above."""
+    """Numbers in a range: click's takes ``nan``, and infinity where the range has no end."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number."""
         number: float = super().convert(value, param, ctx)
-        if number != number:  # noqa: PLR0124 - as only nan is
+        if not (isfinite(number) or number == self.max):
             self.fail(f"{value} is no number", param, ctx)
         return number
 

@@ -249,7 +249,9 @@ class RunFiles:
 
     jobs_out: Option[Path | None] = Option("CSV with one row for each job, in order of submission.")
     batsim_out: Option[Path | None] = Option("CSV in the format of Batsim's jobs.csv.")
-    swf_out: Option[Path | None] = Option("The log with the simulated waits (SWF).")
+    swf_out: Option[Path | None] = Option(
+        "The log with the simulated waits, run times (cut at the estimates) and processors (SWF)."
+    )
     gantt: Option[Path | None] = Option("Chart of the jobs (.png, .pdf, .svg).")
     html: Option[Path | None] = Option("Report as one self-contained web page.")
     plot: Option[Path | None] = Option("Chart of utilisation and queue (.png, .pdf, .svg).")

@@ -147,13 +147,14 @@ node_options = in_order(
 
 
 def is_native(path: str) -> bool:
-    """Return whether a workload file, plain or gzip, is our JSON and no log.
+    """Return whether a workload file, plain or gzip, is JSON and no log.
 
     Raises:
         InputError: it cannot be read.
     """
     import zlib
 
+    from ..formats.file_kinds import is_json
     from ..formats.reading import GZIP
 
     with system_errors(path), suppress(zlib.error):  # the log's reader says what is wrong with it
@@ -164,7 +165,7 @@ def is_native(path: str) -> bool:
                 beginning = file.read(_BEGINNING)
         unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
         text = unpacking.decompress(beginning) if beginning.startswith(GZIP) else beginning
-        return text.lstrip()[:1] == b"{"
+        return is_json(text)
     return False
 
 

@@ -39,12 +39,13 @@ def describe(workload: str, processors: int | None, form: str, output: Path, plo
 
     --processors and --plot are for logs only.
     """
+    from ..formats.file_kinds import is_json
     from ..formats.reading import read_document
     from ..formats.writing import write_text
     from ..simulation.report import to_json
 
     content = read_document(workload, bytes)
-    if content.lstrip().startswith(b"{"):
+    if is_json(content):
         figures, text = _described_workload(workload, content, processors, plot)
     else:
         figures, text = _described_log(workload, content, processors, plot)

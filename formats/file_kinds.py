@@ -1,6 +1,7 @@
 """The kind of a file of unexpected content, with the command that reads it."""
 
 import re
+from codecs import BOM_UTF8
 from dataclasses import dataclass
 
 import msgspec
@@ -54,6 +55,11 @@ _TEXTS = (
     (_SINFO, "what sinfo prints, as text", _FROM_SLURM),
     (_SCONTROL, "what scontrol prints", _FROM_SLURM),
 )
+
+
+def is_json(content: bytes) -> bool:
+    """Return whether a file, unpacked, is JSON and no log: an object or a list."""
+    return content.removeprefix(BOM_UTF8).lstrip()[:1] in (b"{", b"[")
 
 
 def kind_of(content: bytes) -> FileKind | None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, AnyStr, BinaryIO, TypeVar
 
-from ..cluster.errors import InputError, OptionError, errors_in, shown_name, system_errors
+from ..cluster.errors import InputError, OptionError, errors_in, path_of, shown_name, system_errors
 from ..cluster.text import shown
 from .hostlist import one_file
 
@@ -52,8 +52,7 @@ def read_document(path: str | Path, parse: Callable[[bytes], T]) -> T:
     Raises:
         InputError: the file cannot be read or is too large, or ``parse`` refuses it; names the file.
     """
-    if not isinstance(path, (str, os.PathLike)):
-        raise InputError(f"{shown(path)} is not a file's name")
+    path_of(path)
     with errors_in(path), one_file():
         return parse(unpacked(read_bytes(path)))
 

@@ -13,6 +13,7 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -145,7 +146,7 @@ def parse_swf(content: bytes | str) -> SwfLog:
             values.extend(map(float, fields))
         except ValueError:
             raise _not_a_number(fields, number) from None
-    return SwfLog(comments=tuple(comments), table=_table(values, width))
+    return SwfLog(comments=tuple(comments), table=_table(values, width, content))
 
 
 def _width(content: bytes, fields: list[bytes], number: int) -> int:
@@ -172,13 +173,16 @@ def _not_a_number(fields: Iterable[bytes], number: int) -> InputError:
     return InputError(f"{shown!r} is not a number of an SWF row", path=f"line {number}")
 
 
-def _table(values: array[float], width: int) -> NDArray[np.float64]:
+def _table(values: array[float], width: int, content: bytes) -> NDArray[np.float64]:
     if not width:
         raise InputError("the file holds no job")
     given = np.frombuffer(values, dtype=np.float64).reshape(-1, width)
     if not np.isfinite(given).all():
-        row = int(np.flatnonzero(~np.isfinite(given).all(axis=1))[0]) + 1
-        raise InputError("a field is not finite", path=f"job row {row}")
+        row, field = np.argwhere(~np.isfinite(given))[0].tolist()
+        rows = (number for number, line in numbered_lines(content) if not line.startswith(b";"))
+        named = f"field {field + 1} ({SwfField(field).name.lower()})"
+        path = f"line {next(islice(rows, row, None))}"
+        raise InputError(f"{named}: {given[row, field]} is not finite", path=path)
     table = np.full((len(given), WIDTH), -1.0)
     table[:, :width] = given
     return table

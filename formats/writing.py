@@ -12,7 +12,7 @@ import sys
 from glob import escape
 from pathlib import Path
 
-from ..cluster.errors import InputError, system_errors
+from ..cluster.errors import path_of, system_errors
 from ..cluster.text import escaped
 
 #: Where the kernel keeps a process's open files: what a shell's ``>(…)`` and /dev/stdout lead to.
@@ -58,17 +58,12 @@ def write_bytes(path: str | Path, content: bytes) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.flush()
         return
-    try:
+    path_of(path)
+    with system_errors(path):
         if is_stream(path):
             _write_to(path, content)
         else:
             _replace(Path(os.path.realpath(path)), content)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise InputError(error.strerror or str(error), file=str(path)) from error
-    except ValueError as error:  # a NUL in the name
-        raise InputError(str(error), file=str(path)) from error
 
 
 def check_target(path: str | Path) -> None:

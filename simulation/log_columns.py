@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..cluster.checks import LARGEST_COUNT
 from ..cluster.errors import InputError
+from ..cluster.text import shown
 from ..cluster.workload import SHORTEST_RUN_S
 from ..formats.swf import SwfField, SwfLog
 
@@ -177,6 +178,9 @@ def machine_size(log: SwfLog, processors: int | None = None) -> int:
     """
     size = processors or log.header_count("MaxProcs") or log.header_count("MaxNodes")
     if size is None:
+        for label in ("MaxProcs", "MaxNodes"):
+            if (said := log.header(label)) is not None:
+                raise InputError(f"{shown(said)} is no number above 0: give its processors", path=label)
         raise InputError("the header has neither MaxProcs nor MaxNodes: give its processors")
     return size
 

@@ -79,8 +79,8 @@ class RunPlan:
 
 
 def _kind_of(content: bytes) -> str:
-    """Return the kind: JSON begins with a brace, everything else is taken for an SWF log."""
-    if content.lstrip()[:1] != b"{":
+    """Return the kind: what is not JSON is taken for an SWF log."""
+    if not file_kinds.is_json(content):
         return TRACE.name
     found = file_kinds.kind_of(content)
     # A file of no kind is taken for a snapshot, whose reader says what is wrong.

@@ -114,7 +114,7 @@ def read_advance(texts: Iterable[str]) -> tuple[Advance, ...]:
         try:
             found.append(Advance.from_text(text))
         except InputError as error:
-            raise OptionError(f"--advance: {error}, nor a file") from error
+            raise OptionError(f"--advance: {text!r} is no file and no reservation: {error}") from error
     return tuple(found)
 
 

@@ -337,7 +337,7 @@ def test_a_chart_is_drawn(run: Callable[..., Done], tmp_path: Path) -> None:
         ),
         (("esp", "--work-limit", "5", "--time-limit", "5"), "work_limit: it counts instead of time_limit"),
         (("esp", "--mapper", "greedy", "--patience", "60"), "--patience needs --mapper auction"),
-        (("esp", "--patience", "inf"), "patience inf is"),
+        (("esp", "--patience", "inf"), "'--patience': inf is no number"),
         (("esp", "--mermaid-messages", "5"), "--mermaid-messages needs --mermaid"),
         (("esp", "--gantt", "chart.doc"), "ends in none of"),
         (("no-such-file.json",), "no-such-file.json: No such file"),

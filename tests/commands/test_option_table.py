@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, fields
 from inspect import signature
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -296,7 +297,7 @@ def test_a_loop_s_log_and_lock_are_written_in_place() -> None:
     assert in_place == {("run", "log"), ("run", "lock"), ("shadow", "log")}
 
 
-def test_no_command_takes_nan_for_a_number() -> None:
+def test_no_command_takes_nan_or_an_infinity_without_meaning_for_a_number() -> None:
     def parameters(command: click.Command) -> list[click.Parameter]:
         if not isinstance(command, click.Group):
             return command.params
@@ -307,5 +308,7 @@ def test_no_command_takes_nan_for_a_number() -> None:
     ranges = {one.opts[0]: one.type for one in parameters(cli) if isinstance(one.type, click.FloatRange)}
     assert {"--hours", "--job-overhead", "--load"} <= ranges.keys()
     assert [name for name, kind in ranges.items() if not isinstance(kind, NumberRange)] == []
-    with pytest.raises(click.BadParameter, match="nan is no number"):
-        ranges["--hours"].convert(float("nan"), None, None)
+    for option, number in (("--hours", nan), ("--wait", inf), ("--wait", nan)):
+        with pytest.raises(click.BadParameter, match=f"{number} is no number"):
+            ranges[option].convert(number, None, None)
+    assert ranges["--release-unused"].convert(inf, None, None) == inf

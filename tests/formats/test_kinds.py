@@ -65,6 +65,22 @@ def test_the_line_names_the_file_the_kind_and_the_command(
     assert message in err
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b'[{"format": 1}]', "is not an object"), (b"\xef\xbb\xbf{}", "not JSON: JSON is malformed")],
+)
+@pytest.mark.parametrize("arguments", [["simulate"], ["workload", "describe"], ["sweep", "-o", "s.csv"]])
+def test_json_is_no_log(
+    arguments: list[str], content: bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "log.swf"
+    file.write_bytes(content)
+    assert run([*arguments, str(file)]) == 2
+    assert message in capsys.readouterr().err
+    with pytest.raises(aucsched.InputError, match=message):
+        aucsched.simulate(file)
+
+
 @pytest.mark.parametrize("command", ["schedule", "explain", "plan", "compare", "check"])
 def test_the_live_queue_is_no_file_until_a_command_makes_one(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

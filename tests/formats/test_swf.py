@@ -77,7 +77,10 @@ def test_fields_left_out_of_every_row_are_unknown() -> None:
         (b"id,submit,run\n1,2,3\n", "line 1: 'id,submit,run' is not a number of an SWF row"),
         (b"1 2 3\n", "line 1: 3 fields where SWF has 18"),
         (f"{ROW} 4\n".encode(), "line 1: 19 fields where SWF has 18"),
-        (ROW.replace("20", "nan").encode(), "job row 1: a field is not finite"),
+        (
+            f"; a\n\n{ROW}\n; b\n{ROW.replace('20', 'nan')}".encode(),
+            f"line 5: field {ROW.split().index('20') + 1} (requested_time): nan is not finite",
+        ),
         (b"\x89PNG\r\n\x1a\n\x00\x00", "line 1: '�PNG' is not a number of an SWF row"),
         (b"x" * 1000, f"line 1: '{'x' * 30}…' is not a number of an SWF row"),
     ],
@@ -88,6 +91,15 @@ def test_what_is_no_log_is_refused_in_one_line(content: bytes, message: str, tmp
     with pytest.raises(InputError) as refusal:
         load_swf(path)
     assert str(refusal.value) == f"{path}: {message}"
+
+
+@pytest.mark.parametrize("said", ["0", "-4", "many"])
+def test_a_machine_s_size_that_is_none_is_named(said: str) -> None:
+    log = parse_swf(f"; MaxProcs: {said}\n{ROW}".encode())
+    with pytest.raises(InputError, match=f"^MaxProcs: '{said}' is no number above 0"):
+        workload_from_swf(log)
+    log = parse_swf(f"; MaxProcs: {said}\n; MaxNodes: 8\n{ROW}".encode())
+    assert workload_from_swf(log).requests.processors == 8
 
 
 def test_gzip_cut_short_or_damaged_is_refused(tmp_path: Path) -> None:
