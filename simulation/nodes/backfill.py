@@ -56,6 +56,7 @@ class Backfill(NodePolicy):
     ) -> None:
         self.wakeup_s = every_s
         self._turn = -1
+        self._seen: tuple[int, tuple[int, ...], bytes] | None = None
         self._machine = machine
         self._selector = selector
         self._reservations = reservations
@@ -68,6 +69,8 @@ class Backfill(NodePolicy):
         made = 0
         # Whether this pass looks behind the first blocked job.
         backfills = bool(self._reservations) and self._is_turn(now)
+        if backfills and self._repeats(now, queue):
+            return []
         blocked: set[str] = set()
         # Less is free with every start and reservation: who cannot start now, none of its kind can later on.
         hopeless: set[int] = set()
@@ -98,6 +101,14 @@ class Backfill(NodePolicy):
         turn, before = turn_of(now, self.wakeup_s), self._turn
         self._turn = turn
         return turn > before
+
+    def _repeats(self, now: float, queue: NodeQueue) -> bool:
+        """Return whether a turn has the last one's jobs and machine: later, no more jobs can start."""
+        running, before = self._machine.running, self._seen
+        self._seen = queue.changes, tuple(running), self._machine.columns.free.cores.tobytes()
+        # Priorities may grow with time, and with an end that is overdue the reservations move.
+        is_still = type(queue) is NodeQueue and all(one.end > now for one in running.values())
+        return self.wakeup_s is not None and self._seen == before and is_still
 
     def _starts(self, demand: Demand, state: "BackfillPass") -> bool:
         # No room beside what the reservations so far keep clear.
@@ -208,6 +219,8 @@ class PlannedBackfill(Backfill):
         """Make one pass."""
         if not self._is_turn(now):
             return super().step(now, queue)
+        if self._repeats(now, queue):
+            return []
         plan = _Plan(self._machine, self._selector, now)
         plan.all(queue.first(self._planned))
         return plan.started

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import nextafter
+from random import Random
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, License, Node, Request, Resources
+from aucsched.auction.forecast import Forecast
 from aucsched.simulation.events import turn_of
 from aucsched.simulation.nodes.backfill import Backfill, PlannedBackfill
 from aucsched.simulation.nodes.kernel import simulate_nodes
@@ -132,3 +135,26 @@ def test_turns_come_at_intervals_without_exact_multiples(planned: bool) -> None:
     jobs = (job("A", 4, 40), job("B", 8, 100, at_s=1), job("C", 4, 10, at_s=2))
     found = starts(workload(*jobs), every_s=19.155172413793103, planned=planned)
     assert found == {"A": 0, "B": 40, "C": 19.155172413793103}
+
+
+@pytest.mark.parametrize("planned", [True, False])
+@given(seed=st.integers(0, 2**32))
+def test_turns_at_which_nothing_has_changed_are_passed_over(planned: bool, seed: int) -> None:
+    random = Random(seed)
+    jobs, at_s = [], 0.0
+    for number in range(12):
+        at_s += random.choice([0, 1, 29.5, 30, 31, 60]) * random.random()
+        limit_s = random.choice([20, 60, 300, 1500])
+        run_s = limit_s * random.choice([0.1, 0.5, 1])
+        jobs.append(job(chr(65 + number), random.randint(1, 8), limit_s, at_s=at_s, run_s=run_s))
+    played = workload(*jobs)
+    found = starts(played, planned=planned)
+    with patch.object(Backfill, "_repeats", return_value=False):
+        assert starts(played, planned=planned) == found
+
+
+def test_turns_behind_a_long_job_cost_nothing() -> None:
+    played = workload(job("A", 8, 10**6), job("B", 8, 60))
+    with patch.object(Forecast, "__init__", autospec=True, side_effect=Forecast.__init__) as forecasts:
+        assert starts(played) == {"A": 0, "B": 10**6}
+    assert forecasts.call_count < 10
