@@ -6,6 +6,7 @@ it, beside them.
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 from ..bidgen.first_fit import FirstFitPlacer, Placement
@@ -219,11 +220,9 @@ class Backfilling:
                 break
             if demand.job.id in self._reserved.asked or self._passes_over(demand):
                 continue
-            before, starts = len(self._reserved.guards), self.starts
-            self._reserved.reserve(demand, starts)
-            for made in self._reserved.guards[before:]:
-                guard = made.copy()
-                for start in starts:
-                    guard.take(start.demand.job, start.allocation.nodes, start.allocation.held)
-                self._fit.keep(guard)
+            self._reserved.reserve(demand, self.starts)
+        guards = [guard.copy() for guard in self._reserved.guards]
+        for guard, start in product(guards, self.starts):
+            guard.take(start.demand.job, start.allocation.nodes, start.allocation.held)
+        self._fit.keep(guards)
         self._blocked.clear()

@@ -142,10 +142,10 @@ class FirstFitPlacer:
         """The reservations beside which jobs are placed."""
         return tuple(one for one in self._guards if isinstance(one, Guard))
 
-    def keep(self, guard: Guard) -> None:
-        """Place no job from now on that would delay one more reservation."""
-        self._guards.append(guard.copy())
-        self._own.add(guard.job.id)
+    def keep(self, guards: Sequence[Guard]) -> None:
+        """Place no job from now on that would delay one of these reservations, which are all there are."""
+        self._guards = [*(one for one in self._guards if not isinstance(one, Guard)), *guards]
+        self._own = {guard.job.id for guard in guards}
         self._views = None
 
     def release(self) -> None:

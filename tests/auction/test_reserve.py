@@ -12,6 +12,7 @@ from random_snapshots import random_snapshot
 from support.build import snapshot
 
 from aucsched import Resources, RunningJob, Schedule, Snapshot, schedule
+from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.auction.forecast import shadow_time
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.state import state_of
@@ -220,3 +221,22 @@ def test_a_job_must_fit_beside_a_promise_and_the_reservation_that_holds_with_it(
             dataclasses.replace(snapshot(node, jobs, running=running), time=NOW), reserve=reserve
         )
         assert [award.job for award in result.started] == starts
+
+
+def test_a_reservation_made_later_counts_beside_the_earlier_ones() -> None:
+    """B is reserved after A, for before it: from A's start on both hold, and X has no room beside them."""
+    jobs: list[dict[str, Any]] = [
+        {"id": "A", "cores": 7, "time_limit_s": 1000, "priority": 3},
+        {"id": "B", "cores": 3, "time_limit_s": 1000, "priority": 2},
+        {"id": "X", "cores": 2, "time_limit_s": 1000, "priority": 1},
+    ]
+    running = [
+        {"id": "r1", "nodes": {"n": {"cores": 4}}, "end_time": at(50)},
+        {"id": "r2", "nodes": {"n": {"cores": 4}}, "end_time": at(100)},
+    ]
+    state = dataclasses.replace(snapshot([{"name": "n", "cores": 10}], jobs, running=running), time=NOW)
+    for reserve, starts in ((1, {"X"}), (2, set())):
+        assert first_fit_by_priority(state, None, reserve).started.keys() == starts
+        for promise in ("none", "backfill"):
+            found = schedule(state, reserve=reserve, promise=promise)
+            assert {award.job for award in found.started} == starts
