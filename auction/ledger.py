@@ -82,8 +82,8 @@ class FreeState:
         """Take a bid's resources."""
         for claim, left in self._pairs:
             mine = self._of(claim, bid)
-            # A bid holds a node once.
-            left[claim.row[mine]] -= claim.amount[mine]
+            # Nodes that a reservation does not keep stand at a row of another one, with nothing.
+            np.subtract.at(left, claim.row[mine], claim.amount[mine])
 
     def cells(self, bid: int, resource: Resource) -> Iterator[Short]:
         """Yield what a bid takes of a resource, claim by claim: the cells of which it takes something."""

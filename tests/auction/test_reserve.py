@@ -240,3 +240,24 @@ def test_a_reservation_made_later_counts_beside_the_earlier_ones() -> None:
         for promise in ("none", "backfill"):
             found = schedule(state, reserve=reserve, promise=promise)
             assert {award.job for award in found.started} == starts
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_what_a_bid_takes_of_a_reservation_counts_whatever_its_other_nodes(model: Any) -> None:
+    """j0 takes four cores beside j1's reservation on n0, and four of n1: for j2 n0 has no room then."""
+    jobs: list[dict[str, Any]] = [
+        {"id": "j0", "cores": 8, "nodes": 2, "time_limit_s": 100, "priority": 20},
+        {"id": "j1", "cores": 3, "nodes": 1, "time_limit_s": 20, "priority": 19},
+        {"id": "j2", "cores": 1, "time_limit_s": 80, "priority": 18},
+    ]
+    ends = [("n0", 10), ("n1", 20), ("n1", 50)]
+    running = [
+        {"id": f"r{place}", "nodes": {node: {"cores": 1}}, "end_time": at(end)}
+        for place, (node, end) in enumerate(ends)
+    ]
+    nodes = [{"name": "n[0-1]", "cores": 7}]
+    state = dataclasses.replace(snapshot(nodes, jobs, running=running), time=NOW)
+    found = schedule(state, model=model, promise="none", reserve=3)
+    places = {award.job: dict(award.nodes) for award in found.started}
+    assert places["j0"].keys() == {"n0", "n1"}
+    assert "n0" not in places.get("j2", {}) or "j1" in places

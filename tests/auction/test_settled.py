@@ -44,7 +44,9 @@ def beside_running(seed: int) -> Snapshot:
         RunningJob(id=name, nodes=held[name], end_time=end) for name, end in zip(held, ends, strict=True)
     )
     request = Request(nodes=len(cluster.nodes), cores_per_node=2)
-    wide = (Job(id=f"W{place}", priority=10**10, request=request, time_limit_s=60) for place in range(2))
+    # Of two alike either may win, and another reservation follows.
+    ranked = ((f"W{place}", 10**10 - place) for place in range(2))
+    wide = (Job(id=name, priority=rank, request=request, time_limit_s=60) for name, rank in ranked)
     jobs = (replace(job, time_limit_s=rng.choice([30, 90, 300])) for job in cluster.jobs)
     nodes = tuple(
         replace(one, free=Resources(cores=one.free.cores - (one.name in held))) for one in cluster.nodes
