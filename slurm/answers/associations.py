@@ -35,7 +35,7 @@ _LIMIT = re.compile(r"(Grp|Max|Min)\w+|Preempt")
 #: Why a job waits in Slurm's words that a limit may say again: whose it is, and what it limits.
 _LIMIT_REASON = re.compile(
     r"(Assoc|QOS)(?:Grp(?=Cpu|Node|Jobs|CPU|GRES)|Max(?=\w+Per(?:User|Account)|Jobs))"
-    r"(Cpu|Node|Jobs|CPUMinutes|CPURunMinutes|GRES)(?:Per(?:User|Account))?(?:Limit)?"
+    r"(Cpu|Node|Jobs|CPUMinutes|CPURunMinutes|GRES)(?:Per(User|Account))?(?:Limit)?"
 )
 _LIMITED = {"Cpu": "cores", "Node": "nodes", "Jobs": "jobs", "GRES": "gres/"}
 
@@ -221,6 +221,8 @@ def is_limit_of(limit: Limit, reason: str, job: Owned) -> bool:
     """Return whether a limit says of a job what Slurm's reason says."""
     match = _LIMIT_REASON.fullmatch(reason)
     if match is None or limit.name.startswith("qos ") != (match[1] == "QOS") or not limit.jobs.holds(job):
+        return False
+    if match[3] and limit.per != match[3].lower():
         return False
     return any(what.startswith(_LIMITED.get(match[2], "core_seconds")) for what in limit.most)
 

@@ -17,7 +17,6 @@ from ...cluster.snapshot import MAX_JOBS
 from ...cluster.value_types import exact_priority
 from ...formats.notes import Notes
 from .answer_record import Record, is_json, read_document
-from .associations import is_limit_of
 from .consumables import asks_for
 from .detail import JobDetail
 from .policy import Site, by_tier
@@ -181,7 +180,7 @@ def _job(record: Record, site: Site, notes: Notes) -> Job:
     note_preferences(record, notes, label)
     for member in ("user_name", "group_name", "account", "qos", "partition"):
         plain(record.text(member), record.place(member))
-    job = Job(
+    return Job(
         id=job_id(record),
         priority=priority,
         request=request,
@@ -196,9 +195,6 @@ def _job(record: Record, site: Site, notes: Notes) -> Job:
         hold=_hold(record, priority, site),
         unsupported=unsupported,
     )
-    # What a limit says that is read is for that limit to say.
-    is_read = any(is_limit_of(one, job.hold or "", job) for one in site.limits.limits)
-    return replace(job, hold=None) if is_read else job
 
 
 def _hold(record: Record, priority: int, site: Site) -> str | None:

@@ -18,7 +18,7 @@ from ...cluster.limits import of_gres
 from ...cluster.nodes import License
 from ...formats.notes import Notes
 from .answer_text import Paragraph
-from .associations import Associations, OneJob
+from .associations import Associations, OneJob, is_limit_of
 from .detail import JobDetail
 from .node_records import NodeFigures, threads_in_partitions
 from .partitions import DefaultMemory, PartitionFigures, above
@@ -201,6 +201,9 @@ class Site:
         partition, qos = ",".join(allowed), self._qos(job.qos, allowed)
         if (partition, qos) != (job.partition, job.qos):
             job = replace(job, partition=partition, qos=qos)
+        # What a limit says that is read, also one of the partition's QOS, is for that limit to say.
+        if any(is_limit_of(one, job.hold or "", job) for one in self.limits.limits):
+            job = replace(job, hold=None)
         return self._within(job)
 
     def with_counts(self, job: RunningJob) -> RunningJob:

@@ -141,6 +141,7 @@ def test_what_cannot_be_read_is_named(text: str, message: str) -> None:
     [
         ("QOSGrpCpuLimit", {"qos": "normal"}, True),
         ("QOSMaxCpuPerUserLimit", {"qos": "normal"}, True),
+        ("QOSMaxCpuPerAccountLimit", {"qos": "normal"}, False),
         ("QOSGrpNodeLimit", {"qos": "normal"}, False),
         ("QOSGrpCpuLimit", {"qos": "other"}, False),
         ("QOSGrpCpuLimit", {"qos": "other", "account": "physics"}, False),

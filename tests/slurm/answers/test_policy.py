@@ -386,3 +386,16 @@ def test_what_was_held_when_priorities_were_saved_stays_held() -> None:
     assert found == {"1": users, "2": ("JobHeldAdmin", 0), "3": (None, 50), "4_1": users, "4_2": users}
     assert started(made) == {"3"}
     assert "held by hand, so not started: 4 (their saved priority is 0)" in made.notes
+
+
+@pytest.mark.parametrize(("most", "hold"), [("cpu=13", None), ("node=3", "QOSGrpCpuLimit")])
+def test_a_limit_of_the_partition_s_own_qos_lifts_what_slurm_holds_for_it(
+    most: str, hold: str | None
+) -> None:
+    made = snapshot(
+        job(1, partition="p", qos="normal", cpus=4, tasks=4, state_reason="QOSGrpCpuLimit"),
+        partitions=partition("p", QoS="small") + partition("q"),
+        limits=f"Name|GrpTRES|GrpJobs\nsmall|{most}|\nnormal||\n",
+        config=config(),
+    )
+    assert [(one.qos, one.hold) for one in made.jobs] == [("normal,small", hold)]
