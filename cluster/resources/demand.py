@@ -247,7 +247,9 @@ class DemandReader:
             return demand.variants
         known = self._within_limits
         if form not in known:
-            found = tuple(_within_limits(demand, one, self._columns) for one in demand.variants)
+            allow = self._columns.pools.allow
+            some = [one for one in demand.variants if allow(demand.job, _least_use(demand, one))]
+            found = tuple(_within_limits(demand, one, self._columns) for one in some or demand.variants)
             key = (id(demand.variants), *((one.eligible.tobytes(), one.max_nodes) for one in found))
             known[form] = known.setdefault(key, found)
         return known[form]
@@ -407,6 +409,14 @@ def _demand(job: Job, index: int, columns: Columns, variants: tuple[Variant, ...
         licenses=request.licenses,
         variants=variants,
     )
+
+
+def _least_use(demand: Demand, variant: Variant) -> Use:
+    """Return the least that a job holds in a variant."""
+    gres = {kind: span.minimum * demand.fewest_nodes for kind, _, span in variant.gres}
+    for kind, _, span in variant.gres_total:
+        gres[kind] = gres.get(kind, 0) + span.minimum
+    return Use(nodes=demand.fewest_nodes, cores=demand.fewest_cores, gres=gres)
 
 
 def _within_limits(demand: Demand, variant: Variant, columns: Columns) -> Variant:

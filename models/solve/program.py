@@ -150,7 +150,7 @@ def exclusions(
 ) -> BoolArray:
     """Return which columns exclude each other by some row; shape (columns, columns), diagonal False.
 
-    Row ``r`` is Σ amount·x ≤ ``upper[r]`` over its entries ``indptr[r]:indptr[r + 1]``, all positive.
+    Row ``r`` is Σ amount·x ≤ ``upper[r]`` over its entries ``indptr[r]:indptr[r + 1]``, integers above 0.
     """
     rows = np.arange(len(upper))
     row = np.repeat(rows, np.diff(indptr))

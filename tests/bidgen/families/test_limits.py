@@ -202,11 +202,14 @@ def test_every_policy_of_simulations_honours_limits(policy: str) -> None:
 
 #: Nodes, the most of a limit, and a job that is within it on some of the nodes only, or on few.
 LARGE, SMALL = {"name": "a[1-2]", "cores": 4, "gres": {"gpu": 4}}, {"name": "b[1-3]", "cores": 2}
+TYPED = [{"name": name, "cores": 4, "gres": {f"gpu:{name}": 4}} for name in "ab"]
 WITHIN_ON_FEW = [
     ([SMALL, {**LARGE, "name": "a1"}], {"nodes": 1}, {"cores": 4}),
     ([LARGE, SMALL], {"nodes": 3}, {"nodes": [2, 4], "cores_per_node": 1}),
     ([LARGE, SMALL], {"cores": 3}, {"nodes": [2, 4], "cores_per_node": 1}),
     ([LARGE], {"gres/gpu": 3}, {"nodes": [1, 2], "cores_per_node": 1, "gres_per_node": {"gpu": 2}}),
+    (TYPED, {"gres/gpu:a": 1}, {"nodes": 1, "cores_per_node": 1, "gres_per_node": {"gpu": 2}}),
+    (TYPED, {"gres/gpu:a": 1}, {"nodes": 1, "cores_per_node": 1, "gres_total": {"gpu": 2}}),
     ([LARGE, SMALL], {"cores": 2}, {"nodes": 1, "cores_per_node": 1, "exclusive": True}),
     ([LARGE, SMALL], {"cores": 4}, {"nodes": 2, "cores_per_node": 1, "exclusive": True}),
     ([LARGE, SMALL], {"gres/gpu": 2}, {"nodes": [2, 5], "cores_per_node": 1, "exclusive": True}),
