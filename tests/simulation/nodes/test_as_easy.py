@@ -8,8 +8,9 @@ import pytest
 from support.contended import contended
 from support.plain import J, workload_of
 
+from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.nodes import Node, Resources
-from aucsched.cluster.workload import ClusterWorkload
+from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.simulation.logs.policies import play_log
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.simulate_options import PolicyOptions
@@ -65,3 +66,25 @@ def test_the_default_starts_easy_s_jobs(interval_s: float | None) -> None:
         differ += starts(workload, "aucsched3", interval_s, "none") != easy
     # The greatest sum of priorities is another matter.
     assert differ > 2
+
+
+@pytest.mark.parametrize(
+    ("policy", "promise"),
+    [("reservations", None), ("aucsched3", "backfill"), ("aucsched3", "none"), ("aucsched3", "plan")],
+)
+def test_a_reservation_made_later_lessens_the_room_beside_earlier_ones(
+    policy: str, promise: str | None
+) -> None:
+    """A is reserved at 100 s and B, behind it, at 50 s: from 100 s on X, of two cores, has no room."""
+    amount = Resources(cores=10)
+    asked = [("r1", 4, 50), ("r2", 4, 100), ("A", 7, 1000), ("B", 3, 1000), ("X", 2, 1000)]
+    jobs = [
+        ArrivingJob(
+            job=Job(id=name, priority=9 - rank, request=Request(cores=cores), time_limit_s=limit),
+            arrival_s=float(rank > 1),
+            run_time_s=limit,
+        )
+        for rank, (name, cores, limit) in enumerate(asked)
+    ]
+    workload = ClusterWorkload(name="w", nodes=[Node(name="n", total=amount, free=amount)], jobs=jobs)
+    assert starts(workload, policy, None, promise, reserve=2) == [0, 0, 100, 50, 1050]
