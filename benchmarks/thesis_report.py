@@ -98,7 +98,7 @@ _WHY = {
         "one node of branch and bound: waits change by at most 0.05 h and stay below backfill's."
     ),
     "A.3": (
-        "All workloads have two seeds; what follows is seed 1's, and means differ "
+        "All workloads have two seeds, 1 to 3 and 7 to 9 three; what follows is seed 1's, and means differ "
         "little. Where the models alone differ AUCSCHED2 uses more than AUCSCHED1 in ten of twelve, by "
         "0.1 to 2.0 points, where the thesis has 4 to 6, and 0.2 less in 5 and 12; AUCSCHED1 uses more "
         "than backfill in ten of twelve, by 0.5 to 8.1 points, and up to 2.5 less in 7 and 10. With the "
