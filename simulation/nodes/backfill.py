@@ -56,7 +56,7 @@ class Backfill(NodePolicy):
     ) -> None:
         self.wakeup_s = every_s
         self._turn = -1
-        self._seen: tuple[int, tuple[int, ...], bytes] | None = None
+        self._seen: tuple[int, int] | None = None
         self._machine = machine
         self._selector = selector
         self._reservations = reservations
@@ -105,7 +105,7 @@ class Backfill(NodePolicy):
     def _repeats(self, now: float, queue: NodeQueue) -> bool:
         """Return whether a turn has the last one's jobs and machine: later, no more jobs can start."""
         running, before = self._machine.running, self._seen
-        self._seen = queue.changes, tuple(running), self._machine.columns.free.cores.tobytes()
+        self._seen = queue.changes, self._machine.changes
         # Priorities may grow with time, and with an end that is overdue the reservations move.
         is_still = type(queue) is NodeQueue and all(one.end > now for one in running.values())
         return self.wakeup_s is not None and self._seen == before and is_still
