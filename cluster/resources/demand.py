@@ -16,7 +16,7 @@ from ..snapshot import Snapshot
 from ..value_types import copied
 from .capacity import BoolArray, IntArray
 from .columns import Columns
-from .pools import Use
+from .pools import Use, fewest
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -247,8 +247,8 @@ class DemandReader:
             return demand.variants
         known = self._within_limits
         if form not in known:
-            allow = self._columns.pools.allow
-            some = [one for one in demand.variants if allow(demand.job, _least_use(demand, one))]
+            job, allow = demand.job, self._columns.pools.allow
+            some = [one for one in demand.variants if allow(job, _least_use(job, one))]
             found = tuple(_within_limits(demand, one, self._columns) for one in some or demand.variants)
             key = (id(demand.variants), *((one.eligible.tobytes(), one.max_nodes) for one in found))
             known[form] = known.setdefault(key, found)
@@ -411,12 +411,11 @@ def _demand(job: Job, index: int, columns: Columns, variants: tuple[Variant, ...
     )
 
 
-def _least_use(demand: Demand, variant: Variant) -> Use:
-    """Return the least that a job holds in a variant."""
-    gres = {kind: span.minimum * demand.fewest_nodes for kind, _, span in variant.gres}
-    for kind, _, span in variant.gres_total:
-        gres[kind] = gres.get(kind, 0) + span.minimum
-    return Use(nodes=demand.fewest_nodes, cores=demand.fewest_cores, gres=gres)
+def _least_use(job: Job, variant: Variant) -> Use:
+    """Return the least that a job holds in a variant, by the gres of the nodes."""
+    least = fewest(job)
+    kinds = {name: kind for kind, name, _ in (*variant.gres, *variant.gres_total)}
+    return replace(least, gres={kinds[name]: count for name, count in least.gres.items()})
 
 
 def _within_limits(demand: Demand, variant: Variant, columns: Columns) -> Variant:

@@ -18,6 +18,7 @@ from aucsched.auction.explain.explanation import explain
 from aucsched.auction.explain.snapshot_report import report_on
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.planning.plan import plan as make_plan
+from aucsched.auction.state import state_of
 from aucsched.formats.native.cluster_file import (
     parse_snapshot,
     parse_workload,
@@ -232,6 +233,14 @@ def test_a_job_starts_where_it_is_within_its_limits(
     for policy in NODE_POLICIES.keys() - (set(MODELS) - set(models)):
         assert len(play(plays, NodeOptions(policy=policy)).played) == 1, policy
     assert len(play(plays, NodeOptions(policy="easy", selection="best")).played) == 1
+
+
+def test_licences_which_others_give_back_take_no_nodes_from_a_request() -> None:
+    job = {"cores": 4, "licenses": {"m": 2}}
+    state = state_of(snapshot([LARGE, SMALL], [job], licenses={"m": {"total": 2, "free": 1}}))
+    demand = state.reader.demand(state.snapshot.jobs[0])
+    assert demand is not None
+    assert [one.max_nodes for one in demand.variants] == [5]
 
 
 def test_where_only_fewer_nodes_are_within_a_limit_the_reason_names_it() -> None:
