@@ -18,6 +18,7 @@ import msgspec
 
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
+from ...formats.file_kinds import is_json
 from ...formats.jsontext import decode, shown
 from ...formats.notes import Notes
 from .answer_text import Paragraph, paragraphs
@@ -252,11 +253,6 @@ class KeyedRecord:
 
 #: What an answer says of one thing, by the keys of scontrol's text.
 AnswerEntry: TypeAlias = Paragraph | KeyedRecord
-
-
-def is_json(content: bytes) -> bool:
-    """Whether an answer is JSON rather than scontrol's text."""
-    return content.lstrip()[:1] in (b"{", b"[")
 
 
 def read_document(text: bytes) -> Record:

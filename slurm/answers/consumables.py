@@ -12,8 +12,9 @@ from collections.abc import Collection, Mapping, Sequence
 from ...cluster.checks import plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import License
+from ...formats.file_kinds import is_json
 from ...formats.notes import Notes
-from .answer_record import AnswerEntry, KeyedRecord, Record, answer_entries, is_json, read_document
+from .answer_record import AnswerEntry, KeyedRecord, Record, answer_entries, read_document
 from .versions import SlurmRelease, release_of
 
 #: A separator, nodes in parentheses, or what stands between: each character is looked at once.

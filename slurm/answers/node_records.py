@@ -10,10 +10,11 @@ from ...cluster.checks import all_plain
 from ...cluster.errors import InputError
 from ...cluster.nodes import Node, NodeState, Resources
 from ...cluster.workload import ClusterWorkload
+from ...formats.file_kinds import is_json
 from ...formats.hostlist import expand
 from ...formats.notes import Notes
 from ...formats.reading import text_of
-from .answer_record import Known, Record, is_json, read_document
+from .answer_record import Known, Record, read_document
 from .answer_text import Paragraph, paragraphs
 from .consumables import gres_of_tres, parse_gres, parse_request, settle
 from .versions import note_unknown

@@ -15,8 +15,9 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import BY_HAND, Job
 from ...cluster.snapshot import MAX_JOBS
 from ...cluster.value_types import exact_priority
+from ...formats.file_kinds import is_json
 from ...formats.notes import Notes
-from .answer_record import Record, is_json, read_document
+from .answer_record import Record, read_document
 from .consumables import asks_for
 from .detail import JobDetail
 from .policy import Site, by_tier

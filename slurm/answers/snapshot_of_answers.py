@@ -10,11 +10,12 @@ from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
 from ...cluster.nodes import Node, NodeState, Resources
 from ...cluster.snapshot import Snapshot, free_resources, held_resources
+from ...formats.file_kinds import is_json
 from ...formats.hostlist import one_file
 from ...formats.native.topology_wire import Laid
 from ...formats.notes import Notes
 from ...formats.reading import text_of
-from .answer_record import Known, Record, is_json, read_document
+from .answer_record import Known, Record, read_document
 from .associations import Associations, read_limits
 from .consumables import read_licenses
 from .detail import JobDetail, parse_job_detail
