@@ -6,6 +6,7 @@ from typing import Self
 
 from ...cluster.checks import plain
 from ...cluster.errors import InputError
+from ...cluster.jobs import Job
 from ...cluster.nodes import Partition, PartitionState
 from ...cluster.value_types import Choice
 from ...formats.hostlist import names_in
@@ -82,13 +83,13 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(filter(None, (name.strip().lower() for name in text.split(","))))
 
 
-def above(account: str, parents: Mapping[str, str]) -> frozenset[str]:
-    """Return an account and those above it."""
+def _above(account: str, parents: Mapping[str, str]) -> Iterator[str]:
+    """Yield an account and those above it, in lower case."""
     found: set[str] = set()
     while account and account not in found:
         found.add(account)
+        yield account.lower()
         account = parents.get(account, "")
-    return frozenset(found)
 
 
 #: Words of 26.05's ``Exclusive=`` that give whole nodes: ``TOPO`` gives whole blocks of them.
@@ -127,20 +128,19 @@ class PartitionFigures:
     memory: DefaultMemory
     ignored: tuple[str, ...]
 
-    def refusal(self, accounts: frozenset[str], qos: str) -> str | None:
+    def refusal(self, job: Job, parents: Mapping[str, str]) -> str | None:
         """Return Slurm's word for why a job may not use the partition, None where it may.
 
-        Args:
-            accounts: the job's account and those above it; a list of accounts names all below them too.
-            qos: the job's QOS; empty where there is no accounting, and then not looked at (tried on 22.05).
+        A list of accounts names all below them too. A QOS is not looked at where there is no accounting.
         """
-        names = frozenset(name.lower() for name in accounts)
+        names = set(_above(job.account, parents))
         if names & self.denied_accounts if self.accounts is None else not names & self.accounts:
             return "AccountNotAllowed"
-        word = qos.lower()
-        if not word:
-            return None
-        if word in self.denied_qos if self.qos is None else word not in self.qos:
+        # Where a job gives no limit Slurm tells the partition's default: None is UNLIMITED (tried on 22.05).
+        if job.time_limit_s is None and self.partition.max_time_limit_s is not None:
+            return "PartitionTimeLimit"
+        word = job.qos.lower()
+        if word and (word in self.denied_qos if self.qos is None else word not in self.qos):
             return "QOSNotAllowed"
         return None
 

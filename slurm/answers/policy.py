@@ -21,7 +21,7 @@ from .answer_text import Paragraph
 from .associations import Associations, OneJob, is_limit_of
 from .detail import JobDetail
 from .node_records import NodeFigures, threads_in_partitions
-from .partitions import DefaultMemory, PartitionFigures, above
+from .partitions import DefaultMemory, PartitionFigures
 from .reservation_records import ReservationFigures
 from .topology_any import Named
 
@@ -116,7 +116,7 @@ def _ignored(entry: Paragraph) -> Iterator[str]:
 
 
 #: Why a job waits in Slurm's words where a partition does not take it.
-PARTITION_REASONS = {"AccountNotAllowed", "QOSNotAllowed"}
+PARTITION_REASONS = {"AccountNotAllowed", "QOSNotAllowed", "PartitionTimeLimit"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,7 +213,7 @@ class Site:
 
     def _refusal(self, job: Job, partition: str) -> str | None:
         figures = self.partitions.get(partition)
-        return None if figures is None else figures.refusal(above(job.account, self.limits.parents), job.qos)
+        return None if figures is None else figures.refusal(job, self.limits.parents)
 
     def _qos(self, own: str, partitions: Iterable[str]) -> str:
         names = [own] if own else []

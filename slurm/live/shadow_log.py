@@ -186,7 +186,7 @@ class RotatedLog:
 
 
 def read_logs(paths: Sequence[str]) -> tuple[list[ShadowPass], int]:
-    """Return the passes of all files by their time, and how many lines were cut short and left out.
+    """Return the passes of all files by their time, and how many lines were cut short or nulls.
 
     Raises:
         InputError: a file cannot be read or is not a shadow log; names file and line. Or there is no
@@ -217,8 +217,8 @@ def _entries(content: bytes) -> Iterator[ShadowPass | None]:
             what = "this is a log of slurm run" if line.startswith(_EVENT) else str(error)
             raise InputError(f"not a line of a shadow log: {what}", path=f"line {number}") from error
         except msgspec.DecodeError as error:
-            # A kill cuts lines short: such a line begins as one of ours.
-            if not line.startswith(_SHADOW):
+            # A kill cuts lines short: such a line begins as one of ours. A crash of the host leaves nulls.
+            if not line.startswith(_SHADOW) and b"\0" not in line:
                 raise InputError("not a line of a shadow log", path=f"line {number}") from error
             yield None
             continue

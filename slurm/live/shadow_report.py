@@ -123,7 +123,7 @@ class ShadowReport(Tabular):
         jobs: all jobs that waited, or that Slurm started, while the shadow looked.
         entries: the passes.
         starved_s: a wait as long as this is starvation.
-        torn: lines of the log that a kill cut short.
+        torn: lines of the log that a kill cut short, or a crash of the host.
     """
 
     jobs: tuple[ShadowJob, ...]

@@ -211,9 +211,10 @@ def test_logs_are_put_aside_and_read_together(tmp_path: Path) -> None:
     assert torn == 0
 
 
-def test_a_line_cut_short_by_a_kill_is_left_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("left", [encode(entry(2.0))[:40], encode(entry(2.0))[:9] + bytes(80), bytes(99)])
+def test_a_line_cut_short_by_a_kill_or_a_crash_of_the_host_is_left_out(tmp_path: Path, left: bytes) -> None:
     path = tmp_path / "shadow.jsonl"
-    path.write_bytes(encode(entry(1.0)) + encode(entry(2.0))[:40])
+    path.write_bytes(encode(entry(1.0)) + left)
     with RotatedLog(path, most_bytes=10**6, keep=1) as log:
         log.append(encode(entry(3.0)))
     read, torn = read_logs([str(path)])

@@ -201,6 +201,18 @@ def test_limits_of_one_job() -> None:
     assert made.unread == ()
 
 
+def test_a_job_without_a_limit_waits_where_the_partition_has_one() -> None:
+    parts = partition("p", MaxTime="01:00:00") + partition("q", MaxTime="UNLIMITED")
+    rows = [(1, "p", 60), (2, "p", None), (3, "q", None), (4, "p,q", None)]
+    made = snapshot(*(job(n, partition=name, time_limit=limit) for n, name, limit in rows), partitions=parts)
+    found = jobs_of(made)
+    assert {name: one.hold for name, one in found.items() if one.hold} == {"2": "PartitionTimeLimit"}
+    assert found["4"].partition == "q"
+    assert started(made) == {"1", "3", "4"}
+    told = job(1, partition="p,q", time_limit=None, state_reason="PartitionTimeLimit")
+    assert started(snapshot(told, partitions=parts)) == {"1"}
+
+
 def test_limits_that_slurm_does_not_enforce_are_not_looked_at() -> None:
     limits = "Name|GrpJobs|MaxWall\nsmall|1|00:01:00\n"
     rows = [job(1, qos="small"), job(2, qos="small")]
