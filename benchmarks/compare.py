@@ -22,8 +22,11 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event
+from typing import NoReturn
 
 from instances.families import FAMILIES
 from instances.generate import KINDS
@@ -36,6 +39,9 @@ from rows import Row, holds, judged, table
 #: Wall seconds that a process may take beside forty times its solver's seconds of the processor, which others
 #: use too: it reads and states the program besides.
 GRACE_S, PATIENCE = 60.0, 40.0
+#: Solvers' processes, and whether all are to end.
+_RUNNING: set[subprocess.Popen[str]] = set()
+_STOPPED = Event()
 #: What --all runs.
 PUBLISHED = tuple(
     (kind, seed)
@@ -113,7 +119,10 @@ def run_limited(command: Sequence[str], seconds: float) -> str:
     with subprocess.Popen(  # noqa: S603 - ourselves
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
+        _RUNNING.add(process)
         try:
+            if _STOPPED.is_set():
+                os.killpg(process.pid, signal.SIGKILL)
             _, errors = process.communicate(timeout=seconds * PATIENCE + GRACE_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
@@ -121,8 +130,21 @@ def run_limited(command: Sequence[str], seconds: float) -> str:
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
             raise
+        finally:
+            _RUNNING.discard(process)
+    if _STOPPED.is_set():
+        raise SystemExit  # what was killed stands in no journal
     lines = errors.strip().splitlines() or [f"exit {process.returncode}"]
     return f"failed: {lines[-1]}" if process.returncode else ""
+
+
+def _stop(number: int, _: object) -> NoReturn:
+    """Kill every solver that runs, each in a session of its own, and end."""
+    _STOPPED.set()
+    for process in tuple(_RUNNING):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    raise SystemExit(128 + number)
 
 
 def found(program: Program, rows: Iterable[Row]) -> Known | None:
@@ -147,6 +169,8 @@ def found(program: Program, rows: Iterable[Row]) -> Known | None:
 
 def main() -> int:
     """Run what is asked for; print each table as soon as it is there."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
     arguments = _arguments()
     settings = Settings(
         ours=tuple(arguments.ours),

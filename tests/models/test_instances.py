@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +221,30 @@ def test_a_process_over_its_time_is_killed_with_all_it_started(monkeypatch: pyte
     monkeypatch.setattr(compare, "GRACE_S", 0.5)
     child = "import subprocess; subprocess.run(['sleep', '60'])"
     assert compare.run_limited([sys.executable, "-c", child], 0.02) == "killed"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_no_solver_outlives_a_comparison(number: int, tmp_path: Path) -> None:
+    place, done = tmp_path / "pid", tmp_path / "done"
+    child = (
+        f"import os, time, pathlib; pathlib.Path({str(place)!r}).write_text(str(os.getpid())); time.sleep(60)"
+    )
+    program = (
+        "import pathlib, sys, compare\n"
+        f"def run(_):\n compare.run_limited([sys.executable, '-c', {child!r}], 60)\n"
+        f" pathlib.Path({str(done)!r}).touch()\n"
+        "compare.compare = lambda *_: list(compare.ThreadPoolExecutor(1).map(run, [0]))\n"
+        "sys.argv = ['compare.py', 'tiny', '--solvers', 'aucsched']\n"
+        "compare.main()"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], cwd=BENCHMARKS, stdout=subprocess.DEVNULL) as main:
+        while not (place.exists() and place.read_text()):
+            time.sleep(0.02)
+        main.send_signal(number)
+        assert main.wait(20) == 128 + number
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(place.read_text()), 0)
+    assert not done.exists()
 
 
 def test_a_solver_that_fails_says_why_in_its_row() -> None:
