@@ -64,6 +64,8 @@ class _Explainer:
         self._decision = decision
         self._not_asked = decision.left_out
         self._cluster = decision.cluster
+        unlimited = replace(decision.cluster.columns, pools=Pools())
+        self._unlimited = state.reader.at(unlimited, state.snapshot.time)
         self._holders: dict[Resource, tuple[IntArray, list[str]]] = {}
         self._known: dict[object, tuple[Reason, str]] = {}
         self._free_of: dict[tuple[int, int], tuple[int, int]] = {}
@@ -236,11 +238,14 @@ class _Explainer:
                 return Reason.NO_FIT, short
         found = "no nodeset found within the time limit" if self._is_over() else "no nodeset"
         free = f"{plural(cores, 'core', 'is')} free on {plural(count, 'node')}"
+        # Limits take node counts from a request, or nodes, of which others are only in use now.
         wider = tuple(replace(one, max_nodes=len(columns.names)) for one in demand.variants)
-        lack = self._lack_placed(replace(demand, variants=wider), columns)
-        if lack and columns.pools.reason(lack.resource) is Reason.LIMIT:
-            within = f"within the limit {lack.resource.name} holds {_of_nodes(demand.job)}"
-            return Reason.LIMIT, f"{found} {within}; {free} it may use"
+        asked = self._unlimited.demand(demand.job) or demand
+        for reason, variants in ((Reason.LIMIT, wider), (Reason.NO_FIT, asked.variants)):
+            lack = self._lack_placed(replace(demand, variants=variants), columns)
+            if lack and columns.pools.reason(lack.resource) is Reason.LIMIT:
+                within = f"within the limit {lack.resource.name} holds {_of_nodes(demand.job)}"
+                return reason, f"{found} {within}; {free} it may use"
         return Reason.NO_FIT, f"{found} holds {_of_nodes(demand.job)}; {free} it may use"
 
     def _lack(self, demand: Demand, columns: Columns) -> Shortage | None:

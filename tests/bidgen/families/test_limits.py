@@ -252,6 +252,28 @@ def test_where_only_fewer_nodes_are_within_a_limit_the_reason_names_it() -> None
     assert refusal.detail == f"no nodeset within the limit one: nodes holds 4 cores; {free}"
 
 
+@pytest.mark.parametrize(
+    ("nodes", "ask", "limit"),
+    [
+        ([{"cores": 4, "free_cores": 0}, {"cores": 16}], {"cores": 1, "exclusive": True}, {"cores": 8}),
+        (
+            [
+                {"cores": 4, "gres": {"gpu:v": 1}, "free_gres": {"gpu:v": 0}},
+                {"cores": 4, "gres": {"gpu:a": 1}},
+            ],
+            {"nodes": 1, "cores_per_node": 1, "gres_per_node": {"gpu": 1}},
+            {"gres/gpu:a": 0},
+        ),
+    ],
+)
+def test_a_limit_that_takes_the_free_nodes_away_is_named(nodes: Any, ask: Any, limit: dict[str, int]) -> None:
+    named = [{"name": f"n{place}", **node} for place, node in enumerate(nodes)]
+    cluster = snapshot(named, [ask], limits=[{"name": "one", "max": limit}])
+    [refusal] = schedule(cluster, work_limit=0).pending
+    assert refusal.reason == "no_fit"
+    assert refusal.detail.startswith(f"no nodeset within the limit one: {next(iter(limit))} holds ")
+
+
 @pytest.mark.parametrize("policy", ["easy", "backfill-slurm", "aucsched3"])
 def test_a_budget_is_used_up_by_what_has_run(policy: str) -> None:
     # Each may run 100 s on 4 cores and uses 200 core-seconds of them.
