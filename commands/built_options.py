@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from functools import reduce
 from math import isfinite
 from pathlib import Path
@@ -102,11 +103,13 @@ class NumberRange(click.FloatRange):
 class SectionCommand(click.Command):
     """A command that shows its options under headings, those without one first."""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
-        self.context_settings["token_normalize_func"] = self._current
+    def make_parser(self, ctx: click.Context) -> Any:
+        """Return a parser that knows old spellings of options; values have none."""
+        of_options = copy(ctx)
+        of_options.token_normalize_func = self.current_name
+        return super().make_parser(of_options)
 
-    def _current(self, name: str) -> str:
+    def current_name(self, name: str) -> str:
         """Return an option's name; an old spelling is taken for the new one, with a note."""
         new, context = _RENAMED.get(f"{self.name} {name}"), click.get_current_context(silent=True)
         if new and not (context and context.resilient_parsing):

@@ -49,7 +49,7 @@ def option_in(command: click.Command, key: str, value: Any, where: str) -> tuple
         if flag.startswith("--")
     }
     path = f"{where}.{key}"
-    name = command.context_settings.get("token_normalize_func", str)(key.replace("_", "-"))
+    name = getattr(command, "current_name", str)(key.replace("_", "-"))
     found = known.get(name)
     if found is None or found.name is None:
         raise InputError(f"no option{meant_or_known(key, known)}", path=path)

@@ -389,6 +389,7 @@ def test_a_workload_that_cannot_be_negotiated_is_refused(
         (("--arrivals", "esp"), "--arrivals is of esp"),
         (("--seed", "1"), "--seed needs --malleable"),
         (("--order", "1"), "note: --order is the old spelling of --seed\naucsched: --seed needs --malleable"),
+        (("--format", "order"), "aucsched: Invalid value for '--format': 'order' is not one of"),
         (("--malleable", "50"), "the workload says itself which jobs are malleable"),
         (("--urgent", "kill"), "no job of the workload has the qos urgent"),
     ],
@@ -399,6 +400,7 @@ def test_an_option_that_a_file_would_ignore_is_refused(
     done = run("negotiate", str(workload(tmp_path, SMALL)), *arguments)
     assert done.returncode == 2
     assert said in done.stderr
+    assert ("old spelling" in done.stderr) == ("--order" in arguments)
 
 
 def test_a_share_of_a_files_rigid_jobs_and_another_machine(run: Callable[..., Done], tmp_path: Path) -> None:
