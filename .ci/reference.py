@@ -321,7 +321,7 @@ def _values(option: Option[Any]) -> str:
     if option.check_text is not None:
         return ", ".join(f"`{word}`" for word in option.unit.split("|"))
     if not option.is_number:
-        return f"a {option.unit.lower()}"
+        return f"{'an' if option.unit[0] in 'AEIO' else 'a'} {option.unit.lower()}"
     if not option.is_whole:
         return f"{option.unit.lower()} above {option.low:g}"
     return f"{option.low:g} to {option.high:.0f}" if option.high else f"from {option.low:g}"

@@ -7,7 +7,7 @@ of Python, checks and docs/options.md come from the same field. No numpy here: `
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import FrozenInstanceError, dataclass, field
 from functools import cache, cached_property
@@ -192,9 +192,6 @@ class Option(Generic[T]):
         if self.choices:
             if value not in self.choices:
                 raise OptionError(f"{name} {not_one_of(value, self.choices)}")
-        elif self.is_switch:
-            if not isinstance(value, bool):
-                raise OptionError(f"{name} {value!r} is neither True nor False")
         elif self.is_number:
             if isinstance(value, bool) or not isinstance(value, int if self.is_whole else (int, float)):
                 kind = "an integer" if self.is_whole else "a number"
@@ -203,6 +200,13 @@ class Option(Generic[T]):
                 raise OptionError(f"{name} {shown(value)} is {words}")
         elif self.check_text is not None:
             self.check_text(value)
+
+
+class TextOption(Option[T]):
+    """An option whose values are made of texts: a caller gives either."""
+
+    def __set__(self, record: object, value: T | str | Path | Sequence[str] | None) -> None:
+        super().__set__(record, value)  # type: ignore[arg-type]
 
 
 def alternatives(hint: Any) -> Iterator[Any]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from .errors import OptionError
 from .option_fields import Option, options_in
 from .promises import check_promise
 
@@ -39,11 +38,6 @@ def _count(text: str, low: int = 1, high: int = LARGEST, **others: Any) -> Any:
 
 def _option(text: str, **others: Any) -> Any:
     return Option(text, **{"readers": _ALL, "policies": MODEL_NAMES, **others})
-
-
-def _check_address(text: str) -> None:
-    if not isinstance(text, str):
-        raise OptionError(f"dask: {text!r} is no address")
 
 
 @dataclass(kw_only=True, unsafe_hash=True)
@@ -233,7 +227,6 @@ class StepRecord(AuctionOptions, ModelOption):
     dask: Option[str | None] = _option(
         "Search the parts of a cluster (--part-nodes) on a Dask cluster: its scheduler's address.",
         unit="ADDRESS",
-        check_text=_check_address,
         readers=(STEP,),
     )
     export: Option[str] = Option(

@@ -12,7 +12,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from ..cluster.errors import OptionError
-from ..cluster.option_fields import Option, flag_of, options_in
+from ..cluster.option_fields import Option, TextOption, flag_of, options_in
 from ..cluster.option_table import LARGEST, LARGEST_SEED, AuctionOptions, PresetOption, ValueOptions
 from ..cluster.promises import DEFAULT
 
@@ -140,7 +140,7 @@ class LogRecord:
         is_swept=True,
     )
     #: Lawson and Smirni's classes.
-    class_limits_s: Option[Sequence[float]] = _of(
+    class_limits_s: TextOption[Sequence[float]] = _of(
         "partitioned",
         "longest estimates of classes but the last.",
         "limits",
@@ -193,7 +193,7 @@ class LogRecord:
         low=0,
         unit="SECONDS",
     )
-    advance: Option[Sequence[Advance]] = _of(
+    advance: TextOption[Sequence[Advance]] = _of(
         "planning",
         "keep processors free, in seconds after the first submission; with the time at which it is asked "
         "for, accepted then or refused.",
@@ -203,7 +203,7 @@ class LogRecord:
         is_multiple=True,
         elsewhere="simulation.logs.plan_constraints",
     )
-    queue: Option[Sequence[QueueLimits]] = _of(
+    queue: TextOption[Sequence[QueueLimits]] = _of(
         "queues",
         "may be repeated: 'short: processors=64 estimate=3600 priority=2 hours=mon-fri 08:00-18:00'; a job "
         "waits in the first that takes it.",
@@ -224,7 +224,7 @@ class LogRecord:
         high=inf,
         unit="SECONDS",
     )
-    start_rule: Option[Sequence[StartRule]] = _of(
+    start_rule: TextOption[Sequence[StartRule]] = _of(
         "planning",
         "hours when jobs of a kind may start, or how many at once: 'processors>66%: 18:00-08:00,sat,sun', "
         "'processors>=33%: 2', 'user=7: 64', 'group=3: 128'.",
@@ -243,13 +243,13 @@ class LogRecord:
 class PolicyOptions(LogRecord, ValueOptions):
     """What policies over logs may read besides the jobs: their parameters, and those of two orders."""
 
-    multifactor: Option[MultifactorWeights | None] = Option(
+    multifactor: TextOption[MultifactorWeights | None] = TextOption(
         "Weights of order multifactor: age, size, fairshare, age_max_s, half_life_s.",
         unit="NAME=NUMBER,…",
         is_text=True,
         elsewhere="simulation.logs.orderings",
     )
-    flexible: Option[FlexiblePriorities | None] = Option(
+    flexible: TextOption[FlexiblePriorities | None] = TextOption(
         "Priorities of order flexible.", is_text=True, elsewhere="simulation.logs.orderings"
     )
 
@@ -403,7 +403,7 @@ class NodeRecord(PriceOptions, PassOptions):
         unit="SECONDS",
         policies=_SLURM,
     )
-    failures: Option[Sequence[Outage] | None] = Option(
+    failures: TextOption[Sequence[Outage] | None] = TextOption(
         "File of outages (JSON, see docs/failures.md).",
         unit="FILE",
         is_text=True,

@@ -322,8 +322,9 @@ def weights_by_queue(given: str | Mapping[int, float]) -> Mapping[int, float]:
         OptionError: it reads otherwise, or a weight is not above 0.
     """
     weights: dict[int, float] = {}
-    text = given if isinstance(given, str) else ",".join(f"{name}={one}" for name, one in given.items())
-    for part in text.split(","):
+    parts = given.split(",") if isinstance(given, str) else [f"{name}={one}" for name, one in given.items()]
+    text = ",".join(parts)
+    for part in parts:
         name, _, value = part.partition("=")
         try:
             queue, weight = int(name), float(value)

@@ -233,7 +233,7 @@ def test_outages_may_be_a_file(tmp_path: Path) -> None:
         '{"format": "aucsched-failures/1", "failures": [{"nodes": "n1", "down_s": 5, "up_s": 9}]}'
     )
     for kind in (str, Path):
-        found = aucsched.simulate(OVERTAKEN, failures=kind(path))  # type: ignore[arg-type]
+        found = aucsched.simulate(OVERTAKEN, failures=kind(path))
         assert found.to_dict()["node_failures"] == 1
 
 

@@ -174,6 +174,18 @@ def test_what_a_policy_reads_reaches_it() -> None:
     assert narrow != wide
     weighted = aucsched.simulate(DAYS, order="weight", queue_weights={1: 5.0}, checked=True)
     assert weighted.settings == {}
+    plain, none = (
+        aucsched.simulate(DAYS, order="weight", queue_weights=one) for one in (None, dict[int, float]())
+    )
+    assert none.columns == plain.columns
+
+
+def test_types_allow_the_texts_of_the_command_line() -> None:
+    # mypy reads this file, too.
+    aucsched.simulate(DAYS, "queues", queue=["short: estimate=3600", "long:"])
+    aucsched.simulate(DAYS, "planning", start_rule=["user=7: 18:00-08:00"], advance="100000,10,1")
+    aucsched.simulate(DAYS, "partitioned", class_limits_s="10,20")
+    aucsched.simulate(DAYS, order="multifactor", multifactor="age=1")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "json", "html"])
