@@ -84,7 +84,7 @@ class Snapshot:
         _check_size(len(self.nodes), MAX_NODES, "nodes")
         _check_size(len(self.jobs), MAX_JOBS, "jobs")
         if not self.nodes:
-            raise InputError("a snapshot needs at least one node", path="nodes")
+            raise InputError("at least one node is needed", path="nodes")
         unique((node.name for node in self.nodes), "nodes", "name")
         if self.network is not None:
             if self.switches not in (None, self.network.switches):

@@ -85,7 +85,7 @@ def asked_at(options: dict[str, Any]) -> tuple[float, ...]:
     if given is not None and options["forecasts"] is None:
         raise OptionError("--forecast-at needs --forecasts")
     shares = []
-    for part in (given or _ASKED_AT).split(","):
+    for part in (_ASKED_AT if given is None else given).split(","):
         try:
             share = 0.0 if part.strip() == "arrival" else float(part)
         except ValueError:

@@ -12,6 +12,7 @@ import re
 import stat
 import sys
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, AnyStr, BinaryIO, TypeVar
@@ -155,16 +156,16 @@ def _how_to_lift(most: int) -> str:
 
 
 def content_of(text: bytes | str) -> bytes:
-    """Return a file's text as its bytes.
+    """Return a file's text as its bytes, without a byte order mark.
 
     Raises:
         InputError: it is neither.
     """
     if isinstance(text, str):
-        return text.encode("utf-8", "surrogatepass")
+        text = text.encode("utf-8", "surrogatepass")
     if not isinstance(text, (bytes, bytearray, memoryview)):
         raise InputError(f"{shown(text)} is not a file's text")
-    return bytes(text)
+    return bytes(text).removeprefix(BOM_UTF8)
 
 
 def text_of(content: bytes) -> str:

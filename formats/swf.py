@@ -32,6 +32,8 @@ NARROWEST = 9
 _LABEL = re.compile(r"[A-Za-z][\w ]*")
 #: ``1,024`` too: headers are written by people.
 _LEADING_INTEGER = re.compile(r"\s*+([+-]?(?:\d{1,3}(?:,\d{3})+|\d+))")
+#: As C reads one: no underscores as Python's has.
+_NUMBER = re.compile(rb"(?i)[+-]?(?:(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:e[+-]?[0-9]++)?|nan|inf(?:inity)?)")
 #: No count has more digits.
 _MOST_DIGITS = 18
 _SHOWN = 30
@@ -146,12 +148,14 @@ def parse_swf(content: bytes | str) -> SwfLog:
             values.extend(map(float, fields))
         except ValueError:
             raise _not_a_number(fields, number) from None
+        if b"_" in line:
+            raise _not_a_number(fields, number)
     return SwfLog(comments=tuple(comments), table=_table(values, width, content))
 
 
 def _width(content: bytes, fields: list[bytes], number: int) -> int:
     """Return the width that a log's first row states; of another file the error says what it is."""
-    if not all(map(_is_number, fields)):
+    if not all(map(_NUMBER.fullmatch, fields)):
         raise instead(content, LOG, _not_a_number(fields, number))
     if not NARROWEST <= len(fields) <= WIDTH:
         error = InputError(f"{len(fields)} fields where SWF has {WIDTH}", path=f"line {number}")
@@ -159,16 +163,8 @@ def _width(content: bytes, fields: list[bytes], number: int) -> int:
     return len(fields)
 
 
-def _is_number(field: bytes) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
-
-
 def _not_a_number(fields: Iterable[bytes], number: int) -> InputError:
-    wrong = next(field for field in fields if not _is_number(field)).decode("utf-8", "replace")
+    wrong = next(field for field in fields if not _NUMBER.fullmatch(field)).decode("utf-8", "replace")
     shown = wrong if len(wrong) <= _SHOWN else f"{wrong[:_SHOWN]}…"
     return InputError(f"{shown!r} is not a number of an SWF row", path=f"line {number}")
 

@@ -81,7 +81,7 @@ def _number(text: str, model: str) -> float:
         value = float(text)
     except ValueError:
         value = float("nan")
-    if not isfinite(value):
+    if not isfinite(value) or "_" in text:
         raise InputError(f"{model!r}: {text!r} is not a finite number", path="speedup")
     return value
 

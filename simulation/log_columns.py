@@ -68,8 +68,8 @@ class Requests:
                 raise InputError(f"{count} entries for {jobs} jobs", path=name)
         if not jobs:
             return
-        _within(self.size, 1, self.processors, "size")
-        _within(self.estimate, SHORTEST_RUN_S, LARGEST_TIME_S, "estimate")
+        _within(self.size, 1, self.processors, "size", self.ids)
+        _within(self.estimate, SHORTEST_RUN_S, LARGEST_TIME_S, "estimate", self.ids)
 
     def __len__(self) -> int:
         return len(self.submit)
@@ -133,7 +133,7 @@ class Workload:
         if submit and (submit[0] != 0 or any(map(gt, submit, submit[1:]))):
             raise InputError("submissions do not rise from 0", path="submit")
         if self.run:
-            _within(self.run, SHORTEST_RUN_S, LARGEST_TIME_S, "run")
+            _within(self.run, SHORTEST_RUN_S, LARGEST_TIME_S, "run", self.ids)
         if any(map(gt, self.run, self.requests.estimate)):
             raise InputError("a run time is above its estimate", path="run")
 
@@ -164,10 +164,11 @@ def count_users(user: Sequence[int]) -> NDArray[np.int64]:
     return np.where(numbers == -1, -1, np.searchsorted(np.unique(numbers[numbers != -1]), numbers))
 
 
-def _within(values: Sequence[float], smallest: float, largest: float, path: str) -> None:
+def _within(values: Sequence[float], low: float, high: float, what: str, ids: Sequence[object]) -> None:
     for value in (min(values), max(values)):
-        if not smallest <= value <= largest:
-            raise InputError(f"{value:g} is not within {smallest:g} and {largest:g}", path=path)
+        if not low <= value <= high:
+            path = f"job {ids[values.index(value)]} {what}" if ids else what
+            raise InputError(f"{value:g} is not within {low:g} and {high:g}", path=path)
 
 
 def machine_size(log: SwfLog, processors: int | None = None) -> int:

@@ -75,6 +75,8 @@ class Advance:
         Raises:
             InputError: it reads otherwise.
         """
+        if "_" in text:  # Python's numbers may have them
+            raise InputError(f"{text!r} is not {_REQUEST}")
         try:
             parts = text.split(",")
             is_used = parts[-1].strip() != "unused"

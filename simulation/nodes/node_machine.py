@@ -13,6 +13,7 @@ from math import isfinite
 
 import numpy as np
 
+from ...auction.explain.words import shortened
 from ...auction.queue import set_aside
 from ...auction.state import Hold, Holds, SnapshotState, StepState
 from ...bidgen.candidates import GuardedViews
@@ -25,7 +26,6 @@ from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand, DemandReader
 from ...cluster.workload import ClusterWorkload, Outage, outages_by_node
-from ...formats.hostlist import join
 from ...topology.tree import Topology, topology_of
 
 
@@ -185,8 +185,6 @@ class Machine:
 
 
 _Empty = Machine | SnapshotState
-#: Characters of a hostlist in a reason.
-_LONGEST = 60
 
 
 def why_never(
@@ -246,13 +244,8 @@ class Remaining:
         """Return why a job can never start again, empty where it could."""
         if self._left is None or _fits(demand, self._left, self._known):
             return ""
-        names = join(self._left.columns.names[node] for node in sorted(self._gone))
+        names = [self._left.columns.names[node] for node in sorted(self._gone)]
         return f"it fits nowhere without {shortened(names)}, down for good"
-
-
-def shortened(names: str) -> str:
-    """Return a hostlist that leaves a message one line."""
-    return names if len(names) <= _LONGEST else f"{names[: _LONGEST - 3]}..."
 
 
 def _refused(job: Job) -> str:

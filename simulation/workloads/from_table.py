@@ -153,7 +153,7 @@ def _number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if isfinite(value) and abs(value) < _MOST and text.isascii() else None
+    return value if isfinite(value) and abs(value) < _MOST and text.isascii() and "_" not in text else None
 
 
 def moment(text: str, path: str) -> float | None:

@@ -126,6 +126,10 @@ def test_a_snapshot_gives_the_machine_its_processors(
             ["simulate", SMALL, "--processors", "4", "--cluster", "x.json"],
             "aucsched: --processors and --cluster both give the machine's size",
         ),
+        (
+            ["simulate", SMALL, "--forecasts", "{tmp}/f.csv", "--forecast-at", ""],
+            "aucsched: --forecast-at '': '' is neither arrival nor a share below 1",
+        ),
         (["simulate", SMALL, "--gantt", "x.bmp"], "aucsched: --gantt x.bmp: the name ends in none of"),
         (["simulate", SMALL, "--jobs-out", "{tmp}/no/x.csv"], "{tmp}/no/x.csv: No such file or directory"),
     ],

@@ -158,6 +158,7 @@ def test_names_that_come_twice_are_numbered(tmp_path: Path) -> None:
         ("from-csv", "time,duration\n1,5\n", ("--column", "time"), "is not WHAT=NAME"),
         ("from-csv", "time,duration\n1,5\n", ("--column", "time=time,time=time"), "given twice"),
         ("from-csv", "time,duration\n1,nan5\n", (), "'nan5'"),
+        ("from-csv", "time,duration\n1,1_000\n", (), "line 2: duration: '1_000' is neither seconds"),
         ("from-csv", "time,duration\n1,1e300\n", (), "'1e300'"),
         ("from-csv", "time,duration\n1,5\n", ("--switch", "4,2,1"), "--switch 4,2,1"),
         ("from-csv", "time,duration\n1,5\n", ("--switch", "0"), "--switch 0"),

@@ -67,7 +67,7 @@ def test_the_line_names_the_file_the_kind_and_the_command(
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b'[{"format": 1}]', "is not an object"), (b"\xef\xbb\xbf{}", "not JSON: JSON is malformed")],
+    [(b'[{"format": 1}]', "is not an object"), (b"\xef\xbb\xbf{}", "the member 'format' is missing")],
 )
 @pytest.mark.parametrize("arguments", [["simulate"], ["workload", "describe"], ["sweep", "-o", "s.csv"]])
 def test_json_is_no_log(

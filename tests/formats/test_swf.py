@@ -82,6 +82,8 @@ def test_fields_left_out_of_every_row_are_unknown() -> None:
             f"line 5: field {ROW.split().index('20') + 1} (requested_time): nan is not finite",
         ),
         (b"\x89PNG\r\n\x1a\n\x00\x00", "line 1: '�PNG' is not a number of an SWF row"),
+        (f"{ROW}\n{ROW.replace('20', '2_0')}".encode(), "line 2: '2_0' is not a number of an SWF row"),
+        (ROW.replace("20", "2_0").encode(), "line 1: '2_0' is not a number of an SWF row"),
         (b"x" * 1000, f"line 1: '{'x' * 30}…' is not a number of an SWF row"),
     ],
 )
@@ -211,6 +213,7 @@ def test_fractions_of_seconds_are_kept() -> None:
     ("row", "message"),
     [
         (ROW.replace(" 2 20", " 1.5 20"), "job 1: 1.5 is not a number of processors"),
+        (ROW.replace("1 0 -1 10", "1 0 -1 0.0001"), "job 1 run: 0.0001 is not within 0.001 and 1e\\+15"),
         (ROW.replace(" 20 ", " 1e300 "), "job 1: 1e\\+300 is not a time"),
         (
             ROW.replace("1 0 -1 10", "1 0 -1 0"),
@@ -244,7 +247,7 @@ def test_requests_are_checked(change: dict[str, tuple[int, ...]], message: str) 
         ((1, 2), (5, 5), "do not rise from 0"),
         ((0, -1), (5, 5), "do not rise from 0"),
         ((0, 0), (5, 6), "above its estimate"),
-        ((0, 0), (5, 0), "run: 0 is not within"),
+        ((0, 0), (5, 0), "job 2 run: 0 is not within"),
         ((0, 0), (5,), "differ in length"),
     ],
 )

@@ -47,7 +47,8 @@ def test_no_model_gets_slower_with_more_nodes(model: str, nodes: int) -> None:
 @pytest.mark.parametrize(
     "model",
     ["", "magic", "linear:1", "amdahl", "amdahl:2", "amdahl:nan", "downey:8", "downey:0.5:1", "downey:8:-1",
-     "table:", "table:1", "table:2=1,1=2", "table:1=2,2=1", "table:1=0", "table:1=x"],
+     "table:", "table:1", "table:2=1,1=2", "table:1=2,2=1", "table:1=0", "table:1=x", "amdahl:0.2_5",
+     "table:1=1,1_0=4"],
 )  # fmt: skip
 def test_what_is_no_model_is_refused(model: str) -> None:
     with pytest.raises(InputError):

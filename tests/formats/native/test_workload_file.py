@@ -105,7 +105,7 @@ MALFORMED: list[tuple[Spoil, str, str]] = [
     (put("nodes/0/free_cores", 8), "nodes[0].free_cores", "everything free"),
     (put("nodes/0/free_gres", {"gpu": 1}), "nodes[0].free_gres", "everything free"),
     (put("licenses/matlab/free", 1), "licenses.matlab.free", "everything free"),
-    (put("nodes", []), "nodes", "at least one node"),
+    (put("nodes", []), "nodes", "at least one node is needed"),
     (put("topology/switches/1/nodes", "n04"), "topology.switches", "'n05' stands on no leaf"),
 ]
 #: What only reading the whole file tells.
@@ -129,6 +129,12 @@ def test_the_good_one_passes_its_schema() -> None:
     SCHEMA.validate(GOOD)
     done = aucsched("schema", "workload")
     assert json.loads(done.stdout) == schema_of("workload")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
+    path, text = tmp_path / "marked.json", json.dumps(GOOD)
+    path.write_text(text, encoding="utf-8-sig")
+    assert load_workload(path) == parse_workload("\ufeff" + text) == parsed(GOOD)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.plain import J, simulate_checked, starts_of, workload_of, workloads
 
 from aucsched.cli import run
-from aucsched.cluster.errors import OptionError
+from aucsched.cluster.errors import InputError, OptionError
 from aucsched.simulation.logs.hours import DAY_S, WEEK_S, Hours, moment_of_week
 from aucsched.simulation.logs.plan_constraints import Advance, StartRule
 from aucsched.simulation.logs.policies import make_policy
@@ -75,6 +75,9 @@ def test_requests_are_read() -> None:
     one = Advance.from_text("20,10,2,5,unused")
     assert (one.submit_s, one.is_used) == (5, False)
     assert Advance.from_text("20,10,2,unused").submit_s is None
+    for wrong in ("2_0,10,2", "20,10,2_0"):
+        with pytest.raises(InputError, match="is not START"):
+            Advance.from_text(wrong)
 
 
 # Hours ----------------------------------------------------------------------------------------
