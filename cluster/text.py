@@ -22,6 +22,8 @@ _RANGES = (
 _CLASS = "[" + "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in _RANGES) + "]"
 _HIDDEN = re.compile(_CLASS)
 _FIRST_PAIR, _UNITS = 0x10000, 0x400
+#: The calendar repeats after 400 years; datetime ends with the year 9999.
+_CYCLE_YEARS, _CYCLE_S, _LAST_PLAIN_YEAR = 400, 146_097 * 86_400, 9999
 #: More names than these are counted, not listed.
 LISTED = 8
 #: A value of more characters than these is cut in a message of one line.
@@ -60,8 +62,19 @@ def shown(value: object) -> str:
 
 
 def utc(seconds: float) -> str:
-    """Return a time in seconds since the epoch in text and files: ``2026-11-20T09:30:00Z``."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Return a time in seconds since the epoch in text and files: ``2026-11-20T09:30:00Z``.
+
+    A year before 0 or after 9999 has its sign, as in ISO 8601's expanded form.
+
+    Examples:
+        >>> utc(10**12), utc(-1e11)
+        ('+33658-09-27T01:46:40Z', '-1199-02-15T14:13:20Z')
+    """
+    cycles, since = divmod(seconds, _CYCLE_S)
+    moment = datetime.fromtimestamp(since, UTC)
+    year = moment.year + int(cycles) * _CYCLE_YEARS
+    shown_year = f"{year:04d}" if 0 <= year <= _LAST_PLAIN_YEAR else f"{year:+05d}"
+    return f"{shown_year}-{moment:%m-%dT%H:%M:%SZ}"
 
 
 def listed(names: Sequence[str]) -> str:

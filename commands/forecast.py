@@ -126,7 +126,6 @@ def moment_by(text: str, now: float) -> float:
     """
     from ..cluster.promises import seconds_of
 
-    here = datetime.fromtimestamp(now).astimezone()
     words = text.strip().lower().split()
     try:
         if text.strip().startswith("+"):
@@ -134,6 +133,7 @@ def moment_by(text: str, now: float) -> float:
         if "-" in text:
             found = datetime.fromisoformat(text.strip())
             return (found if found.tzinfo else found.astimezone()).timestamp()
+        here = datetime.fromtimestamp(now).astimezone()
         time_of_day = datetime.strptime(words[-1], "%H:%M")  # noqa: DTZ007 - a time of the day has no zone
         day = here.replace(hour=time_of_day.hour, minute=time_of_day.minute, second=0, microsecond=0)
         if len(words) == 1:

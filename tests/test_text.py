@@ -14,7 +14,7 @@ import pytest
 
 from aucsched import InputError
 from aucsched.cli import run
-from aucsched.cluster.text import escape, escaped, hidden_in, one_line
+from aucsched.cluster.text import escape, escaped, hidden_in, one_line, utc
 from aucsched.commands.snapshot import parse_time
 from aucsched.formats.native.cluster_file import parse_snapshot
 from aucsched.slurm.answers.answer_text import Paragraph
@@ -199,6 +199,37 @@ def test_times_outside_1970_to_9999_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="is not a time") as slurm:
         Paragraph({"StartTime": text}, "ReservationName=r").moment("StartTime")
     assert slurm.value.path == "ReservationName=r StartTime"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (253402300799.9, "9999-12-31T23:59:59Z"),
+        (253402300800, "+10000-01-01T00:00:00Z"),
+        (10**12, "+33658-09-27T01:46:40Z"),
+        (-0.5, "1969-12-31T23:59:59Z"),
+        (-62135596800, "0001-01-01T00:00:00Z"),
+        (-(10**11), "-1199-02-15T14:13:20Z"),
+    ],
+)
+def test_every_time_has_a_text(seconds: float, text: str) -> None:
+    assert utc(seconds) == text
+
+
+@pytest.mark.parametrize("command", [["schedule"], ["plan"], ["explain", "b"]])
+def test_commands_show_times_after_9999(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs = [
+        {"id": "a", "priority": 3, "cores": 1, "time_limit_s": 10**12},
+        {"id": "b", "priority": 2, "cores": 2, "time_limit_s": 60},
+        {"id": "c", "priority": 1, "cores": 1},
+    ]
+    cluster = {"format": SNAPSHOT["format"], "time": 1000, "nodes": [{"name": "n0", "cores": 2}]}
+    file = tmp_path / "far.json"
+    file.write_text(json.dumps({**cluster, "jobs": jobs}))
+    run([command[0], str(file), *command[1:]])
+    assert "+33658-09-27T02:03:20Z" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("text", ["٣", "1٣", "３", "²"])

@@ -212,6 +212,12 @@ def test_by_refuses_what_is_no_time(text: str) -> None:
         moment_by(text, NOW)
 
 
+def test_by_counts_from_snapshots_before_the_year_1() -> None:
+    assert moment_by("+2h", -1e11) == 7200 - 1e11
+    with pytest.raises(OptionError, match="is no time"):
+        moment_by("10:30", -1e11)
+
+
 def test_the_command_prints_utc_wherever_it_runs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
