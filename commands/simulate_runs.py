@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..api.simulations import Simulation
-    from ..cluster.workload import ClusterWorkload
     from ..formats.swf import SwfLog
     from ..simulation.nodes.node_policies import NodeOptions
     from ..simulation.result import Result
@@ -191,13 +190,17 @@ def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
 def _runs_on_nodes(path: str, options: dict[str, Any], each: Sequence[dict[str, Any]]) -> list[Simulation]:
     """Play a workload of nodes; ``each`` has options of a run, ``options`` those of the machine."""
     from ..api.simulations import Simulation
+    from ..cluster.workload import outages_by_node
     from ..formats.native.cluster_file import load_workload
     from ..simulation.nodes.node_policies import play
 
     chosen = [_chosen_options(one) for one in each]
     workload = with_topology(load_workload(path), options["topology"])
     note_unread(workload)
-    chosen = [_with_failures(one, workload, options["failures"]) for one in chosen]
+    if options["failures"] is not None:
+        with errors_in(options["failures"]):
+            takes_jobs = {node.name: node.state.takes_jobs for node in workload.nodes}
+            outages_by_node(chosen[0].failures or (), takes_jobs)
     runs = []
     for one in chosen:
         with progress_over(len(workload.jobs), "jobs" if len(each) == 1 else one.policy) as progress:
@@ -209,6 +212,7 @@ def _runs_on_nodes(path: str, options: dict[str, Any], each: Sequence[dict[str, 
 
 def _chosen_options(options: dict[str, Any]) -> NodeOptions:
     """Return the options of a machine of nodes; one that would be ignored is refused."""
+    from ..formats.native.cluster_file import load_failures
     from ..simulation.nodes.node_policies import NodeOptions
 
     check_policy_options(options)
@@ -216,26 +220,12 @@ def _chosen_options(options: dict[str, Any]) -> NodeOptions:
     refuse_given(options, _LOG_OPTIONS, "is for logs; this workload has nodes of its own")
     given = {name: options[name] for name in _NODE_OPTIONS}
     if given["failures"] is not None:
-        # They are read when the machine is known.
-        given["failures"] = ()
+        given["failures"] = load_failures(given["failures"])
     if options["reservations"] is not None:
         if given["reserve"] is not None:
             raise OptionError("--reserve and --reservations both say how many blocked jobs get a reservation")
         given["reserve"] = options["reservations"]
     return NodeOptions(policy=options["policy"], order=options["order"], **given)
-
-
-def _with_failures(chosen: NodeOptions, workload: ClusterWorkload, path: str | None) -> NodeOptions:
-    """Return the options with the failures of a file, checked against the machine."""
-    if path is None:
-        return chosen
-    from ..cluster.workload import outages_by_node
-    from ..formats.native.cluster_file import load_failures
-
-    outages = load_failures(path)
-    with errors_in(path):
-        outages_by_node(outages, {node.name: node.state.takes_jobs for node in workload.nodes})
-    return chosen.with_failures(outages)
 
 
 def simulate_several(workload: str, policies: Sequence[str], options: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from ...cluster.promises import BACKFILL, NONE
 from ...cluster.resources.allocation import Allocation, StartingJob, allocation_of_resources
 from ...cluster.resources.demand import Demand
 from ...cluster.text import did_you_mean
-from ...cluster.workload import ClusterWorkload, Outage
+from ...cluster.workload import ClusterWorkload
 from ..own_policy import ActiveJob, MachineView, QueuedJob, is_own, own_policy, stepped
 from ..simulate_options import EVOLVING, LOG_POLICIES, MALLEABLE_POLICIES, NodeKeywords, NodeRecord
 from .auction import NodeAuction
@@ -116,12 +116,6 @@ class NodeOptions(NodeKeywords):
     def settings(self) -> dict[str, Any]:
         """Return the policy's options that were given, by name."""
         return {name: value for name, value in given_in(self).items() if name != "failures"}
-
-    def with_failures(self, failures: Sequence[Outage]) -> "NodeOptions":
-        """Return the same options with outages that are known beforehand."""
-        return NodeOptions(
-            policy=self.policy, order=self.order, **{**given_in(self), "failures": tuple(failures)}
-        )
 
 
 #: Option -> the policies that read it, where not all do.
