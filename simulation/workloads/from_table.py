@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from math import ceil, inf, isfinite
+from math import ceil, inf
 from typing import Any, TypeVar
 from warnings import warn
 
@@ -123,7 +123,7 @@ class TableReader:
             limit_s=self._read(row, "limit", self._limit),
             cores=self._read(row, "cores", _count),
             nodes=self._read(row, "nodes", _count),
-            gres=self._read(row, "gpus", _gres),
+            gres=self._read(row, "gpus", _gres) or {},
             priority=self._read(row, "priority", _count),
             user=self.text(row, "user"),
             account=self.text(row, "account"),
@@ -133,12 +133,15 @@ class TableReader:
 
     def text(self, row: Row, what: str) -> str:
         """Return the first column's text that has any, empty where none has."""
-        return self._read(row, what, lambda text, _: text)
+        return self._found(row, what)[0]
 
-    def _read(self, row: Row, what: str, read: Callable[[str, str], T]) -> T:
-        names = self.columns.get(what, ())
-        texts = ((row.text(name), name) for name in names)
-        return read(*next((found for found in texts if found[0]), ("", names[0] if names else what)))
+    def _found(self, row: Row, what: str) -> tuple[str, str]:
+        texts = ((row.text(name), name) for name in self.columns.get(what, ()))
+        return next((found for found in texts if found[0]), ("", what))
+
+    def _read(self, row: Row, what: str, read: Callable[[str, str], T | None]) -> T | None:
+        text, path = self._found(row, what)
+        return None if text.casefold() in _NOTHING else read(text, path)
 
     def _limit(self, text: str, path: str) -> float | None:
         if text.casefold() in _UNLIMITED:
@@ -153,7 +156,7 @@ def _number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if isfinite(value) and abs(value) < _MOST and text.isascii() and "_" not in text else None
+    return value if abs(value) < _MOST and text.isascii() and "_" not in text else None
 
 
 def moment(text: str, path: str) -> float | None:
@@ -170,9 +173,7 @@ def moment(text: str, path: str) -> float | None:
     return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
 
 
-def _length(text: str, path: str) -> float | None:
-    if text.casefold() in _NOTHING:
-        return None
+def _length(text: str, path: str) -> float:
     value = _number(text)
     if value is None:
         value = duration_s(text)
@@ -182,8 +183,6 @@ def _length(text: str, path: str) -> float | None:
 
 
 def _count(text: str, path: str) -> int | None:
-    if text.casefold() in _NOTHING:
-        return None
     number = _number(text)
     if number is None or number < 0 or number != int(number):
         raise InputError(f"{text!r} is not a count", path=path)
