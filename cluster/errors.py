@@ -19,7 +19,7 @@ from pathlib import Path
 from sysconfig import get_path
 from traceback import extract_tb
 
-from .text import one_line, shown
+from .text import cut, one_line, shown
 
 #: A path or a message is cut to about this many characters when it is printed: an error is one line.
 _LONGEST_PART = 1000
@@ -68,7 +68,7 @@ class InputError(AucschedError):
 
     def __str__(self) -> str:
         said = (_LONG_WORD.sub(r"\1…", part) for part in (self.path, self.message))
-        return one_line(": ".join(_cut(part) for part in (self.file, *said) if part))
+        return one_line(": ".join(cut(part, _LONGEST_PART) for part in (self.file, *said) if part))
 
 
 @contextmanager
@@ -110,14 +110,6 @@ def path_of(path: object) -> Path:
 def shown_name(path: str | Path) -> str:
     """Return the name that messages call a file by."""
     return {"-": "standard input", "": "''"}.get(str(path), one_line(str(path)))
-
-
-def _cut(part: str) -> str:
-    """Return a part of an error's line with its middle left out where it is very long."""
-    if len(part) <= _LONGEST_PART:
-        return part
-    half = _LONGEST_PART // 2
-    return f"{part[:half]} … {part[-half:]}"
 
 
 class OptionError(AucschedError):

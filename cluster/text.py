@@ -61,6 +61,12 @@ def shown(value: object) -> str:
     return f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
 
 
+def cut(text: str, most: int) -> str:
+    """Return a text short enough, cut in its middle: names differ at their ends."""
+    half = most // 2
+    return text if len(text) <= most else f"{text[: half - 1]}…{text[-half:]}"
+
+
 def utc(seconds: float) -> str:
     """Return a time in seconds since the epoch in text and files: ``2026-11-20T09:30:00Z``.
 

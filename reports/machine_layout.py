@@ -17,6 +17,7 @@ from ..cluster.nodes import Node, Resources, part_of_tree
 from ..cluster.resources.capacity import FloatArray
 from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import Snapshot
+from ..cluster.text import cut
 from ..topology.tree import Topology, topology_of
 
 #: At most this many leaf switches are drawn whole.
@@ -133,7 +134,7 @@ def _parts(nodes: Sequence[int], length: int) -> list[tuple[int, ...]]:
 
 def _folded(rows: list[LeafRow], count: int, width_in: float) -> Layout:
     """Return the layout with ``count`` columns of rows."""
-    labels = [_cut(row.label) for row in rows]
+    labels = [cut(row.label, _LONGEST_LABEL) for row in rows]
     longest = max(len(row.nodes) for row in rows)
     margin, cell = _margin_and_cell(max(map(len, labels)), longest, count, width_in)
     pitch = margin + longest + _BETWEEN_COLUMNS
@@ -185,14 +186,6 @@ def _filled(groups: list[list[int]], room: int) -> list[list[int]]:
             columns.append([])
         columns[-1].extend(group)
     return columns
-
-
-def _cut(label: str) -> str:
-    """Return a label short enough, cut in its middle: names differ at their ends."""
-    if len(label) <= _LONGEST_LABEL:
-        return label
-    half = _LONGEST_LABEL // 2
-    return f"{label[: half - 1]}…{label[-half:]}"
 
 
 #: Part of a cell that is drawn; of a node with GPUs its cores take the upper part.
