@@ -108,10 +108,6 @@ class Entry:
         """Whether it is at hand compiled without waiting."""
         return bool(self._loaded) and self._loaded[0] is not None
 
-    def forget(self) -> None:
-        """Load it anew when it is asked for next."""
-        self._loaded.clear()
-
     def for_jobs(self, jobs: int) -> tuple[Loop, bool]:
         """Return it for so many jobs, and whether it is compiled and wants arrays for columns."""
         compiled = self.compiled() if self.is_loaded or jobs >= self.many else None

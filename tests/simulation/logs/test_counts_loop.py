@@ -150,10 +150,10 @@ def test_only_logs_that_pay_are_compiled(monkeypatch: pytest.MonkeyPatch) -> Non
     assert set(LOOPS) == set(PLAIN)
 
 
-def test_a_deep_queue_of_few_jobs_is_compiled() -> None:
+def test_a_deep_queue_of_few_jobs_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     if LOOPS["conservative"].compiled() is None:
         pytest.skip("numba cannot be used")
-    LOOPS["conservative"].forget()
+    monkeypatch.setattr(LOOPS["conservative"], "_loaded", [])
     workload = workload_of([J(0, 1, 1, 1)] * 200, 1)
     for name in ("conservative", "planning"):
         assert play_compiled(workload, make_policy(name, workload.requests)) == [*range(200)]
