@@ -33,7 +33,7 @@ _LABEL = re.compile(r"[A-Za-z][\w ]*")
 #: ``1,024`` too: headers are written by people.
 _LEADING_INTEGER = re.compile(r"\s*+([+-]?(?:\d{1,3}(?:,\d{3})+|\d+))")
 #: As C reads one: no underscores as Python's has.
-_NUMBER = re.compile(rb"(?i)[+-]?(?:(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:e[+-]?[0-9]++)?|nan|inf(?:inity)?)")
+_NUMBER = re.compile(rb"(?i)[+-]?(?:(?:\d++\.?+\d*+|\.\d++)(?:e[+-]?\d++)?|nan|inf(?:inity)?)")
 #: No count has more digits.
 _MOST_DIGITS = 18
 _SHOWN = 30
@@ -164,7 +164,7 @@ def _width(content: bytes, fields: list[bytes], number: int) -> int:
 
 
 def _not_a_number(fields: Iterable[bytes], number: int) -> InputError:
-    wrong = next(field for field in fields if not _NUMBER.fullmatch(field)).decode("utf-8", "replace")
+    wrong = next(one for one in fields if not _NUMBER.fullmatch(one)).decode("utf-8", "replace")
     shown = wrong if len(wrong) <= _SHOWN else f"{wrong[:_SHOWN]}…"
     return InputError(f"{shown!r} is not a number of an SWF row", path=f"line {number}")
 

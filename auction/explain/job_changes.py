@@ -184,13 +184,10 @@ def _amounts(request: Request) -> Iterator[ChangeKind]:
                 yield _fewer(member, name, span.minimum, Span.exactly)
     for member in ("memory_mib_per_node", "memory_mib_per_core"):
         if asked := getattr(request, member):
-            yield _amount(asked, range(asked - 1, 0, -1), partial(_with_member, member))
+            less = partial(lambda member, job, value: _with_request(job, **{member: value}), member)
+            yield _amount(asked, range(asked - 1, 0, -1), less)
     for name, asked in request.licenses.items():
         yield _fewer("licenses", name, asked, int)
-
-
-def _with_member(member: str, job: Job, value: Any) -> Job:
-    return _with_request(job, **{member: value})
 
 
 def _fewer(member: str, name: str, asked: int, entry: Callable[[int], Any]) -> ChangeKind:

@@ -22,6 +22,8 @@ from ..log_columns import LARGEST_TIME_S, Requests
 from .hours import Hours
 
 _REQUEST = "START,DURATION,PROCESSORS[,SUBMIT][,unused]"
+#: Python's numbers may have underscores.
+_PARTS = re.compile(r"([^,_]+),([^,_]+),([^,_]+)(?:,(?!\s*unused\s*$)([^,_]*))?(,\s*unused\s*)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,20 +77,15 @@ class Advance:
         Raises:
             InputError: it reads otherwise.
         """
-        if "_" in text:  # Python's numbers may have them
-            raise InputError(f"{text!r} is not {_REQUEST}")
+        found = _PARTS.fullmatch(text)
+        start, duration, processors, submit, unused = found.groups() if found else [""] * 5
         try:
-            parts = text.split(",")
-            is_used = parts[-1].strip() != "unused"
-            start, duration, processors, submit = (*(parts if is_used else parts[:-1]), *[""] * 4)[:4]
-            if len(parts) > 4 + (not is_used):
-                submit = text
             return cls(
                 start_s=_time(start),
                 duration_s=_time(duration),
                 processors=int(processors),
                 submit_s=_time(submit) if submit else None,
-                is_used=is_used,
+                is_used=not unused,
             )
         except ValueError:
             raise InputError(f"{text!r} is not {_REQUEST}") from None
@@ -152,7 +149,9 @@ def check_advance(reservations: Sequence[Advance], processors: int) -> None:
 
 #: Whose jobs count processors together.
 _NAMED = ("user", "group")
-_FORM = re.compile(r"\s*(processors|estimate|user|group)\s*(>=|>|=)\s*([0-9.]+)(%?)\s*:\s*(.+)")
+_FORM = re.compile(
+    r"\s*(processors|estimate|user|group)\s*(>=|>|=)\s*([0-9]+\.?[0-9]*|\.[0-9]+)(%?)\s*:\s*(.+)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,10 +189,6 @@ class StartRule:
         if found is None or is_named != (found[2] == "=") or (found[4] and found[1] != "processors"):
             kinds = "processors>N[%], estimate>SECONDS, user=N or group=N"
             raise OptionError(f"--start-rule: {text!r} is not {kinds}, a colon and a limit")
-        try:
-            bound = float(found[3])
-        except ValueError:
-            raise OptionError(f"--start-rule: {text!r}: {found[3]} is no number") from None
         limit = found[5].strip()
         most = int(limit) if limit.isdecimal() else None
         if most == 0:
@@ -202,7 +197,7 @@ class StartRule:
             hours = None if most is not None else Hours.from_text(limit, offset_s)
         except OptionError as error:
             raise OptionError(f"--start-rule: {error}") from None
-        return cls(found[1], found[2], bound, bool(found[4]), hours, most, text.strip())
+        return cls(found[1], found[2], float(found[3]), bool(found[4]), hours, most, text.strip())
 
     def holds_for(self, requests: Requests, job: int) -> bool:
         """Return whether the rule is for a job."""

@@ -131,12 +131,12 @@ class PartitionFigures:
     def refusal(self, job: Job, parents: Mapping[str, str]) -> str | None:
         """Return Slurm's word for why a job may not use the partition, None where it may.
 
-        A list of accounts names all below them too. A QOS is not looked at where there is no accounting.
+        A list of accounts names all below them too. Without accounting there is no QOS to look at.
         """
         names = set(_above(job.account, parents))
         if names & self.denied_accounts if self.accounts is None else not names & self.accounts:
             return "AccountNotAllowed"
-        # Where a job gives no limit Slurm tells the partition's default: None is UNLIMITED (tried on 22.05).
+        # Of a job without a limit Slurm tells the default: None is UNLIMITED (tried on 22.05).
         if job.time_limit_s is None and self.partition.max_time_limit_s is not None:
             return "PartitionTimeLimit"
         word = job.qos.lower()

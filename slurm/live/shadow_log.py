@@ -217,7 +217,7 @@ def _entries(content: bytes) -> Iterator[ShadowPass | None]:
             what = "this is a log of slurm run" if line.startswith(_EVENT) else str(error)
             raise InputError(f"not a line of a shadow log: {what}", path=f"line {number}") from error
         except msgspec.DecodeError as error:
-            # A kill cuts lines short: such a line begins as one of ours. A crash of the host leaves nulls.
+            # A kill cuts lines short: they begin as ours. A crash of the host leaves nulls.
             if not line.startswith(_SHADOW) and b"\0" not in line:
                 raise InputError("not a line of a shadow log", path=f"line {number}") from error
             yield None

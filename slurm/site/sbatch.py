@@ -148,9 +148,8 @@ def _option(word: str, path: str) -> tuple[str, str | None]:
     else:
         name = _SHORT.get(word[1:2], "")
         value = word[2:] or None
-        if name in _FLAGS and value is not None:
-            name = ""  # several flags in one word are not written by sbatch's users, nor read here
     name = _SAME.get(name, name)
+    # Several flags in one word are not written by sbatch's users, nor read here.
     if name not in _KNOWN or (name in _FLAGS and value is not None):
         raise InputError(f"{word[:60]!r} is no option of sbatch that is known here", path=path)
     return name, value
