@@ -424,6 +424,11 @@ class Embedded(ValueType):
         return value
 
 
+def shortest(number: float) -> float:
+    """Return a whole number as an integer, so that equal numbers are written alike."""
+    return int(number) if float(number).is_integer() else number
+
+
 def as_int(value: Any) -> Any:
     """Return an integer of whatever library as Python's; anything else as it is.
 

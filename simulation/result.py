@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..cluster.value_types import shortest
 from .log_columns import Workload
 from .stepping import LEFT_WAITING, NEVER, StoppedRun
 
@@ -199,7 +200,7 @@ def metrics(result: Result) -> dict[str, float | None]:
     - ``loss_of_capacity``: the share of A × makespan that was idle while any job waited.
     """
     values: dict[str, float | None] = {
-        "makespan_s": _number(result.makespan) if len(result.started) else None,
+        "makespan_s": shortest(result.makespan) if len(result.started) else None,
         "theoretical_runtime_s": _theoretical_runtime(result),
         "cpu_utilization": _ratio(_theoretical_runtime(result), result.makespan),
     }
@@ -212,7 +213,7 @@ def metrics(result: Result) -> dict[str, float | None]:
     }
     for name, (unit, column) in columns.items():
         values[f"{name}_mean{unit}"], values[f"{name}_std{unit}"] = mean_and_std(column)
-        values[f"{name}_max{unit}"] = _number(float(column.max())) if len(column) else None
+        values[f"{name}_max{unit}"] = shortest(float(column.max())) if len(column) else None
     area = result.run * result.size
     values["response_weighted_by_width_s"] = _ratio(_sum(result.size * response), _sum(result.size))
     values["slowdown_weighted_by_area"] = _ratio(_sum(area * (response / result.run)), _sum(area))
@@ -232,10 +233,6 @@ def bounded_slowdown(wait_s: float, run_s: float) -> float:
 
 def _sum(column: Column) -> float:
     return fsum(column.tolist())
-
-
-def _number(value: float) -> float:
-    return int(value) if value == int(value) else value
 
 
 def _ratio(part: float | None, whole: float) -> float | None:

@@ -41,6 +41,7 @@ from ...cluster.value_types import (
     Text,
     Timestamp,
     ValueType,
+    shortest,
 )
 from ..hostlist import expand, join
 
@@ -95,15 +96,10 @@ def _written_span(span: Span) -> Any:
     return span.minimum if span.is_exact else (span.minimum, span.maximum)
 
 
-def _short(number: float) -> float:
-    """Return a whole number as an integer, so that equal files are written alike."""
-    return int(number) if number == int(number) else number
-
-
 def read_time(value: str | float, path: str) -> float:
     """Return a time in seconds since the epoch."""
     if isinstance(value, float):
-        return _short(Timestamp().coerced(value, path))
+        return shortest(Timestamp().coerced(value, path))
     try:
         moment = datetime.fromisoformat(value)
         since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
@@ -139,7 +135,7 @@ def _written_priority(value: int | Fraction) -> int | Decimal | str:
 def _number(kind: Number) -> Form:
     bounds = {"minimum": kind.least, "exclusiveMinimum": kind.above, "maximum": kind.most}
     stated = {name: bound for name, bound in bounds.items() if abs(bound) != float("inf")}
-    return Form(saying(float, **stated), write=_short if kind.is_short else None)
+    return Form(saying(float, **stated), write=shortest if kind.is_short else None)
 
 
 def _choice(kind: Choice) -> Form:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ...cluster.errors import InputError, OptionError
 from ...cluster.timeline.count_profile import CountProfile, ProfileColumns, earliest
+from ...cluster.value_types import shortest
 from ...formats.reading import numbered_lines, read_document, text_of
 from ..log_columns import LARGEST_TIME_S, Requests
 from .hours import Hours
@@ -81,19 +82,14 @@ class Advance:
         start, duration, processors, submit, unused = found.groups() if found else [""] * 5
         try:
             return cls(
-                start_s=_time(start),
-                duration_s=_time(duration),
+                start_s=shortest(float(start)),
+                duration_s=shortest(float(duration)),
                 processors=int(processors),
-                submit_s=_time(submit) if submit else None,
+                submit_s=shortest(float(submit)) if submit else None,
                 is_used=not unused,
             )
         except ValueError:
             raise InputError(f"{text!r} is not {_REQUEST}") from None
-
-
-def _time(text: str) -> float:
-    value = float(text)
-    return int(value) if value.is_integer() else value
 
 
 def read_advance(texts: Iterable[str]) -> tuple[Advance, ...]:

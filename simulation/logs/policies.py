@@ -10,6 +10,7 @@ from typing import TypeAlias
 from ...cluster.errors import AwardError, OptionError, errors_of_policy
 from ...cluster.nodes import Resources
 from ...cluster.text import not_one_of
+from ...cluster.value_types import shortest
 from ...cluster.workload import SHORTEST_RUN_S
 from ..backfilling.conservative import Conservative
 from ..backfilling.easy import Easy
@@ -332,7 +333,7 @@ def weights_by_queue(given: str | Mapping[int, float]) -> Mapping[int, float]:
             raise OptionError(f"--queue-weights {text!r}: {part!r} is not QUEUE=WEIGHT") from None
         if not 0 < weight < float("inf"):
             raise OptionError(f"--queue-weights {text!r}: {part!r} is not above 0")
-        weights[queue] = int(weight) if weight == int(weight) else weight
+        weights[queue] = shortest(weight)
     return weights
 
 
