@@ -6,7 +6,7 @@ from typing import SupportsIndex
 
 from .checks import HOST_NAME, at_least, known, unique
 from .errors import InputError
-from .text import shown
+from .text import cut, shown
 from .value_types import (
     Choice,
     Coerced,
@@ -297,8 +297,8 @@ class Reservation:
 
 #: Switches one above another, at most: each costs a number for every node below it.
 MOST_DEPTH = 100
-#: Switches of a loop that a message names.
-_MOST_SHOWN = 8
+#: Characters of a loop of switches in a message.
+_LONGEST_LOOP = 120
 
 
 def check_switches(switches: Sequence[Switch], nodes: Collection[str]) -> None:
@@ -335,7 +335,7 @@ def check_loops(paths: Mapping[str, str], parents: Mapping[str, str], deepest: i
         while name is not None and name not in depth:
             if name in trail:
                 loop = [*list(trail)[list(trail).index(name) :], name]
-                message = f"the switches form a loop: {_listed(loop)}"
+                message = f"the switches form a loop: {cut(' below '.join(loop), _LONGEST_LOOP)}"
                 raise InputError(message, path=path)
             trail[name] = None
             name = parents.get(name)
@@ -344,11 +344,6 @@ def check_loops(paths: Mapping[str, str], parents: Mapping[str, str], deepest: i
             message = f"{above + len(trail)} switches stand one above another, more than {deepest}"
             raise InputError(message, path=path)
         depth |= {below: above + place for place, below in enumerate(reversed(trail), start=1)}
-
-
-def _listed(loop: Sequence[str]) -> str:
-    shown = loop if len(loop) <= _MOST_SHOWN else [*loop[: _MOST_SHOWN - 1], "…", loop[-1]]
-    return " below ".join(shown)
 
 
 def _check_leaves(switches: Sequence[Switch], nodes: Collection[str]) -> None:
