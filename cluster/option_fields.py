@@ -151,21 +151,21 @@ class Option(Generic[T]):
         """Return the default for a reader, in words where it depends on something; None: there is none."""
         return self.other_defaults.get(reader, self.default)
 
-    def read(self, text: str, typed: str = "") -> Any:
-        """Return the value that a text gives, as it is where the option is a text.
-
-        ``typed``: the option's name as it was typed; empty: its flag.
+    def read(self, texts: Sequence[str], name: str) -> Any:
+        """Return the value that texts give, the last where it is one; in a text ``+`` is a comma.
 
         Raises:
-            OptionError: it gives none; names the option.
+            OptionError: it gives none; names the option as it was typed.
         """
-        name = typed or self.flag
+        if self.is_multiple:
+            return tuple(texts)
+        text = texts[-1].replace("+", ",") if self.is_text else texts[-1]
         if self.is_switch:
             if text not in ("on", "off"):
                 raise OptionError(f"{name}: {text!r} is neither on nor off")
             return text == "on"
         if self.choices and text not in self.choices:
-            raise OptionError(f"{typed or self.name}: {not_one_of(text, self.choices)}")
+            raise OptionError(f"{name}: {not_one_of(text, self.choices)}")
         if not self.is_number:
             return text
         try:

@@ -4,7 +4,7 @@ No numpy here: ``--help`` reads it.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -92,7 +92,7 @@ def policy_with_parameters(text: str) -> tuple[str, dict[str, Any]]:
         else:
             raise OptionError(f"--policy {text}: {_unknown(part.partition('=')[0], name, known)}")
     return name, {
-        known[key].name: _value(known[key], given, f"--policy {name}:{key}") for key, given in texts.items()
+        known[key].name: known[key].read(given, f"--policy {name}:{key}") for key, given in texts.items()
     }
 
 
@@ -115,12 +115,6 @@ def _unknown(given: str, policy: str, known: Mapping[str, Option[Any]]) -> str:
     on_both = READ_ON_LOGS if policy in LOG_POLICIES else [one.name for one in known.values()]
     shown = [key + " (on nodes only)" * (known[key].name not in on_both) for key in names]
     return f"{given!r} is not one of {', '.join(shown)}{did_you_mean(given, names)}"
-
-
-def _value(option: Option[Any], texts: Sequence[str], typed: str) -> Any:
-    if option.is_multiple:
-        return tuple(texts)
-    return option.read(texts[-1].replace("+", ",") if option.is_text else texts[-1], typed)
 
 
 @contextmanager
