@@ -281,10 +281,10 @@ def _stand(step: StepPass, placements: list[Placement], fit: FirstFitPlacer) -> 
 def reserve_for_losers(step: StepPass) -> bool:
     """Reserve for the first jobs that did not start; return whether the award delays any of them."""
     best, reserved = step.best, step.reserved
-    wants_more = reserved.wants_more
+    winners = {start.demand.job.id: start for start in step.winners()}
+    wants_more = reserved.pass_on(winners)
     if best is None or not wants_more:
         return False
-    winners = {start.demand.job.id: start for start in step.winners()}
     before: list[StartingJob] = []
     for demand in step.window:
         if demand.job.id in winners:
@@ -293,9 +293,11 @@ def reserve_for_losers(step: StepPass) -> bool:
             reserved.reserve(demand, before)
         if not reserved.wants_more:
             break
+    if len(reserved.guards) == len(step.guards):
+        return False
     step.guards = reserved.guards
     ledger = FreeState(best.answer.table, step.cluster)
-    delays = any(guard.is_now for guard in reserved.guards)
+    delays = any(guard.is_now and guard.job.id not in winners for guard in step.guards)
     for winner in best.answer.chosen.tolist():
         delays = delays or ledger.delayed(winner) is not None
         ledger.take(winner)
@@ -333,7 +335,7 @@ def award(step: StepPass) -> None:
 def _auctions(step: StepPass) -> Iterator[tuple[tuple[Guard, ...], float, bool]]:
     """Yield the auctions of a pass: beside what, for what share of the time, whether everywhere.
 
-    None where counts settle the pass; a second one where the first delays a loser's reservation;
+    None where counts settle the pass; another one where one delays a loser's reservation, until none does;
     others while an empty machine would stay empty. Neither first bids nor bids cover every place,
     and what is only reserved must not keep the machine idle.
     """
@@ -341,8 +343,10 @@ def _auctions(step: StepPass) -> Iterator[tuple[tuple[Guard, ...], float, bool]]
     if step.counted is not None:
         return
     yield step.reserved.guards, _FIRST_OF_TWO if step.reserved.wants_more else 1.0, False
-    if reserve_for_losers(step):
-        yield step.reserved.guards, 1.0, False
+    while reserve_for_losers(step):
+        # A job reserved for now starts, so that the next one gets its reservation.
+        share = _FIRST_OF_TWO if any(guard.is_now for guard in step.guards) else 1.0
+        yield step.guards, share, False
     guards = step.guards
     bids_more = step.mix.placer is not None and step.options.is_greedy
     for kept in (guards, ()) if guards else (guards,):

@@ -34,7 +34,7 @@ def refusals(
     """
     winners = {start.demand.job.id for start in decision.starts}
     size = len(decision.window) if decision.best is None else decision.best.size
-    explainer = _Explainer(state, decision, is_over)
+    explainer = _Explainer(state, decision, winners, is_over)
     found = dict(queue.refused)
     for place, demand in enumerate(decision.window):
         if demand.job.id in winners:
@@ -57,8 +57,10 @@ def refusals(
 class _Explainer:
     """Finds what keeps a losing job from starting."""
 
-    def __init__(self, state: SnapshotState, decision: StepPass, is_over: Callable[[], bool]) -> None:
-        self._is_over = is_over
+    def __init__(
+        self, state: SnapshotState, decision: StepPass, winners: set[str], is_over: Callable[[], bool]
+    ) -> None:
+        self._is_over, self._winners = is_over, winners
         self._seen = state
         self.impossible = ImpossibleRequests(state)
         self._decision = decision
@@ -150,7 +152,7 @@ class _Explainer:
                 return Reason.SHARE, "the balanced mix has no share for jobs outside the window"
             guards = [guard for guard in left.guards if guard.outlasts(demand.job)]
             if guards:
-                return Reason.RESERVATION, self._would_delay(guards[0])
+                return self._would_delay(guards[0])
         return self._no_fit(demand, left.columns)
 
     def _without_bids(self, demand: Demand, place: int) -> tuple[Reason, str]:
@@ -195,7 +197,7 @@ class _Explainer:
         guards = [guard for guard in self._cluster.guards if guard.outlasts(demand.job)]
         if guards and self._can_bid(demand, self._cluster.columns):
             alone = (guard for guard in guards if not self._can_bid(demand, self._cluster.columns, guard))
-            return Reason.RESERVATION, self._would_delay(next(alone, guards[0]))
+            return self._would_delay(next(alone, guards[0]))
         if self._fits_without_reservations(demand):
             return Reason.RESERVATION, "it fits only on nodes with an advance reservation"
         return self._no_fit(demand, self._cluster.columns)
@@ -219,9 +221,12 @@ class _Explainer:
                 return False
         return place_alone(demand, columns, self._cluster.topology, guards, self._is_over) is not None
 
-    def _would_delay(self, guard: Guard) -> str:
-        names, when = self._cluster.columns.named(guard.nodes), utc(guard.time)
-        return f"it would delay job {guard.job.id}, reserved to start by {when} on {listed(fold(names))}"
+    def _would_delay(self, guard: Guard) -> tuple[Reason, str]:
+        job, names = guard.job.id, listed(fold(self._cluster.columns.named(guard.nodes)))
+        if job in self._winners:
+            return Reason.OUTBID, f"outbid by {job} on {names}"
+        when = utc(guard.time)
+        return Reason.RESERVATION, f"it would delay job {job}, reserved to start by {when} on {names}"
 
     def _no_fit(self, demand: Demand, columns: Columns) -> tuple[Reason, str]:
         impossible = self.impossible.why(demand)
@@ -293,7 +298,7 @@ class _Explainer:
             if not now:
                 guard = next((one.claim.guard for one in short if one.claim.guard is not None), None)
                 if guard is not None:
-                    return Reason.RESERVATION, self._would_delay(guard)
+                    return self._would_delay(guard)
                 if not self._decision.completed and not self._best.proved:
                     return Reason.OUTBID, "it would still fit; the award is not proved optimal"
                 return Reason.OUTBID, "its bids have a negative value under these weights"

@@ -4,7 +4,7 @@ Plain backfilling (``Backfilling``) starts jobs one after another, each on the f
 it, beside them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from functools import cached_property
 from itertools import product
 from typing import NamedTuple
@@ -59,6 +59,8 @@ class StepReservations:
         self._promised: dict[str, Job] = {}
         #: Those of the K.
         self._reserved: list[Job] = []
+        #: How many of them start now.
+        self._passed_on = 0
         self._guards: tuple[Guard, ...] | None = ()
         self.asked: set[str] = set()
 
@@ -72,7 +74,12 @@ class StepReservations:
     @property
     def wants_more(self) -> bool:
         """Whether more jobs are to get a reservation."""
-        return len(self._reserved) < self._count
+        return len(self._reserved) - self._passed_on < self._count
+
+    def pass_on(self, started: Container[str]) -> bool:
+        """Let as many more jobs have a reservation as of the K start now; return whether any are to."""
+        self._passed_on = sum(job.id in started for job in self._reserved)
+        return self.wants_more
 
     def promise(self, promise: Promise) -> ReservedPlace | None:
         """Reserve for a job that was promised a start, from then until its limit; return what is kept.
@@ -122,6 +129,8 @@ class StepReservations:
     def reserve(self, demand: Demand, before: Sequence[StartingJob]) -> bool:
         """Reserve for a job that could start later; return whether more are to get one.
 
+        At most K get one for now: one that passed on for ever would leave nothing to auction.
+
         Args:
             demand: of a job that does not start now.
             before: starts of jobs of higher priority.
@@ -135,7 +144,9 @@ class StepReservations:
         if before:
             forecast = Forecast(self._state, limits_of(before), kept, self._is_over)
         found = forecast.first(job, demand)
-        if found is not None and not (self._later_only and found[0] <= self._state.now):
+        at_once = sum(self._kept[one.id].start <= self._state.now for one in self._reserved)
+        may_be_now = not self._later_only and at_once < self._count
+        if found is not None and (may_be_now or found[0] > self._state.now):
             self._reserved.append(job)
             self._kept[job.id] = ReservedPlace.of_run(job, *found)
             self._guards = None

@@ -17,6 +17,7 @@ from aucsched.auction.forecast import shadow_time
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.state import state_of
 from aucsched.auction.step import take_step
+from aucsched.cluster.text import utc
 
 NOW = 1_795_167_000.0
 
@@ -77,6 +78,27 @@ def test_a_job_outbid_by_lower_ones_is_reserved_for_now() -> None:
     ]
     assert [award.job for award in schedule(cluster(jobs, []), reserve=0).started] == ["J2", "J3"]
     assert [award.job for award in schedule(cluster(jobs, []), reserve=1, promise="plan").started] == ["J1"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_reserved_job_that_starts_passes_its_reservation_on(model: Any) -> None:
+    asked = [(14, 40, 100), (16, 150, 93), (2, 1000, 86), (4, 40, 79), (6, 300, 72)]
+    jobs = [{"cores": cores, "time_limit_s": limit, "priority": worth} for cores, limit, worth in asked]
+    result = schedule(cluster(jobs, []), model=model, promise="none", reserve=1)
+    # J1 loses to J3 to J5 and is reserved for now; J2 is then the first that is blocked.
+    assert [award.job for award in result.started] == ["J1"]
+    details = {refusal.job: refusal.detail for refusal in result.pending}
+    assert reasons(result) == {"J2": "outbid", "J3": "reservation", "J4": "outbid", "J5": "outbid"}
+    assert details["J4"] == "outbid by J1 on n[1-4]"
+    assert details["J3"].startswith(f"it would delay job J2, reserved to start by {utc(at(40))}")
+
+
+def test_a_job_that_lost_before_a_reserved_one_started_gets_its_reservation() -> None:
+    asked = [(9, 50, 103), (4, 40, 96), (7, 100, 89), (2, 1000, 82), (6, 300, 75)]
+    jobs = [{"cores": cores, "time_limit_s": limit, "priority": worth} for cores, limit, worth in asked]
+    # J1, J2, J4 are worth most and delay J3. Beside its reservation that is J2 to J4, which delay J1.
+    result = schedule(cluster(jobs, []), promise="none", reserve=1)
+    assert [award.job for award in result.started] == ["J1", "J2"]
 
 
 def test_two_reservations_hold_beside_each_other() -> None:
