@@ -108,7 +108,7 @@ def _network(entry: TopologyWire, names: Sequence[str]) -> Network:
     if entry.kind == "torus":
         return torus(entry.shape or (), members, order=entry.order or "hilbert")
     if entry.kind == "graph":
-        return linked(_links(entry.links or ()), members)
+        return linked(links_of(entry), members)
     sizes = tuple(getattr(entry, name) for name in SIZES[NetworkKind(entry.kind)])
     made = dragonfly if entry.kind == "dragonfly" else fat_tree
     return made(*sizes, members=members)
@@ -124,9 +124,10 @@ def _of_units(entry: TopologyWire, names: Sequence[str]) -> Network:
     return (rings if entry.kind == "ring" else toruses)(units, outside=outside)
 
 
-def _links(entries: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def links_of(entry: TopologyWire) -> list[tuple[str, str]]:
+    """Return the links of a graph, one by one."""
     links: list[tuple[str, str]] = []
-    for place, (one, other) in enumerate(entries):
+    for place, (one, other) in enumerate(entry.links or ()):
         path = f"topology.links[{place}]"
         ends, far = expand(one, path), expand(other, path)
         if len(links) + len(ends) * len(far) > MOST_LINKS:

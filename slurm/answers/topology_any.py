@@ -13,11 +13,12 @@ import msgspec
 from ...cluster.errors import InputError
 from ...cluster.network import SIZES, Network, NetworkKind, Unit
 from ...cluster.snapshot import MAX_NODES, Snapshot
+from ...cluster.text import shown
 from ...cluster.workload import ClusterWorkload
 from ...formats.file_kinds import SNAPSHOT, WORKLOAD, kind_of
 from ...formats.jsontext import decode
 from ...formats.native.cluster_file import parse_snapshot, parse_workload
-from ...formats.native.topology_wire import Laid, TopologyWire, build_topology
+from ...formats.native.topology_wire import Laid, TopologyWire, build_topology, links_of
 from ...formats.notes import Notes
 from ...formats.reading import read_document, text_of
 from ...topology.networks import fat_tree_size, linked
@@ -89,17 +90,22 @@ def _of_sizes(kind: str, sizes: tuple[int, ...], nodes: Sequence[str] | None, so
     if names and len(sizes) != len(names):
         raise InputError(f"{source!r} is not {kind}: and {' x '.join(names)}", path="topology")
     given: dict[str, Any] = dict(zip(names, sizes, strict=True)) if names else {"shape": list(sizes)}
-    count = prod(sizes[:3]) if kind == "dragonfly" else prod(sizes)
-    if kind == "fat-tree":
-        count = fat_tree_size(min(sizes[0], MAX_NODES), sizes[1]) if sizes[1] > 3 else sizes[1]  # noqa: PLR2004
-    if not 0 < count <= MAX_NODES:
-        raise InputError(f"{source!r} has {count} nodes, not 1 to {MAX_NODES}", path="topology")
-    width = len(str(count - 1))
-    listed = tuple(f"n{place:0{width}d}" for place in range(count)) if nodes is None else tuple(nodes)
+    listed = _numbered(kind, sizes, source) if nodes is None else tuple(nodes)
     if kind == "blocks":
         return _named(Laid(network=_blocks(sizes, listed)), listed)
     laid = build_topology(TopologyWire(kind=kind, **given), listed)  # type: ignore[arg-type]
     return _named(laid, listed)
+
+
+def _numbered(kind: str, sizes: Sequence[int], source: str) -> tuple[str, ...]:
+    """Return names for the nodes of a network of these sizes."""
+    count = prod(sizes[:3]) if kind == "dragonfly" else prod(sizes)
+    if kind == "fat-tree":
+        count = fat_tree_size(min(sizes[0], MAX_NODES), sizes[1]) if sizes[1] > 3 else sizes[1]  # noqa: PLR2004
+    if not 0 < count <= MAX_NODES:
+        raise InputError(f"{source!r} has {shown(count)} nodes, not 1 to {MAX_NODES}", path="topology")
+    width = len(str(count - 1))
+    return tuple(f"n{place:0{width}d}" for place in range(count))
 
 
 def _blocks(sizes: tuple[int, ...], names: Sequence[str]) -> Network:
@@ -155,12 +161,21 @@ def _of_json(content: bytes, nodes: Sequence[str] | None) -> Named:
     if "kind" not in decode(content, dict[str, Any]):
         return _of_graph(parse_node_link(content), nodes)
     entry = decode(content, TopologyWire)
-    names = () if nodes is None else tuple(nodes)
-    if entry.kind == "tree" and nodes is None:
+    names = _own_names(entry) if nodes is None else tuple(nodes)
+    return _named(build_topology(entry, names), names)
+
+
+def _own_names(entry: TopologyWire) -> tuple[str, ...]:
+    """Return the nodes of a member that stands alone: those it names, or numbered ones where it has sizes."""
+    if entry.kind == "tree":
         members = build_topology(entry, ()).switches or ()
-        names = tuple(dict.fromkeys(name for switch in members for name in switch.nodes))
-    laid = build_topology(entry, names)
-    return _named(laid, names)
+        return tuple(dict.fromkeys(name for switch in members for name in switch.nodes))
+    if entry.nodes is not None or entry.kind == "linear":
+        return ()
+    if entry.kind == "graph":
+        return Graph(vertices={}, links=tuple(links_of(entry))).nodes()
+    sizes = entry.shape or [getattr(entry, name) for name in SIZES.get(NetworkKind(entry.kind), ())]
+    return _numbered(entry.kind, sizes, entry.kind) if sizes and all(sizes) else ()
 
 
 def _named(laid: Laid, names: Sequence[str]) -> Named:

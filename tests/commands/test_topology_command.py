@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,26 @@ def test_graphs_of_files(tmp_path: Path) -> None:
     assert aucsched("topology", tmp_path / "net.graphml", "--plot", tmp_path / "a.pdf").returncode == 0
 
 
+PAGE = (Path(__file__).parents[2] / "docs" / "topologies.md").read_text()
+MEMBERS = PAGE.split("```json\n")[1].split("```")[0].split('"topology": ')[1:]
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_the_page_s_members_are_described(member: str) -> None:
+    found = described("-", stdin=member)
+    counts = {"torus": 1024, "dragonfly": 72, "fat-tree": 1024, "graph": 32, "blocks": 36, "ring": 8}
+    assert found["nodes"] == counts.get(json.loads(member)["kind"], 32)
+    # What is written stands for itself.
+    assert described("-", stdin=json.dumps(found["topology"])) == found
+
+
+def test_members_of_no_size_are_refused() -> None:
+    for member in ({"kind": "dragonfly", "groups": 9}, {"kind": "fat-tree", "levels": 10**9, "radix": 16}):
+        done = aucsched("topology", "-", stdin=json.dumps(member))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert re.search("needs routers|a number of more than 60 digits nodes", done.stderr)
+
+
 def test_links_twice_and_both_ways_make_no_switch_of_a_node() -> None:
     once = described("-", stdin=json.dumps(NODE_LINK))
     both_ways = [{"source": link["target"], "target": link["source"]} for link in NODE_LINK["links"]]
@@ -124,7 +145,7 @@ def test_a_tree_and_a_row_are_described(tmp_path: Path) -> None:
         ),
         ("-", '{"nodes": [{"id": "a"}, {"id": "a"}], "links": []}', "nodes[1].id: 'a' stands twice"),
         ("-", '{"kind": "circle"}', "kind"),
-        ("-", '{"kind": "graph", "links": [["a", "b"]]}', "topology: no vertex is a node"),
+        ("-", '{"nodes": [{"id": "a", "kind": "switch"}], "links": []}', "topology: no vertex is a node"),
         ("dragonfly:2x1x1x999999999", "", "topology.global_links: 1999999998 ports"),
         ("-", "\n", "names no nodes"),
     ],
