@@ -114,8 +114,6 @@ class _Explainer:
         bids = range(*np.searchsorted(self._table.job, [place, place + 1]).tolist())
         if not bids:
             return self._without_bids(demand, place)
-        if self._decision.discarded:
-            return Reason.WINDOW, "the time limit came before a proof; on_timeout=discard then starts no job"
         return self._outbid(bids, self._state)
 
     def _behind_others(self, demand: Demand) -> tuple[Reason, str]:
@@ -156,10 +154,10 @@ class _Explainer:
         return self._no_fit(demand, left.columns)
 
     def _without_bids(self, demand: Demand, place: int) -> tuple[Reason, str]:
-        if self._cluster.placer is not None:
-            return self._without_first_bid(demand)
         columns, could_bid = self._cluster.columns, self._best.bids.could_bid[place]
-        if not could_bid or self._lack(demand, columns) is not None:
+        if self._cluster.placer is not None or not could_bid:
+            return self._without_first_bid(demand)
+        if self._lack(demand, columns) is not None:
             return self._why_none(demand)
         lack = self._lack_placed(demand, columns)
         if lack:
@@ -167,17 +165,19 @@ class _Explainer:
         return Reason.BID_CAP, "the bids of jobs with higher priority reach the cap max_bids"
 
     def _without_first_bid(self, demand: Demand) -> tuple[Reason, str]:
-        """Return why a job of a balanced mix has no first bid: the same for all of a kind."""
+        """Return why a job has no bid of a balanced mix, or of a part: the same for all of a kind."""
         limits = tuple(guard.limits(demand.job) for guard in self._cluster.guards)
         return self._once(("beside", demand.kind, demand.job.user, limits), self._why_no_first_bid, demand)
 
     def _why_no_first_bid(self, demand: Demand) -> tuple[Reason, str]:
         cluster, few = self._cluster, BidOptions(max_bids=LISTED, max_bids_per_job=LISTED)
+        if cluster.placer is None and not self._can_bid(demand, cluster.columns):
+            return self._why_none(demand)
         table = generate_bids((replace(demand, index=0),), replace(cluster, placer=None), few).table
         state = FreeState(table, replace(cluster, columns=self._left.columns))
         if not len(table):
             return self._why_none(demand)
-        if any(state.fits(bid) for bid in range(len(table))):
+        if cluster.placer is not None and any(map(state.fits, range(len(table)))):
             return Reason.NO_FIT, "too few nodes have enough free for an equal part of it each"
         return self._outbid(range(len(table)), state)
 
@@ -288,6 +288,8 @@ class _Explainer:
 
     def _outbid(self, bids: range, state: FreeState) -> tuple[Reason, str]:
         """Name the jobs that took what the least contested of a job's bids wanted, or are reserved for."""
+        if self._decision.discarded:
+            return Reason.WINDOW, "the time limit came before a proof; on_timeout=discard then starts no job"
         least: tuple[list[str], list[Short]] | None = None
         found = {bid: list(state.short(bid)) for bid in bids}
         everywhere = self._lacking_everywhere(list(found.values()))
@@ -299,7 +301,7 @@ class _Explainer:
                 guard = next((one.claim.guard for one in short if one.claim.guard is not None), None)
                 if guard is not None:
                     return self._would_delay(guard)
-                if not self._decision.completed and not self._best.proved:
+                if not self._best.proved:
                     return Reason.OUTBID, "it would still fit; the award is not proved optimal"
                 return Reason.OUTBID, "its bids have a negative value under these weights"
             holders = self._holders_of(now, None if least is None else len(least[0]))

@@ -103,6 +103,20 @@ def test_what_its_part_refuses_starts_in_another() -> None:
     assert len(result.started) == 4
 
 
+def test_a_job_wider_than_every_part_is_outbid_not_without_a_place() -> None:
+    jobs: list[dict[str, Any]] = [
+        *({"nodes": 2, "cores": 4} for _ in range(2)),
+        {"nodes": 3, "cores_per_node": 1},
+        {"nodes": 5, "cores_per_node": 1},
+    ]
+    state = snapshot([{"name": "n[0-3]", "cores": 2}, {"name": "n4", "cores": 2, "free_cores": 0}], jobs)
+    result = schedule(state, part_nodes=2, work_limit=10, promise="none", reserve=0)
+    assert {refusal.job: (refusal.reason.value, refusal.detail) for refusal in result.pending} == {
+        "J3": ("outbid", "outbid by J1, J2 on n0, n1, n2"),
+        "J4": ("no_fit", "no nodeset holds 5 nodes, 1 core a node; 8 cores are free on 4 nodes it may use"),
+    }
+
+
 def test_parts_of_no_node_are_refused() -> None:
     with pytest.raises(OptionError, match="part_nodes: 0 is below 1"):
         schedule(instance(0), part_nodes=0)
