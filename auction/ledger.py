@@ -128,7 +128,7 @@ def what_is_left(table: BidTable, chosen: IntArray, cluster: Cluster, *, may_cha
     starts = allocations_of(table, chosen)
     left = with_starts(cluster, starts)
     started = set() if may_change else {job.id for job, _ in starts}
-    kept = (one for one in left.guards if left.columns.pools.hold(one.job) and one.job.id not in started)
+    kept = (one for one in left.guards if left.columns.pools.keep(one.job) and one.job.id not in started)
     return replace(left, guards=tuple(kept))
 
 

@@ -154,7 +154,7 @@ class FirstFitPlacer:
         self._guards = [
             one
             for one in self._guards
-            if not isinstance(one, Guard) or (one.job.id not in self._placed and self._pools.hold(one.job))
+            if not isinstance(one, Guard) or (one.job.id not in self._placed and self._pools.keep(one.job))
         ]
         if len(self._guards) < before:
             self._views = None

@@ -10,6 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ...cluster.jobs import Job
+from ...cluster.limits import Lasting
 from ...cluster.resources.capacity import Resource
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.pools import ResourcePool, Use
@@ -50,6 +51,11 @@ class SharePool(ResourcePool):
         name = self.shapes.get(job.id)
         if name is not None:
             yield Resource(_SHARES, name), use.nodes
+
+    def lasting(self, resource: Resource) -> Lasting:
+        """Return that the next pass has its own shares."""
+        del resource
+        return Lasting.STEP
 
     def capacity(self, resource: Resource) -> int:
         """Return the room of a share."""

@@ -211,6 +211,10 @@ class Pools:
         """Return whether there is enough for a job."""
         return not self._asked or next(self.lacks(job, held), None) is None
 
+    def keep(self, job: Job) -> bool:
+        """Return whether a reservation of a job keeps nodes: it lacks nothing for longer than this step."""
+        return all(self._lasting(lack.resource) is Lasting.STEP for lack in self.lacks(job))
+
     def allow(self, job: Job, use: Use) -> bool:
         """Return whether limits that count while a job runs let it hold so much where nothing is taken."""
         return all(

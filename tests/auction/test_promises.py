@@ -61,6 +61,20 @@ def test_whose_promise_has_come_is_in_the_window_and_first() -> None:
     assert started(LONG, SHORT, late, window=1) == ["late"]
 
 
+@pytest.mark.parametrize("options", [{"balance": True}, {"balance": True, "reserve": 0}])
+def test_a_balance_keeps_promises_of_jobs_beyond_their_share(options: dict[str, Any]) -> None:
+    nodes = [{"name": f"n{place}", "cores": 3, "free_cores": 3 if place else 0} for place in range(3)]
+    running = [{"id": "R", "nodes": {"n0": {"cores": 3}}, "end_time": "2026-11-20T09:30:50Z"}]
+    asked = [(1, 1000), (3, 300), (2, 100), (2, 1000), (3, 50), (1, 40), (2, 1000)]
+    jobs: list[dict[str, Any]] = [
+        {"nodes": count, "cores_per_node": 3, "time_limit_s": limit} for count, limit in asked
+    ]
+    jobs[1]["promised_start"] = "2026-11-20T09:31:10Z"
+    found = schedule(snapshot(nodes, jobs, running=running), **options)
+    # J6 takes what its shape's share leaves to J2; beside it J1 would hold a node of J2's for 1000 s.
+    assert [award.job for award in found.started] == ["J6"]
+
+
 def test_a_promise_needs_the_snapshot_s_time() -> None:
     with pytest.raises(InputError, match="the snapshot has no time"):
         schedule(snapshot(NODES, [wide("31:40")], time=None))
