@@ -195,7 +195,8 @@ class Candidates:
     Attributes:
         variant, choice: how the request is read.
         nodes: usable nodes, ascending, shape (m,); units: what each could give, shape (n,).
-        most_units: what the richest k of them could give together, shape (m + 1,).
+        most_units: what the richest k of them could give together, shape (m + 1,); ``most_gres``: the same of
+            each gres asked for over all nodes.
     """
 
     variant: Variant
@@ -203,19 +204,25 @@ class Candidates:
     nodes: IntArray
     units: IntArray
     most_units: IntArray
+    most_gres: tuple[IntArray, ...]
 
     def asked(self, demand: Demand) -> Reading:
         """Return a job's request read in this way."""
         return Reading(demand, self.variant, self.choice)
 
     def could_hold(self, demand: Demand, leaf: IntArray | None = None) -> bool:
-        """Return whether there are enough nodes and cores for a job: wherever they stand, or together.
+        """Return whether there are enough nodes, cores and gres for a job: wherever they stand, or together.
 
         ``leaf``: the leaf switch of each node, shape (n,), for jobs on few of them; None: any will do.
         """
         fewest, count = demand.fewest_nodes, len(self.nodes)
         most = most_nodes(demand, self.variant, count)
         if most < fewest or int(self.most_units[most]) < (demand.units or 0):
+            return False
+        totals = zip(self.choice.total, self.most_gres, strict=True)
+        if any(amounts[most] < low for (_, _, low, _), amounts in totals):
+            return False
+        if len(demand.required) and not np.isin(demand.required, self.nodes).all():
             return False
         if leaf is not None and demand.max_switches is not None:
             below = leaf[self.nodes]
@@ -229,6 +236,11 @@ class Candidates:
         run_nodes = np.diff(starts, append=count)
         run_units = np.add.reduceat(self.units[self.nodes], starts) if count else starts
         return bool(((run_nodes >= fewest) & (run_units >= (demand.units or 0))).any())
+
+
+def _of_richest(amounts: IntArray) -> IntArray:
+    """Return what the richest k of m nodes have together, shape (m + 1,)."""
+    return sums_before(np.sort(amounts)[::-1])
 
 
 def most_by_units(demand: Demand) -> int:
@@ -263,13 +275,14 @@ class FreeView:
     def _of(self, asked: Reading) -> Candidates:
         mask, units = usable(asked, self.free, self.columns)
         nodes = np.flatnonzero(mask)
-        richest = sums_before(np.sort(units[nodes])[::-1])
+        totals = totals_of(asked.choice, self.free, nodes)
         return Candidates(
             variant=asked.variant,
             choice=asked.choice,
             nodes=nodes,
             units=units,
-            most_units=richest,
+            most_units=_of_richest(units[nodes]),
+            most_gres=tuple(map(_of_richest, totals)),
         )
 
     def could_hold(self, demand: Demand, leaf: IntArray | None = None) -> bool:

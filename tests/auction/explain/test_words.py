@@ -86,6 +86,14 @@ SMALL = [
             {"nodes": 2, "cores_per_node": 1, "gres_per_node": {"gpu": 5}},
             "when all is empty no nodeset holds 2 nodes, 1 core a node, 5 gpu a node",
         ),
+        (
+            {"nodes": 2, "cores_per_node": 1, "gres_total": {"gpu:a": 13}},
+            "when all is empty no nodeset holds 2 nodes, 1 core a node, 13 gpu:a in all",
+        ),
+        (
+            {"cores": 1, "gres_per_node": {"gpu": 5}, "required_nodes": "n1"},
+            "when all is empty no nodeset holds 1 core, 5 gpu a node, with n1",
+        ),
     ],
 )
 def test_what_can_never_run_is_ineligible_in_schedule_plan_and_check(
@@ -106,6 +114,7 @@ def test_what_can_never_run_is_ineligible_in_schedule_plan_and_check(
     assert "never: see why it waits" in told(cluster, "never")
     # One less of it could run once jobs have ended.
     fewer = {"memory_mib_per_node": 1000, "memory_mib_per_core": 20, "licenses": {"m": 4}}
+    fewer |= {"gres_total": {"gpu:a": 12}}
     fewer |= {"gres_per_node": {"gpu": 8 if asks.get("nodes") == 1 else 4}}
     able = {name: fewer.get(name, value) for name, value in asks.items()}
     held = {"id": "r", "nodes": {name: {"cores": 1} for name in ("n1", "n2", "n3", "n4", "big")}}
