@@ -27,6 +27,9 @@ AUCTIONS = tuple(name for name, model in MODELS_BY_NAME.items() if model.has_bid
 #: Window of a step that keeps a balanced mix: a share is filled from many jobs of its shape.
 BALANCED_WINDOW = 400
 
+#: Options that say how jobs bid, or which of equal awards of bids is preferred.
+_OF_BIDS = ("balance", "bid_order", "keep_whole", "max_bids", "max_bids_per_job")
+
 #: Seconds that end a step where no limit is given and work does not.
 TIME_LIMIT_S = float(str(OPTIONS_BY_NAME["time_limit_s"].default))
 
@@ -57,6 +60,9 @@ class StepOptions(StepRecord):
 
     def _check_ignored(self) -> None:
         """Refuse values that the model has no use for, and files of no known form."""
+        for name in () if self.auction.has_bids else _OF_BIDS:
+            if getattr(self, name) not in (None, False, "spec"):
+                raise OptionError(f"{name}: {self.model} places without bids")
         if self.preference_table != "corrected" and not self.auction.reads_preference_table:
             readers = " and ".join(name for name, one in MODELS_BY_NAME.items() if one.reads_preference_table)
             raise OptionError(f"preference_table: table 5.2 is {readers}'s, {self.model} does not read it")
@@ -104,8 +110,6 @@ class StepOptions(StepRecord):
 
     def _check_balance(self) -> None:
         """Refuse what a balance would leave without meaning."""
-        if not self.auction.has_bids:
-            raise OptionError(f"balance: {self.model} places without bids")
         if self.weights == "paper":
             raise OptionError("balance: it has lexicographic weights only")
         if self.bid_order != "spec":
@@ -218,8 +222,9 @@ class StepOptions(StepRecord):
         )
 
     def resolved(self) -> dict[str, Any]:
-        """Return what each option is, its default resolved, by name."""
-        return {name: getattr(self, _RESOLVED.get(name, name)) for name in options_in(StepOptions)}
+        """Return what each option is, its default resolved, by name; None where nobody bids."""
+        found = {name: getattr(self, _RESOLVED.get(name, name)) for name in options_in(StepOptions)}
+        return found if self.auction.has_bids else found | dict.fromkeys(_OF_BIDS)
 
     @property
     def bids_per_job(self) -> int:

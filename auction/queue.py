@@ -95,8 +95,8 @@ def queue_of(
     has_bids = options.auction.has_bids
     waiting: list[Demand] = []
     refused: dict[str, Refusal] = {}
-    have = f"{plural(size, 'job')} of the window {'has' if size == 1 else 'have'} higher priority"
-    beyond = f"{have}, and it does not fit on what the award leaves free"
+    ahead = f"{plural(size, 'job')} of the window {'is' if size == 1 else 'are'} ahead of it"
+    beyond = f"{ahead}, and it does not fit on what the award leaves free"
     for job in jobs:
         refusal = aside.get(job.id) or _never_starts(job, options.auction)
         if refusal is None:

@@ -116,7 +116,7 @@ class Ipsched(Model):
     name = "ipsched"
     presets: Mapping[str, Mapping[str, Any]] = {
         "paper": PAPER,
-        "plugin": {**PLUGIN, "window": 200},
+        "plugin": {**PLUGIN, "window": 200, "bid_order": "spec"},
     }
     lacks: Mapping[str, str] = {
         "cores_per_node": "ipsched has no cores per node",

@@ -244,8 +244,7 @@ def draw_plan(snapshot: Snapshot, plan: Plan, path: Path | None) -> Figure:
         figure, axes, seconds = _chart(3.6, horizon, sum(node.total.cores for node in nodes), "from now")
         axes.set_ylabel(f"{len(nodes)} of {len(snapshot.nodes)} nodes, core by core")
         name_nodes(axes, [node.name for node in nodes], [node.total.cores for node in nodes])
-        left = len(plan.unplanned)
-        write_title(axes, f"plan: {plural(len(plan.planned), 'job')}, {plural(left, 'job')} left out")
+        write_title(axes, f"plan: {plural(len(plan.planned), 'job')}, {len(plan.unplanned)} not planned")
         _draw_reservations(axes, nodes, snapshot.reservations, (plan.time, seconds))
         running, planned = _planned_boxes(nodes, stays, horizon, seconds)
         if len(running.job):

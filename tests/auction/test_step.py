@@ -382,6 +382,14 @@ def test_option_values_that_cannot_be_used_are_named(options: dict[str, Any]) ->
         schedule(snapshot([{"name": "n1", "cores": 1}], []), **options)
 
 
+@pytest.mark.parametrize("name", ["max_bids", "max_bids_per_job", "bid_order", "keep_whole"])
+def test_what_says_how_jobs_bid_is_refused_where_none_does(name: str) -> None:
+    given: dict[str, Any] = {name: {"bid_order": "figure-4.5", "keep_whole": True}.get(name, 10)}
+    with pytest.raises(OptionError, match=f"{name}: ipsched places without bids"):
+        schedule(snapshot([{"name": "n1", "cores": 1}], []), model="ipsched", **given)
+    assert schedule(snapshot([{"name": "n1", "cores": 1}], []), model="ipsched", preset="plugin")
+
+
 def test_an_empty_queue_is_an_empty_schedule() -> None:
     result = schedule(snapshot([{"name": "n1", "cores": 1}], []))
     assert (result.status, result.started, result.pending) == ("optimal", (), ())

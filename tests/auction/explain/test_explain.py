@@ -175,7 +175,7 @@ def test_licences_are_a_lack_without_nodes() -> None:
         ({"cores": 1, "unsupported": ["burst buffer"]}, "not_expressible", "burst buffer"),
         ({"cores": 1, "partition": "nowhere"}, "ineligible", "nowhere"),
         ({"cores": 999}, "ineligible", "it asks for 999 cores, there are"),
-        ({"cores": 32, "priority": 1}, "window", "1 job of the window has higher priority"),
+        ({"cores": 32, "priority": 1}, "window", "1 job of the window is ahead of it"),
     ],
 )
 def test_jobs_that_make_no_bid_have_a_clear_statement(job: dict[str, Any], reason: str, words: str) -> None:

@@ -198,6 +198,8 @@ WRONG: list[tuple[Any, Any, dict[str, Any], str]] = [
     ([("a", 1, {"x": None})], {"x": 1}, {}, r"bids\[0\].items.x: None is not a number"),
     ([([], 1, {})], {}, {}, r"bids\[0\].bidder: \[\] cannot name"),
     ([("a", 10**301, {})], {}, {}, r"bids\[0\].value: .* is beyond 10\^300"),
+    ([("a", 1e-300, {})], {}, {}, r"bids\[0\].value: 1e-300 is a fraction with a denominator"),
+    ([("a", Decimal("1e-301"), {})], {}, {}, r"bids\[0\].value: 1E-301 is closer to 0 than 10\^-300"),
     ([("a", 1, {})], {"x": -1}, {}, r"capacities.x: -1 is below 0"),
     ([("a", 1, {})], {}, {"groups": "and"}, r"groups: 'and' is not one of xor, or"),
     ([("a", 1, {})], {}, {"groups": [1, 2]}, r"groups: 2 entries instead of 1"),

@@ -100,7 +100,7 @@ def test_a_first_pass_awards_what_schedule_awards(model: str, part: int) -> None
         options = StepOptions(
             model=model,  # type: ignore[arg-type]
             **strategies[seed // 3 % len(strategies)],
-            **_other(seed, strategies),
+            **_other(seed, model),
         )
         awarded = {award.job: dict(award.nodes) for award in run_step(snapshot, options).started}
         assert _first_pass(workload, options) == awarded, seed
@@ -123,7 +123,7 @@ def test_a_first_pass_within_limits_awards_what_schedule_awards(model: str, bala
         )
         snapshot, workload = replace(snapshot, limits=limits), replace(workload, limits=limits)
         strategies = STRATEGIES[model]
-        other = {} if balance else _other(seed, strategies)
+        other = {} if balance else _other(seed, model)
         options = StepOptions(model=model, balance=balance, **strategies[seed % len(strategies)], **other)  # type: ignore[arg-type]
         found = run_step(snapshot, options)
         awarded = {award.job: dict(award.nodes) for award in found.started}
@@ -145,7 +145,7 @@ def test_a_first_balanced_pass_awards_what_schedule_awards(model: str, part: int
         arriving = tuple(ArrivingJob(job=job, arrival_s=0, run_time_s=1) for job in jobs)
         snapshot, workload = replace(snapshot, jobs=jobs), replace(workload, jobs=arriving)
         strategies = STRATEGIES[model]
-        other = {name: value for name, value in _other(seed, strategies).items() if name != "objective"}
+        other = {name: value for name, value in _other(seed, model).items() if name != "objective"}
         options = StepOptions(model=model, balance=True, **strategies[seed // 3 % len(strategies)], **other)  # type: ignore[arg-type]
         found = run_step(snapshot, options)
         awarded = {award.job: dict(award.nodes) for award in found.started}
@@ -156,5 +156,6 @@ def test_a_first_balanced_pass_awards_what_schedule_awards(model: str, part: int
     assert shared
 
 
-def _other(seed: int, strategies: tuple[dict[str, Any], ...]) -> dict[str, Any]:
-    return OTHERS[seed // (3 * len(strategies)) % len(OTHERS)]
+def _other(seed: int, model: str) -> dict[str, Any]:
+    other = OTHERS[seed // (3 * len(STRATEGIES[model])) % len(OTHERS)]
+    return {} if "max_bids" in other and model not in AUCTIONS else other
