@@ -1,17 +1,7 @@
 """What an auction adds to keep a balanced mix: shares, kept cores, worths, and the order of first bids.
 
-Jobs are distinguished by *shape*: gres and cores on a node. An auction that takes whatever fits lets the jobs
-that fit anywhere overtake the others, until only jobs are left that cannot share nodes. So three things are
-added to the one program of a pass, and none of them is a program of its own:
-
-- a row for each shape: its bids take at most the nodes left in its share of the machine, by what waits;
-- a row for each node with free gres: jobs of cores alone leave the cores that a job with gres needs there;
-- first bids are made shape by shape, the scarcest first, in the queue's order within a shape, each on the
-  nodes that it leaves the fewest gres on. They are an award by themselves; a search starts from it.
-
-Jobs that have waited for too long are in no row, and come first.
-
-See docs/decisions/0038 for what was measured.
+Jobs are distinguished by *shape*: gres and cores on a node. docs/decisions/0038 says what rows,
+first bids and worths are for, and what was measured.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -2,19 +2,7 @@
 
 Every command is an adapter of it: ``schedule`` (a snapshot), ``simulate`` and ``sweep`` (a machine
 whose columns stay), and whoever imports it. A pass is five functions over one record of it
-(``StepPass``):
-
-1. ``open_window``: the first jobs of the queue, and those of them that could start now; of jobs
-   that ask for the same no more bid than could start at once;
-2. ``reserve``: for jobs that were promised a start, from then on, and for the first jobs that
-   cannot start (``--reserve``); under promise ``backfill`` only those bid that plain backfilling
-   would start beside them;
-3. ``bidders``: the jobs of one auction, with their places in it and what they count;
-4. ``award``: the best award of these by the options' strategy, within the time or work that is
-   left. Losers are reserved for; where the award would delay one of them there is another auction
-   beside them;
-5. ``complete``: every job that could start on what the award leaves starts, in the window and
-   behind it (complete.py), unless the award is to stand alone and starts somebody, or others run.
+(``StepPass``), in this order: ``open_window``, ``reserve``, ``StepPass.bidders``, ``award``, ``complete``.
 
 The decision says how many jobs the next pass should look at: half after a limit without a proof,
 twice as many after a proof. Where a balance is kept, a pass by it comes first; others follow only

@@ -61,10 +61,6 @@ class ResourcePool(Protocol):
 
     Unless it says otherwise jobs hold what they take while they run, and running jobs hold nothing
     more than ``capacity`` leaves out.
-
-    Attributes:
-        family: its name.
-        reason: why a job waits that lacks some of it beside the award.
     """
 
     @property

@@ -1,14 +1,7 @@
 """Backfilling with lookahead (Chapter 3, the sixth parameter; Shmueli and Feitelson's LOS).
 
-One pass: start from the head while it fits. Then the head has EASY's reservation, shadow time and *extra*,
-and of the rest of the queue those jobs start that together use most processors while they leave the head
-its reservation: all fit now, and those whose estimate ends after the shadow time fit into *extra*. EASY takes
-them one at a time instead, and may leave processors idle that another choice fills.
-
-Of equally full selections the one that holds the earlier jobs is taken (``ties`` first), or, as some
-published simulators do, the later (last).
-
-The fullest selection of jobs, exactly: a knapsack now and, beside it, one at the shadow time.
+docs/policies.md (lookahead) says what a pass does. Here is the fullest selection of jobs, exactly:
+a knapsack now and, beside it, one at the shadow time.
 
 Shmueli and Feitelson (Backfilling with lookahead, 2003/2005) fill a table over jobs × free processors ×
 extra processors. A job's weight at the shadow time is either 0 (it has ended by then) or its size, and its

@@ -1,13 +1,6 @@
 """What a planning system's plan has to respect: fixed-time requests, and rules (Chapter 3).
 
-Advance reservations are processors kept for a time that is fixed beforehand. A planning system has no
-queues to switch on and off; instead its plan has constraints, which say when jobs may start beyond that:
-
-- a job of a kind starts only within some hours (``processors>66%: 18:00-08:00,sat,sun``: large jobs at
-  night and on weekends; ``estimate>172800: sat,sun``). A job that runs when its hours end runs on.
-- a number of jobs of a kind at once (``processors>=33%: 2``: never three jobs of a third of the machine).
-- a user's jobs, or a project's (the log's group), together have so many processors (``user=7: 64``,
-  ``group=3: 128``): the machine is smaller for them.
+A planning system has no queues to switch on and off. docs/policies.md (planning) has the kinds of rules.
 """
 
 import re

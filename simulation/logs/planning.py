@@ -1,19 +1,6 @@
 """A planning system: a full schedule with a start for every job, replanned on every change (Chapter 3).
 
-Advance reservations come first; they are fixed. Beside them every waiting job has a planned start. When a
-job is submitted, or ends before its estimate, the plan is made anew, in one of two ways:
-
-- ``keep``: planned starts are promises. Jobs move earlier one at a time in queue order, round after round,
-  and never later; a new job gets the earliest start beside all others. Without advance reservations that is
-  conservative backfilling, job by job.
-- ``rebuild``: as the Chapter describes it. All jobs that do not run are taken out of the schedule, sorted
-  and put back one after another, each at its earliest start. A job may then be planned later than before.
-
-*Fixed-time requests* ask for processors from a given time on. Some are accepted beforehand; others are
-submitted while the log runs, and accepted if by the schedule of that moment the processors are free
-throughout, else refused. An accepted one comes before all jobs that wait. One that nobody uses is released
-some time after its start. Rules (plan_constraints.py) say when jobs may start beyond that.
-
+docs/policies.md (planning) says how plans are made anew, and what becomes of fixed-time requests.
 With any of these a planned start need not be an event, so the policy asks for an alarm.
 """
 

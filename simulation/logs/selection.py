@@ -1,23 +1,9 @@
 """Job selection (Chapter 3, scheduling policies), and what all passes over a queue have in common.
 
 A pass takes what has ended and what has arrived, and sorts the queue: by job number, or by
-``resort``. The queue's order says where the search begins. Under a selection nobody has a
-reservation. Each chooses among the waiting jobs that need at most the processors that are free now,
-again and again until none does:
-
-- ``first-fit``: the first in the queue's order.
-- ``best-fit``: the one that leaves the fewest processors idle; of equal ones the first.
-- ``next-fit``: the first behind the job that was started last, around the end of the queue to its beginning.
-
-*Front*, first come, first served (``fcfs``), waits for the first job. With any of the others a job that
-needs many processors may wait for ever: small ones pass it as long as they come.
-
-A queueing system has several queues, with limits and hours, and a choice among their heads (table
-3.1). A job waits in the first queue that takes it: queues limit processors and estimates (the
-run-time limits that came because users need not estimate). A queue is active within its hours; outside
-of them it takes jobs, but starts none. One pass: of the heads of the active queues, those that fit
-may start, and one of them does, by priority or by best fit; then again, until no head fits. Nobody
-passes the head of its own queue, and nothing is reserved: a queueing system plans nothing.
+``resort``. Under a selection nobody has a reservation. Each chooses among the waiting jobs that
+need at most the processors that are free now, again and again until none does. docs/policies.md
+has the rules (first-fit, best-fit, next-fit), and those of a queueing system (queues; table 3.1).
 """
 
 from bisect import bisect_right, insort

@@ -3,11 +3,8 @@
 Chapter 3, the seventh parameter; what becomes of a lost bet is its simplest alternative, after Lawson and
 Smirni: the job is stopped and started again later.
 
-One pass: start from the head while it fits. A head that would fit if bets were called off stops them, the
-latest first and only as many as it needs, and starts; whoever was not stopped has won and runs on like any
-other job. Then EASY, with a shadow time and *extra* that count the processors of bets as free. Then,
-in queue order, the bets: a job that fits starts if the shadow time leaves it at least the share F of its
-estimate, and it has been stopped less often than a job may be. A stopped job waits again in its old place.
+docs/policies.md (speculative) says what a pass does. EASY's shadow time and *extra* count the
+processors of bets as free. A job that was not stopped runs on like any other.
 
 So the head starts no later than if nobody had bet since it was blocked. F = 1 is EASY exactly: a bet would
 need no luck.

@@ -5,22 +5,9 @@ waits. What is left is a program over counts: the greatest worth of what starts,
 free now and, for every waiting job, to a plan in which it starts by its promise. It is solved greedily:
 jobs are tried by their worth for what they take, and each that leaves the plan feasible starts (awards.py).
 
-- Objective ``priority``: the order of the queue. Without promises the first job that does not fit has a
-  reservation, so that the starts are EASY's, one by one.
-- Objective ``response``: what a second less of waiting saves in bounded slowdown, 1 / max(estimate, 10 s).
-
-A promise is the start by which a job runs when it comes, only ever bettered, and kept as long as no job runs
-beyond its estimate (promised/promise_plan.py):
-
-- ``plan``: given on arrival: the start in a plan of all that wait, one after another in the order of their
-  promises.
-- a duration: given on arrival: the later of that and so long after submission.
-- ``auto``: given when a job is due (promised/promise_plan.py). That follows the log: 55 % of the
-  longest wait that EASY would have made so far, at most four times the estimate, less for jobs of
-  nearly all processors. The plan's start counts 1.8 times as far, for estimates are long, up to a
-  wait of that longest one; whoever has waited for 60 % of it is tried first. Under overload promises
-  are withdrawn (promised/overload.py).
-- ``backfill`` and ``none``: none; where processors are counted, backfilling is all that is left to award.
+docs/policies.md (promised) and docs/promises.md have the objectives and the kinds of promises. A
+promise is only ever bettered, and kept as long as no job runs beyond its estimate (promise_plan.py).
+Where it follows the log the plan's start counts 1.8 times as far, as estimates are long.
 
 One step: ends, what EASY would have done, better promises, arrivals, awards. What EASY would have done
 is played on a copy of the machine with the same jobs: how long would they have waited? It is the
