@@ -23,7 +23,7 @@ from .neighbourhoods import SmallAuctions
 from .operators import ColumnSearch, DestroyRepair, ExchangeSearch, Swapping, greedy_by
 from .packing import SCALE, Packing, Worth
 from .prices import SearchPrices
-from .proving import best_among
+from .proving import PROOF_S, best_among
 from .search_parameters import Found, SearchLimits, Stating
 
 #: More steps, and moves, than anyone waits for.
@@ -92,6 +92,8 @@ class AnytimeSearch:
         self._earlier: list[IntArray] = []
         self.best = self._worth.of(start)
         self._is_liked_best = not preference.any()
+        #: Bids among which branch and bound has looked for a proof.
+        self._branched = len(packing) + 1
         # A small program is soon relaxed: better prices are not worth their time.
         is_small = len(packing) <= self._small
         prices, value = self._bounding.begin(start, is_small=is_small), self._worth.value
@@ -101,9 +103,9 @@ class AnytimeSearch:
         for order in (*plain, *_orders(prices, gain, value)):
             self._offer(greedy_by(packing, order))
         # Loading what is compiled takes a while: a clock that runs does not pay for it.
-        may_wait = limits.deadline is None
+        self._may_wait = limits.deadline is None
         self._repacking = ExchangeSearch(
-            packing, self._worth, prices.price, self.award, limits.seed, may_wait=may_wait
+            packing, self._worth, prices.price, self.award, limits.seed, may_wait=self._may_wait
         )
         self._auctions = SmallAuctions(packing, self._worth, gain, self.award, self._searching, self._others)
         self._repairing = DestroyRepair(packing, self._worth, prices.price, self.award, limits.seed)
@@ -147,6 +149,8 @@ class AnytimeSearch:
         """Make steps until the limits or a proof end it."""
         steps = _ENDLESS if self._limits.steps is None else self._limits.steps
         since, number = 0, 0
+        if steps and not self._is_finished(0):
+            self._prove_by_branches()
         if steps and len(self._packing) <= self._small and not self._is_finished(0):
             # Where a clock counts, what a tight bound leaves of a small program.
             if not self._limits.counts_steps and self._limits.solves:
@@ -259,7 +263,7 @@ class AnytimeSearch:
             self._solve_whole(self._tuned.first_whole)
         if not self._proved:
             self._guided(self._bounding.step(number, self.award))
-        if number == 0 and self._limits.counts_steps and len(self._packing) > self._small:
+        if number == 0 and len(self._packing) > self._small:
             self._prove_by_branches()
         if number >= self._tuned.first_whole and number & (number - 1) == 0:
             self._solve_whole(number // 2)
@@ -293,6 +297,7 @@ class AnytimeSearch:
 
     def _solve_whole(self, checks: int) -> None:
         """Give HiGHS every bid that a better award could hold, when they are few or the proof is near."""
+        self._prove_by_branches()
         alive, bound = self._alive, self._bounding.bound
         gap = 1.0 if bound is None else (bound - self.best[0]) / max(self.best[0], 1)
         tuned = self._tuned
@@ -300,29 +305,23 @@ class AnytimeSearch:
         most = tuned.whole_at_once if gap > tuned.near else later
         if len(alive) > most or self._is_settled or not self._limits.solves:
             return
-        found, is_best = self.award, False
-        # Where a clock counts the model is stated whatever is proved.
-        if self._limits.counts_steps:
-            found, is_best = self._branched(alive)
-        if is_best and found is self.award:
-            self._settle(found)
-            return
         share = 1.0 if self._searching.is_over() else self._tuned.whole_share
         self._take(self._solved(alive, share, None if self._limits.steps is None else checks))
-        if is_best and not self._is_settled:
-            self._settle(found)
-
-    def _branched(self, bids: IntArray) -> tuple[IntArray, bool]:
-        """Return the best award among some bids by branch and bound, and whether that is proved."""
-        return best_among(self._packing, self._worth, self.award, bids, self._bounding.price)
 
     def _prove_by_branches(self) -> None:
-        """Let branch and bound alone look for a proof, over bids that are too many for HiGHS at once."""
+        """Let branch and bound alone look for the best award and a proof, unless it has seen as many bids."""
         alive = self._alive
-        if len(alive) <= self._tuned.branched and self._limits.solves and not self._is_settled:
-            found, is_best = self._branched(alive)
-            if is_best:
-                self._settle(found)
+        is_new = len(alive) <= min(self._tuned.branched, self._branched - 1)
+        may_prove = self._limits.solves and self._searching.ends_in_s() > PROOF_S
+        if not (is_new and may_prove) or self._is_settled:
+            return
+        self._branched = len(alive)
+        found, is_best = best_among(
+            self._packing, self._worth, self.award, alive, self._bounding.price, may_wait=self._may_wait
+        )
+        if is_best:
+            self._settle(found)
+        self._offer(found)
 
     @property
     def _alive(self) -> IntArray:
@@ -338,6 +337,7 @@ class AnytimeSearch:
         """Take an award that is proved the best."""
         self._offer(award)
         self._bounding.take(self.best[0])
+        self._bounding.alive[:] = False
         self._is_liked_best = True
 
     def _solved(self, bids: IntArray, share: float, checks: int | None) -> WindowSolution:

@@ -1,9 +1,10 @@
-"""Branch and bound over few bids, as functions, compiled (compiled_search.py) or run as they are.
+"""Branch and bound over bids of which few can win together, compiled (compiled_search.py) or run as it is.
 
-Jobs come one after another, those first that pay most at the prices; each wins with one of its bids that
-still fit, or with none. A branch is left where not even the best bids that still fit of all jobs to come, or
-what the prices still bound (the Lagrangian of prices.py, job by job), make an award that counts more than the
-best one so far, or as much and is liked more. Where every branch is left that award is proved.
+Jobs come one after another, those first that pay most at the prices; each wins with one of its bids, or with
+none. Below a winner only the bids of later jobs that still fit beside it are looked at: where two bids seldom
+fit together few are. A branch is left where not even the best of those of all jobs to come, or what the
+prices still bound (the Lagrangian of prices.py, job by job), make an award that counts more than the best one
+so far, or as much and is liked more. Where every branch is left that award is proved.
 
 Only indexing, integers and plain sums of floats, as in moves.py: the same lines run over lists in
 plain Python, bit for bit alike.
@@ -22,139 +23,222 @@ class ProofBids(NamedTuple):
     """The bids, job by job in the order of the branches, each job's best first; what does not change.
 
     Attributes:
-        begins: bids of job ``k`` are ``begins[k]:begins[k + 1]``, shape (jobs + 1,).
+        job: of each bid, ascending, shape (bids,).
         indptr, row, amount: what each bid takes of which row, shape (bids + 1,), (entries,).
         weight, liked: of each bid, shape (bids,).
-        gain: what each counts beyond what it pays, in weights; ``joy``: how much it is liked beyond what it
-            pays at the prices of preferences, shape (bids,).
+        size: what it takes, as shares of rows, shape (bids,).
+        gain: what each counts beyond what it pays, in weights, shape (bids,).
     """
 
-    begins: Integers
+    job: Integers
     indptr: Integers
     row: Integers
     amount: Integers
     weight: Integers
     liked: Floats
+    size: Floats
     gain: Floats
-    joy: Floats
 
 
 class Branch(NamedTuple):
-    """The branch that is looked at.
+    """The branch that is looked at: level ``k`` has what may win beside its ``k`` winners.
 
     Attributes:
         left: what is free of each row, shape (rows,).
-        next: the bid to be tried next of each job, shape (jobs + 1,).
-        taken: the bid with which each wins, −1 for none, shape (jobs + 1,).
-        award: the same of the best award that was found, shape (jobs + 1,); its last is 1 once there is one.
-        weight, liked: of the jobs before each; ``bound``, ``joy``: what rows cost and these gain, by either
-            prices, shape (jobs + 1,).
+        bid: bids that fit, a level after the other, shape (levels × bids,).
+        begins: where the bids of each job among them begin, and where the last end; ``most_weight``,
+            ``most_liked``, ``most_gain``: what these jobs and all behind them could add at most;
+            ``top_weight``, ``top_liked``: and one of them; shape (levels × (jobs + 1),).
+        room: what is free, as shares of rows; ``more``: how many of a level's jobs find room together, at
+            most, shape (levels,).
+        small: sizes of jobs, the least first, shape (levels,).
+        jobs: how many a level has; ``job``: which of them comes next; ``next``: the bid that is tried next;
+            ``taken``: the bid that wins, −1 for none; shape (levels,).
+        weight, liked: of the winners before each level; ``bound``: what rows cost and these gain, shape
+            (levels,).
+        award: the winners of the best award that was found, then −1; its last is 1 once there is one, shape
+            (levels,).
     """
 
     left: Integers
+    bid: Integers
+    begins: Integers
+    most_weight: Integers
+    most_liked: Floats
+    most_gain: Floats
+    top_weight: Integers
+    top_liked: Floats
+    room: Floats
+    more: Integers
+    small: Floats
+    jobs: Integers
+    job: Integers
     next: Integers
     taken: Integers
-    award: Integers
     weight: Integers
     liked: Floats
     bound: Floats
-    joy: Floats
+    award: Integers
 
 
 @kernel
-def fits(bid: int, jobs: ProofBids, branch: Branch) -> bool:
+def fits(bid: int, bids: ProofBids, branch: Branch) -> bool:
     """Return whether a bid finds enough."""
-    for entry in range(jobs.indptr[bid], jobs.indptr[bid + 1]):
-        if branch.left[jobs.row[entry]] < jobs.amount[entry]:
+    for entry in range(bids.indptr[bid], bids.indptr[bid + 1]):
+        if branch.left[bids.row[entry]] < bids.amount[entry]:
             return False
     return True
 
 
 @kernel
-def take(bid: int, jobs: ProofBids, branch: Branch, sign: int) -> None:
+def take(bid: int, bids: ProofBids, branch: Branch, sign: int) -> None:
     """Let a bid win, or with −1 win no more; a bid below 0 is none."""
     if bid >= 0:
-        for entry in range(jobs.indptr[bid], jobs.indptr[bid + 1]):
-            branch.left[jobs.row[entry]] -= sign * jobs.amount[entry]
+        for entry in range(bids.indptr[bid], bids.indptr[bid + 1]):
+            branch.left[bids.row[entry]] -= sign * bids.amount[entry]
 
 
 @kernel
-def enter(job: int, bid: int, jobs: ProofBids, branch: Branch) -> None:
-    """Settle a job: it wins with a bid, or with none (−1)."""
-    branch.taken[job] = bid
-    branch.weight[job + 1] = branch.weight[job]
-    branch.liked[job + 1] = branch.liked[job]
-    branch.bound[job + 1] = branch.bound[job]
-    branch.joy[job + 1] = branch.joy[job]
-    if bid >= 0:
-        branch.weight[job + 1] += jobs.weight[bid]
-        branch.liked[job + 1] += jobs.liked[bid]
-        branch.bound[job + 1] += jobs.gain[bid]
-        branch.joy[job + 1] += jobs.joy[bid]
-    take(bid, jobs, branch, 1)
+def sum_to_come(level: int, bids: ProofBids, branch: Branch) -> None:
+    """Sum up what the jobs of a level could add at most, the last one first, and count how many find room."""
+    first = level * len(branch.jobs)
+    last = first + branch.jobs[level]
+    branch.most_weight[last] = branch.top_weight[last] = 0
+    branch.most_liked[last] = branch.most_gain[last] = branch.top_liked[last] = 0.0
+    for job in range(last - 1, first - 1, -1):
+        weight, liked, gain = 0, 0.0, 0.0
+        size = bids.size[branch.bid[branch.begins[job]]]
+        for place in range(branch.begins[job], branch.begins[job + 1]):
+            bid = branch.bid[place]
+            weight, liked = max(weight, bids.weight[bid]), max(liked, bids.liked[bid])
+            gain, size = max(gain, bids.gain[bid]), min(size, bids.size[bid])
+        branch.most_weight[job] = branch.most_weight[job + 1] + weight
+        branch.most_liked[job] = branch.most_liked[job + 1] + liked
+        branch.most_gain[job] = branch.most_gain[job + 1] + gain
+        branch.top_weight[job] = max(branch.top_weight[job + 1], weight)
+        branch.top_liked[job] = max(branch.top_liked[job + 1], liked)
+        place = last - 1 - job
+        while place > 0 and branch.small[place - 1] > size:
+            branch.small[place] = branch.small[place - 1]
+            place -= 1
+        branch.small[place] = size
+    # More than floats can lose.
+    room, more = branch.room[level] * (1.0 + 1e-9) + 1e-9, 0
+    while more < last - first and branch.small[more] <= room:
+        room -= branch.small[more]
+        more += 1
+    branch.more[level] = more
 
 
 @kernel
-def is_left(job: int, jobs: ProofBids, branch: Branch, best: int, best_liked: float, slack: float) -> bool:
-    """Return whether nothing better can come once the jobs before one are settled; ``slack``: of floats."""
-    weight, liked = branch.weight[job], branch.liked[job]
-    bound, joy = branch.bound[job] + slack, branch.joy[job]
-    for later in range(job, len(jobs.begins) - 1):
-        most_weight, most_liked, most_gain, most_joy = 0, 0.0, 0.0, 0.0
-        for bid in range(jobs.begins[later], jobs.begins[later + 1]):
-            if fits(bid, jobs, branch):
-                most_weight = max(most_weight, jobs.weight[bid])
-                most_liked = max(most_liked, jobs.liked[bid])
-                most_gain = max(most_gain, jobs.gain[bid])
-                most_joy = max(most_joy, jobs.joy[bid])
-        weight += most_weight
-        liked += most_liked
-        bound += most_gain
-        joy += most_joy
+def begin(level: int, bid: int, bids: ProofBids, branch: Branch) -> None:
+    """Count what the winners before the next level are with a bid."""
+    below = level + 1
+    branch.weight[below] = branch.weight[level] + bids.weight[bid]
+    branch.liked[below] = branch.liked[level] + bids.liked[bid]
+    branch.bound[below] = branch.bound[level] + bids.gain[bid]
+    branch.room[below] = branch.room[level] - bids.size[bid]
+
+
+@kernel
+def enter(level: int, bid: int, bids: ProofBids, branch: Branch) -> int:
+    """Let a bid of a level win; list what of later jobs fits beside it, and return how many were seen."""
+    take(bid, bids, branch, 1)
+    branch.taken[level] = bid
+    below, width = level + 1, len(branch.jobs)
+    first = branch.begins[level * width + branch.job[level] + 1]
+    last = branch.begins[level * width + branch.jobs[level]]
+    at, count, before = below * len(bids.job), 0, -1
+    for place in range(first, last):
+        later = branch.bid[place]
+        if fits(later, bids, branch):
+            if bids.job[later] != before:
+                before = bids.job[later]
+                branch.begins[below * width + count] = at
+                count += 1
+            branch.bid[at] = later
+            at += 1
+    branch.begins[below * width + count] = at
+    branch.jobs[below], branch.job[below], branch.taken[below] = count, 0, -1
+    branch.next[below] = branch.begins[below * width]
+    sum_to_come(below, bids, branch)
+    return last - first
+
+
+@kernel
+def is_left(
+    level: int, place: int, more: int, branch: Branch, best: int, best_liked: float, slack: float
+) -> bool:
+    """Return whether some jobs bring the winners before a level nothing better.
+
+    Args:
+        level: the level.
+        place: of the first of these jobs, among all levels'.
+        more: of them find room at most.
+        branch: the branch.
+        best: what the best award counts.
+        best_liked: how much it is liked.
+        slack: what the bounds by prices may have lost in floats.
+    """
+    weight = branch.weight[level] + min(branch.most_weight[place], more * branch.top_weight[place])
+    bound = branch.bound[level] + slack + branch.most_gain[place]
     if weight < best or bound < best:
         return True
     if weight > best and bound >= best + 1:
         return False
-    return min(liked, joy) <= best_liked + _EQUAL
+    liked = branch.liked[level] + min(branch.most_liked[place], more * branch.top_liked[place])
+    return liked <= best_liked + _EQUAL
 
 
 @kernel
-def prove(jobs: ProofBids, branch: Branch, best: int, best_liked: float, slack: float, looks: int) -> bool:
+def keep(level: int, branch: Branch) -> None:
+    """Keep the winners before a level as the best award."""
+    for place in range(len(branch.award) - 1):
+        branch.award[place] = branch.taken[place] if place < level else -1
+    branch.award[len(branch.award) - 1] = 1
+
+
+@kernel
+def prove(bids: ProofBids, branch: Branch, best: int, best_liked: float, slack: float, looks: int) -> bool:
     """Return whether every branch could be left: then no award beats ``branch.award``, or the one at hand.
 
     Args:
-        jobs: the bids.
-        branch: the first: ``left``, ``bound[0]`` and ``joy[0]`` are set.
+        bids: all of them.
+        branch: the first: ``left``, ``bound[0]`` and ``joy[0]`` are set, and the bids of level 0.
         best: what the award at hand counts.
         best_liked: how much it is liked.
         slack: what the bounds by prices may have lost in floats.
         looks: at bids, at most about so many.
     """
-    count, job, looked = len(jobs.begins) - 1, 0, 0
-    branch.next[0], branch.taken[0] = 0, -1
-    while job >= 0:
-        take(branch.taken[job], jobs, branch, -1)
-        branch.taken[job] = -1
-        bid, end = branch.next[job], jobs.begins[job + 1]
+    level, looked, width = 0, 0, len(branch.jobs)
+    sum_to_come(0, bids, branch)
+    while level >= 0 and looked <= looks:
+        take(branch.taken[level], bids, branch, -1)
+        branch.taken[level] = -1
+        job, at = branch.job[level], branch.next[level]
+        if job == branch.jobs[level]:
+            level -= 1
+            continue
         looked += 1
-        if looked > looks:
-            return False
-        if bid > end:
-            job -= 1
-            continue
-        branch.next[job] = bid + 1
-        if bid < end and not fits(bid, jobs, branch):
-            continue
-        enter(job, bid if bid < end else -1, jobs, branch)
-        looked += jobs.begins[count] - end
-        if is_left(job + 1, jobs, branch, best, best_liked, slack):
-            continue
-        if job == count - 1:
-            best, best_liked = branch.weight[count], branch.liked[count]
-            branch.award[count] = 1
-            for settled in range(count):
-                branch.award[settled] = branch.taken[settled]
-            continue
-        job += 1
-        branch.next[job], branch.taken[job] = jobs.begins[job], -1
-    return True
+        below, behind, more = level, level * width + job + 1, branch.more[level]
+        if at < branch.begins[behind]:
+            branch.next[level] = at + 1
+            begin(level, branch.bid[at], bids, branch)
+            if is_left(level + 1, behind, more - 1, branch, best, best_liked, slack):
+                continue
+            looked += enter(level, branch.bid[at], bids, branch)
+            below, job = level + 1, 0
+            behind, more = below * width, branch.more[below]
+        else:
+            # It wins with none.
+            job += 1
+            branch.job[level] = job
+        if is_left(below, behind, more, branch, best, best_liked, slack):
+            if below == level:
+                branch.job[level] = branch.jobs[level]
+        elif job == branch.jobs[below]:
+            best, best_liked = branch.weight[below], branch.liked[below]
+            keep(below, branch)
+        else:
+            level = below
+    return looked <= looks

@@ -13,11 +13,14 @@ from ..solve.program import IntegerProgram, Rows
 from ..solve.reduced_program import strengthened
 from ..solve.solver import RelaxedSolver
 from .compiled_search import as_lists, compiled_proofs, is_loaded, load_within
-from .packing import SCALE, Packing, Worth, packing_from
+from .packing import Packing, Worth, packing_from
 from .proofs import Branch, ProofBids, prove
 
-#: Looks at bids that a proof takes: about a second in plain Python.
-_LOOKS = 2_000_000
+#: Looks at bids that a proof takes at most: before the compiled loop is loaded, without prices, with them (a
+#: tenth of a second compiled, some seconds in plain Python), and of weights beyond 64 bits.
+_FIRST_LOOKS, _UNPRICED_LOOKS, _LOOKS, _LARGE_LOOKS = 20_000, 2_000_000, 8_000_000, 200_000
+#: Seconds that are left where a proof is begun.
+PROOF_S = 0.5
 #: Bids of a whole program that branch and bound is given, and awards that turn out to be none: 3
 #: at most in 800 auctions of table A.3.
 _MOST_BIDS, _MOST_CUTS = 600, 20
@@ -26,35 +29,62 @@ _LARGEST_SUM = 1 << 52
 
 
 def best_among(
-    packing: Packing, worth: Worth, award: IntArray, bids: IntArray, price: FloatArray, share: int = 1
+    packing: Packing,
+    worth: Worth,
+    award: IntArray,
+    bids: IntArray,
+    price: FloatArray | None = None,
+    *,
+    may_wait: bool = True,
 ) -> tuple[IntArray, bool]:
-    """Return the best award by weights and then by preference, and whether that is proved.
+    """Return the best award by weights and then by preference that is found, and whether it is proved.
+
+    It takes up to ``PROOF_S`` seconds, longer where nothing is compiled and ``may_wait`` is set.
 
     Args:
         packing: bids and capacities.
         worth: of the bids.
         award: bids, ascending: what is returned unless something beats it.
         bids: that a better award could hold, ascending.
-        price: of each row, any but better the nearer to the relaxation's, in units of ``worth.value``.
-        share: of the looks at bids that a proof may take, 1 / ``share``.
+        price: of each row, any but better the nearer to the relaxation's, in units of ``worth.value``; None:
+            0 each.
+        may_wait: the compiled loop may be loaded now, and where there is none seconds may pass.
     """
+    bids = bids[packing.fit(bids, packing.capacity)]
     if not len(bids):
-        return award, False
-    is_large = _is_large(worth)
+        return award, True
+    prices = np.zeros(len(packing.capacity)) if price is None else price
+    found, proved = _searched(packing, worth, award, bids, prices, _FIRST_LOOKS)
+    if proved or not (may_wait or is_loaded()):
+        return found, proved
+    load_within(None)
+    return _searched(packing, worth, found, bids, prices, _UNPRICED_LOOKS if price is None else _LOOKS)
+
+
+def _searched(
+    packing: Packing,
+    worth: Worth,
+    award: IntArray,
+    bids: IntArray,
+    price: FloatArray,
+    looks: int,
+) -> tuple[IntArray, bool]:
+    """Return the best award that so many looks at bids find, and whether that is proved."""
+    if is_large := _is_large(worth):
+        looks = min(looks, _LARGE_LOOKS)
     weight = np.array(worth.weights, object if is_large else np.int64)
     unit = float(worth.value.max()) / max(float(weight.max()), 1.0) or 1.0
-    joy, most_joy = _joys(packing, worth, award)
     cost = packing.cost(price)
     order = _order(packing, worth, bids, cost[bids])
-    jobs = _jobs(packing, worth, order, weight, worth.value / unit - cost / unit, joy)
-    branch = _first(packing, jobs, float((packing.capacity * price).sum()) / unit, most_joy)
+    of = _bids(packing, worth, order, weight, worth.value / unit - cost / unit)
+    branch = _first(packing, of, float((packing.capacity * price).sum()) / unit)
     best, liked = worth.of(award)
     # As bounds by prices are rounded elsewhere: more than floats can lose.
-    slack = 1e-9 * (float(np.abs(jobs.gain).max()) + abs(float(branch.bound[0]))) + 1e-6
+    slack = 1e-9 * (float(np.abs(of.gain).max(initial=0.0)) + abs(float(branch.bound[0]))) + 1e-6
     compiled = compiled_proofs() if is_loaded() and not is_large else None
     if compiled is None:
-        jobs, branch = as_lists(jobs), as_lists(branch)
-    proved = (compiled or prove)(jobs, branch, best, liked, slack, _LOOKS // share)
+        of, branch = as_lists(of), as_lists(branch)
+    proved = (compiled or prove)(of, branch, best, liked, slack, looks)
     taken = np.array(branch.award, np.int64)
     if taken[-1] == 1:
         award = np.sort(order[taken[:-1][taken[:-1] >= 0]])
@@ -91,11 +121,8 @@ def settled(
             amount, most = rows.value.astype(np.int64), np.floor(rows.upper).astype(np.int64)
             packing = packing_from(packing.job, rows.column, rows.row, amount, most)
         stated = packing.program(everything, packing.capacity)
-        price, _ = _prices(packing, stated.maximising(worth.value))
-        found, proved = best_among(packing, worth, award, everything, price, share=100)
-        if not (proved or _is_large(worth)):
-            load_within(None)
-            found, proved = best_among(packing, worth, award, everything, price)
+        price = _prices(packing, stated.maximising(worth.value))
+        found, proved = best_among(packing, worth, award, everything, price)
         if not proved or dealing is None:
             return (found, None) if proved else None
         amounts = dealing.amounts(np.isin(everything, found).astype(np.float64))
@@ -106,32 +133,12 @@ def settled(
     return None
 
 
-def _joys(packing: Packing, worth: Worth, award: IntArray) -> tuple[FloatArray, float]:
-    """Return how much each bid is liked beyond what it pays, and what rows cost less what the award counts.
-
-    The prices are of the relaxation that maximises preference among awards that count as much as
-    this one; that row has a price too, which bids are paid for what they count.
-    """
-    liked = worth.preference
-    if not liked.any():
-        return liked, 0.0
-    value = worth.value / SCALE
-    least = float(value[award].sum())
-    program = packing.program(np.arange(len(packing)), packing.capacity)
-    price, others = _prices(packing, program.maximising(liked).with_row(value, least))
-    paid = max(-float(others.sum()), 0.0)
-    joy = liked + paid * value - packing.cost(price)
-    return joy, float((packing.capacity * price).sum()) - paid * least
-
-
-def _prices(packing: Packing, program: IntegerProgram) -> tuple[FloatArray, FloatArray]:
-    """Return the relaxation's prices of a packing's rows, and of the program's rows behind them."""
+def _prices(packing: Packing, program: IntegerProgram) -> FloatArray:
+    """Return the prices of a packing's rows in the relaxation of its program."""
     # HiGHS gives up where numbers are far apart. Without prices the bound is weaker, and as valid.
     solved = RelaxedSolver(program, is_small=True).solve(NO_LIMIT_S)
     jobs, rows = len(packing.first), len(packing.capacity)
-    if solved is None:
-        return np.zeros(rows), np.zeros(0)
-    return np.maximum(solved.duals[jobs : jobs + rows], 0.0), solved.duals[jobs + rows :]
+    return np.zeros(rows) if solved is None else np.maximum(solved.duals[jobs : jobs + rows], 0.0)
 
 
 def _order(packing: Packing, worth: Worth, bids: IntArray, cost: FloatArray) -> IntArray:
@@ -142,37 +149,47 @@ def _order(packing: Packing, worth: Worth, bids: IntArray, cost: FloatArray) -> 
     return bids[np.lexsort((-worth.preference[bids], -worth.value[bids], job, -least[job]))]
 
 
-def _jobs(
-    packing: Packing, worth: Worth, order: IntArray, weight: IntArray, gain: FloatArray, joy: FloatArray
-) -> ProofBids:
+def _bids(packing: Packing, worth: Worth, order: IntArray, weight: IntArray, gain: FloatArray) -> ProofBids:
     """Return the bids in an order, job by job."""
-    begins = np.flatnonzero(np.diff(packing.job[order], prepend=-1))
     entries = packing.entries(order)
     length = packing.indptr[order + 1] - packing.indptr[order]
     return ProofBids(
-        begins=np.append(begins, len(order)),
+        job=packing.job[order],
         indptr=sums_before(length),
         row=packing.row[entries],
         amount=packing.amount[entries],
         weight=weight[order],
         liked=worth.preference[order],
+        size=packing.cost(1.0 / np.maximum(packing.capacity, 1))[order],
         gain=gain[order],
-        joy=joy[order],
     )
 
 
-def _first(packing: Packing, jobs: ProofBids, bound: float, joy: float) -> Branch:
-    """Return the branch in which no job is settled; ``bound``, ``joy``: what all rows cost."""
-    count = len(jobs.begins)
-    begun = np.zeros(count)
-    begun[0] = 1.0
+def _first(packing: Packing, bids: ProofBids, bound: float) -> Branch:
+    """Return the branch in which no bid has won; ``bound``: what all rows cost."""
+    job = np.asarray(bids.job)
+    begins = np.flatnonzero(np.diff(job, prepend=-1, append=-1))
+    levels, weights = len(begins), np.asarray(bids.weight).dtype
+    first = np.zeros(levels)
+    first[0] = 1.0
     return Branch(
         left=packing.capacity.copy(),
-        next=np.zeros(count, np.int64),
-        taken=np.full(count, -1),
-        award=np.full(count, -1),
-        weight=np.zeros(count, np.int64),
-        liked=np.zeros(count),
-        bound=bound * begun,
-        joy=joy * begun,
+        bid=np.resize(np.arange(len(job)), levels * len(job)),
+        begins=np.resize(begins, levels * levels),
+        jobs=np.full(levels, levels - 1),
+        taken=np.full(levels, -1),
+        award=np.full(levels, -1),
+        bound=bound * first,
+        room=np.count_nonzero(packing.capacity) * first,
+        most_weight=np.zeros(levels * levels, weights),
+        top_weight=np.zeros(levels * levels, weights),
+        most_liked=np.zeros(levels * levels),
+        most_gain=np.zeros(levels * levels),
+        top_liked=np.zeros(levels * levels),
+        job=np.zeros(levels, np.int64),
+        next=np.zeros(levels, np.int64),
+        more=np.zeros(levels, np.int64),
+        weight=np.zeros(levels, weights),
+        liked=np.zeros(levels),
+        small=np.zeros(levels),
     )

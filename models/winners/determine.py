@@ -36,7 +36,7 @@ from ..search.anytime import AnytimeSearch
 from ..search.compiled_search import compiled_loop, load_within
 from ..search.operators import FEW_BIDS, greedy_award
 from ..search.packing import Packing, Worth
-from ..search.proving import settled
+from ..search.proving import PROOF_S, best_among, settled
 from ..search.reductions import reduced
 from ..search.search_parameters import Found, SearchLimits, SearchParameters, Stating, parameters_of
 from ..solve.lexicographic import SolveSettings, integer_weights, largest_sum, solve_lexicographic
@@ -265,7 +265,8 @@ def determine(
     elif state is None:
         found = _search_side_by_side(packing, weights, second, start, limits, workers)
     else:
-        found = AnytimeSearch(packing, weights, second, start, limits, state).run()
+        known = _soon_proved(packing, weights, second, start, limits)
+        found = known or AnytimeSearch(packing, weights, second, start, limits, state).run()
     reached = sum(weights[bid] for bid in found.award.tolist())
     bound = max(reached, min(most, most if found.bound is None else found.bound))
     proved = found.proved or bound == reached
@@ -287,9 +288,7 @@ def _solve_exact(
     is_timed = limits.steps is None or limits.deadline is not None
     won = None if is_timed else settled(packing, Worth.scaled(weights, second), start)
     if won is not None:
-        found = _unproved(won[0], packing)
-        reached = sum(weights[bid] for bid in won[0].tolist())
-        return replace(found, status=SolverStatus.OPTIMAL, proved=True, bound=reached)
+        return _proved(won[0], packing, weights)
     settings = SolveSettings(
         time_limit_s=max(0.0, limits.ends_in_s()),
         seed=limits.seed,
@@ -306,6 +305,25 @@ def _solve_exact(
     return replace(
         _unproved(award, packing), status=solution.status, proved=solution.proved, bound=solution.bound
     )
+
+
+def _soon_proved(
+    packing: Packing, weights: list[int], second: FloatArray, start: IntArray, limits: SearchLimits
+) -> Found | None:
+    """Return the best award where steps count and branch and bound alone proves it; else None."""
+    may_prove = limits.counts_steps and limits.steps and limits.solves and limits.ends_in_s() > PROOF_S
+    if not may_prove or not 0 < len(packing) <= limits.parameters.branched:
+        return None
+    worth = Worth.scaled(weights, second)
+    award, proved = best_among(
+        packing, worth, start, np.arange(len(packing)), may_wait=limits.deadline is None
+    )
+    return _proved(award, packing, weights) if proved else None
+
+
+def _proved(award: IntArray, packing: Packing, weights: list[int]) -> Found:
+    bound = sum(weights[bid] for bid in award.tolist())
+    return replace(_unproved(award, packing), status=SolverStatus.OPTIMAL, proved=True, bound=bound)
 
 
 def _unproved(award: IntArray, packing: Packing) -> Found:
