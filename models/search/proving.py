@@ -17,8 +17,9 @@ from .packing import Packing, Worth, packing_from
 from .proofs import Branch, ProofBids, prove
 
 #: Looks at bids that a proof takes at most: before the compiled loop is loaded, without prices, with them (a
-#: tenth of a second compiled, some seconds in plain Python), and of weights beyond 64 bits.
-_FIRST_LOOKS, _UNPRICED_LOOKS, _LOOKS, _LARGE_LOOKS = 20_000, 2_000_000, 8_000_000, 200_000
+#: tenth of a second compiled, some seconds in plain Python), and in plain Python where a clock runs or
+#: weights are beyond 64 bits.
+_FIRST_LOOKS, _UNPRICED_LOOKS, _LOOKS, _PLAIN_LOOKS = 20_000, 2_000_000, 8_000_000, 200_000
 #: Seconds that are left where a proof is begun.
 PROOF_S = 0.5
 #: Bids of a whole program that branch and bound is given, and awards that turn out to be none: 3
@@ -55,10 +56,14 @@ def best_among(
         return award, True
     prices = np.zeros(len(packing.capacity)) if price is None else price
     found, proved = _searched(packing, worth, award, bids, prices, _FIRST_LOOKS)
-    if proved or not (may_wait or is_loaded()):
-        return found, proved
-    load_within(None)
-    return _searched(packing, worth, found, bids, prices, _UNPRICED_LOOKS if price is None else _LOOKS)
+    if proved:
+        return found, True
+    if may_wait:
+        load_within(None)
+    looks = _UNPRICED_LOOKS if price is None else _LOOKS
+    if not (may_wait or is_loaded()):
+        looks = _PLAIN_LOOKS
+    return _searched(packing, worth, found, bids, prices, looks)
 
 
 def _searched(
@@ -71,7 +76,7 @@ def _searched(
 ) -> tuple[IntArray, bool]:
     """Return the best award that so many looks at bids find, and whether that is proved."""
     if is_large := _is_large(worth):
-        looks = min(looks, _LARGE_LOOKS)
+        looks = min(looks, _PLAIN_LOOKS)
     weight = np.array(worth.weights, object if is_large else np.int64)
     unit = float(worth.value.max()) / max(float(weight.max()), 1.0) or 1.0
     cost = packing.cost(price)

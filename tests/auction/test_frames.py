@@ -19,7 +19,9 @@ from aucsched.models.search.operators import ExchangeSearch
 MOST = 9
 
 
-@pytest.mark.parametrize("limit", [{"work_limit": 20}, {"time_limit_s": 6.0}])
+@pytest.mark.parametrize(
+    "limit", [{"work_limit": 20}, {"time_limit_s": 6.0, "search_parameters": "branched=0"}]
+)
 def test_few_calls_lie_between_schedule_and_the_first_move(limit: dict[str, Any]) -> None:
     snapshot = parse_snapshot(msgspec.json.encode(random_document(0, 120, 160)))
     chains: list[list[str]] = []

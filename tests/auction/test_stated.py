@@ -31,7 +31,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], list[WindowSolu
     return stated, solved
 
 
-@pytest.mark.parametrize("seed", range(10))
+# Of seeds 5 and 7 branch and bound leaves nothing open.
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 6, 8, 9])
 def test_what_the_search_leaves_open_is_stated_and_solved(seed: int, counted: Any) -> None:
     stated, solved = counted
     # The clock stands: how busy the machine is does not matter.
