@@ -22,7 +22,7 @@ from aucsched.models.search.packing import Packing, Worth
 from aucsched.models.search.prices import find_prices
 from aucsched.models.search.proving import best_among
 from aucsched.models.search.search_parameters import SearchLimits
-from aucsched.models.solve.lexicographic import WindowSolution
+from aucsched.models.solve.lexicographic import WindowSolution, solve_lexicographic
 from aucsched.models.solve.program import IntegerProgram
 from aucsched.models.solve.solver import SolverStatus
 from aucsched.models.winners.determine import determine
@@ -109,11 +109,10 @@ def test_where_few_can_win_together_a_thousand_bids_are_proved(
     deadline = None if steps else perf_counter() + 60
     limits = SearchLimits(deadline=deadline, steps=steps, seed=0, clock=perf_counter)
     programs: list[int] = []
-    solve = anytime.solve_lexicographic
 
     def solved(program: IntegerProgram, *others: Any) -> WindowSolution:
         programs.append(program.columns)
-        return solve(program, *others)
+        return solve_lexicographic(program, *others)
 
     monkeypatch.setattr(anytime, "solve_lexicographic", solved)
     found = AnytimeSearch(packing, list(worth.weights), worth.preference, NOTHING, limits).run()
