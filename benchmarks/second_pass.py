@@ -42,8 +42,17 @@ OTHERS: tuple[dict[str, Any], ...] = (
     {"max_bids": 8, "max_bids_per_job": 2},
     {"reserve": 2, "window": 4},
 )
-#: Models that bid; IPSCHED and AUCSCHED1 are for machines of some dozens of nodes.
+#: Models that bid on many nodes; IPSCHED and AUCSCHED1 are for machines of some dozens of nodes.
 LARGE = ("aucsched2", "aucsched3")
+
+
+def options_of(strategy: dict[str, Any], other: dict[str, Any]) -> StepOptions:
+    """Return a strategy's options beside others, without caps on bids where nobody bids."""
+    caps = {name: value for name, value in other.items() if "bids" in name}
+    bids = {} if strategy["model"] == "ipsched" else caps
+    return StepOptions(
+        **strategy, **{name: value for name, value in other.items() if name not in caps}, **bids
+    )
 
 
 def crowded(seed: int) -> Snapshot:
@@ -107,7 +116,7 @@ def _of_snapshots(first: int, count: int) -> Iterator[tuple[str, Snapshot, StepO
         cluster = crowded(seed)
         for strategy in STRATEGIES:
             for other in OTHERS:
-                yield f"snapshot {seed}", cluster, StepOptions(**strategy, **other)
+                yield f"snapshot {seed}", cluster, options_of(strategy, other)
 
 
 def _of_instances(

@@ -92,8 +92,7 @@ class AnytimeSearch:
         self._earlier: list[IntArray] = []
         self.best = self._worth.of(start)
         self._is_liked_best = not preference.any()
-        #: Bids among which branch and bound has looked for a proof.
-        self._branched = len(packing) + 1
+        self._too_many_to_branch = self._tuned.branched + 1
         # A small program is soon relaxed: better prices are not worth their time.
         is_small = len(packing) <= self._small
         prices, value = self._bounding.begin(start, is_small=is_small), self._worth.value
@@ -311,11 +310,10 @@ class AnytimeSearch:
     def _prove_by_branches(self) -> None:
         """Let branch and bound alone look for the best award and a proof, unless it has seen as many bids."""
         alive = self._alive
-        is_new = len(alive) <= min(self._tuned.branched, self._branched - 1)
         may_prove = self._limits.solves and self._searching.ends_in_s() > PROOF_S
-        if not (is_new and may_prove) or self._is_settled:
+        if len(alive) >= self._too_many_to_branch or not may_prove or self._is_settled:
             return
-        self._branched = len(alive)
+        self._too_many_to_branch = len(alive)
         found, is_best = best_among(
             self._packing, self._worth, self.award, alive, self._bounding.price, may_wait=self._may_wait
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from second_pass import OTHERS, STRATEGIES, crowded, started_second
+from second_pass import OTHERS, STRATEGIES, crowded, options_of, started_second
 from support.build import ALONE, snapshot
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Request
@@ -22,7 +22,7 @@ def test_a_second_pass_over_what_an_award_leaves_starts_nothing(part: int) -> No
         for place, strategy in enumerate(STRATEGIES):
             if (seed // 5 + place) % 3:
                 continue
-            options = StepOptions(**strategy, **OTHERS[(seed + place) % len(OTHERS)])
+            options = options_of(strategy, OTHERS[(seed + place) % len(OTHERS)])
             assert started_second(cluster, options) == [], (seed, options)
 
 
