@@ -50,8 +50,8 @@ class Branch(NamedTuple):
             ``most_liked``, ``most_gain``: what these jobs and all behind them could add at most;
             ``top_weight``, ``top_liked``: and one of them; shape (levels × (jobs + 1),).
         room: what is free, as shares of rows; ``more``: how many of a level's jobs find room together, at
-            most, shape (levels,).
-        small: sizes of jobs, the least first, shape (levels,).
+            most: of the first level all of ``levels`` but one; shape (levels,).
+        small: the least sizes of jobs, ascending, shape (levels,).
         jobs: how many a level has; ``job``: which of them comes next; ``next``: the bid that is tried next;
             ``taken``: the bid that wins, −1 for none; shape (levels,).
         weight, liked: of the winners before each level; ``bound``: what rows cost and these gain, shape
@@ -99,10 +99,16 @@ def take(bid: int, bids: ProofBids, branch: Branch, sign: int) -> None:
 
 
 @kernel
+def width_of(branch: Branch) -> int:
+    """Return how many entries of ``begins`` a level has."""
+    return len(branch.begins) // len(branch.jobs)
+
+
+@kernel
 def sum_to_come(level: int, bids: ProofBids, branch: Branch) -> None:
     """Sum up what the jobs of a level could add at most, the last one first, and count how many find room."""
-    first = level * len(branch.jobs)
-    last = first + branch.jobs[level]
+    first = level * width_of(branch)
+    last, most, kept = first + branch.jobs[level], branch.more[level], 0
     branch.most_weight[last] = branch.top_weight[last] = 0
     branch.most_liked[last] = branch.most_gain[last] = branch.top_liked[last] = 0.0
     for job in range(last - 1, first - 1, -1):
@@ -117,14 +123,16 @@ def sum_to_come(level: int, bids: ProofBids, branch: Branch) -> None:
         branch.most_gain[job] = branch.most_gain[job + 1] + gain
         branch.top_weight[job] = max(branch.top_weight[job + 1], weight)
         branch.top_liked[job] = max(branch.top_liked[job + 1], liked)
-        place = last - 1 - job
-        while place > 0 and branch.small[place - 1] > size:
-            branch.small[place] = branch.small[place - 1]
-            place -= 1
-        branch.small[place] = size
+        if kept < most or (kept > 0 and size < branch.small[kept - 1]):
+            kept = min(kept + 1, most)
+            place = kept - 1
+            while place > 0 and branch.small[place - 1] > size:
+                branch.small[place] = branch.small[place - 1]
+                place -= 1
+            branch.small[place] = size
     # More than floats can lose.
     room, more = branch.room[level] * (1.0 + 1e-9) + 1e-9, 0
-    while more < last - first and branch.small[more] <= room:
+    while more < kept and branch.small[more] <= room:
         room -= branch.small[more]
         more += 1
     branch.more[level] = more
@@ -138,6 +146,7 @@ def begin(level: int, bid: int, bids: ProofBids, branch: Branch) -> None:
     branch.liked[below] = branch.liked[level] + bids.liked[bid]
     branch.bound[below] = branch.bound[level] + bids.gain[bid]
     branch.room[below] = branch.room[level] - bids.size[bid]
+    branch.more[below] = branch.more[level] - 1
 
 
 @kernel
@@ -145,7 +154,7 @@ def enter(level: int, bid: int, bids: ProofBids, branch: Branch) -> int:
     """Let a bid of a level win; list what of later jobs fits beside it, and return how many were seen."""
     take(bid, bids, branch, 1)
     branch.taken[level] = bid
-    below, width = level + 1, len(branch.jobs)
+    below, width = level + 1, width_of(branch)
     first = branch.begins[level * width + branch.job[level] + 1]
     last = branch.begins[level * width + branch.jobs[level]]
     at, count, before = below * len(bids.job), 0, -1
@@ -210,7 +219,7 @@ def prove(bids: ProofBids, branch: Branch, best: int, best_liked: float, slack: 
         slack: what the bounds by prices may have lost in floats.
         looks: at bids, at most about so many.
     """
-    level, looked, width = 0, 0, len(branch.jobs)
+    level, looked, width = 0, 0, width_of(branch)
     sum_to_come(0, bids, branch)
     while level >= 0 and looked <= looks:
         take(branch.taken[level], bids, branch, -1)

@@ -20,6 +20,8 @@ from .proofs import Branch, ProofBids, prove
 #: tenth of a second compiled, some seconds in plain Python), and in plain Python where a clock runs or
 #: weights are beyond 64 bits.
 _FIRST_LOOKS, _UNPRICED_LOOKS, _LOOKS, _PLAIN_LOOKS = 20_000, 2_000_000, 8_000_000, 200_000
+#: Entries of the columns of a branch: some megabytes, and counts of jobs times weights stay in 64 bits.
+_MOST_CELLS = 2_000_000
 #: Seconds that are left where a proof is begun.
 PROOF_S = 0.5
 #: Bids of a whole program that branch and bound is given, and awards that turn out to be none: 3
@@ -79,10 +81,12 @@ def _searched(
         looks = min(looks, _PLAIN_LOOKS)
     weight = np.array(worth.weights, object if is_large else np.int64)
     unit = float(worth.value.max()) / max(float(weight.max()), 1.0) or 1.0
-    cost = packing.cost(price)
-    order = _order(packing, worth, bids, cost[bids])
-    of = _bids(packing, worth, order, weight, worth.value / unit - cost / unit)
+    cost = _costs(packing, bids, price)
+    order = _order(packing, worth, bids, cost)
+    of = _bids(packing, worth, bids[order], weight, (worth.value[bids] - cost)[order] / unit)
     branch = _first(packing, of, float((packing.capacity * price).sum()) / unit)
+    if branch is None:
+        return award, False
     best, liked = worth.of(award)
     # As bounds by prices are rounded elsewhere: more than floats can lose.
     slack = 1e-9 * (float(np.abs(of.gain).max(initial=0.0)) + abs(float(branch.bound[0]))) + 1e-6
@@ -92,7 +96,7 @@ def _searched(
     proved = (compiled or prove)(of, branch, best, liked, slack, looks)
     taken = np.array(branch.award, np.int64)
     if taken[-1] == 1:
-        award = np.sort(order[taken[:-1][taken[:-1] >= 0]])
+        award = np.sort(bids[order[taken[:-1][taken[:-1] >= 0]]])
     return award, proved
 
 
@@ -147,11 +151,20 @@ def _prices(packing: Packing, program: IntegerProgram) -> FloatArray:
 
 
 def _order(packing: Packing, worth: Worth, bids: IntArray, cost: FloatArray) -> IntArray:
-    """Return the bids, by what they cost at the prices, in the order of the branches."""
+    """Return the places of bids, by what they cost at the prices, in the order of the branches."""
     job = packing.job[bids]
     least = np.full(int(job.max()) + 1, np.inf)
     np.minimum.at(least, job, cost)
-    return bids[np.lexsort((-worth.preference[bids], -worth.value[bids], job, -least[job]))]
+    return np.lexsort((-worth.preference[bids], -worth.value[bids], job, -least[job]))
+
+
+def _costs(packing: Packing, bids: IntArray, price: FloatArray) -> FloatArray:
+    """Return what bids pay, each summed alone: differences of long sums lose digits beside huge amounts."""
+    entries = packing.entries(bids)
+    bid = np.repeat(np.arange(len(bids)), packing.indptr[bids + 1] - packing.indptr[bids])
+    paid = packing.amount[entries] * price[packing.row[entries]]
+    costs: FloatArray = np.bincount(bid, paid, len(bids)).astype(np.float64)
+    return costs
 
 
 def _bids(packing: Packing, worth: Worth, order: IntArray, weight: IntArray, gain: FloatArray) -> ProofBids:
@@ -165,35 +178,40 @@ def _bids(packing: Packing, worth: Worth, order: IntArray, weight: IntArray, gai
         amount=packing.amount[entries],
         weight=weight[order],
         liked=worth.preference[order],
-        size=packing.cost(1.0 / np.maximum(packing.capacity, 1))[order],
-        gain=gain[order],
+        size=_costs(packing, order, 1.0 / np.maximum(packing.capacity, 1)),
+        gain=gain,
     )
 
 
-def _first(packing: Packing, bids: ProofBids, bound: float) -> Branch:
-    """Return the branch in which no bid has won; ``bound``: what all rows cost."""
-    job = np.asarray(bids.job)
+def _first(packing: Packing, bids: ProofBids, bound: float) -> Branch | None:
+    """Return the branch in which no bid has won; ``bound``: what all rows cost. None: it is too large."""
+    job, size = np.asarray(bids.job), np.asarray(bids.size)
+    room = int(np.count_nonzero(packing.capacity))
     begins = np.flatnonzero(np.diff(job, prepend=-1, append=-1))
-    levels, weights = len(begins), np.asarray(bids.weight).dtype
+    small = np.sort(np.minimum.reduceat(size, begins[:-1]))
+    more = int(np.searchsorted(small.cumsum(), room * (1.0 + 1e-6) + 1e-6, side="right"))
+    levels, width, weights = more + 1, len(begins), np.asarray(bids.weight).dtype
+    if levels * (len(job) + 6 * width) > _MOST_CELLS:
+        return None
     first = np.zeros(levels)
     first[0] = 1.0
     return Branch(
         left=packing.capacity.copy(),
         bid=np.resize(np.arange(len(job)), levels * len(job)),
-        begins=np.resize(begins, levels * levels),
-        jobs=np.full(levels, levels - 1),
+        begins=np.resize(begins, levels * width),
+        jobs=np.full(levels, width - 1),
         taken=np.full(levels, -1),
         award=np.full(levels, -1),
         bound=bound * first,
-        room=np.count_nonzero(packing.capacity) * first,
-        most_weight=np.zeros(levels * levels, weights),
-        top_weight=np.zeros(levels * levels, weights),
-        most_liked=np.zeros(levels * levels),
-        most_gain=np.zeros(levels * levels),
-        top_liked=np.zeros(levels * levels),
+        room=room * first,
+        most_weight=np.zeros(levels * width, weights),
+        top_weight=np.zeros(levels * width, weights),
+        most_liked=np.zeros(levels * width),
+        most_gain=np.zeros(levels * width),
+        top_liked=np.zeros(levels * width),
         job=np.zeros(levels, np.int64),
         next=np.zeros(levels, np.int64),
-        more=np.zeros(levels, np.int64),
+        more=np.full(levels, more),
         weight=np.zeros(levels, weights),
         liked=np.zeros(levels),
         small=np.zeros(levels),

@@ -151,6 +151,42 @@ def test_the_best_of_few_that_fit_together_is_what_trying_all_pairs_finds() -> N
     assert worth.of(found) == max(worth.of(award) for award in (*pairs, *triples))
 
 
+def test_sizes_hold_beside_a_bid_that_asks_for_far_more_than_there_is() -> None:
+    """Sums over all bids lost so many digits that a job less was said to find room."""
+    for capacity in range(2, 12):
+        jobs = capacity + 1
+        packing = Packing(
+            job=np.arange(jobs),
+            first=np.arange(jobs),
+            indptr=np.arange(jobs + 1),
+            row=np.zeros(jobs, np.int64),
+            amount=np.append(10**10 + capacity, np.ones(capacity, np.int64)),
+            capacity=np.array([capacity]),
+            origin=np.arange(1),
+        )
+        worth = Worth.scaled([9, *[5] * capacity], np.zeros(jobs))
+        found, proved = best_among(packing, worth, np.arange(1, capacity), np.arange(jobs))
+        assert proved
+        assert worth.of(found)[0] == 5 * capacity
+
+
+def test_of_thousands_that_could_all_win_no_proof_is_tried() -> None:
+    jobs = 3000
+    packing = Packing(
+        job=np.arange(jobs),
+        first=np.arange(jobs),
+        indptr=np.arange(jobs + 1),
+        row=np.zeros(jobs, np.int64),
+        amount=np.ones(jobs, np.int64),
+        capacity=np.array([jobs - 1]),
+        origin=np.arange(1),
+    )
+    # A count of jobs times the largest weight is beyond 64 bits.
+    worth = Worth.scaled([*[1] * (jobs - 1), (1 << 52) - 2 * jobs], np.zeros(jobs))
+    found, proved = best_among(packing, worth, NOTHING, np.arange(jobs))
+    assert (len(found), proved) == (0, False)
+
+
 def test_no_proof_is_begun_where_less_than_half_a_second_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     packing, worth = few_can_win(jobs=25, bids=48)
     monkeypatch.setattr(anytime, "best_among", lambda *_, **__: pytest.fail("begun"))
