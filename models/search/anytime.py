@@ -1,6 +1,6 @@
 """An award at once, a better one with time, and a bound with it.
 
-Greedy → prices and price-guided awards → better prices, the relaxation and cliques (bounding.py) →
+Greedy → prices and price-guided awards → branch and bound (proving.py) → better prices, the relaxation and cliques (bounding.py) →
 moves, swaps and repairs (operators.py), small auctions and merges of awards (neighbourhoods.py) in
 turn → HiGHS on what is left, or on the likeliest of it: after as many steps as a command makes by
 default, or with the last share of the time. What is done is a fixed sequence: the clock, or a
@@ -317,9 +317,7 @@ class AnytimeSearch:
         found, is_best = best_among(
             self._packing, self._worth, self.award, alive, self._bounding.price, may_wait=self._may_wait
         )
-        if is_best:
-            self._settle(found)
-        self._offer(found)
+        (self._settle if is_best else self._offer)(found)
 
     @property
     def _alive(self) -> IntArray:

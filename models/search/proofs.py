@@ -213,7 +213,7 @@ def prove(bids: ProofBids, branch: Branch, best: int, best_liked: float, slack: 
 
     Args:
         bids: all of them.
-        branch: the first: ``left``, ``bound[0]`` and ``joy[0]`` are set, and the bids of level 0.
+        branch: the first: ``left``, ``bound[0]``, ``room[0]`` and ``more`` are set, and the bids of level 0.
         best: what the award at hand counts.
         best_liked: how much it is liked.
         slack: what the bounds by prices may have lost in floats.

@@ -20,7 +20,7 @@ from aucsched.models.search.anytime import AnytimeSearch
 from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing, Worth
 from aucsched.models.search.prices import find_prices
-from aucsched.models.search.proving import best_among
+from aucsched.models.search.proving import best_among, settled
 from aucsched.models.search.search_parameters import SearchLimits
 from aucsched.models.solve.lexicographic import WindowSolution, solve_lexicographic
 from aucsched.models.solve.program import IntegerProgram
@@ -218,14 +218,19 @@ def test_where_steps_are_counted_highs_is_not_asked_for_what_is_proved(
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_without_prices_of_preference_the_best_is_proved_all_the_same(
+def test_without_prices_of_the_relaxation_the_best_is_proved_all_the_same(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """HiGHS's simplex may give up: that ended a simulation."""
     packing, worth = random_packing(seed, jobs=4)
-    monkeypatch.setattr(highspy.Highs, "run", lambda _: highspy.HighsStatus.kError)
-    found, proved = best_among(
-        packing, worth, NOTHING, np.arange(len(packing)), np.zeros(len(packing.capacity))
-    )
-    assert proved
-    assert worth.of(found) == best_by_force(packing, worth)
+    asked: list[int] = []
+
+    def failed(_: highspy.Highs) -> highspy.HighsStatus:
+        asked.append(1)
+        return highspy.HighsStatus.kError
+
+    monkeypatch.setattr(highspy.Highs, "run", failed)
+    found = settled(packing, worth, NOTHING)
+    assert asked
+    assert found is not None
+    assert worth.of(found[0]) == best_by_force(packing, worth)
