@@ -1,10 +1,10 @@
 """An award at once, a better one with time, and a bound with it.
 
-Greedy → prices and price-guided awards → branch and bound (proving.py) → better prices, the relaxation and cliques (bounding.py) →
-moves, swaps and repairs (operators.py), small auctions and merges of awards (neighbourhoods.py) in
-turn → HiGHS on what is left, or on the likeliest of it: after as many steps as a command makes by
-default, or with the last share of the time. What is done is a fixed sequence: the clock, or a
-number of steps, only ends it, so that more is never worse.
+Greedy → prices and price-guided awards → branch and bound (proving.py) → better prices, the
+relaxation and cliques (bounding.py) → moves, swaps and repairs (operators.py), small auctions and
+merges of awards (neighbourhoods.py) in turn → HiGHS on what is left, or on the likeliest of it:
+after as many steps as a command makes by default, or with the last share of the time. What is done
+is a fixed sequence: the clock, or a number of steps, only ends it, so that more is never worse.
 """
 
 from collections.abc import Callable
@@ -313,7 +313,8 @@ class AnytimeSearch:
         may_prove = self._limits.solves and self._searching.ends_in_s() > PROOF_S
         if len(alive) >= self._too_many_to_branch or not may_prove or self._is_settled:
             return
-        self._too_many_to_branch = len(alive)
+        # Again of half as many: a proof takes the square of their number.
+        self._too_many_to_branch = len(alive) // 2
         found, is_best = best_among(
             self._packing, self._worth, self.award, alive, self._bounding.price, may_wait=self._may_wait
         )
