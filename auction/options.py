@@ -28,7 +28,7 @@ AUCTIONS = tuple(name for name, model in MODELS_BY_NAME.items() if model.has_bid
 BALANCED_WINDOW = 400
 
 #: Options that say how jobs bid, or which of equal awards of bids is preferred.
-_OF_BIDS = ("balance", "bid_order", "keep_whole", "max_bids", "max_bids_per_job")
+OF_BIDS = ("balance", "bid_order", "keep_whole", "max_bids", "max_bids_per_job")
 
 #: Seconds that end a step where no limit is given and work does not.
 TIME_LIMIT_S = float(str(OPTIONS_BY_NAME["time_limit_s"].default))
@@ -60,7 +60,7 @@ class StepOptions(StepRecord):
 
     def _check_ignored(self) -> None:
         """Refuse values that the model has no use for, and files of no known form."""
-        for name in () if self.auction.has_bids else _OF_BIDS:
+        for name in () if self.auction.has_bids else OF_BIDS:
             if getattr(self, name) not in (None, False, "spec"):
                 raise OptionError(f"{name}: {self.model} places without bids")
         if self.preference_table != "corrected" and not self.auction.reads_preference_table:
@@ -224,7 +224,7 @@ class StepOptions(StepRecord):
     def resolved(self) -> dict[str, Any]:
         """Return what each option is, its default resolved, by name; None where nobody bids."""
         found = {name: getattr(self, _RESOLVED.get(name, name)) for name in options_in(StepOptions)}
-        return found if self.auction.has_bids else found | dict.fromkeys(_OF_BIDS)
+        return found if self.auction.has_bids else found | dict.fromkeys(OF_BIDS)
 
     @property
     def bids_per_job(self) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ..api.simulations import chosen_on_log, parsed
-from ..auction.options import MODELS, StepOptions, options_with_preset
+from ..auction.options import AUCTIONS, MODELS, OF_BIDS, StepOptions, options_with_preset
 from ..auction.step import check_queue_promise, run_step
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import options_in, taken_from
@@ -79,8 +79,8 @@ class RunKind:
         resolve: from one combination of options, its seed among them, to the columns that hold all options of
             the run; raises OptionError where they cannot go together, InputError where the input
             lacks what they need.
-        reads: whether a run with these options reads an axis; where several policies are swept, an axis is
-            for those that do, and the others run once for all its values.
+        reads: whether a run with these options reads an axis; where several policies, or models, are swept,
+            an axis is for those that do, and the others run once for all its values.
         run: one run over the loaded input with resolved options; returns the columns of its result.
     """
 
@@ -169,6 +169,7 @@ SNAPSHOT = RunKind(
     load=parse_snapshot,
     resolve=_resolve_step,
     run=_run_step,
+    reads=lambda name, point: name not in OF_BIDS or point.get("model") in (None, *AUCTIONS),
 )
 
 

@@ -17,6 +17,7 @@ from aucsched.sweeps.run_plan import make_plan
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DAYS, OVERTAKEN = EXAMPLES / "days.swf", EXAMPLES / "overtaken.json"
+FULL = EXAMPLES / "emulated-1408-full.json"
 
 
 def _rows(found: aucsched.Sweep, *names: str) -> list[tuple[Any, ...]]:
@@ -50,6 +51,17 @@ def test_a_workload_s_policies_too() -> None:
     ]
 
 
+def test_a_snapshot_s_models_too() -> None:
+    found = aucsched.sweep(FULL, model=["ipsched", "aucsched3"], max_bids=[50, 100], window=[3])
+    assert _rows(found, "model", "max_bids", "window") == [
+        ("ipsched", None, 3),
+        ("aucsched3", 50, 3),
+        ("aucsched3", 100, 3),
+    ]
+    with pytest.raises(aucsched.OptionError, match="max_bids: ipsched places without bids"):
+        aucsched.sweep(FULL, model="ipsched", max_bids=[50])
+
+
 @pytest.mark.parametrize(
     ("source", "axes", "names", "rows"),
     [
@@ -72,7 +84,7 @@ def test_a_workload_s_policies_too() -> None:
         (OVERTAKEN, {"policy": "aucsched3", "preempt": "on"}, ("promise", "preempt"), [("none", "on")]),
         (DAYS, {"policy": ["easy", "promised"]}, ("promise",), [(None,), ("backfill",)]),
         (DAYS, {"policy": "promised", "objective": "response"}, ("promise",), [("auto",)]),
-        (EXAMPLES / "emulated-1408-full.json", {"window": [5]}, ("promise", "reserve"), [("backfill", 1)]),
+        (FULL, {"window": [5]}, ("promise", "reserve"), [("backfill", 1)]),
     ],
 )
 def test_rows_hold_the_defaults(
@@ -173,7 +185,7 @@ def test_an_option_is_called_as_negotiate_calls_it(
 
 
 def test_an_old_spelling_is_of_its_command_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    full, config = str(EXAMPLES / "emulated-1408-full.json"), tmp_path / "c.toml"
+    full, config = str(FULL), tmp_path / "c.toml"
     assert run(["schedule", full, "--order", "3"]) == 2
     assert "No such option" in capsys.readouterr().err
     config.write_text("[schedule]\norder = 4\n")
