@@ -111,7 +111,7 @@ def test_the_program_over_fewer_has_the_same_optimum(
         objective=objective,  # type: ignore[arg-type]
         reserve=0,
         work_limit=10_000,
-        max_bids_per_job=200,
+        max_bids_per_job=None if model == "ipsched" else 200,
         promise="plan",
     )
     few, all_ = (
