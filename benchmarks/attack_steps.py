@@ -59,9 +59,12 @@ def random_options(rng: random.Random) -> dict[str, Any]:
         (0.3, "objective", rng.choice(["priority", "priority_cores"])),
         (0.4, "reserve", rng.randint(0, 3)),
         (0.3, "window", rng.choice([1, 2, 5, 20, 10**7])),
-        (0.2, "max_bids", rng.choice([1, 2, 10, 100, 10**7])),
-        (0.2, "max_bids_per_job", rng.choice([1, 2, 10, 100])),
     ]
+    if options["model"] != "ipsched":
+        chances += [
+            (0.2, "max_bids", rng.choice([1, 2, 10, 100, 10**7])),
+            (0.2, "max_bids_per_job", rng.choice([1, 2, 10, 100])),
+        ]
     return options | {name: value for chance, name, value in chances if rng.random() < chance}
 
 
