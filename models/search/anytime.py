@@ -23,7 +23,7 @@ from .neighbourhoods import SmallAuctions
 from .operators import ColumnSearch, DestroyRepair, ExchangeSearch, Swapping, greedy_by
 from .packing import SCALE, Packing, Worth
 from .prices import SearchPrices
-from .proving import PROOF_S, best_among
+from .proving import best_among
 from .search_parameters import Found, SearchLimits, Stating
 
 #: More steps, and moves, than anyone waits for.
@@ -310,15 +310,18 @@ class AnytimeSearch:
     def _prove_by_branches(self) -> None:
         """Let branch and bound alone look for the best award and a proof, unless it has seen as many bids."""
         alive = self._alive
-        may_prove = self._limits.solves and self._searching.ends_in_s() > PROOF_S
-        if len(alive) >= self._too_many_to_branch or not may_prove or self._is_settled:
+        may_prove = self._searching.may_prove and len(alive) < self._too_many_to_branch
+        if not may_prove or self._is_settled:
             return
         # Again of half as many: a proof takes the square of their number.
         self._too_many_to_branch = len(alive) // 2
         found, is_best = best_among(
             self._packing, self._worth, self.award, alive, self._bounding.price, may_wait=self._may_wait
         )
-        (self._settle if is_best else self._offer)(found)
+        if is_best:
+            self._settle(found)
+        else:
+            self._offer(found)
 
     @property
     def _alive(self) -> IntArray:

@@ -17,13 +17,11 @@ from .packing import Packing, Worth, packing_from
 from .proofs import Branch, ProofBids, prove
 
 #: Looks at bids that a proof takes at most: before the compiled loop is loaded, without prices, with them (a
-#: tenth of a second compiled, some seconds in plain Python), and in plain Python where a clock runs or
-#: weights are beyond 64 bits.
+#: tenth of a second compiled, some seconds in plain Python), and in plain Python where a clock runs or sums
+#: of weights are 2^52 and more.
 _FIRST_LOOKS, _UNPRICED_LOOKS, _LOOKS, _PLAIN_LOOKS = 20_000, 2_000_000, 8_000_000, 200_000
 #: Entries of the columns of a branch: some megabytes, and counts of jobs times weights stay in 64 bits.
 _MOST_CELLS = 2_000_000
-#: Seconds that are left where a proof is begun.
-PROOF_S = 0.5
 #: Bids of a whole program that branch and bound is given, and awards that turn out to be none: 3
 #: at most in 800 auctions of table A.3.
 _MOST_BIDS, _MOST_CUTS = 600, 20
@@ -42,7 +40,7 @@ def best_among(
 ) -> tuple[IntArray, bool]:
     """Return the best award by weights and then by preference that is found, and whether it is proved.
 
-    It takes up to ``PROOF_S`` seconds, longer where nothing is compiled and ``may_wait`` is set.
+    It takes up to half a second, longer where nothing is compiled and ``may_wait`` is set.
 
     Args:
         packing: bids and capacities.
@@ -89,7 +87,7 @@ def _searched(
         return award, False
     best, liked = worth.of(award)
     # As bounds by prices are rounded elsewhere: more than floats can lose.
-    slack = 1e-9 * (float(np.abs(of.gain).max(initial=0.0)) + abs(float(branch.bound[0]))) + 1e-6
+    slack = 1e-9 * (float(np.abs(of.gain).max()) + abs(float(branch.bound[0]))) + 1e-6
     compiled = compiled_proofs() if is_loaded() and not is_large else None
     if compiled is None:
         of, branch = as_lists(of), as_lists(branch)

@@ -36,7 +36,7 @@ from ..search.anytime import AnytimeSearch
 from ..search.compiled_search import compiled_loop, load_within
 from ..search.operators import FEW_BIDS, greedy_award
 from ..search.packing import Packing, Worth
-from ..search.proving import PROOF_S, best_among, settled
+from ..search.proving import best_among, settled
 from ..search.reductions import reduced
 from ..search.search_parameters import Found, SearchLimits, SearchParameters, Stating, parameters_of
 from ..solve.lexicographic import SolveSettings, integer_weights, largest_sum, solve_lexicographic
@@ -311,8 +311,9 @@ def _soon_proved(
     packing: Packing, weights: list[int], second: FloatArray, start: IntArray, limits: SearchLimits
 ) -> Found | None:
     """Return the best award where steps count and branch and bound alone proves it; else None."""
-    may_prove = limits.counts_steps and limits.steps and limits.solves and limits.ends_in_s() > PROOF_S
-    if not may_prove or not 0 < len(packing) <= limits.parameters.branched:
+    if not (limits.counts_steps and limits.steps and limits.may_prove):
+        return None
+    if not 0 < len(packing) <= limits.parameters.branched:
         return None
     worth = Worth.scaled(weights, second)
     award, proved = best_among(

@@ -193,6 +193,10 @@ def test_no_proof_is_begun_where_less_than_half_a_second_is_left(monkeypatch: py
     limits = SearchLimits(deadline=perf_counter() + 0.4, steps=None, seed=0, clock=perf_counter)
     found = AnytimeSearch(packing, list(worth.weights), worth.preference, NOTHING, limits).run()
     assert not found.proved
+    monkeypatch.setattr("aucsched.models.winners.determine.best_among", lambda *_, **__: pytest.fail("begun"))
+    counted = replace(limits, deadline=perf_counter() + 0.4, steps=1)
+    values, stated = list(worth.weights), lambda bids: packing.program(bids, packing.capacity)
+    assert len(determine(packing, values, worth.preference, NOTHING, counted, state=stated).award)
 
 
 @pytest.mark.parametrize("seed", range(12))
