@@ -1,5 +1,6 @@
 """The nodes that jobs may use now, found once for all jobs that ask alike for each node."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -188,7 +189,7 @@ def totals_of(choice: GresChoice, free: Capacity, nodes: IntArray) -> tuple[IntA
     return tuple(free.gres[kind][nodes] if kind in free.gres else none for kind, _, _, _ in choice.total)
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Candidates:
     """The nodes that jobs of one shape may use now.
 
@@ -232,10 +233,33 @@ class Candidates:
                 return False
         if not demand.contiguous:
             return True
-        starts = np.flatnonzero(np.diff(self.nodes, prepend=-2) != 1)
-        run_nodes = np.diff(starts, append=count)
-        run_units = np.add.reduceat(self.units[self.nodes], starts) if count else starts
-        return bool(((run_nodes >= fewest) & (run_units >= (demand.units or 0))).any())
+        longest, richest = self._runs
+        enough = bisect_right(longest, -fewest)
+        return enough > 0 and richest[enough - 1] >= (demand.units or 0)
+
+    @cached_property
+    def _runs(self) -> tuple[list[int], list[int]]:
+        """Negated lengths of runs of neighbours, the longest first; the most units that a run so long has."""
+        counts, units = _runs_of(UsableNodes(self.nodes, self.units[self.nodes]))
+        order = np.argsort(-counts, kind="stable")
+        return (-counts[order]).tolist(), np.maximum.accumulate(units[order]).tolist()
+
+
+def _runs_of(found: UsableNodes) -> tuple[IntArray, IntArray]:
+    """Return how many nodes each maximal run of neighbours has, and their units; shape (runs,) each."""
+    nodes = found.nodes
+    if not len(nodes):
+        return nodes, nodes
+    starts = np.append(0, (nodes[1:] - nodes[:-1] != 1).nonzero()[0] + 1)
+    return np.append(starts[1:], len(nodes)) - starts, np.add.reduceat(found.units, starts)
+
+
+def could_stand(found: UsableNodes, demand: Demand) -> bool:
+    """Return whether a run of a job's nodes, ascending, could hold it, where it must stand in one."""
+    if not demand.contiguous:
+        return True
+    counts, units = _runs_of(found)
+    return bool(((counts >= demand.fewest_nodes) & (units >= (demand.units or 0))).any())
 
 
 def _of_richest(amounts: IntArray) -> IntArray:

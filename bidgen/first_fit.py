@@ -24,6 +24,7 @@ from .candidates import (
     GuardedViews,
     Reading,
     UsableNodes,
+    could_stand,
     fewest_gres,
     totals_of,
     usable_nodes,
@@ -218,6 +219,8 @@ class FirstFitPlacer:
         demand, columns = asked.demand, self._columns
         found = usable_nodes(asked, free, columns) if self._guards else self._candidates.all(asked)
         if _is_simple(demand, asked.choice) and not _are_enough(demand, asked.variant, found.units):
+            return None
+        if not could_stand(found, demand):
             return None
         if demand.max_switches is not None:
             found = found.at(np.argsort(self._topology.rank[found.nodes]))
