@@ -359,18 +359,7 @@ def _attempt_of(options: StepOptions, nodes: int) -> Callable[..., AttemptResult
 def could_start(jobs: Iterable[Demand], on: Columns, known: GuardedViews | None = None) -> set[str]:
     """Return the jobs for which there are enough nodes, cores, licences and shares now, by counting."""
     views = known or GuardedViews(on, on.free)
-    # Nodes are enough for all that ask for the same where the same is kept from them.
-    enough: dict[object, bool] = {}
-    able: set[str] = set()
-    for demand in jobs:
-        if demand.fewest_cores > views.cores:
-            continue
-        key = (demand.form, views.limits(demand))
-        if key not in enough:
-            enough[key] = views.of(demand).could_hold(demand)
-        if enough[key] and on.pools.hold(demand.job):
-            able.add(demand.job.id)
-    return able
+    return {demand.job.id for demand in jobs if views.could_start(demand)}
 
 
 def not_too_many_alike(

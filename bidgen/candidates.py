@@ -325,6 +325,8 @@ class GuardedViews:
         self._columns = columns
         self._guards: tuple[HeldBack, ...] = (*guards, *columns.kept)
         self._views: dict[tuple[bool | str, ...], FreeView] = {}
+        #: Whether there is enough on nodes for all that ask for the same where the same is kept from them.
+        self._enough: dict[object, bool] = {}
 
     @cached_property
     def cores(self) -> int:
@@ -344,7 +346,12 @@ class GuardedViews:
 
     def could_start(self, demand: Demand) -> bool:
         """Return whether there is enough for a job alone, by counting, and of what stands on no node too."""
-        return self._columns.pools.hold(demand.job) and self.of(demand).could_hold(demand)
+        if demand.fewest_cores > self.cores:
+            return False
+        key = (demand.form, self.limits(demand))
+        if key not in self._enough:
+            self._enough[key] = self.of(demand).could_hold(demand)
+        return self._enough[key] and self._columns.pools.hold(demand.job)
 
 
 def could_hold(demand: Demand, columns: Columns, leaf: IntArray, guards: Sequence[HeldBack] = ()) -> bool:
