@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
@@ -183,10 +185,18 @@ class _Explainer:
 
     def _left_out(self, demand: Demand) -> tuple[Reason, str]:
         """Say which jobs bid in place of one that asks for the same."""
-        others = [one.job.id for one in self._decision.window if one.kind == demand.kind]
-        ahead = others[: others.index(demand.job.id)]
+        alike = self._alike[demand.kind]
         why = "they ask for the same, and no more of them fit at once"
-        return Reason.OUTBID, f"outbid by {listed(ahead)}: {why}"
+        return Reason.OUTBID, f"outbid by {listed(list(islice(alike, LISTED)), alike[demand.job.id])}: {why}"
+
+    @cached_property
+    def _alike(self) -> dict[int, dict[str, int]]:
+        """How many jobs of its kind are ahead of each of the window, by kind and id."""
+        found: dict[int, dict[str, int]] = {}
+        for demand in self._decision.window:
+            alike = found.setdefault(demand.kind, {})
+            alike[demand.job.id] = len(alike)
+        return found
 
     def _why_none(self, demand: Demand) -> tuple[Reason, str]:
         """Return why a job has no bid: the same for all that ask for the same."""

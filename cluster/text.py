@@ -83,10 +83,11 @@ def utc(seconds: float) -> str:
     return f"{shown_year}-{moment:%m-%dT%H:%M:%SZ}"
 
 
-def listed(names: Sequence[str]) -> str:
-    """Return the first names, and how many more there are."""
-    shown = ", ".join(names[:LISTED])
-    return shown if len(names) <= LISTED else f"{shown} and {len(names) - LISTED} more"
+def listed(names: Sequence[str], count: int | None = None) -> str:
+    """Return the first of ``count`` names (None: of all), and how many more there are."""
+    number = len(names) if count is None else count
+    shown = ", ".join(names[: min(number, LISTED)])
+    return shown if number <= LISTED else f"{shown} and {number - LISTED} more"
 
 
 def not_one_of(value: object, names: Iterable[str]) -> str:

@@ -241,6 +241,19 @@ def test_each_reason_names_what_stood_in_the_way() -> None:
     assert "burst buffer" in details["J8"]
 
 
+def test_a_long_queue_of_equal_jobs_is_explained_in_time_that_grows_with_its_length() -> None:
+    count = 16_000
+    cluster = snapshot([{"name": "n1", "cores": 4}], [{"cores": 2, "priority": 1}] * count)
+    began = time.process_time()
+    found = schedule(cluster, window=count, promise="none", reserve=0, work_limit=0)
+    # Each job looked for those ahead of it among all: that took 10 s.
+    assert time.process_time() - began < 6
+    ahead = ", ".join(f"J{number}" for number in range(1, 9))
+    why = "they ask for the same, and no more of them fit at once"
+    assert found.pending[-1].detail == f"outbid by {ahead} and {count - 9} more: {why}"
+    assert {refusal.job: refusal.detail for refusal in found.pending}["J3"] == f"outbid by J1, J2: {why}"
+
+
 def test_licences_are_shared_by_the_whole_cluster() -> None:
     jobs = [
         {"cores": 1, "licenses": {"matlab": 2}},
