@@ -5,7 +5,6 @@ only its run with it, which another process tries again. When the parent dies th
 """
 
 import os
-import signal
 import warnings
 import zlib
 from collections import Counter, deque
@@ -16,14 +15,12 @@ from contextlib import contextmanager
 from functools import lru_cache
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from multiprocessing.connection import wait as wait_for
-from threading import Thread
 from typing import Any
 from uuid import uuid4
 
 from ..auction.parts.workers import ONE_AT_A_TIME, UNGUARDED, connected
 from ..cluster.errors import AucschedError
-from ..models.winners.determine import without_script
+from ..models.winners.spawning import ends_with, spawning
 from .axes import Row
 from .run_plan import KINDS, Run, Subject, lost_row, run_row
 
@@ -72,7 +69,7 @@ def _rows_of_pools(
         while waiting and len(busy) < size:
             pool = ProcessPoolExecutor(1, get_context("spawn"), _begin, (subject, theirs))
             pools.append(pool)
-            with _environment(), without_script(is_needed=needs_script):
+            with _environment(), spawning(needs_script=needs_script):
                 busy[pool.submit(_done, None)] = pool, None
         for future in wait(busy, return_when=FIRST_COMPLETED).done:
             pool, run = busy.pop(future)
@@ -121,8 +118,7 @@ _held: list[Any] = []
 
 def _begin(subject: Subject, parent: Connection) -> None:
     """Load the input in a process that is to run; it ends when the parent closes its end, or dies."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
-    Thread(target=lambda: (wait_for([parent]), os._exit(1)), daemon=True).start()
+    ends_with(parent)
     _held[:] = subject.kind, KINDS[subject.kind].load(subject.content)
 
 

@@ -11,12 +11,12 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from multiprocessing import current_process, get_context
+from multiprocessing import current_process
 from threading import Lock
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from ...bidgen.first_fit import Cluster
 from ...cluster.errors import AucschedError, OptionError
 from ...cluster.resources.demand import Demand
 from ...models.search.compiled_search import compiled_loop
-from ...models.winners.determine import without_script
+from ...models.winners.spawning import search_processes, spawning
 from ..attempt import attempt
 from ..options import StepOptions
 from ..strategies import AttemptResult
@@ -167,12 +167,10 @@ def crew_of(options: StepOptions) -> Iterator[Workers]:
         elif options.workers > 1:
             end_if_spawned("schedule")
             others = options.workers - 1
-            # Spawned: nothing of this process's threads or state comes along. What is compiled they load
-            # while bids are made here, which takes a second.
-            pool = ProcessPoolExecutor(others, get_context("spawn"), compiled_loop)
-            stack.callback(pool.shutdown, wait=False, cancel_futures=True)
+            # What is compiled they load while bids are made here, which takes a second.
+            pool = stack.enter_context(search_processes(others))
             in_script = getattr(options.clock, "__module__", "") == "__main__"
-            with suppress(BrokenProcessPool), without_script(is_needed=in_script):
+            with suppress(BrokenProcessPool), spawning(needs_script=in_script):
                 for _ in range(others):
                     pool.submit(int)
             yield Workers(pool, lambda: options.workers, helps=True)

@@ -7,19 +7,13 @@ follows from the limit alone: any number of processes gives the same award, and 
 worse. Where a clock counts, each process is one search.
 """
 
-import sys
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from math import inf, isfinite
-from multiprocessing import get_context
-from threading import RLock
-from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
@@ -33,7 +27,7 @@ from ...cluster.schedule import Status
 from ...cluster.tabular import Tabular
 from ...cluster.text import plural
 from ..search.anytime import AnytimeSearch
-from ..search.compiled_search import compiled_loop, load_within
+from ..search.compiled_search import load_within
 from ..search.operators import FEW_BIDS, greedy_award
 from ..search.packing import Packing, Worth
 from ..search.proving import best_among, settled
@@ -42,6 +36,7 @@ from ..search.search_parameters import Found, SearchLimits, SearchParameters, St
 from ..solve.lexicographic import SolveSettings, integer_weights, largest_sum, solve_lexicographic
 from ..solve.solver import SolverStatus
 from .instance import Bid, BidArrays, Number, ProblemInstance, as_list, exact, read_lot
+from .spawning import search_processes, spawning
 
 #: Seconds where neither a time nor a work limit is given.
 TIME_LIMIT_S = 3.0
@@ -391,23 +386,6 @@ def _prices(lot: ProblemInstance, price: FloatArray) -> dict[Hashable, float]:
 ALONE, _SEARCHES = 400, 4
 
 
-#: One thread at a time takes the script away and puts it back.
-_SPAWNING = RLock()
-
-
-@contextmanager
-def without_script(*, is_needed: bool = False) -> Iterator[None]:
-    """Keep processes spawned inside from loading the program's script, unless it is needed there."""
-    with _SPAWNING:
-        main = sys.modules["__main__"]
-        if not is_needed:
-            sys.modules["__main__"] = ModuleType("__main__")
-        try:
-            yield
-        finally:
-            sys.modules["__main__"] = main
-
-
 def _search_side_by_side(
     packing: Packing,
     weights: list[int],
@@ -430,9 +408,8 @@ def _search_side_by_side(
     if workers == 1 or not others:
         found = [search(one).run() for one in (first, *others)]
     else:
-        # Spawned: nothing of this process's threads or state comes along.
-        with ProcessPoolExecutor(min(workers - 1, len(others)), get_context("spawn")) as pool:
-            with without_script():
+        with search_processes(min(workers - 1, len(others))) as pool:
+            with spawning():
                 waiting = [pool.submit(_searched, search, one) for one in others]
             try:
                 found = [search(first).run(), *(one.result() for one in waiting)]
@@ -461,8 +438,6 @@ def _limits(limits: SearchLimits, workers: int) -> list[SearchLimits]:
 
 
 def _searched(search: Callable[[SearchLimits], AnytimeSearch], limits: SearchLimits) -> Found:
-    # In a process of its own nothing is compiled or loaded yet.
-    compiled_loop()
     return search(limits).run()
 
 

@@ -22,9 +22,9 @@ from support.dask_cluster import Cluster, dask_cluster
 
 from aucsched import OptionError, Schedule, schedule
 from aucsched.auction.explain.comparison import first_fit_by_priority
-from aucsched.auction.parts import workers
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.formats.native.cluster_file import parse_snapshot
+from aucsched.models.winners import spawning
 from aucsched.topology.tree import linear, parts_of_nodes, topology_of
 
 SEEDS = st.integers(0, 10**6)
@@ -148,7 +148,7 @@ def test_auctions_whose_process_dies_are_held_here(monkeypatch: pytest.MonkeyPat
             pools.append(self)
             assert isinstance(self.submit(os._exit, 3).exception(), BrokenProcessPool)
 
-    monkeypatch.setattr(workers, "ProcessPoolExecutor", Dying)
+    monkeypatch.setattr(spawning, "ProcessPoolExecutor", Dying)
     assert shared_out(workers=2).started == shared_out().started
     assert len(pools) == 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -16,9 +17,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.build import snapshot
 from support.run import aucsched
 from support.sweeps import GRID, HANGS_S, LONG, RUNS, lasting, rows_of, small
 
+from aucsched import save_snapshot
 from aucsched.cluster.errors import AucschedError, InputError
 from aucsched.sweeps.axes import Row
 from aucsched.sweeps.drive import Journal
@@ -42,12 +45,17 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, str]]:
 
 
 def started(source: Path, out: Path, workers: int, *more: str) -> subprocess.Popen[str]:
-    given = (*GRID, "--workers", workers, *more)
-    command = [sys.executable, "-m", "aucsched", "sweep", source, *given, "-o", out]
+    return running("sweep", source, *GRID, "--workers", workers, *more, "-o", out)
+
+
+def running(*words: object) -> subprocess.Popen[str]:
+    """Start a command as a terminal would, in a process group of its own."""
+    command = [sys.executable, "-m", "aucsched", *map(str, words)]
     # A shell starts background jobs with SIGINT ignored, and a process hands that down: not to this one.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    nowhere, told = subprocess.DEVNULL, subprocess.PIPE
     try:
-        return subprocess.Popen([str(part) for part in command], stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(command, stdout=nowhere, stderr=told, text=True, start_new_session=True)
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -146,6 +154,37 @@ def test_stopped_by_ctrl_c_it_says_so(tmp_path: Path) -> None:
     said = "note: the same command goes on where this one stopped\naucsched: interrupted\n"
     assert (process.returncode, err) == (1, said)
     assert lines(journal) >= 1
+
+
+def crowded(folder: Path) -> Path:
+    """Write a snapshot whose auction takes long to prove."""
+    rng = random.Random(5)
+    nodes = [{"name": f"n{place:03d}", "cores": 12, "free_cores": rng.randint(0, 12)} for place in range(240)]
+    sizes = ({"nodes": rng.randint(2, 9), "cores_per_node": rng.randint(2, 7)} for _ in range(120))
+    save_snapshot(snapshot(nodes, list(sizes)), folder / "crowded.json")
+    return folder / "crowded.json"
+
+
+@pytest.mark.parametrize("command", ["sweep", "schedule", "winners"])
+def test_ctrl_c_ends_processes_that_are_only_starting_without_a_word(command: str, tmp_path: Path) -> None:
+    """A terminal sends it to the whole group."""
+    auction = tmp_path / "auction.txt"
+    bids = (f"{bid}\t{9 + bid % 7}\t{bid % 40}\t{40 + bid * 7 % 40}\t#" for bid in range(400))
+    auction.write_text("\n".join(["goods 80", "bids 400", "dummy 0", *bids]))
+    given: dict[str, tuple[object, ...]] = {
+        "sweep": (small(tmp_path), *GRID, *LONG, "-o", tmp_path / "k.csv"),
+        "schedule": (crowded(tmp_path), "--part-nodes", "60", "--promise", "none", "--time-limit", "300"),
+        "winners": (auction, "--time-limit", "300"),
+    }
+    with running(command, *given[command], "--workers", 2) as process:
+        while not children(process.pid) and process.poll() is None:
+            time.sleep(0.002)
+        # Python runs there by now, and reads modules.
+        time.sleep(0.2)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=HANGS_S)
+    said = re.sub(r"(?m)^note: .*\n", "", err)
+    assert (process.returncode, said.strip()) == (1, "aucsched: interrupted")
 
 
 def row(number: int) -> Row:

@@ -24,7 +24,7 @@ from support.sweeps import GRID, RUNS, TRACE, rows_of, small, workload
 import aucsched as package
 from aucsched.cli import run
 from aucsched.formats.native.cluster_file import load_snapshot
-from aucsched.models.winners.determine import without_script
+from aucsched.models.winners.spawning import spawning
 from aucsched.simulation.negotiated.negotiation_options import SWEPT
 from aucsched.sweeps.axes import AXES
 from aucsched.sweeps.result_table import write_table
@@ -500,13 +500,13 @@ def test_threads_that_spawn_at_once_leave_the_script_where_it_was() -> None:
     main, entered, left = sys.modules["__main__"], Event(), Event()
 
     def outer() -> None:
-        with without_script():
+        with spawning():
             entered.set()
             left.wait(0.2)
 
     def inner() -> None:
         entered.wait(5)
-        with without_script():
+        with spawning():
             left.wait(0.4)
 
     threads = [Thread(target=outer), Thread(target=inner)]
