@@ -119,15 +119,13 @@ class RangeMap(ValueType):
     """Counts or ranges of counts by the name of a gres."""
 
     def coerced(self, value: Any, path: str) -> Any:
-        """Return it with Spans."""
+        """Return a copy with Spans."""
         if type(value) is dict and not value:
-            return value
+            return {}
         if not isinstance(value, Mapping):
             raise InputError(f"{shown(value)} is not a mapping of names to counts", path=path)
         for name in value:
             named(name, path)
-        if all(type(count) is Span for count in value.values()):
-            return value
         return {name: as_span(count, f"{path}.{name}") for name, count in value.items()}
 
 

@@ -223,17 +223,16 @@ class IntegerMap(ValueType):
     least: int
 
     def coerced(self, value: Any, path: str) -> Any:
-        """Return it with Python's integers."""
+        """Return a copy with Python's integers."""
         if type(value) is dict and not value:
-            return value
+            return {}
         if not isinstance(value, Mapping):
             raise InputError(f"{shown(value)} is not a mapping of names to counts", path=path)
-        if not all(type(count) is int for count in value.values()):
-            value = {name: as_int(count) for name, count in value.items()}
-        for name, count in value.items():
+        counts = {name: as_int(count) for name, count in value.items()}
+        for name, count in counts.items():
             named(name, path)
             at_least(count, self.least, f"{path}.{name}")
-        return value
+        return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +240,7 @@ class SecondsByCount(ValueType):
     """Run times in seconds by node count, from 1 node on."""
 
     def coerced(self, value: Any, path: str) -> Any:
-        """Return it with Python's numbers."""
-        if type(value) is dict and not value:
-            return value
+        """Return a copy with Python's numbers."""
         of_type(value, (Mapping,), path)
         nodes, time = Integer(1), Number("a run time in seconds", least=0)
         return {nodes.coerced(n, path): time.coerced(s, f"{path}.{n}") for n, s in value.items()}
@@ -395,14 +392,14 @@ class EntryMap(ValueType):
     of: type
 
     def coerced(self, value: Any, path: str) -> Any:
-        """Return it as it is."""
+        """Return a copy with the same values."""
         if type(value) is not dict:
             of_type(value, (Mapping,), path)
         for name, entry in value.items():
             if type(entry) is not self.of or type(name) is not str or not name.isprintable():
                 plain(name, path)
                 of_type(entry, (self.of,), f"{path}.{name}")
-        return value
+        return dict(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,26 @@ def test_lists_and_sets_of_names_are_taken_and_one_name_is_one() -> None:
     assert isinstance(hash(Request(cores=1, features=["a"]).features), int)
 
 
+def test_what_a_caller_does_to_a_mapping_afterwards_changes_no_value() -> None:
+    counts, none = {"gpu": 1}, dict[str, int]()
+    spans, times, held = {"gpu": Span.exactly(1)}, {1: 60.0}, {"n1": Resources(cores=1)}
+    licenses = {"matlab": License(total=2)}
+    values = (
+        Node(name="n1", cores=4, gres=counts),
+        Resources(cores=1, gres=none),
+        Request(cores=1, gres_per_node=spans, gres_total=none, licenses=counts),
+        Job(id="1", priority=1, request=Request(cores=1), limits_by_nodes_s=times),
+        RunningJob(id="2", nodes=held),
+        Limit(name="one", most={"cores": 3}),
+        Snapshot(nodes=[Node(name="n1", cores=4)], licenses=licenses),
+    )
+    before = [repr(value) for value in values]
+    for mapping in (counts, none, spans, times, held, licenses):
+        mapping.clear()
+    none["gpu"] = -1
+    assert [repr(value) for value in values] == before
+
+
 def test_a_node_of_plain_counts_is_all_free() -> None:
     node = Node(name="n01", cores=8, memory_mib=1000, gres={"gpu": 2}, features=["a100"], partitions="gpu")
     whole = Resources(cores=8, memory_mib=1000, gres={"gpu": 2})
