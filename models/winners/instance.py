@@ -150,7 +150,7 @@ def exact(value: Any, path: str) -> int | Fraction:
     if found < 0:
         raise InputError(f"{value} is below 0", path=path)
     if max(found, found.denominator) >= _LARGEST_VALUE:
-        what = "beyond 10^300" if found > 1 else "a fraction with a denominator of 10^300 or more"
+        what = "10^300 or more" if found > 1 else "a fraction with a denominator of 10^300 or more"
         raise InputError(f"{value!r} is {what}", path=path)
     return found
 
@@ -168,7 +168,7 @@ def _fraction(value: Any, path: str) -> int | Fraction:
         if not isfinite(value):
             raise InputError(f"{value} is not a finite number", path=path)
         if isinstance(value, Decimal) and abs(value.adjusted()) > 300:  # noqa: PLR2004 - _LARGEST_VALUE's digits
-            what = "beyond 10^300" if value.adjusted() > 0 else "closer to 0 than 10^-300"
+            what = "10^300 or more" if value.adjusted() > 0 else "closer to 0 than 10^-300"
             raise InputError(f"{value} is {what}", path=path)
         value = Fraction(str(value))
     return value.numerator if value.denominator == 1 else Fraction(value)
