@@ -61,8 +61,8 @@ def workload_of(entries: Sequence[ShadowPass]) -> tuple[ClusterWorkload, Notes]:
     """Return the jobs that Slurm started while the shadow looked, at the cluster of its first pass.
 
     A job comes when it was submitted, or when the first pass saw that nothing held it any more; it
-    runs for as long as it did, one that still ran for its time limit. What ran already at the first
-    pass holds its nodes until it ended.
+    runs for as long as it did, one that still ran for its time limit, without one to the end of the
+    log. What ran already at the first pass holds its nodes until it ended.
 
     Raises:
         InputError: no pass tells the cluster.
@@ -76,23 +76,22 @@ def workload_of(entries: Sequence[ShadowPass]) -> tuple[ClusterWorkload, Notes]:
     again = sum(start.start != first.get(start.job, start.start) for one in entries for start in one.started)
     if again:
         notes.add("jobs", f"later runs of requeued jobs, left out: {again}")
-    rows = [*_cluster_now(entries, begin), *_arriving(jobs, begin, notes)]
+    rows = [*_cluster_now(entries, begin), *_arriving(jobs, begin, entries[-1].time, notes)]
     rows.sort(key=lambda row: (row.arrival_s, -row.job.priority))
     empty = parse_workload(msgspec.json.encode(cluster))
     return replace(empty, jobs=tuple(rows), notes=notes.texts()), notes
 
 
-def _arriving(jobs: Iterable[ShadowJob], begin: float, notes: Notes) -> Iterator[ArrivingJob]:
+def _arriving(jobs: Iterable[ShadowJob], begin: float, last: float, notes: Notes) -> Iterator[ArrivingJob]:
     unknown = endless = unseen = 0
     for one in jobs:
         if one.start is None or one.request == {}:
             unknown += 1
             continue
         job = _asked(one)
-        run = one.ended_by - one.start if one.ended_by is not None else job.time_limit_s
-        if run is None:
-            unknown += 1
-            continue
+        run = (last if one.ended_by is None else one.ended_by) - one.start
+        if one.ended_by is None and job.time_limit_s is not None:
+            run = job.time_limit_s
         endless += one.ended_by is None
         unseen += one.request is None
         came = min(one.start if one.free_at is None else one.free_at, one.start)
@@ -108,7 +107,8 @@ def _arriving(jobs: Iterable[ShadowJob], begin: float, notes: Notes) -> Iterator
         text = "jobs that started before a pass saw them wait, taken to ask for the cores and nodes they got"
         notes.add("jobs", f"{text}: {unseen}")
     if endless:
-        notes.add("jobs", f"jobs that still ran, taken to run for their time limit: {endless}")
+        text = "jobs that still ran, taken to run for their time limit, without one to the end of the log"
+        notes.add("jobs", f"{text}: {endless}")
 
 
 def _asked(one: ShadowJob) -> Job:
@@ -141,8 +141,7 @@ def _cluster_now(entries: Sequence[ShadowPass], begin: float) -> Iterator[Arrivi
     for start in entries[0].started:
         end = ends.get((start.job, start.start))
         if start.start < begin and (end is None or end > begin):
-            limit = 0.0 if start.limit_s is None else start.start + start.limit_s - begin
-            left = end - begin if end is not None else limit
-            left = max(left, SHORTEST_RUN_S)
+            limit = entries[-1].time if start.limit_s is None else start.start + start.limit_s
+            left = max((limit if end is None else end) - begin, SHORTEST_RUN_S)
             job = _job(start, expand(start.nodes), priority=top, limit_s=ceil(left))
             yield ArrivingJob(job=job, arrival_s=0.0, run_time_s=left)

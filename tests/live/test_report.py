@@ -7,12 +7,14 @@ import math
 from pathlib import Path
 from statistics import mean
 
+import msgspec
 import pytest
 from support.chromium import CHROMIUM, opened
 from support.run import aucsched, refused
 
 from aucsched.reports.run_pages import shadow_page
 from aucsched.slurm.answers.running_jobs import End, SlurmStart
+from aucsched.slurm.live.replay import workload_of
 from aucsched.slurm.live.shadow_log import Offer, ShadowPass, Waiting, encode
 from aucsched.slurm.live.shadow_report import ShadowReport, report_on
 
@@ -166,3 +168,19 @@ def test_the_command_reads_logs_in_any_order(tmp_path: Path, made: ShadowReport)
     assert "the means of offered waits leave them out" in " ".join(text.split())
     none = tmp_path / "none"
     assert refused("slurm", "report", none) == f"{none}: No such file or directory"
+
+
+def test_in_a_replay_a_job_without_an_end_or_a_limit_runs_to_the_end_of_the_log() -> None:
+    cluster = {"format": "aucsched-workload/1", "nodes": [{"name": f"n{one}", "cores": 8} for one in (1, 2)]}
+    ran, came = (
+        msgspec.structs.replace(one, limit_s=None) for one in (start("0", 500, 600), start("1", 1005, 1010))
+    )
+    entries = [
+        entry(1000, is_first=True, cluster=cluster, started=[ran, start("2", 500, 700)]),
+        entry(1060, started=[came, start("3", 1020, 1030)]),
+        entry(4600),
+    ]
+    workload, notes = workload_of(entries)
+    runs = {one.job.id: one.run_time_s for one in workload.jobs}
+    assert runs == {"0": 3600, "1": 3590, "2": 300, "3": 600}
+    assert [text for text in notes.texts() if text.endswith("to the end of the log: 2")]
