@@ -26,6 +26,11 @@ _NODE_COLUMNS = {
     "fragmentation": ("fragmentation", ""),
     "packing factor": ("packing_factor", ""),
 }
+#: A row of each job.
+_COLUMNS = (
+    *("id", "submit_s", "start_s", "end_s", "cores", "nodes", "wait_s", "run_s", "estimate_s"),
+    *("user", "account", "gpus", "level", "span", "fragmentation"),
+)
 _NODE_ROWS = {"GPU utilisation": ("gpu_utilization", "")}
 #: Jobs that never start which the table names before it says how many more there are.
 _LISTED = 5
@@ -87,27 +92,23 @@ def node_job_columns(result: NodeResult) -> dict[str, list[Any]]:
 
     Times count from the first arrival of a job that ran to its end; ``nodes`` is a hostlist.
     """
-    names: dict[str, list[Any]] = {}
     places = {one.demand.index: place for place, one in enumerate(result.played)}
-    for number, arriving in enumerate(result.cluster.jobs):
-        for name, value in _row(result, arriving, places.get(number)).items():
-            names.setdefault(name, []).append(value)
-    return names
+    jobs = enumerate(result.cluster.jobs)
+    rows = [_row(result, arriving, places.get(number)) for number, arriving in jobs]
+    return {name: [row[name] for row in rows] for name in _COLUMNS}
 
 
 def _row(result: NodeResult, arriving: ArrivingJob, place: int | None) -> dict[str, Any]:
     """Return what a table says of a job; ``place`` among those that ran to their ends, None: it did not."""
     begin, job = result.cluster.jobs[0].arrival_s, arriving.job
     submit = since(arriving.arrival_s, begin)
-    row = {
+    row = dict.fromkeys(_COLUMNS) | {
         "id": job.id,
         "submit_s": submit,
-        **dict.fromkeys(("start_s", "end_s", "cores", "nodes", "wait_s")),
         "run_s": arriving.run_time_s,
         "estimate_s": job.time_limit_s,
         "user": job.user,
         "account": job.account,
-        **dict.fromkeys(("gpus", "level", "span", "fragmentation")),
     }
     if place is None:
         return row

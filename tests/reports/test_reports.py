@@ -103,6 +103,18 @@ def test_a_page_holds_what_the_result_holds(pages: dict[str, Path]) -> None:
     assert area * per_node == pytest.approx(held)
 
 
+def test_a_workload_without_jobs_has_a_page_and_its_columns(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    empty, page = tmp_path / "empty.json", tmp_path / "page.html"
+    empty.write_text('{"format": "aucsched-workload/1", "nodes": [{"name": "n", "cores": 4}]}')
+    assert run(["simulate", str(empty), "--policy", "easy,backfill-slurm", "--html", str(page)]) == 0
+    assert [one["kind"] for one in _sections(page)] == KINDS["nodes"][:1] + ["table"] * 2
+    capfd.readouterr()
+    assert run(["simulate", str(empty), "--policy", "easy", "--jobs-out", "-", "--format", "json"]) == 0
+    assert capfd.readouterr().out.startswith("id,submit_s,start_s,end_s,")
+
+
 def test_percentiles_are_those_of_the_jobs(pages: dict[str, Path]) -> None:
     sections = _sections(pages["log"])
     spread, jobs = sections[4], sections[8]
