@@ -80,15 +80,12 @@ class Entry:
         plain: the kernel; numba takes the types of its parameters from their annotations.
         what: it does, for messages.
         many: jobs from which on plain Python takes longer than numba takes to be loaded.
-        allocates: whether it makes arrays. Where none does, none has to be counted, which costs as
-            much as all else where tuples of arrays are read at every event.
     """
 
-    def __init__(self, plain: Loop, what: str, *, many: int = 0, allocates: bool = False) -> None:
+    def __init__(self, plain: Loop, what: str, *, many: int = 0) -> None:
         self.plain = plain
         self.many = many
         self._what = what
-        self._allocates = allocates
         self._loaded: list[Loop | None] = []
         _ENTRIES.append(self)
 
@@ -131,7 +128,7 @@ class Entry:
         files = {__file__, *(part.__code__.co_filename for part in parts)}
         files |= {str(sys.modules[one.__module__].__file__) for one in _tuples(_hints(self.plain))}
         text = b"".join(Path(file).read_bytes() for file in sorted(files))
-        text += repr((sorted(set(_constants(parts))), self._allocates)).encode()
+        text += repr(sorted(set(_constants(parts)))).encode()
         module = self.plain.__module__.rpartition(".")[2]
         return f"{module}_{self.plain.__name__}_{sha256(text).hexdigest()[:12]}"
 
@@ -159,7 +156,9 @@ class Entry:
                 return plain(*arguments)
 
             loop.__name__ = loop.__qualname__ = self._name
-            found: Any = numba.njit(cache=True, nogil=True, _nrt=self._allocates)(loop)
+            # No kernel makes arrays, so none has to be counted: that would cost as much as all else
+            # where tuples of arrays are read at every event.
+            found: Any = numba.njit(cache=True, nogil=True, _nrt=False)(loop)
             types = [_type(numba, hint) for hint in _hints(self.plain)]
             with self._said():
                 found.compile((numba.types.BaseTuple.from_types(types),))
