@@ -102,8 +102,6 @@ class SmallAuctions:
 
     def improve(self, left_s: float) -> None:
         """Free winners around a place or in the way of a loser, and auction what is free."""
-        if not len(self._packing):
-            return
         if self._since >= _PATIENCE:
             choices = [self.award, *self._others]
             another = choices[int(self._rng.integers(len(choices)))]
@@ -150,8 +148,6 @@ class SmallAuctions:
 
     def prefer(self, left_s: float) -> None:
         """Place some of the winners anew, all of them, where they are liked better."""
-        if not len(self._packing):
-            return
         self._at_hand, self._value = self.award, self.best
         freed = self._around_place(int(self._rng.integers(_SMALLEST, int(_REACH) + 1)))
         kept = np.setdiff1d(self._at_hand, freed, assume_unique=True)
