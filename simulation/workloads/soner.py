@@ -47,9 +47,7 @@ _CORES_PER_GPU = (1, 2)
 _GPUS_OF_SIZE = {SizeKind.ONE_GPU: 1, SizeKind.TWO_GPUS_OF_SIZE: 2}
 
 
-def soner_workload(
-    mix: str, cluster: EvenCluster, *, seed: int, options: SonerOptions | None = None
-) -> ClusterWorkload:
+def soner_workload(mix: str, cluster: EvenCluster, *, seed: int, options: SonerOptions) -> ClusterWorkload:
     """Return a workload of mix I to V: jobs are added until the theoretical run time is reached.
 
     Cores are a multiple of a node's, uniform up to the most; run times uniform from 60 to 600 s. A
@@ -65,19 +63,18 @@ def soner_workload(
     Raises:
         OptionError: the largest job would not fit the cluster.
     """
-    chosen = SonerOptions() if options is None else options
-    max_cores = MOST_WHOLE_NODES * cluster.cores if chosen.max_cores is None else chosen.max_cores
+    max_cores = MOST_WHOLE_NODES * cluster.cores if options.max_cores is None else options.max_cores
     _check(mix, cluster, max_cores)
-    drafts = _drafts(mix, cluster, max_cores, seed, chosen)
-    within_s = chosen.arrival_share * float(theoretical_s(drafts, cluster))
+    drafts = _drafts(mix, cluster, max_cores, seed, options)
+    within_s = options.arrival_share * float(theoretical_s(drafts, cluster))
     arrivals = uniform_arrivals(len(drafts), within_s, stream(seed, "soner", mix, "arrivals"))
-    form = "cores and nodes" if chosen.for_ipsched else "nodes and cores per node"
+    form = "cores and nodes" if options.for_ipsched else "nodes and cores per node"
     return make_workload(
         f"soner/{mix}",
         cluster,
         list(zip(arrivals, drafts, strict=True)),
         (
-            f"mix {mix} of table 7.2 over {chosen.hours:g} h, up to {max_cores} cores; node jobs as {form}",
+            f"mix {mix} of table 7.2 over {options.hours:g} h, up to {max_cores} cores; node jobs as {form}",
             f"seed {seed}; arrivals uniform over {within_s:g} s",
         ),
     )
@@ -291,9 +288,7 @@ TABLES: Mapping[str, WorkloadTable] = {
 }
 
 
-def table_workload(
-    table: str, row: str, *, seed: int, options: TableOptions | None = None
-) -> ClusterWorkload:
+def table_workload(table: str, row: str, *, seed: int, options: TableOptions) -> ClusterWorkload:
     """Return a workload of a table. A seed's jobs are the same whatever contiguity and ranges are.
 
     Args:
@@ -305,12 +300,11 @@ def table_workload(
     Raises:
         OptionError: there is no such row, or an option would change nothing in it.
     """
-    chosen = TableOptions() if options is None else options
     cluster = TABLES[table].cluster
-    mix = _mix(table, row, chosen)
+    mix = _mix(table, row, options)
     key = (seed, table, row.removesuffix("'"))
     drafts = draw_jobs(mix, cluster, *key)
-    within_s = chosen.arrival_share * float(theoretical_s(drafts, cluster))
+    within_s = options.arrival_share * float(theoretical_s(drafts, cluster))
     arrivals = uniform_arrivals(len(drafts), within_s, stream(*key, "arrivals"))
     return make_workload(
         f"table-{table}/{row}", cluster, list(zip(arrivals, drafts, strict=True)), _notes(mix, seed, within_s)
