@@ -5,7 +5,7 @@ import platform
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -160,11 +160,7 @@ FAILED = "failed"
 
 def versions() -> Row:
     """Return the columns that say what computed a row."""
-    try:
-        highspy = version("highspy")
-    except PackageNotFoundError:
-        highspy = ""
-    return {"aucsched": __version__, "highspy": highspy, "python": platform.python_version()}
+    return {"aucsched": __version__, "highspy": version("highspy"), "python": platform.python_version()}
 
 
 def run_row(kind: str, loaded: Any, run: Run) -> Row:

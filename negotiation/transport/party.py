@@ -259,11 +259,8 @@ class Party(Generic[State]):
         self._last: Happening | None = None
         #: How often it has passed from one state to the next.
         self.transitions = 0
-        if journal is not None and journal.checkpoint is not None:
-            self._restore(journal.checkpoint, journal)
-        first = self.transitions + 1
-        for number, (happening, digest) in enumerate(journal.happened if journal else (), start=first):
-            self._replay(happening, digest, number)
+        if journal is not None:
+            self._replay(journal)
 
     @property
     def has_history(self) -> bool:
@@ -368,17 +365,17 @@ class Party(Generic[State]):
         self.transitions = checkpoint.entries
         self._last = checkpoint.last_event if checkpoint.last_event is not None else checkpoint.last_message
 
-    def _replay(self, happening: Happening, digest: str, number: int) -> None:
-        journal = self._journal
-        if journal is None:
-            return
-        try:
-            after, sends = self._step(self.state, happening, "")
-        except Exception as error:
-            raise journal.error(f"entry {number} cannot have happened then: {_shown(error)}") from error
-        if digest_of(sends) != digest:
-            raise journal.error(f"entry {number} leads elsewhere: another version has written it")
-        self._passed(happening, after, sends)
+    def _replay(self, journal: PartyJournal) -> None:
+        if journal.checkpoint is not None:
+            self._restore(journal.checkpoint, journal)
+        for number, (happening, digest) in enumerate(journal.happened, start=self.transitions + 1):
+            try:
+                after, sends = self._step(self.state, happening, "")
+            except Exception as error:
+                raise journal.error(f"entry {number} cannot have happened then: {_shown(error)}") from error
+            if digest_of(sends) != digest:
+                raise journal.error(f"entry {number} leads elsewhere: another version has written it")
+            self._passed(happening, after, sends)
 
     def _passed(self, happening: Happening, after: State, sends: Sequence[Send]) -> None:
         before, self.state, self._last = self.state, after, happening
