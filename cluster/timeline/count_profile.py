@@ -146,7 +146,7 @@ class CountProfile(ProfileColumns):
     """The same as lists, with methods: free processors from a time on.
 
     Examples:
-        >>> profile = CountProfile.flat(0, 4)
+        >>> profile = CountProfile.flat(4)
         >>> profile.add(10, 20, -3)
         >>> profile.earliest(2, 15), profile.holds(2, 10)
         (20, True)
@@ -155,9 +155,9 @@ class CountProfile(ProfileColumns):
     __slots__ = ()
 
     @classmethod
-    def flat(cls, now: float, processors: int) -> "CountProfile":
+    def flat(cls, processors: int) -> "CountProfile":
         """Return the profile of so many processors that nobody holds."""
-        return cls([now], [processors], [1])  # type: ignore[arg-type]
+        return cls([0], [processors], [1])  # type: ignore[arg-type]
 
     @classmethod
     def of_running(cls, now: float, free: int, ends: Iterable[tuple[float, int]]) -> "CountProfile":

@@ -289,7 +289,7 @@ def conservative_columns(
     classes = len(distinct)
     if not is_compiled:
         columns: list[Column] = [size, estimate, [0] * COUNTED, [0.0] * jobs, [], [0] * jobs]
-        columns += [CountProfile.flat(0, processors), size_class.tolist(), [0] * classes]
+        columns += [CountProfile.flat(processors), size_class.tolist(), [0] * classes]
         columns += [[0.0] * classes, [0.0] * classes]
         return ConservativeState(*columns)
     free = np.zeros(2 * jobs + 4, np.int64)

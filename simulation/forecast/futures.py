@@ -133,7 +133,7 @@ def _machine_of(free: Ints, jobs: int, *, is_compiled: bool) -> FutureMachine:
         share=np.zeros(BINS + 1),
         profile=ProfileColumns(np.zeros(2 * jobs + 4), np.zeros(2 * jobs + 4, np.int64), np.ones(1, np.int64))
         if is_compiled
-        else CountProfile.flat(0, 0),
+        else CountProfile.flat(0),
     )
 
 

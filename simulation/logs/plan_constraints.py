@@ -214,7 +214,7 @@ class StartRules:
         self._rooms: list[list[tuple[CountProfile, int]]] = [[] for _ in jobs]
         self._all: list[CountProfile] = []
         for rule in rules:
-            room = None if rule.most is None else CountProfile.flat(0, rule.most)
+            room = None if rule.most is None else CountProfile.flat(rule.most)
             for job in jobs:
                 if not rule.holds_for(requests, job):
                     continue
