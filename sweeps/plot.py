@@ -154,7 +154,7 @@ def _draw_column(
 ) -> None:
     """Draw the figures of one point of the panels' axes below each other."""
     named = dict(zip((name for name, _ in layout.panels), point, strict=True))
-    here = [row for row in rows if all(row[name] == value for name, value in named.items())]
+    here = [row for row in rows if all(_is_at(row, name, value) for name, value in named.items())]
     for axes, measure in zip(column, measures, strict=True):
         axes.set_visible(True)
         axes.tick_params(labelbottom=axes is column[-1])
@@ -164,6 +164,11 @@ def _draw_column(
     titles = (f"{_NAMES.get(name, name)} {value}" for name, value in named.items())
     column[0].set_title("\n".join(titles), fontsize=7)
     column[-1].set_xlabel(_NAMES.get(layout.across[0], layout.across[0]))
+
+
+def _is_at(row: Row, name: str, value: Value) -> bool:
+    """Return whether a run is at a value of an axis; one that does not read the option is at each."""
+    return row.get(name, value) == value
 
 
 def _number(row: Row, measure: Measure) -> float | None:
@@ -178,12 +183,12 @@ def _draw_panel(axes: Axes, layout: AxesLayout, measure: Measure, rows: Sequence
     (across, values), (lines, among) = layout.across, layout.lines
     is_number = _are_numbers(values)
     for place, one in enumerate(among):
-        of_line = [row for row in rows if not lines or row[lines] == one]
+        of_line = [row for row in rows if _is_at(row, lines, one)]
         # Lines that join no numbers are points side by side.
         spread = 0.0 if is_number or len(among) == 1 else 0.5 * (place / (len(among) - 1) - 0.5)
         drawn: list[tuple[float, float, float, float]] = []
         for number, value in enumerate(values):
-            found = [_number(row, measure) for row in of_line if not across or row[across] == value]
+            found = [_number(row, measure) for row in of_line if _is_at(row, across, value)]
             figures = [figure * measure.factor / best for figure in found if figure is not None]
             if figures:
                 at = float(str(value)) if is_number else number + spread

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable
-from itertools import pairwise
 
 import msgspec
 
@@ -213,9 +212,7 @@ def mermaid(sent: Iterable[Sent], limit: int) -> str:
         if isinstance(one.message, ResourceOffer) and one.message.negotiation and one.message.attempt == 1
     }
     depth = 0
-    for one, following in pairwise([*shown, None]):
-        if one is None:
-            break
+    for one, following in zip(shown, [*shown[1:], None], strict=True):
         if id(one) in openings:
             note = f"    Note over B,R{one.peer}: transaction {openings[id(one)]}"
             lines.append(f"    rect rgb(240, 244, 250)\n{note}")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
-from support.sweeps import TRACE, small
+from support.sweeps import TRACE, small, workload
 
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
@@ -79,6 +79,23 @@ def test_the_panels_show_the_means_of_the_rows(tmp_path: Path, monkeypatch: pyte
     )
     assert figure.get_suptitle() == "1 of 48 runs failed and are not drawn"
     assert panels[0].get_ylabel() == "Priority sum\n(% of the best)"
+
+
+def test_a_policy_that_does_not_read_an_option_is_drawn_at_each_of_its_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Figure] = []
+    monkeypatch.setattr("aucsched.sweeps.plot.save_figure", lambda figure, _: drawn.append(figure))
+    axes = {"policy": ("easy", "aucsched3"), "window": (4, 8), "max_bids": (20, 60)}
+    plan = make_plan(str(workload(tmp_path)), axes)
+    assert sum("window" not in one.options for one in plan.runs) == 1
+    waits = {"status": "done", "wait_mean_s": 60.0}
+    draw_sweep(plan, [{"run": one.number, **one.options, **waits} for one in plan.runs], None)
+    panels = [panel for panel in drawn[0].axes if panel.lines]
+    assert len(panels) == len(axes["policy"])
+    for panel in panels:
+        bars = [one for one in panel.containers if isinstance(one, ErrorbarContainer)]
+        assert [np.asarray(one.lines[0].get_xdata()).tolist() for one in bars] == [[4, 8], [4, 8]]
 
 
 def test_equal_rows_are_equal_bytes_in_each_form(tmp_path: Path) -> None:
