@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from support.sweeps import TRACE, small, workload
 
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
-from aucsched.sweeps.axes import Row
+from aucsched.sweeps.axes import Row, Value
 from aucsched.sweeps.plot import check_panels, draw_sweep, layout_of
 from aucsched.sweeps.run_plan import RunPlan, make_plan
 
@@ -86,10 +87,14 @@ def test_a_policy_that_does_not_read_an_option_is_drawn_at_each_of_its_values(
 ) -> None:
     drawn: list[Figure] = []
     monkeypatch.setattr("aucsched.sweeps.plot.save_figure", lambda figure, _: drawn.append(figure))
-    axes = {"policy": ("easy", "aucsched3"), "window": (4, 8), "max_bids": (20, 60)}
+    axes: dict[str, Sequence[Value]] = {
+        "policy": ("easy", "aucsched3"),
+        "window": (4, 8),
+        "max_bids": (20, 60),
+    }
     plan = make_plan(str(workload(tmp_path)), axes)
     assert sum("window" not in one.options for one in plan.runs) == 1
-    waits = {"status": "done", "wait_mean_s": 60.0}
+    waits: Row = {"status": "done", "wait_mean_s": 60.0}
     draw_sweep(plan, [{"run": one.number, **one.options, **waits} for one in plan.runs], None)
     panels = [panel for panel in drawn[0].axes if panel.lines]
     assert len(panels) == len(axes["policy"])
