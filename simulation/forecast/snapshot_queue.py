@@ -83,7 +83,7 @@ class SnapshotForecaster:
         self._empty = _emptied(snapshot)
         #: Says when a job could start if no other did.
         self._alone = Planner(self._empty)
-        self._pools = NodePools(self._empty.nodes, self._alone.columns)
+        self._pools = NodePools(self._empty.nodes, self._alone.columns, self._alone.reader.partition_masks)
         # Without a time reservations hold always.
         always = snapshot.time is None
         self._reader = self._alone.reader.at(self._pools.columns, None, honour_reservations=always)
@@ -232,17 +232,23 @@ class NodePools:
     share of the cores. Nodes of a pool are not told apart, so that a future may start a job whose
     cores are scattered.
 
+    Args:
+        nodes: of the cluster.
+        columns: of the nodes.
+        members: the nodes of each partition, shape (nodes,).
+
     Attributes:
         cores: by pool, of the nodes that work.
         pool: by node.
         columns: of the nodes; those that work take jobs in them, now or later.
     """
 
-    def __init__(self, nodes: Sequence[Node], columns: Columns) -> None:
+    def __init__(self, nodes: Sequence[Node], columns: Columns, members: Mapping[str, BoolArray]) -> None:
         works = np.array([node.state.is_working for node in nodes], np.bool_)
         self.columns = replace(columns, takes_jobs=works)
         self._total: Capacity = columns.total
-        keys = [_key(node) for node in nodes]
+        partitions = np.array([*members.values()], np.bool_).reshape(len(members), len(nodes)).T
+        keys = [(mine.tobytes(), _key(node)) for mine, node in zip(partitions, nodes, strict=True)]
         numbers = {key: min(place, MOST_POOLS - 1) for place, key in enumerate(dict.fromkeys(keys))}
         self.pool: IntArray = np.array([numbers[key] for key in keys], np.int64)
         self._works: BoolArray = works
@@ -322,6 +328,6 @@ class NodePools:
 
 
 def _key(node: Node) -> object:
-    """Return what jobs can tell nodes apart by."""
+    """Return what jobs can tell nodes of the same partitions apart by."""
     gres = tuple(sorted(node.total.gres.items()))
-    return (node.partitions, node.features, node.total.cores, node.total.memory_mib, gres)
+    return (node.features, node.total.cores, node.total.memory_mib, gres)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from ...bidgen.families.registry import columns_of
+from ...cluster.resources.demand import DemandReader
 from ..forecast.forecaster import FUTURES, Forecaster, QueuedRequest
 from ..forecast.futures_kernel import EASY, RESPONSE
 from ..forecast.logged import ASKED_AT, AnsweredForecast, follow
@@ -31,7 +32,9 @@ def node_forecasts_of(
         every: only so many-th jobs are asked for.
         progress: called now and then with the number of jobs that have arrived.
     """
-    pools = NodePools(result.cluster.nodes, columns_of(result.cluster.snapshot()))
+    machine = result.cluster.snapshot()
+    columns = columns_of(machine)
+    pools = NodePools(machine.nodes, columns, DemandReader(machine, columns).partition_masks)
     forecaster = Forecaster(
         pools.cores,
         policy=RESPONSE if by_worth else EASY,

@@ -101,6 +101,23 @@ def test_probabilities_and_changes() -> None:
         forecast(page, changes=["time=10m"])
 
 
+def test_a_change_may_be_of_the_partition_or_the_nodes() -> None:
+    now = snapshot(
+        [{"name": name, "cores": 8, "free_cores": 0} for name in "ab"],
+        [{"cores": 4, "time_limit_s": 600, "partition": "late"}],
+        partitions=[{"name": "soon", "nodes": "a"}, {"name": "late", "nodes": "b"}],
+        running=[
+            {"id": "R1", "nodes": {"a": {"cores": 8}}, "end_time": "2026-11-20T10:30:00Z"},
+            {"id": "R2", "nodes": {"b": {"cores": 8}}, "end_time": "2026-11-20T12:30:00Z"},
+        ],
+    )
+    found = forecast(now, "J1", changes=["nodes=2", "partition=soon"])
+    assert found.forecasts[0].plan_s == 3 * 3600
+    soon, wide = found.changes
+    assert (soon.change, soon.forecast.plan_s) == ("partition=soon", 3600)
+    assert wide.forecast.never
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -417,7 +417,8 @@ def test_a_run_on_nodes_is_forecast_too() -> None:
 def test_nodes_that_the_same_jobs_can_use_are_one_pool() -> None:
     nodes = [{"name": f"n{place}", "cores": 8, "gres": {"gpu": 2} if place < 2 else {}} for place in range(5)]
     shown = snapshot(nodes, [{"cores": 4}, {"nodes": 2, "cores_per_node": 2, "gres_per_node": {"gpu": 2}}])
-    pools = NodePools(shown.nodes, columns_of(shown))
+    columns = columns_of(shown)
+    pools = NodePools(shown.nodes, columns, DemandReader(shown, columns).partition_masks)
     assert pools.cores == [16, 24]
     reader = DemandReader(shown, pools.columns)
     demands = [reader.read(job, 0) for job in shown.jobs]
