@@ -155,6 +155,29 @@ def test_a_refusal_says_when(files: Files) -> None:
     assert files.evolve(figure_1(), too_many)["refused"][0]["earliest"] is None
 
 
+def test_the_text_says_who_is_refused_why_and_when(files: Files, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = {"format": "aucsched-requests/1", "requests": [{"job": "B", "nodes": 4, "cores_per_node": 8}]}
+    line = ["evolve", files.write("s.json", figure_1(jobs=[])), "--requests", files.write("r.json", asked)]
+    assert run(line) == 0
+    assert capsys.readouterr().out == "refused  B: not enough resources are free\n0 jobs wait\n"
+    asked["requests"] = [{"job": "A", "nodes": 4, "cores_per_node": 8}]
+    assert run([*line[:-1], files.write("r.json", asked)]) == 0
+    assert capsys.readouterr().out.startswith(
+        "refused  A: not enough resources are free; could be there at 14400\n"
+    )
+
+
+def test_memory_goes_back_with_all_of_a_nodes_cores(files: Files) -> None:
+    held, after = {"cores": 8, "memory_mib": 100}, files.folder / "after.json"
+    running = [{"id": "A", "nodes": {"n[0-1]": held}, "end_time": 8 * HOUR}]
+    nodes = [{"name": "n[0-5]", "cores": 8, "memory_mib": 1000}]
+    asked = {"releases": [{"job": "A", "nodes": {"n0": 3, "n1": 8}}]}
+    files.evolve(figure_1(nodes=nodes, running=running, jobs=[]), asked, "--snapshot-out", str(after))
+    free = {node.name: node.free for node in load_snapshot(str(after)).nodes}
+    assert (free["n0"].cores, free["n0"].memory_mib) == (3, 900)
+    assert (free["n1"].cores, free["n1"].memory_mib) == (8, 1000)
+
+
 def test_releases_come_first(files: Files) -> None:
     out = files.folder / "after.json"
     asked = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import re
@@ -34,6 +35,24 @@ def test_text_names_log_policy_and_metrics(capsys: pytest.CaptureFixture[str]) -
     out, _ = capsys.readouterr()
     assert f"{SMALL}: easy, sjf order, 5 jobs on 4 processors" in out
     assert "CPU utilisation" in out
+
+
+def test_a_run_s_forecasts_are_a_file_of_rows_with_their_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, nodes = tmp_path / "f.csv", str(FIXTURES.parents[2] / "examples" / "overtaken.json")
+    for source, policy, jobs, noted in (
+        (SMALL, "easy", 5, ""),
+        (nodes, "backfill-slurm", 26, "play EASY, not"),
+    ):
+        command = ["simulate", source, "--policy", policy, "--forecasts", str(path), "--format", "json"]
+        assert run([*command, "--forecast-at", "arrival"]) == 0
+        assert noted in capsys.readouterr().err
+        rows = list(csv.DictReader(path.read_text().splitlines()))
+        assert len(rows) == len({row["job"] for row in rows}) == jobs
+        for row in rows:
+            assert float(row["p10_s"]) <= float(row["p50_s"]) <= float(row["p90_s"])
+            assert float(row["start_s"]) >= 0
 
 
 def test_dropped_rows_are_reported_on_stderr_and_in_the_document(capsys: pytest.CaptureFixture[str]) -> None:

@@ -127,6 +127,26 @@ def test_waiting_jobs_are_put_behind_the_gate(fake: FakeSlurm, capsys: pytest.Ca
     assert [job.licenses for job in jobs] == ["auction:1", "a|b", "auction:1"]
 
 
+def test_clear_takes_everything_of_the_gate_off(
+    fake: FakeSlurm, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pinned, behind = fake.submit(8), fake.submit(8)
+    files = ["--log", str(tmp_path / "log"), "--lock", str(tmp_path / "lock")]
+    assert run(["slurm", "run", "--once", *files, "--work-limit", "0"]) == 0
+    assert pinned.required
+    capsys.readouterr()
+    assert run(["slurm", "gate", "clear", "--dry-run"]) == 0
+    shown = capsys.readouterr()
+    assert all(line.startswith("scontrol ") for line in shown.out.splitlines())
+    assert "1: afterwards unpinned, its request is as it was" in shown.err
+    assert pinned.required
+    assert run(["slurm", "gate", "clear"]) == 0
+    assert "1: unpinned, its request is as it was" in capsys.readouterr().out.splitlines()
+    assert (pinned.required, pinned.licenses, behind.licenses) == ((), "", "")
+    assert run(["slurm", "gate", "clear"]) == 0
+    assert capsys.readouterr().out == "no job has anything of the gate\n"
+
+
 def test_a_user_who_is_none_is_refused_and_one_without_jobs_is_noted(
     fake: FakeSlurm, capsys: pytest.CaptureFixture[str]
 ) -> None:

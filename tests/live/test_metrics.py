@@ -8,6 +8,7 @@ from http.client import HTTPConnection
 
 import pytest
 
+from aucsched.cli import run
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.slurm.answers.live import Command
 from aucsched.slurm.live.loop_metrics import (
@@ -20,6 +21,11 @@ from aucsched.slurm.live.loop_metrics import (
     loopback,
     served,
 )
+
+
+def cells(line: str) -> list[str]:
+    """Return what stands between the bars of a table's line."""
+    return [cell.strip() for cell in re.split("[│|]", line) if cell.strip()]
 
 
 def filled() -> Metrics:
@@ -138,6 +144,23 @@ def test_how_things_stand() -> None:
     assert len(found.trouble) == 1
     assert found.trouble[0].startswith("127.0.0.1:1: ")
     assert figures_of(filled().text()) == found.loops
+
+
+def test_status_shows_the_cluster_the_gate_and_each_loop(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("aucsched.slurm.answers.live.ask_slurm", ANSWERS.__getitem__)
+    with served(filled(), "127.0.0.1:0") as where:
+        assert where is not None
+        address = where.removeprefix("http://").removesuffix("/metrics")
+        assert run(["slurm", "status", "--once", "--metrics", address]) == 0
+    shown = {row[0]: row[1] for row in map(cells, capfd.readouterr().out.splitlines()) if len(row) > 1}
+    assert shown["cores"] == "12 used, 34 free, 6 not available, 52 in all"
+    assert shown["jobs"] == "2 pending: Licenses, 1 running, 1 pending: Priority"
+    assert shown["gate"] == "down: Slurm starts the jobs itself"
+    assert shown["shadow: passes"] == "2, 0 failed"
+    assert shown["shadow: gap"] == "1.00 %"
+    assert shown["shadow: seconds"] == "1.000 decide, 0.500 read"
 
 
 def test_a_slurm_that_does_not_answer_is_not_a_gate_that_is_down() -> None:
