@@ -259,8 +259,6 @@ def _type(numba: Any, hint: Any) -> Any:
     if isinstance(hint, UnionType) or get_origin(hint) is Union:
         # An array, or a list in plain Python.
         return _type(numba, get_args(hint)[0])
-    if hint is None or hint is type(None):
-        return numba.types.none
     if isinstance(hint, type) and issubclass(hint, tuple):
         members = get_type_hints(hint, include_extras=True)
         parts = [_type(numba, members[name]) for name in hint._fields]  # type: ignore[attr-defined]

@@ -308,11 +308,10 @@ class RequestAuction(Iteration):
             )
             for place, job in enumerate(jobs)
         ]
-        for job in asked:
+        for place, job in enumerate(asked):
             found = reader.read(job, len(demands))
             if isinstance(found, Demand):
-                is_request = len(demands) < len(requests)
-                demands.append(replace(found, reserves=not is_request))
+                demands.append(replace(found, reserves=place >= len(requests)))
         state = StepState(columns=columns, topology=self._topology, now=view.now_s, holds=Holds(_holds(view)))
         decision = decide(state, demands, self._options, all_bid_up_to=0)
         return {
