@@ -96,7 +96,6 @@ def queue_of(
     waiting: list[Demand] = []
     refused: dict[str, Refusal] = {}
     ahead = f"{plural(size, 'job')} of the window {'is' if size == 1 else 'are'} ahead of it"
-    beyond = f"{ahead}, and it does not fit on what the award leaves free"
     for job in jobs:
         refusal = aside.get(job.id) or _never_starts(job, options.auction)
         if refusal is None:
@@ -108,7 +107,7 @@ def queue_of(
             if isinstance(demand, Demand):
                 waiting.append(demand)
                 if len(waiting) > size:
-                    refused[job.id] = Refusal(job=job.id, reason=Reason.WINDOW, detail=beyond)
+                    refused[job.id] = Refusal(job=job.id, reason=Reason.WINDOW, detail=ahead)
                 continue
             refusal = demand
         refused[job.id] = refusal

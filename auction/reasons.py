@@ -47,12 +47,16 @@ def refusals(
             reason, detail = explainer.why(demand)
         found[demand.job.id] = Refusal(job=demand.job.id, reason=reason, detail=detail)
     for demand in queue.waiting[len(decision.window) :]:
-        if demand.job.id not in winners and not decision.discarded and not is_over():
-            reason, detail = Reason.INELIGIBLE, explainer.impossible.why(demand)
-            if not detail:
-                reason, detail = Reason.WINDOW, queue.refused[demand.job.id].detail
-                detail += f": {explainer.beside(demand)[1]}" if decision.completed else ""
-            found[demand.job.id] = Refusal(job=demand.job.id, reason=reason, detail=detail)
+        if demand.job.id in winners or decision.discarded:
+            continue
+        reason, detail = Reason.WINDOW, queue.refused[demand.job.id].detail
+        if is_over():
+            detail += ", and no time was left to look whether it fits beside the award"
+        elif impossible := explainer.impossible.why(demand):
+            reason, detail = Reason.INELIGIBLE, impossible
+        elif decision.completed:
+            detail += f", and it does not fit on what the award leaves free: {explainer.beside(demand)[1]}"
+        found[demand.job.id] = Refusal(job=demand.job.id, reason=reason, detail=detail)
     yield from (found[job.id] for job in queue.jobs if job.id in found and job.id not in winners)
 
 

@@ -49,6 +49,17 @@ def test_a_busy_machine_decides_and_explains_the_same() -> None:
     assert told[0] == told[1]
 
 
+def test_of_a_job_that_was_not_tried_nobody_says_that_it_does_not_fit() -> None:
+    cluster = snapshot([{"name": "n1", "cores": 8}], [{"cores": 2}, {"cores": 2}])
+    ahead = "1 job of the window is ahead of it"
+    alone = schedule(cluster, window=1, award_alone=True)
+    assert [refusal.detail for refusal in alone.pending] == [ahead]
+    late = schedule(cluster, window=1, clock=ticking(10.0))
+    assert [award.job for award in late.started] == ["J1"]
+    why = f"{ahead}, and no time was left to look whether it fits beside the award"
+    assert [refusal.detail for refusal in late.pending] == [why]
+
+
 def test_the_time_limit_ends_a_step_whose_work_would_take_longer() -> None:
     stopped = schedule(crowded(), promise="none", reserve=0, clock=ticking(0.05))
     assert stopped.seconds.total < 6
