@@ -101,7 +101,7 @@ def _loaded(snapshot: str, history: str | None) -> tuple[Snapshot, str | list[Lo
     from ..slurm.answers.snapshot_of_answers import import_slurm
 
     past: str | list[LoggedJob] = [] if history is None else history
-    if snapshot != _SLURM or Path(snapshot).exists():
+    if snapshot != _SLURM or Path(snapshot).is_file():
         return load_snapshot(snapshot), past
     sources, notes = collect(SlurmFiles())
     made, notes = import_slurm(sources, time=time(), schedule_held=False, notes=notes)

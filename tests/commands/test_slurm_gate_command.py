@@ -8,12 +8,15 @@ import re
 import signal
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 from support.gated_slurm import FakeSlurm
 
 from aucsched.cli import run
+from aucsched.cluster.errors import InputError
+from aucsched.slurm.answers.live import collect
 from aucsched.slurm.live.actions import Words
 
 
@@ -145,6 +148,27 @@ def test_clear_takes_everything_of_the_gate_off(
     assert (pinned.required, pinned.licenses, behind.licenses) == ((), "", "")
     assert run(["slurm", "gate", "clear"]) == 0
     assert capsys.readouterr().out == "no job has anything of the gate\n"
+
+
+def test_a_live_queue_is_forecast_with_a_note_where_run_times_are_not_known(
+    fake: FakeSlurm,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def no_accounting(*_: object) -> bytes:
+        raise InputError("accounting is off", file="sacct")
+
+    monkeypatch.setattr("aucsched.slurm.answers.live.ask_slurm", no_accounting)
+    monkeypatch.setattr("aucsched.slurm.answers.live.collect", partial(collect, ask=fake.ask))
+    # A folder of that name is no snapshot.
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "slurm").mkdir()
+    jobs = [fake.submit(8), fake.submit(8)]
+    assert run(["forecast", "slurm", "--format", "json"]) == 0
+    told = capsys.readouterr()
+    assert [one["job"] for one in json.loads(told.out)["jobs"]] == [str(job.number) for job in jobs]
+    assert "note: run times are not known, so that forecasts are wide: sacct: accounting is off" in told.err
 
 
 def test_a_user_who_is_none_is_refused_and_one_without_jobs_is_noted(
