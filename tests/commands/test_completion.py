@@ -43,6 +43,11 @@ def test_options_and_their_choices(command: str) -> None:
     assert words(f"aucsched {command} --model auc") == {"aucsched1", "aucsched2", "aucsched3"}
 
 
+def test_a_list_of_policies_goes_on_behind_its_comma() -> None:
+    assert words("aucsched simulate x --policy eas") == {"easy"}
+    assert words("aucsched simulate x --policy easy,fc") == {"easy,fcfs"}
+
+
 def test_arguments() -> None:
     assert words("aucsched schema ") == {"snapshot", "workload", "schedule", "plan"}
     assert words("aucsched completion ") == {"bash", "zsh", "fish"}

@@ -170,6 +170,22 @@ def test_the_command_reads_logs_in_any_order(tmp_path: Path, made: ShadowReport)
     assert refused("slurm", "report", none) == f"{none}: No such file or directory"
 
 
+def test_the_report_writes_the_log_as_a_workload(tmp_path: Path) -> None:
+    log, played = tmp_path / "log.jsonl", tmp_path / "played.json"
+    cluster = {"format": "aucsched-workload/1", "nodes": [{"name": "n[1-2]", "cores": 8}]}
+    ends = [End(job="1", start=1030, end=1050, state="COMPLETED")]
+    entries = [
+        entry(1000, is_first=True, cluster=cluster),
+        entry(1060, started=[start("1", 1010, 1030)], ended=ends),
+    ]
+    log.write_bytes(b"".join(map(encode, entries)))
+    done = aucsched("slurm", "report", log, "--workload", played)
+    assert done.returncode == 0, done.stderr
+    assert "taken to ask for the cores and nodes they got: 1" in done.stderr
+    (job,) = json.loads(played.read_text())["jobs"]
+    assert (job["id"], job["arrival_s"], job["run_time_s"]) == ("1", 10, 20)
+
+
 def test_in_a_replay_a_job_without_an_end_or_a_limit_runs_to_the_end_of_the_log() -> None:
     cluster = {"format": "aucsched-workload/1", "nodes": [{"name": f"n{one}", "cores": 8} for one in (1, 2)]}
     ran, came = (
