@@ -117,6 +117,7 @@ A: Any = aucsched
         (lambda: A.schedule(SNAPSHOT, balance=1), "balance: 1 is not True or False"),
         (lambda: A.explain(SNAPSHOT, 3.5), "job: 3.5 is not a text or an integer"),
         (lambda: A.explain(SNAPSHOT, "x", award=3), "award: 3 is not"),
+        (lambda: A.explain(SNAPSHOT, award="a.json"), "award: it explains what became of one job"),
         (lambda: A.explain(SNAPSHOT, "x", wndow=3), "wndow: explain has no such option"),
         (lambda: A.compare([]), "snapshot: a list is neither"),
         (lambda: A.compare(SNAPSHOT, within_s="a"), "within_s: 'a' is not an integer"),

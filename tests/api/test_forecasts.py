@@ -19,6 +19,7 @@ from aucsched import cli
 from aucsched.api.forecasts import changed_job, forecast, history_of
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.commands.forecast import moment_by
+from aucsched.reports.forecast_text import forecast_page, record_words
 from aucsched.simulation.forecast.calibration import LEVELS
 from aucsched.simulation.forecast.record import calibrator_of, crps, load_record
 
@@ -191,6 +192,9 @@ def test_the_record_is_kept_and_calibrates(tmp_path: Path) -> None:
     history.write_text("\n".join(rows) + "\n")
     found = forecast(busy(), "J1", record=record, history=history)
     assert found.record["forecasts"] == 2
+    said = "Of 2 past forecasts, 50 % of starts came between P10 and P90, and 50 % of medians were within"
+    assert record_words(found.record).startswith(said)
+    assert "Reliability: starts that came by each level" in forecast_page(found, "busy")
     assert [one.came_s for one in load_record(record)] == [60.0, 1200.0]
     assert len(calibrator_of(load_record(record))) == 2
 
