@@ -95,6 +95,13 @@ def test_columns_by_name(tmp_path: Path) -> None:
     assert "1 job (first 3) did not run: left out" in notes
 
 
+def test_columns_named_as_the_option_names_them(tmp_path: Path) -> None:
+    text = "id,time,start,end,priority\nx,5,10,25,7\n"
+    found, _ = made(tmp_path, "from-csv", text, "--nodes", "1", "--cores", "2")
+    (job,) = found["jobs"]
+    assert (job["id"], job["run_time_s"], job["started_s"], job["priority"]) == ("x", 15, 5, 7)
+
+
 def test_sacct_prints_jobs_steps_and_resources(tmp_path: Path) -> None:
     text = (
         "JobID|User|Submit|ElapsedRaw|TimelimitRaw|NNodes|NCPUS|AllocTRES|State\n"
