@@ -239,6 +239,7 @@ def main() -> None:
         workload = replace(workload, jobs=workload.jobs[: given.jobs or 600])
         options = {**own, "work_limit": given.work_limit}
         # What is compiled is loaded before the clock starts, or one kept pass of a set would bear it.
+        warm_up.main()
         list(played(replace(workload, jobs=workload.jobs[:60]), interval_s, 1, options))
         gc.freeze()
         print(report(name, list(played(workload, interval_s, given.every, options))), flush=True)

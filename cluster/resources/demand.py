@@ -218,9 +218,10 @@ class DemandReader:
         if known is not job or found is None:
             found = self._made(job, index)
             self._read[job.id] = job, found
-        if isinstance(found, Ineligible) or found.index == index:
-            return found
-        return copied(found, index=index)
+        if isinstance(found, Demand) and found.index != index:
+            found = copied(found, index=index)
+            self._read[job.id] = job, found
+        return found
 
     def _made(self, job: Job, index: int) -> Demand | Ineligible:
         # The same objects for every job that asks alike.
