@@ -79,7 +79,7 @@ def decide(
         InputError: the weights are too large to be summed exactly.
         SolverError: HiGHS failed.
     """
-    waiting = _read(queue, options, window, promised)
+    waiting = _read(state, queue, options, window, promised)
     if options.began is None and options.most_s is not None:
         options = replace(options, began=options.clock())
     policies: Iterable[MixPolicy] = (NO_BALANCE,)
@@ -102,6 +102,7 @@ def decide(
 
 
 def _read(
+    state: StepState,
     queue: Iterable[Demand],
     options: StepOptions,
     window: int | None,
@@ -109,17 +110,42 @@ def _read(
 ) -> WaitingJobs:
     """Return the window and what is behind it, read only where promises have to be known."""
     size = options.window if window is None else window
-    jobs = iter(queue)
-    first = tuple(islice(jobs, size))
+    first, behind = _window(queue, size, state, options.reservations)
     if options.promise == "none":
-        return WaitingJobs(first, size, jobs, ())
-    behind: Iterable[Demand] = jobs
+        return WaitingJobs(first, size, behind, ())
     if promised is None:
-        behind = tuple(jobs)
+        behind = tuple(behind)
         starts = ((demand, demand.job.promised_start) for demand in (*first, *behind))
         promised = [Promise(demand, start) for demand, start in starts if start is not None]
     earliest = sorted(promised, key=lambda one: one.start)[:_MOST_PROMISED]
     return WaitingJobs(first, size, behind, tuple(earliest))
+
+
+def _window(
+    queue: Iterable[Demand], size: int, state: StepState, reservations: int
+) -> tuple[tuple[Demand, ...], Iterable[Demand]]:
+    """Return the jobs of a window, and the others.
+
+    Of a longer queue, jobs that can never run take no place, nor do those that lack a licence or whose limits
+    are used up: those of one user could keep all others from bidding. As many jobs that lack a licence take
+    one as there are reservations.
+    """
+    jobs, pools = iter(queue), state.columns.pools
+    seen = tuple(islice(jobs, size + 1))
+    if len(seen) <= size:
+        return seen, ()
+    first: list[Demand] = []
+    passed: list[Demand] = []
+    jobs = chain(seen, jobs)
+    while len(first) < size and (demand := next(jobs, None)) is not None:
+        lacks = not pools.hold(demand.job)
+        is_passed = lacks and (not reservations or pools.passes_over(demand.job))
+        if is_passed or state.impossible(demand):
+            passed.append(demand)
+        else:
+            reservations -= lacks
+            first.append(demand)
+    return tuple(first), chain(passed, jobs)
 
 
 def _deciding_s(time_limit_s: float, nodes: int, jobs: int) -> float:

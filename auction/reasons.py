@@ -46,17 +46,12 @@ def refusals(
         else:
             reason, detail = explainer.why(demand)
         found[demand.job.id] = Refusal(job=demand.job.id, reason=reason, detail=detail)
-    for demand in queue.waiting[len(decision.window) :]:
-        if demand.job.id in winners or decision.discarded:
-            continue
-        reason, detail = Reason.WINDOW, queue.refused[demand.job.id].detail
-        if is_over():
-            detail += ", and no time was left to look whether it fits beside the award"
-        elif impossible := explainer.impossible.why(demand):
-            reason, detail = Reason.INELIGIBLE, impossible
-        elif decision.completed:
-            detail += f", and it does not fit on what the award leaves free: {explainer.beside(demand)[1]}"
-        found[demand.job.id] = Refusal(job=demand.job.id, reason=reason, detail=detail)
+    window = {demand.job.id for demand in decision.window} | winners
+    for demand in queue.waiting if len(window) < len(queue.waiting) else ():
+        job = demand.job.id
+        if job not in window and not (decision.discarded and job in found):
+            reason, detail = explainer.behind(demand, queue.refused.get(job))
+            found[job] = Refusal(job=job, reason=reason, detail=detail)
     yield from (found[job.id] for job in queue.jobs if job.id in found and job.id not in winners)
 
 
@@ -121,6 +116,19 @@ class _Explainer:
         if not bids:
             return self._without_bids(demand, place)
         return self._outbid(bids, self._state)
+
+    def behind(self, demand: Demand, refused: Refusal | None) -> tuple[Reason, str]:
+        """Return the same for one behind the window; ``refused``: None where the window passed it over."""
+        why = "" if refused is None else refused.detail
+        if refused is not None and self._is_over():
+            return Reason.WINDOW, f"{why}, and no time was left to look whether it fits beside the award"
+        if impossible := self.impossible.why(demand):
+            return Reason.INELIGIBLE, impossible
+        if not self._seen.columns.pools.hold(demand.job):
+            return self._no_fit(demand, self._seen.columns)
+        if self._decision.completed:
+            why += f", and it does not fit on what the award leaves free: {self.beside(demand)[1]}"
+        return Reason.WINDOW, why
 
     def _behind_others(self, demand: Demand) -> tuple[Reason, str]:
         """Say why plain backfilling passes a job over that could have started alone."""
@@ -356,13 +364,13 @@ class ImpossibleRequests:
     def __init__(self, state: SnapshotState) -> None:
         self._state, self._empty = state, state.emptied()
         self._views = GuardedViews(self._empty.columns, self._empty.columns.free)
-        self._known: dict[int, str] = {}
 
     def why(self, demand: Demand) -> str:
         """Return what too much a job asks for, found once for all that ask alike; empty: it could run."""
-        if demand.form not in self._known:
-            self._known[demand.form] = next(self._too_much(demand), "")
-        return self._known[demand.form]
+        known = self._state.reader.impossible
+        if demand.form not in known:
+            known[demand.form] = next(self._too_much(demand), "")
+        return known[demand.form]
 
     def able(self, demand: Demand) -> BoolArray:
         """Return the nodes that could be among the job's if all were up and free, shape (n,)."""

@@ -108,6 +108,7 @@ class StepState:
             reservations.
         reread: what a job asks for at a later time; None: the same as now.
         views: what has been found of the columns before, by what jobs ask for; None: nothing.
+        impossible: what a job asks for that the machine never has; empty: it could run.
     """
 
     columns: Columns
@@ -119,6 +120,7 @@ class StepState:
     changes: tuple[float, ...] = ()
     reread: Reread | None = None
     views: GuardedViews | None = None
+    impossible: Callable[[Demand], str] = lambda _: ""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -45,7 +45,7 @@ from .decide import decide, with_bids
 from .options import StepOptions, options_with_preset
 from .placements import bound_over_placements
 from .queue import Queue, queue_of, set_aside
-from .reasons import refusals
+from .reasons import ImpossibleRequests, refusals
 from .state import SnapshotState, StepState, state_of
 from .step_pass import StepPass
 from .strategies import AttemptResult
@@ -193,6 +193,7 @@ def take_step(
     size = options.window if window is None else min(window, options.window)
     looked_at = replace(options, window=size)
     state = state_of(snapshot, last)
+    state = replace(state, impossible=ImpossibleRequests(state).why)
     aside: dict[str, Refusal] = {}
     while True:
         queue = queue_of(snapshot, state.reader, looked_at, aside)

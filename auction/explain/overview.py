@@ -149,7 +149,7 @@ def overview(snapshot: Snapshot, options: StepOptions) -> Overview:
             if demand.job.id in awards
             else market.quote(demand),
         )
-        for demand in step.queue.window
+        for demand in step.decision.window
     )
     wanted = np.flatnonzero(prices.wanted)
     return Overview(

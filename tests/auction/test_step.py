@@ -189,6 +189,30 @@ def reasons(result: Schedule) -> dict[str, str]:
     return {refusal.job: refusal.reason.value for refusal in result.pending}
 
 
+@pytest.mark.parametrize(
+    ("ahead", "reason"),
+    [
+        ({"cores": 1, "gres_total": {"gpu": 2}}, "ineligible"),
+        ({"cores": 9}, "ineligible"),
+        ({"cores": 1, "user": "ann"}, "limit"),
+        ({"cores": 1, "user": "eve", "licenses": {"one": 1}}, "no_fit"),
+    ],
+)
+def test_jobs_that_no_award_could_start_take_no_place_in_the_window(
+    ahead: dict[str, Any], reason: str
+) -> None:
+    nodes = [{"name": "n1", "cores": 4, "gres": {"gpu": 1}}, {"name": "n2", "cores": 4, "free_cores": 0}]
+    limit = {"name": "one each", "per": "user", "max": {"jobs": 1}}
+    running = [{"id": "r", "user": "ann", "nodes": {"n2": {"cores": 4}}}]
+    licenses = {"one": {"total": 1, "free": 0}}
+    cluster = snapshot(
+        nodes, [*[ahead] * 6, {"cores": 4, "user": "bob"}], limits=[limit], running=running, licenses=licenses
+    )
+    result = schedule(cluster, window=2, promise="none", reserve=0, award_alone=True)
+    assert [award.job for award in result.started] == ["J7"]
+    assert reasons(result) == {f"J{number}": reason for number in range(1, 7)}
+
+
 def test_each_reason_names_what_stood_in_the_way() -> None:
     jobs: list[dict[str, Any]] = [
         {"cores": 6},
@@ -215,7 +239,7 @@ def test_each_reason_names_what_stood_in_the_way() -> None:
     cluster = snapshot(
         [{"name": "n1", "cores": 8}, {"name": "n2", "cores": 8}], jobs, reservations=[reserved]
     )
-    result = schedule(cluster, window=4, reserve=0)
+    result = schedule(cluster, window=3, reserve=0)
     assert reasons(result) == {
         "J2": "outbid",
         "J3": "ineligible",
