@@ -37,7 +37,8 @@ class StepReservations:
         state: the cluster.
         count: K.
         later_only: reserve nothing for a job that fits now: it is not for want of resources that it waits.
-        is_over: whether the step's time is up: first-fit alone then finds where the jobs are to start.
+        is_over: whether the step's time is up: first-fit alone then finds where the jobs are to start, and no
+            job but the first gets a reservation any more.
 
     Attributes:
         asked: ids of the jobs that were to get one; some can never start.
@@ -74,7 +75,8 @@ class StepReservations:
     @property
     def wants_more(self) -> bool:
         """Whether more jobs are to get a reservation."""
-        return len(self._reserved) - self._passed_on < self._count
+        is_late = bool(self._reserved) and self._is_over is not None and self._is_over()
+        return not is_late and len(self._reserved) - self._passed_on < self._count
 
     def pass_on(self, started: Container[str]) -> bool:
         """Let as many more jobs have a reservation as of the K start now; return whether any are to."""

@@ -15,6 +15,8 @@ from aucsched import Resources, RunningJob, Schedule, Snapshot, schedule
 from aucsched.auction.explain.comparison import first_fit_by_priority
 from aucsched.auction.forecast import shadow_time
 from aucsched.auction.options import MODELS, StepOptions
+from aucsched.auction.queue import queue_of
+from aucsched.auction.reserve import StepReservations
 from aucsched.auction.state import state_of
 from aucsched.auction.step import take_step
 from aucsched.cluster.text import utc
@@ -32,6 +34,16 @@ def at(seconds: float) -> float:
 
 def reasons(result: Schedule) -> dict[str, str]:
     return {refusal.job: refusal.reason.value for refusal in result.pending}
+
+
+def test_when_the_time_is_up_only_the_first_blocked_job_gets_a_reservation() -> None:
+    jobs = [{"nodes": 4, "cores": 16, "time_limit_s": 600} for _ in range(3)]
+    state = state_of(cluster(jobs, [{"id": "r", "nodes": {"n1": {"cores": 4}}, "end_time": at(100)}]))
+    demands = queue_of(state.snapshot, state.reader, StepOptions()).window
+    in_time, late = (StepReservations(state, 3, is_over=is_over) for is_over in (lambda: False, lambda: True))
+    assert [in_time.reserve(demand, ()) for demand in demands] == [True, True, False]
+    assert [late.reserve(demand, ()) for demand in demands] == [False] * 3
+    assert (len(in_time.guards), len(late.guards)) == (3, 1)
 
 
 @pytest.mark.parametrize("model", MODELS)
