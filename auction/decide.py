@@ -126,9 +126,9 @@ def _window(
 ) -> tuple[tuple[Demand, ...], Iterable[Demand]]:
     """Return the jobs of a window, and the others.
 
-    Of a longer queue, jobs that can never run take no place, nor do those that lack a licence or whose limits
-    are used up: those of one user could keep all others from bidding. As many jobs that lack a licence take
-    one as there are reservations.
+    Of a longer queue no place goes to jobs that can never run, that lack a licence or whose limits
+    are used up: those of one user could keep all others from bidding. As many jobs that lack a
+    licence have one as there are reservations.
     """
     jobs, pools = iter(queue), state.columns.pools
     seen = tuple(islice(jobs, size + 1))

@@ -118,10 +118,11 @@ class _Explainer:
         return self._outbid(bids, self._state)
 
     def behind(self, demand: Demand, refused: Refusal | None) -> tuple[Reason, str]:
-        """Return the same for one behind the window; ``refused``: None where the window passed it over."""
+        """Return the same for one behind the window; ``refused``: None, the window passed it over."""
         why = "" if refused is None else refused.detail
         if refused is not None and self._is_over():
-            return Reason.WINDOW, f"{why}, and no time was left to look whether it fits beside the award"
+            late = "no time was left to look whether it fits beside the award"
+            return Reason.WINDOW, f"{why}, and {late}"
         if impossible := self.impossible.why(demand):
             return Reason.INELIGIBLE, impossible
         if not self._seen.columns.pools.hold(demand.job):
@@ -199,7 +200,8 @@ class _Explainer:
         """Say which jobs bid in place of one that asks for the same."""
         alike = self._alike[demand.kind]
         why = "they ask for the same, and no more of them fit at once"
-        return Reason.OUTBID, f"outbid by {listed(list(islice(alike, LISTED)), alike[demand.job.id])}: {why}"
+        first = listed(list(islice(alike, LISTED)), alike[demand.job.id])
+        return Reason.OUTBID, f"outbid by {first}: {why}"
 
     @cached_property
     def _alike(self) -> dict[int, dict[str, int]]:

@@ -37,8 +37,8 @@ class StepReservations:
         state: the cluster.
         count: K.
         later_only: reserve nothing for a job that fits now: it is not for want of resources that it waits.
-        is_over: whether the step's time is up: first-fit alone then finds where the jobs are to start, and no
-            job but the first gets a reservation any more.
+        is_over: whether the step's time is up: first-fit alone then finds where jobs are to start,
+            and no job but the first gets a reservation any more.
 
     Attributes:
         asked: ids of the jobs that were to get one; some can never start.

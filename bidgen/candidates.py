@@ -239,14 +239,14 @@ class Candidates:
 
     @cached_property
     def _runs(self) -> tuple[list[int], list[int]]:
-        """Negated lengths of runs of neighbours, the longest first; the most units that a run so long has."""
+        """Negated lengths of runs of neighbours, longest first; the most units of a run so long."""
         counts, units = _runs_of(UsableNodes(self.nodes, self.units[self.nodes]))
         order = np.argsort(-counts, kind="stable")
         return (-counts[order]).tolist(), np.maximum.accumulate(units[order]).tolist()
 
 
 def _runs_of(found: UsableNodes) -> tuple[IntArray, IntArray]:
-    """Return how many nodes each maximal run of neighbours has, and their units; shape (runs,) each."""
+    """Return the nodes and the units of each maximal run of neighbours; shape (runs,) each."""
     nodes = found.nodes
     if not len(nodes):
         return nodes, nodes
@@ -255,7 +255,7 @@ def _runs_of(found: UsableNodes) -> tuple[IntArray, IntArray]:
 
 
 def could_stand(found: UsableNodes, demand: Demand) -> bool:
-    """Return whether a run of a job's nodes, ascending, could hold it, where it must stand in one."""
+    """Return whether a run of a job's nodes, ascending, could hold it, if it must stand in one."""
     if not demand.contiguous:
         return True
     counts, units = _runs_of(found)
@@ -325,7 +325,7 @@ class GuardedViews:
         self._columns = columns
         self._guards: tuple[HeldBack, ...] = (*guards, *columns.kept)
         self._views: dict[tuple[bool | str, ...], FreeView] = {}
-        #: Whether there is enough on nodes for all that ask for the same where the same is kept from them.
+        #: Whether nodes have enough for all that ask for the same, with the same kept from them.
         self._enough: dict[object, bool] = {}
 
     @cached_property

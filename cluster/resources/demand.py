@@ -199,7 +199,7 @@ class DemandReader:
         self._known: dict[object, tuple[Variant, ...] | str] = {}
         self._within_limits: dict[object, tuple[Variant, ...]] = {}
         self._kinds_met: dict[object, int] = {}
-        #: By form, what jobs ask for that the machine never has, as far as it was looked for; empty: nothing.
+        #: By form, what jobs ask for that the machine never has; empty: nothing.
         self.impossible: dict[int, str] = {}
         self._read: dict[str, tuple[Job, Demand | Ineligible]] = {}
 

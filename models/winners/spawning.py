@@ -1,4 +1,4 @@
-"""Processes that search: spawned without the script, quiet at Ctrl-C, ended when nobody waits for them."""
+"""Processes that search: spawned without the script, quiet at Ctrl-C, ended with who waits."""
 
 import os
 import signal
