@@ -18,7 +18,7 @@ yardstick of promises (promised/log_auction.py).
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from math import inf
 from typing import NamedTuple
@@ -281,8 +281,8 @@ class Easy(CountPolicy):
     def __init__(self, requests: Requests, resort: Resort | None = None) -> None:
         self._requests = requests
         self._resort = resort
-        # No order matters while nobody fits.
-        self._waiting_sizes = WaitingSizes(requests.size)
+        # Of the waiting jobs, rising: no order matters while nobody fits.
+        self._waiting_sizes: list[int] = []
 
     @property
     def loop(self) -> str | None:
@@ -312,19 +312,21 @@ class Easy(CountPolicy):
     def _sorted_step(self, now: float, seen: Changes, resort: Resort) -> Sequence[int]:
         """Make the pass over a queue whose order changes with time."""
         (ended, arrived), state = seen, self._state
-        queue = state.queue
+        queue, size, waiting_sizes = state.queue, state.size, self._waiting_sizes
         state.counts[STARTED] = 0
         for job in ended:
             release(state, job)
         queue.extend(arrived)  # type: ignore[attr-defined]
         state.counts[QUEUED] += len(arrived)
-        self._waiting_sizes.add(arrived)
-        if self._waiting_sizes.least > state.counts[FREE]:
+        for job in arrived:
+            insort(waiting_sizes, size[job])
+        if not waiting_sizes or waiting_sizes[0] > state.counts[FREE]:
             return ()
         resort(now, queue)  # type: ignore[arg-type]
         make_pass(state, now)
         started: list[int] = state.started[: state.counts[STARTED]]  # type: ignore[assignment]
-        self._waiting_sizes.remove(started)
+        for job in started:
+            del waiting_sizes[bisect_left(waiting_sizes, size[job])]
         return started
 
 
@@ -352,26 +354,3 @@ def easy_columns(processors: int, size: Column, estimate: Column, *, is_compiled
         depth=np.array([DEEPER, SHALLOW]),
         deep=deep,
     )
-
-
-class WaitingSizes:
-    """The sizes of the waiting jobs: whether any fits is one comparison."""
-
-    def __init__(self, size: Sequence[int]) -> None:
-        self._size = size
-        self._sorted: list[int] = []
-
-    @property
-    def least(self) -> float:
-        """Processors of the smallest waiting job; infinite where none waits."""
-        return self._sorted[0] if self._sorted else inf
-
-    def add(self, jobs: Iterable[int]) -> None:
-        """Let jobs wait."""
-        for job in jobs:
-            insort(self._sorted, self._size[job])
-
-    def remove(self, jobs: Iterable[int]) -> None:
-        """Let jobs wait no more."""
-        for job in jobs:
-            del self._sorted[bisect_left(self._sorted, self._size[job])]
