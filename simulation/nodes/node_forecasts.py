@@ -8,7 +8,7 @@ from ..forecast.forecaster import FUTURES, Forecaster, QueuedRequest
 from ..forecast.futures_kernel import EASY, RESPONSE
 from ..forecast.logged import ASKED_AT, AnsweredForecast, follow
 from ..forecast.snapshot_queue import NodePools
-from .node_result import NodeResult, PlayedJob
+from .node_result import NodeResult
 
 
 def node_forecasts_of(
@@ -42,31 +42,24 @@ def node_forecasts_of(
         depth=depth,
         futures=futures,
     )
+    # Jobs that ask for the same are read once.
     requested: dict[int, tuple[int, int]] = {}
-    jobs = [_request(number, one, result, requested, pools) for number, one in enumerate(result.played)]
-    held = [pools.held(one.allocation) for one in result.played]
+    jobs = []
+    for number, demand in enumerate(result.demands):
+        if demand.kind not in requested:
+            requested[demand.kind] = pools.requested(demand)
+        cores, bits = requested[demand.kind]
+        jobs.append(
+            QueuedRequest.of(
+                demand.job,
+                id=number,
+                submit_s=result.workload.requests.submit[number],
+                cores=cores,
+                limit_s=demand.job.time_limit_s,
+                queue=demand.job.partition or None,
+                pools=bits or -1,
+                rank=-float(demand.job.priority),
+            )
+        )
+    held = list(map(pools.held, result.allocations))
     return follow(result, forecaster, jobs, asked_at=asked_at, held=held, every=every, progress=progress)
-
-
-def _request(
-    number: int,
-    one: PlayedJob,
-    result: NodeResult,
-    requested: dict[int, tuple[int, int]],
-    pools: NodePools,
-) -> QueuedRequest:
-    """Return a job as forecasts see it; jobs that ask for the same are read once."""
-    demand, job = one.demand, one.demand.job
-    if demand.kind not in requested:
-        requested[demand.kind] = pools.requested(demand)
-    cores, bits = requested[demand.kind]
-    return QueuedRequest.of(
-        job,
-        id=number,
-        submit_s=result.workload.requests.submit[number],
-        cores=cores,
-        limit_s=job.time_limit_s,
-        queue=job.partition or None,
-        pools=bits or -1,
-        rank=-float(job.priority),
-    )
