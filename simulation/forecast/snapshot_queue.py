@@ -244,23 +244,14 @@ class NodePools:
     """
 
     def __init__(self, nodes: Sequence[Node], columns: Columns, members: Mapping[str, BoolArray]) -> None:
-        works = np.array([node.state.is_working for node in nodes], np.bool_)
-        self.columns = replace(columns, takes_jobs=works)
+        self._works: BoolArray = np.array([node.state.is_working for node in nodes], np.bool_)
+        self.columns = replace(columns, takes_jobs=self._works)
         self._total: Capacity = columns.total
         partitions = np.array([*members.values()], np.bool_).reshape(len(members), len(nodes)).T
         keys = [(mine.tobytes(), _key(node)) for mine, node in zip(partitions, nodes, strict=True)]
         numbers = {key: min(place, MOST_POOLS - 1) for place, key in enumerate(dict.fromkeys(keys))}
         self.pool: IntArray = np.array([numbers[key] for key in keys], np.int64)
-        self._works: BoolArray = works
-        self.cores: list[int] = (
-            np.bincount(
-                self.pool,
-                weights=np.where(self._works, columns.total.cores, 0),
-                minlength=min(len(numbers), MOST_POOLS),
-            )
-            .astype(int)
-            .tolist()
-        )
+        self.cores = self._by_pool(slice(None), columns.total.cores, min(len(numbers), MOST_POOLS))
 
     def requested(self, demand: Demand) -> tuple[int, int]:
         """Return the cores that a job counts for, and the pools that it can use as bits."""
@@ -276,8 +267,12 @@ class NodePools:
     def held(self, allocation: Allocation) -> list[int]:
         """Return the cores by pool that a running job counts for."""
         nodes = allocation.nodes
-        cores = np.where(self._works[nodes], self._in_cores(nodes, allocation.held), 0)
-        return [int(count) for count in np.bincount(self.pool[nodes], cores, len(self.cores))]
+        return self._by_pool(nodes, self._in_cores(nodes, allocation.held), len(self.cores))
+
+    def _by_pool(self, nodes: IntArray | slice, cores: IntArray, pools: int) -> list[int]:
+        """Return the sums of cores on some nodes by pool; those of nodes that do not work are none."""
+        working = np.where(self._works[nodes], cores, 0)
+        return [int(count) for count in np.bincount(self.pool[nodes], working, pools)]
 
     def _in_cores(self, nodes: IntArray, held: Capacity) -> IntArray:
         """Return what is held on nodes as cores: the largest share of any of their resources."""
