@@ -392,9 +392,7 @@ class _Columns:
     def __init__(self, pools: int) -> None:
         self.count = 0
         self.requests: list[QueuedRequest] = []
-        self._room(256, pools)
-
-    def _room(self, jobs: int, pools: int) -> None:
+        jobs = 256
         self.size = np.zeros(jobs, np.int64)
         self.limit, self.submit, self.rank = np.zeros(jobs), np.zeros(jobs), np.zeros(jobs)
         self.start, self.run, self.share = np.full(jobs, -1.0), np.full(jobs, -1.0), np.ones(jobs)
