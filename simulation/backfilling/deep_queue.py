@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...cluster.kernels.column_operations import first_from
 from ...cluster.kernels.harness import Column, Floats, Ints, kernel
 
 #: Jobs of a block, and blocks of a group of them.
@@ -65,14 +66,7 @@ def deep_queue_of(size: Column, *, is_compiled: bool) -> DeepQueue:
 @kernel
 def class_below(index: DeepQueue, size: int) -> int:
     """Return the last class that has sizes up to this one; −1 where none has."""
-    low, high = 0, len(index.lowest)
-    while low < high:
-        middle = (low + high) // 2
-        if index.lowest[middle] <= size:
-            low = middle + 1
-        else:
-            high = middle
-    return low - 1
+    return first_from(index.lowest, len(index.lowest), size + 1) - 1
 
 
 @kernel
