@@ -19,7 +19,7 @@ from ...cluster.text import plural
 from ..run_times import FADING, RunTimes
 from ..workloads.imported import LoggedJob
 from .calibration import LEVELS, LOWER, MIDDLE, SHORTEST_S, UPPER, Calibrator, Features
-from .futures import Moment, Past, starts_of
+from .futures import Past, starts_of
 from .futures_kernel import EASY, FutureJobs, FutureRules
 
 #: Futures of a forecast.
@@ -259,11 +259,9 @@ class Forecaster:
             now: in seconds, not before the last event.
             ids: of the jobs; every one waits.
         """
-        numbers = np.array(self._live, np.int64)
         place = {number: at for at, number in enumerate(self._live)}
-        targets = [place[self._number[job]] for job in ids]
-        moment = self._moment(now, numbers)
-        starts, plans = starts_of(self.run_times.table, moment, np.array(targets, np.int64))
+        targets = np.array([place[self._number[job]] for job in ids], np.int64)
+        starts, plans = self._starts(now, targets)
         return [self._calibrated(now, job, starts[at], float(plans[at])) for at, job in enumerate(ids)]
 
     def _calibrated(self, now: float, job: Hashable, starts: Floats, plan_s: float) -> StartForecast:
@@ -292,17 +290,19 @@ class Forecaster:
             return f"it asks for {plural(request.cores, 'core')}, and the nodes that it can use have {usable}"
         return "it waits for cores that no end of a running job frees"
 
-    def _moment(self, now: float, numbers: Ints) -> Moment:
-        jobs = self._jobs
+    def _starts(self, now: float, targets: Ints) -> tuple[Floats, Floats]:
+        """Return the starts of the live jobs at some places as things are now (``starts_of``)."""
+        jobs, numbers = self._jobs, np.array(self._live, np.int64)
         waiting = numbers[jobs.start[numbers] < 0]
         waited = now - jobs.submit[waiting]
         past = self._past(now)
         shares = [self.run_times.mean_share(jobs.requests[number].user) for number in numbers.tolist()]
         submit = jobs.submit[numbers]
         chance = [self._chance(jobs.requests[number]) for number in numbers.tolist()]
-        return Moment(
-            free=self._free,
-            jobs=FutureJobs(
+        return starts_of(
+            self.run_times.table,
+            self._free,
+            FutureJobs(
                 size=jobs.size[numbers],
                 limit=jobs.limit[numbers],
                 submit=submit,
@@ -316,7 +316,7 @@ class Forecaster:
                 chance=np.array(chance).reshape(len(numbers), self._futures),
                 drawn=np.zeros((0, 0)),
             ),
-            rules=FutureRules(
+            FutureRules(
                 now=float(now),
                 live=len(numbers),
                 arrivals=_ARRIVALS if len(past.submit) else 0,
@@ -326,7 +326,8 @@ class Forecaster:
                 longest=max(self._longest, float(waited.max(initial=0.0))),
                 cores=float(self._pools.sum()),
             ),
-            past=past,
+            past,
+            targets,
         )
 
     def _chance(self, job: QueuedRequest) -> Floats:

@@ -57,28 +57,21 @@ class Past(NamedTuple):
     moment: Floats
 
 
-class Moment(NamedTuple):
-    """The machine and its queue now, and what may come.
-
-    Attributes:
-        free: cores by pool.
-        jobs: those that run or wait, without places for those to come.
-        rules: how the queue is served.
-        past: what came before.
-    """
-
-    free: Ints
-    jobs: FutureJobs
-    rules: FutureRules
-    past: Past
-
-
-def starts_of(table: ShareTable, moment: Moment, targets: Ints) -> tuple[Floats, Floats]:
+def starts_of(
+    table: ShareTable, free: Ints, jobs: FutureJobs, rules: FutureRules, past: Past, targets: Ints
+) -> tuple[Floats, Floats]:
     """Return seconds from now until the jobs at some places start: by target and future, and by limits alone.
 
     Infinite where a job never starts.
+
+    Args:
+        table: run times that were learnt.
+        free: cores by pool now.
+        jobs: those that run or wait, without places for those to come.
+        rules: how the queue is served.
+        past: what came before.
+        targets: places of jobs.
     """
-    jobs, rules, past = moment.jobs, moment.rules, moment.past
     # The last future is the plan by limits, to which nobody comes.
     jobs = jobs._replace(chance=np.column_stack([jobs.chance, np.full(len(jobs.size), _LIMIT)]))
     past = past._replace(moment=np.append(past.moment, inf))
@@ -92,7 +85,7 @@ def starts_of(table: ShareTable, moment: Moment, targets: Ints) -> tuple[Floats,
         wanted = Targets(job=targets, start=np.zeros((len(targets), last - first)))
         some = _with_places(jobs, rules.arrivals, first, last)
         own = past._replace(moment=past.moment[first:last].copy())
-        machine = _machine_of(moment.free, len(some.size), is_compiled=is_compiled)
+        machine = _machine_of(free, len(some.size), is_compiled=is_compiled)
         play(table, some, machine, rules, own, wanted)
         starts[:, first:last] = wanted.start
 
