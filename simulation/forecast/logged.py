@@ -118,15 +118,8 @@ def forecasts_csv(result: Result, forecasts: Iterable[AnsweredForecast]) -> str:
     for number, found, came in forecasts:
         seconds = (*(() if found.never else (found.p10_s, found.p50_s, found.p90_s)), found.plan_s, came)
         shown = [f"{one:.10g}" if isfinite(one) else "" for one in seconds]
-        lines.writerow(
-            [
-                result.workload.ids[number],
-                f"{found.asked_s:.10g}",
-                found.cores,
-                *[""] * (5 - len(shown)),
-                *shown,
-            ]
-        )
+        job, asked_s = result.workload.ids[number], f"{found.asked_s:.10g}"
+        lines.writerow([job, asked_s, found.cores, *[""] * (5 - len(shown)), *shown])
     return text.getvalue()
 
 
