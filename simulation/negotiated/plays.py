@@ -79,22 +79,19 @@ def entry_of(  # noqa: PLR0913 - a job's figures
     )
 
 
-def esp_arrivals(
-    nodes: int,
-    mix: Changeability,
-    *,
-    order: int = 0,
-    arrivals: Arrivals = "esp",
-    with_full_machine: bool = False,
-) -> tuple[Arrival, ...]:
-    """Return the ESP jobs without Z in a random order of submission; a share of them has sizes ⌈n/2⌉ to 2n.
+def esp_play(
+    nodes: int, mix: Changeability, *, order: int = 0, arrivals: Arrivals = "esp", with_z: bool = False
+) -> "Play":
+    """Return the thesis's experiment: the ESP jobs without Z in a random order of submission.
+
+    A share of them has sizes ⌈n/2⌉ to 2n.
 
     Args:
         nodes: of the machine; sizes are whole nodes.
         mix: which jobs may change their size; those of a smaller share are among those of a larger one.
         order: the seed of the order and of the choice.
         arrivals: how they come.
-        with_full_machine: add both Z, urgent, at 40 and 120 min.
+        with_z: add both Z, urgent, at 40 and 120 min.
     """
     jobs = small_jobs(ESP_TYPES)
     generator = random.Random(order)  # noqa: S311 - an order of submission, no secret
@@ -115,11 +112,13 @@ def esp_arrivals(
         )
         found.append(Arrival(time_s=0.0 if arrivals == "at-once" else comes_s(rank), job=job))
     (full,) = [entry for entry in ESP_TYPES if entry.name == FULL_MACHINE]
-    for number, time in enumerate(_FULL_MACHINE_S if with_full_machine else ()):
+    for number, time in enumerate(_FULL_MACHINE_S if with_z else ()):
         name, priority = f"{full.name}{number + 1}", FIRST_PRIORITY + 1
         job = entry_of(name, nodes, full.run_time_s, priority=priority)
         found.append(Arrival(time_s=time, job=job, urgent=True))
-    return tuple(sorted(found, key=lambda arrival: arrival.time_s))
+    found.sort(key=lambda arrival: arrival.time_s)
+    names = node_names(nodes)
+    return Play(name="esp", nodes=names, partitions={"": names}, arrivals=tuple(found))
 
 
 _HOUR_S = 3600
@@ -359,12 +358,3 @@ def _sizes(job: Job, members: Sequence[Node]) -> tuple[int, int, int]:
     elif job.min_nodes or job.max_nodes:
         raise InputError("given for a rigid job", path="min_nodes" if job.min_nodes else "max_nodes")
     return size, least, most
-
-
-def esp_play(
-    nodes: int, mix: Changeability, *, order: int = 0, arrivals: Arrivals = "esp", with_z: bool = False
-) -> Play:
-    """Return the thesis's experiment: the ESP jobs on this many nodes; ``with_z``: both Z too."""
-    names = node_names(nodes)
-    jobs = esp_arrivals(nodes, mix, order=order, arrivals=arrivals, with_full_machine=with_z)
-    return Play(name="esp", nodes=names, partitions={"": names}, arrivals=jobs)

@@ -21,7 +21,7 @@ from aucsched.negotiation.batch.mapping import BatchSettings, MapperName
 from aucsched.negotiation.runtime.settings import RuntimeSettings
 from aucsched.simulation.negotiated.negotiated_report import Negotiated, negotiated_metrics
 from aucsched.simulation.negotiated.negotiated_run import negotiate
-from aucsched.simulation.negotiated.plays import Changeability, Play, esp_arrivals, esp_play
+from aucsched.simulation.negotiated.plays import Changeability, Play, esp_play
 from aucsched.simulation.workloads.named_clusters import node_names
 
 
@@ -61,24 +61,24 @@ def check_held(result: Negotiated) -> None:
 
 
 def test_the_esp_jobs_are_the_papers() -> None:
-    jobs = esp_arrivals(16, Changeability(share=1.0), order=3)
+    jobs = esp_play(16, Changeability(share=1.0), order=3).arrivals
     assert len(jobs) == 228
     assert sum(job.job.min_nodes * job.job.time_at_min_s for job in jobs) / 16 == pytest.approx(BOUND_S)
     assert [job.time_s for job in jobs[:52]] == [0.0] * 50 + [30.0, 60.0]
     assert jobs[-1].time_s == 178 * 30
     sizes = {(job.job.min_nodes, job.job.max_nodes) for job in jobs}
     assert sizes == {(1, 2), (1, 4), (2, 6), (2, 8), (4, 16)}
-    assert {job.time_s for job in esp_arrivals(16, Changeability(), arrivals="at-once")} == {0.0}
+    assert {job.time_s for job in esp_play(16, Changeability(), arrivals="at-once").arrivals} == {0.0}
     # The same seed gives the same jobs; a smaller share's are among a larger one's.
-    assert esp_arrivals(16, Changeability(share=1.0), order=3) == jobs
+    assert esp_play(16, Changeability(share=1.0), order=3).arrivals == jobs
     few = {
         a.job.job
-        for a in esp_arrivals(16, Changeability(share=0.1), order=3)
+        for a in esp_play(16, Changeability(share=0.1), order=3).arrivals
         if a.job.type is JobKind.MALLEABLE
     }
     more = {
         a.job.job
-        for a in esp_arrivals(16, Changeability(share=0.5), order=3)
+        for a in esp_play(16, Changeability(share=0.5), order=3).arrivals
         if a.job.type is JobKind.MALLEABLE
     }
     assert (len(few), len(more)) == (23, 114)

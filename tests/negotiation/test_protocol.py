@@ -31,7 +31,7 @@ from aucsched.negotiation.messages import (
 from aucsched.negotiation.pair import StuckError
 from aucsched.negotiation.runtime import irtsched
 from aucsched.negotiation.runtime.settings import RuntimeSettings
-from aucsched.simulation.negotiated.plays import Changeability, esp_arrivals
+from aucsched.simulation.negotiated.plays import Changeability, esp_play
 
 
 def arrivals(*jobs: object, at: float = 0.0) -> tuple[Arrival, ...]:
@@ -359,7 +359,7 @@ def test_an_offer_that_crosses_the_end_is_let_pass() -> None:
 @pytest.mark.parametrize("mapper", ["greedy", "auction"])
 def test_after_each_step_both_parties_know_the_same_sizes_and_ends(mapper: str) -> None:
     """Nagendra: figure 1.1, 4.1 architecture."""
-    play = esp_arrivals(16, Changeability(share=0.8), order=4)[:60]
+    play = esp_play(16, Changeability(share=0.8), order=4).arrivals[:60]
     both, _ = pair(16, play, mapper=mapper, ends_when_done=True)
     both.connect()
     while both.wake():
