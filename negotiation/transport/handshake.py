@@ -203,9 +203,8 @@ class Handshake:
             RefusedByOtherError: it is a refusal.
             RefusedError: it is not what may come.
         """
-        why = refusal_in(payload)
-        if why is not None:
-            raise RefusedByOtherError(f"the other party refuses: {why}")
+        if (refusal := refusal_in(payload)) is not None:
+            raise RefusedByOtherError(refusal)
         if self.hello is None:
             self.hello, self._theirs = self._identity.met(payload), payload
             return self._identity.proof(self.mine, payload) if self._first else self.mine
@@ -215,10 +214,10 @@ class Handshake:
 
 
 def refusal_in(text: bytes) -> str | None:
-    """Return why the other refuses, in a line, None when a frame is no refusal."""
+    """Return that the other refuses, and why, in a line; None when a frame is no refusal."""
     if _REFUSAL not in text:
         return None
     try:
-        return one_line(decoded(text, Rejection).text)
+        return f"the other party refuses: {one_line(decoded(text, Rejection).text)}"
     except InputError:
         return None

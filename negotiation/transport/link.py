@@ -83,9 +83,8 @@ class SocketTransport:
         try:
             return decode_message(payload)
         except InputError as error:
-            why = refusal_in(payload)
-            if why is not None:
-                raise PeerLostError(f"the other party refuses: {why}") from error
+            if (refusal := refusal_in(payload)) is not None:
+                raise PeerLostError(refusal) from error
             self.refuse(f"no message: {error}")
             raise PeerLostError(f"what came is no message: {error}") from error
 
@@ -153,11 +152,9 @@ class SocketTransport:
     def _last_words(self) -> str | None:
         """Return what the other end said before it closed, None when it said nothing."""
         try:
-            payload = self._receive(LINGER_S)
+            return refusal_in(self._receive(LINGER_S))
         except AucschedError:
             return None
-        why = refusal_in(payload)
-        return None if why is None else f"the other party refuses: {why}"
 
     def _receive(self, timeout_s: float) -> bytes:
         """Return the next payload; all of it must come within the time."""
