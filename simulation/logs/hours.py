@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from math import inf, nextafter
+from math import inf, isnan, nextafter
 
 from ...cluster.errors import OptionError
 
@@ -112,7 +112,8 @@ def _refusal(text: str) -> OptionError:
     return OptionError(f"{text!r} is no hours such as mon-fri 18:00-08:00,sat,sun")
 
 
-_LIMITS = ("processors", "estimate", "priority")
+#: What a text says of a queue -> the member that holds it.
+_LIMITS = {"processors": "processors", "estimate": "estimate_s", "priority": "priority"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,20 +155,13 @@ class QueueLimits:
             if key not in _LIMITS:
                 raise OptionError(f"--queue: {key!r} is none of {', '.join(_LIMITS)}, hours")
             try:
-                values[key] = float(value)
+                number = values[_LIMITS[key]] = float(value)
             except ValueError:
                 raise OptionError(f"--queue: {part!r} is not {key}=NUMBER") from None
-            if not (values[key] > 0 or key == "priority") or values[key] != values[key]:
+            if not (number > 0 or key == "priority") or isnan(number):
                 raise OptionError(f"--queue: {part!r} is not above 0")
         try:
             active = Hours.from_text(hours, offset_s) if hours else WEEK
         except OptionError as error:
             raise OptionError(f"--queue: {error}") from None
-        return cls(
-            name=name.strip(),
-            processors=values.get("processors", inf),
-            estimate_s=values.get("estimate", inf),
-            priority=values.get("priority", 0),
-            hours=active,
-            text=text.strip(),
-        )
+        return cls(name=name.strip(), hours=active, text=text.strip(), **values)
