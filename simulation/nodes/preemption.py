@@ -188,13 +188,9 @@ class Preemptor:
         kept = list(there)
         for pair in reversed(there):
             rest = [one for one in kept if one is not pair]
-            if self._holds(allocation, rest):
+            if self._without(rest).free.at(allocation.nodes).covers(allocation.held):
                 kept = rest
         return kept
-
-    def _holds(self, allocation: Allocation, gone: Sequence[tuple[int, Holding]]) -> bool:
-        """Whether an allocation fits without some running jobs."""
-        return self._without(gone).free.at(allocation.nodes).covers(allocation.held)
 
     def _place(self, demand: Demand, gone: Sequence[tuple[int, Holding]]) -> Allocation | None:
         columns = self._without(gone)
