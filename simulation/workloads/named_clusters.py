@@ -1,7 +1,7 @@
 """The common part of the generators: the papers' clusters, random numbers, arrivals, workloads."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from random import Random
 from typing import TypeVar
@@ -161,13 +161,8 @@ def make_workload(
     ordered = sorted(arrivals, key=lambda pair: pair[0])
     jobs = tuple(_arriving(rank, arrival_s, draft) for rank, (arrival_s, draft) in enumerate(ordered))
     seconds = float(theoretical_s((draft for _, draft in ordered), cluster))
-    return ClusterWorkload(
-        name=name,
-        nodes=cluster.build_nodes(),
-        switches=cluster.build_switches(),
-        jobs=jobs,
-        notes=(*notes, f"theoretical run time {seconds:.1f} s ({seconds / 3600:.2f} h)"),
-    )
+    notes = (*notes, f"theoretical run time {seconds:.1f} s ({seconds / 3600:.2f} h)")
+    return replace(cluster.empty(), name=name, jobs=jobs, notes=notes)
 
 
 def _arriving(rank: int, arrival_s: float, draft: UndatedJob) -> ArrivingJob:
