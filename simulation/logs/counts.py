@@ -337,7 +337,18 @@ def play_columns(
     shown = columns._replace(
         submit=columns.submit[order], size=size, estimate=estimate, run=run, user=columns.user[order]
     )
-    log = _events(columns.submit, place, run, processors)
+    running = min(jobs, processors) + 1
+    log = LogEvents(
+        submit=columns.submit,
+        place=place,
+        run=run,
+        start=np.empty(jobs),
+        counts=np.zeros(COUNTED, np.int64),
+        end=np.zeros(running),
+        ending=np.zeros(running, np.int64),
+        ended=np.zeros(running, np.int64),
+        arrived=np.zeros(jobs + 1, np.int64),
+    )
     state = policy.columns(shown)
     until = step = REPORT_EVERY if progress else jobs + 1
     while (status := loop(log, state, until)) != DONE:
@@ -348,19 +359,3 @@ def play_columns(
             progress(min(until, jobs))
         until += step
     return log.start[place]
-
-
-def _events(submit: Floats, place: Ints, run: Floats, processors: int) -> LogEvents:
-    jobs = len(place)
-    running = min(jobs, processors) + 1
-    return LogEvents(
-        submit=submit,
-        place=place,
-        run=run,
-        start=np.empty(jobs),
-        counts=np.zeros(COUNTED, np.int64),
-        end=np.zeros(running),
-        ending=np.zeros(running, np.int64),
-        ended=np.zeros(running, np.int64),
-        arrived=np.zeros(jobs + 1, np.int64),
-    )
