@@ -164,8 +164,12 @@ class NodeResult(Result):
     @cached_property
     def hops(self) -> Column:
         """Mean links between two nodes of each job, shape (jobs,); 0 where it has one node."""
-        means = [mean_hops(self.topology, allocation.nodes) for allocation in self.allocations]
-        return np.array(means, np.float64)
+        means = np.zeros(len(self.played))
+        for place, allocation in enumerate(self.allocations):
+            first, last = (allocation.nodes[ends] for ends in np.triu_indices(len(allocation.nodes), 1))
+            if len(first):
+                means[place] = self.topology.hops(first, last).mean()
+        return means
 
     def gres_held(self, kind: str) -> Column:
         """Return how many of a gres each job held, over all its nodes, shape (jobs,)."""
@@ -218,14 +222,6 @@ def node_result(
         played=played,
         record=record,
     )
-
-
-def mean_hops(topology: Topology, nodes: Counts) -> float:
-    """Return the mean links between two of some nodes, 0 of fewer than two."""
-    if len(nodes) < 2:  # noqa: PLR2004 - a pair
-        return 0.0
-    first, last = np.triu_indices(len(nodes), 1)
-    return float(topology.hops(nodes[first], nodes[last]).mean())
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
