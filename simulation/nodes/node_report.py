@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from ...bidgen.candidates import FreeView, shape_of
 from ...cluster.resources.capacity import Capacity, IntArray
-from ...cluster.resources.demand import Demand
 from ...cluster.text import plural
 from ...cluster.workload import ArrivingJob
 from ...formats.hostlist import fold
@@ -222,12 +221,8 @@ def _fewest(result: NodeResult) -> IntArray:
     for demand in result.demands:
         key = (shape_of(demand), demand.units, demand.node_counts)
         if key not in known:
-            known[key] = _fewest_nodes(demand, view)
+            most = (one.most_units for one in view.candidates(demand))
+            of_units = min(int(np.searchsorted(units, demand.units or 0)) for units in most)
+            known[key] = max(demand.fewest_nodes, of_units)
         fewest.append(known[key])
     return np.array(fewest, np.int64)
-
-
-def _fewest_nodes(demand: Demand, view: FreeView) -> int:
-    found = view.candidates(demand)
-    of_units = min(int(np.searchsorted(one.most_units, demand.units or 0)) for one in found)
-    return max(demand.fewest_nodes, of_units)
