@@ -101,7 +101,17 @@ class Result:
     @cached_property
     def timeline(self) -> "Timeline":
         """The machine's use over time."""
-        return _timeline(self)
+        submit = np.asarray(self.workload.requests.submit, dtype=np.float64)
+        cut, still = self.cut_short, np.zeros(len(self.start))
+        moments = np.concatenate([submit, self.start, self.end, cut.start, cut.end])
+        times, place = np.unique(moments, return_inverse=True)
+        used = np.concatenate([np.zeros(len(submit)), self.size, -self.size, cut.size, -cut.size])
+        waiting = np.concatenate([np.ones(len(submit)), still - 1, still, -cut.waits, cut.waits])
+        return Timeline(
+            times=times,
+            used=np.cumsum(np.bincount(place, weights=used)),
+            waiting=np.cumsum(np.bincount(place, weights=waiting)),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,22 +155,6 @@ class Timeline:
         first = np.maximum(np.searchsorted(self.times, edges[:-1], side="right") - 1, 0)
         last = np.maximum(np.searchsorted(self.times, edges[1:], side="left"), first + 1)
         return np.array([values[i:j].max() for i, j in zip(first, last, strict=True)])
-
-
-def _timeline(result: Result) -> Timeline:
-    requests = result.workload.requests
-    submit = np.asarray(requests.submit, dtype=np.float64)
-    cut = result.cut_short
-    moments = np.concatenate([submit, result.start, result.end, cut.start, cut.end])
-    times, place = np.unique(moments, return_inverse=True)
-    still = np.zeros(len(result.start))
-    used = np.concatenate([np.zeros(len(submit)), result.size, -result.size, cut.size, -cut.size])
-    waiting = np.concatenate([np.ones(len(submit)), still - 1, still, -cut.waits, cut.waits])
-    return Timeline(
-        times=times,
-        used=np.cumsum(np.bincount(place, weights=used)),
-        waiting=np.cumsum(np.bincount(place, weights=waiting)),
-    )
 
 
 #: Bounded slowdown counts shorter run times as this many seconds.
