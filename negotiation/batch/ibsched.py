@@ -183,11 +183,8 @@ def _offered(state: BatchState, message: ResourceOffer, peer: str) -> Step:
         return state, ()  # it crossed the end
     session = _in_order(_open_session(state, peer), message)
     state = admit(_replace(state, now_s=max(state.now_s, message.time_s)))
-    if message.negotiation == 0:
-        closed = abort(session, SessionPhase.WAITING)
-        return _pursue(with_session(state, peer, closed))
-    if any(to == peer for to, _ in _unsent(state).values()):
-        # The urgent jobs void the transaction; the runtime scheduler offers again when they run.
+    # Urgent jobs void the transaction; the runtime scheduler offers again when they run.
+    if message.negotiation == 0 or any(to == peer for to, _ in _unsent(state).values()):
         return _pursue(with_session(state, peer, abort(session, SessionPhase.WAITING)))
     state = with_session(state, peer, session)
     entries = candidates(state, peer)
