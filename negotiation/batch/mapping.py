@@ -294,10 +294,7 @@ def objective_decision(
     Further attempts open ranges and let running jobs shrink: they help while an unmapped job is not at its
     least count, or while shrinking could still make room for one; else nothing is gained by talking on.
     """
-    unmapped = [slot for slot in slots if not slot.nodes]
-    if not unmapped:
-        return Code.ACCEPT
-    for slot in unmapped:
+    for slot in (one for one in slots if not one.nodes):
         partition = slot.entry.partition
         mapped = [other for other in slots if other.nodes and other.entry.partition == partition]
         free = request.idle_in(partition)
@@ -410,6 +407,6 @@ def try_schedule(slot: Slot, slots: list[Slot], free: dict[str, int], step: Step
         free[partition] |= given
         other.nodes &= ~given
         lost += before - _can_give(other, step)
-    slot.nodes = take(free, partition, min(slot.range.max, slot.range.min))
+    slot.nodes = take(free, partition, slot.range.min)
     slot.start_s = None
     return lost
