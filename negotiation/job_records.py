@@ -229,9 +229,7 @@ def informed(entry: MapEntry, known: Mapping[str, Mapping[int, tuple[int, float]
     true_s = entry.time_at_min_s if entry.true_time_at_min_s is None else entry.true_time_at_min_s
     first = min(counts)
     at_first_s = counts[first][1]
-    text = model
-    if len(counts) > 1:
-        text = _table(counts, entry, model)
+    text = _table(counts, entry, model) if len(counts) > 1 else model
     least_s = at_first_s * relative_speed(text, first, entry.min_nodes)
     return msgspec.structs.replace(
         entry, time_at_min_s=least_s, speedup=text, true_time_at_min_s=true_s, true_speedup=model
