@@ -5,7 +5,8 @@ for node ``i``: unions and counts cost nothing at a thousand nodes, and equal st
 """
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 
 import msgspec
 
@@ -220,10 +221,7 @@ def places(nodes: int) -> list[int]:
 
 def union_of(sets: Iterable[int]) -> int:
     """Return the union of node sets."""
-    union = 0
-    for nodes in sets:
-        union |= nodes
-    return union
+    return reduce(or_, sets, 0)
 
 
 def lowest(nodes: int, count: int) -> int:
