@@ -37,8 +37,7 @@ class Hours:
             return WEEK
         spans: list[tuple[int, int]] = []
         for part in text.split(","):
-            days, times = _parts(part.strip(), text)
-            begin, end = times
+            days, (begin, end) = _parts(part.strip(), text)
             end += DAY_S if end <= begin else 0
             for day in days:
                 # Sunday night goes on on Monday.
