@@ -1,14 +1,10 @@
 """EASY with predicted run times, shortest first behind the head: EASY++ and its learnt successors.
 
-One pass: start from the front while it fits. The first that does not fit has EASY's reservation, by
-the predicted ends of running jobs; then the other jobs, the shortest prediction first, start where
-EASY would let them. Whenever jobs have ended, those that wait are predicted anew. A job that
-outlives its prediction gets a longer one, and that is a pass of its own, for the head's reservation
-moves. No prediction is above the user's estimate.
+docs/policies.md (predicted) says what a pass does. A job that outlives its prediction gets a longer
+one, and that is a pass of its own, for the head's reservation moves.
 
-Sources: Tsafrir, Etsion and Feitelson (2007), "Backfilling using system-generated predictions
-    rather than
-user runtime estimates": shortest first (SJBF), the mean of the last two run times, corrections
+Sources: Tsafrir, Etsion and Feitelson (2007), "Backfilling using system-generated predictions rather
+than user runtime estimates": shortest first (SJBF), the mean of the last two run times, corrections
 (EASY++). Gaussier, Glesser, Reis and Trystram (SC'15), "Improving backfilling by using machine
 learning to predict running times": the regression, with the loss that their cross-validation chose.
 """

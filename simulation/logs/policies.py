@@ -48,10 +48,8 @@ def _without_options(kind: Callable[[Requests, Resort | None], CountPolicy]) -> 
 class Adaptive(CountPolicy):
     """Adaptive backfilling: the policy that would have served the recent jobs best (Chapter 3, Talby).
 
-    Each time a number of jobs has been submitted, the last submitted jobs are simulated, on an empty machine
-    from the first of their submissions on, under each candidate: with the run times of those that have ended,
-    and the estimates of the others. The candidate with the smallest mean bounded slowdown takes over; between
-    equals the present one stays, else the first named wins.
+    docs/policies.md (adaptive) says how candidates are compared; between equals that are not the present one
+    the first named wins.
 
     Taking over: the new policy receives the running jobs' starts in their order, then, now, of all that
     wait. Promises of the old one, such as reservations, are not kept.

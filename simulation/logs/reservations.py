@@ -63,14 +63,10 @@ class Reservations(ProfiledPolicy):
 class Selective(ProfiledPolicy):
     """Selective reservations: who has waited too long for its length has one (the second parameter).
 
-    After Srinivasan, Kettimuthu, Subramani and Sadayappan. A job's expansion factor is (wait +
-    estimate) / estimate. One pass: first, in queue order, the jobs whose expansion factor has
-    reached the threshold: each starts, or is given a reservation at the earliest time that leaves
-    those before it theirs. Then the others in
-    queue order: each starts if it fits beside all reservations. Whoever has had a reservation has
-    one in every later pass, for the expansion factor of a waiting job only grows. A threshold of 1
-    gives every job one, as ``reservations`` does with K as large as the queue; a huge one gives
-    none: first fit.
+    After Srinivasan, Kettimuthu, Subramani and Sadayappan. docs/policies.md (selective) says what a
+    pass does. Whoever has had a reservation has one in every later pass, for the expansion factor
+    of a waiting job only grows. A threshold of 1 gives every job one, as ``reservations`` does with
+    K as large as the queue; a huge one gives none: first fit.
     """
 
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
@@ -100,12 +96,9 @@ class Slack(FrontFirst):
     """Slack-based backfilling: the head's reservation may be put off, up to a slack (the second parameter).
 
     After the relaxed backfilling of Ward, Mahood and West, which the Chapter names beside Talby and
-    Feitelson's flexible backfilling. One pass: start from the head while it fits. The head's
-    promise is the earliest shadow time it had in a pass with free processors; its latest start is the
-    promise and F times its estimate, so that waiting can raise its expansion factor (wait + estimate) /
-    estimate by at most F beyond what was promised. Where other jobs came before it in between, it is its
-    present shadow time if that is later. Then once over the rest in queue order: a job that fits starts
-    if, by estimates, the head can still start by its latest start. F = 0 is EASY exactly.
+    Feitelson's flexible backfilling. docs/policies.md (slack) says what a pass does, and when the head
+    starts at the latest: waiting can raise its expansion factor (wait + estimate) / estimate by at most
+    F beyond what was promised. F = 0 is EASY exactly.
     """
 
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
@@ -153,19 +146,11 @@ def _check_limits(limits: tuple[float, ...], text: str) -> None:
 class Partitioned(ProfiledPolicy):
     """Partitioned reservations: one queue and one reservation per class of run time (the fourth parameter).
 
-    After Lawson and Smirni's multiple-queue backfilling. Jobs fall into classes by estimate. Each
-    class has its own queue and its own reservation; idle processors move between the classes as
-    they are needed, so that only the reservations stand between them. One pass:
-
-    1. The heads of the classes in queue order: a head starts if it fits beside the reservations
-       made so far, and the next of its class becomes a head; else it is given a reservation at its
-       earliest time.
-    2. The classes in turn, beginning after the one that had the last turn: each starts its first
-       job that fits beside all reservations, until no class has one.
-
-    A short job waits for the heads of the other classes, but never behind their queues. The first
-    job of the whole queue has the first reservation, as in EASY; with one class the policy is EASY
-    exactly.
+    After Lawson and Smirni's multiple-queue backfilling. docs/policies.md (partitioned) says what a
+    pass does; the heads of the classes come in queue order, and turns begin after the class that had
+    the last one. A short job waits for the heads of the other classes, but never behind their queues.
+    The first job of the whole queue has the first reservation, as in EASY; with one class the policy
+    is EASY exactly.
     """
 
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
