@@ -15,10 +15,8 @@ from ...negotiation.batch.mapping import BatchSettings
 from ...negotiation.job_records import MapEntry
 from ...negotiation.message_rules import check
 from ...negotiation.messages import (
-    DynRelease,
-    DynRequest,
     DynResponse,
-    DynStatus,
+    FromApplicationBase,
     NegotiationEnd,
     NegotiationEndResponse,
     NegotiationStart,
@@ -156,7 +154,7 @@ def _said(sent: Sent) -> str:  # noqa: C901, PLR0911 - one line for each kind of
             return f" {m.job} {m.code}{_because(m.text)}{who_paid}"
         case NegotiationEnd() | NegotiationEndResponse() as m:
             return _because(m.text)
-        case DynRequest() | DynRelease() | DynStatus() | DynResponse() as m:
+        case FromApplicationBase() | DynResponse() as m:
             return f" {m.job}"
 
 
