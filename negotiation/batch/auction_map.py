@@ -241,17 +241,14 @@ def _critical(request: MapRequest, slots: Sequence[Slot]) -> Mapping[str, float]
         if dispatched.entry.partition in work:
             left_s = max(0.0, dispatched.report.end_s - request.now_s)
             work[dispatched.entry.partition] += left_s * dispatched.report.node_count
-    # At best: malleable jobs may grow, others keep what they start with.
-    times = {
-        one.job: run_time_s(one, one.max_nodes if one.type is JobKind.MALLEABLE else one.min_nodes)
-        for one in (slot.entry for slot in slots)
-    }
-    return {
-        slot.entry.job: times[slot.entry.job]
-        for slot in slots
-        if times[slot.entry.job] * CRITICAL * request.place.partitions[slot.entry.partition].bit_count()
-        >= work[slot.entry.partition]
-    }
+    critical = {}
+    for entry in (slot.entry for slot in slots):
+        # At best: malleable jobs may grow, others keep what they start with.
+        time_s = run_time_s(entry, entry.max_nodes if entry.type is JobKind.MALLEABLE else entry.min_nodes)
+        nodes = request.place.partitions[entry.partition].bit_count()
+        if time_s * CRITICAL * nodes >= work[entry.partition]:
+            critical[entry.job] = time_s
+    return critical
 
 
 def _award(request: MapRequest, order: Sequence[Slot], critical: Mapping[str, float]) -> None:
