@@ -195,11 +195,9 @@ def _released(state: DynamicState, message: DynRelease, job: RunningJob) -> tupl
 
 def _status(state: DynamicState, message: DynStatus) -> DynResponse:
     last = state.answers.get(message.job)
-    is_known = last is not None or state.running(message.job) is not None
-    serial = 0 if last is None else last.serial
-    if is_known:
-        return _response(state, message.job, serial, DynState.KNOWN, "")
-    return _response(state, message.job, serial, DynState.REFUSED, "no such job runs")
+    if last is None and state.running(message.job) is None:
+        return _response(state, message.job, 0, DynState.REFUSED, "no such job runs")
+    return _response(state, message.job, 0 if last is None else last.serial, DynState.KNOWN, "")
 
 
 def _said_before(state: DynamicState, message: DynRequest | DynRelease) -> DynResponse | None:
