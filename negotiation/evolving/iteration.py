@@ -167,10 +167,9 @@ def serve(
                 break
             why = found
         else:
+            when = full.earliest(request)
             answers.append(
-                RequestOutcome(
-                    request=request, grant=None, why=why, delays=delays, earliest_s=full.earliest(request)
-                )
+                RequestOutcome(request=request, grant=None, why=why, delays=delays, earliest_s=when)
             )
     return Served(board=board, accounts=accounts, answers=tuple(answers))
 
