@@ -334,8 +334,7 @@ def _victims(machine: MachineState, entry: MapEntry, count: int, urgency: Urgenc
         if job.nodes & machine.partitions[entry.partition]
         and not job.is_urgent
         # Where it could go on below few switches only a Map could say.
-        and (urgency == "kill" or job.entry.max_switches is None)
-        and (urgency == "kill" or job.entry.can_suspend)
+        and (urgency == "kill" or (job.entry.can_suspend and job.entry.max_switches is None))
     ]
     victims: list[RunRecord] = []
     for job in waiting_first(jobs):
