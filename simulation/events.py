@@ -77,11 +77,9 @@ class System(Protocol):
 
     def handle(self, event: Event) -> None:
         """Take note of one event."""
-        ...
 
     def schedule(self, now: float, queue: EventQueue) -> None:
         """Make one pass after all events of a time stamp; push the events that the pass causes."""
-        ...
 
 
 def run_events(queue: EventQueue, system: System) -> None:

@@ -167,7 +167,6 @@ class Policy(Protocol):
             now: seconds on the simulation's clock.
             machine: what waits, runs and is free.
         """
-        ...
 
 
 Factory: TypeAlias = Callable[[], Policy]
