@@ -97,12 +97,10 @@ def _without_surplus(candidates: Sequence[Candidate], free: int, beside: int) ->
     kept = []
     for one in candidates:
         kind = (one.size, one.long)
-        count = left.get(kind)
-        if count is None:
-            count = (beside if one.long else free) // one.size
+        count = left.setdefault(kind, (beside if one.long else free) // one.size)
         if count:
             kept.append(one)
-        left[kind] = count - 1 if count else 0
+            left[kind] = count - 1
     return kept
 
 
