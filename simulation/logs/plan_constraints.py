@@ -124,13 +124,10 @@ def check_advance(reservations: Sequence[Advance], processors: int) -> None:
     Raises:
         OptionError: names the time from which on they do.
     """
-    changes = sorted(
-        change
-        for one in reservations
-        for change in ((one.end_s, -one.processors), (one.start_s, one.processors))
-    )
+    changes = [(one.end_s, -one.processors) for one in reservations]
+    changes += [(one.start_s, one.processors) for one in reservations]
     kept = 0
-    for time, change in changes:
+    for time, change in sorted(changes):
         kept += change
         if kept > processors:
             raise OptionError(f"--advance: {kept} of {processors} processors are kept at {time:g} s")
