@@ -270,12 +270,7 @@ class NodesView(MachineView):
     def running(self) -> Sequence[ActiveJob]:
         """The jobs that ran when the step began."""
         return tuple(
-            ActiveJob(
-                number=number,
-                cores=int(one.allocation.held.cores.sum()),
-                start_s=one.start_s,
-                expected_end_s=one.end,
-            )
+            ActiveJob(number=number, cores=one.cores, start_s=one.start_s, expected_end_s=one.end)
             for number, one in self._machine.running.items()
         )
 
