@@ -136,12 +136,9 @@ class Preemptor:
         gain = rate * float(allocation.held.cores.sum()) * limit_s / _HOUR_S
         if gain <= sum(costs[number] for number, _ in victims):
             return None
-        others = {
-            number: amount
-            for number, amount in lost.items()
-            if self._user(number) != self._user(demand.index)
-        }
-        if self._first + self.balance[self._user(demand.index)] < sum(others.values()):
+        user = self._user(demand.index)
+        others = {number: amount for number, amount in lost.items() if self._user(number) != user}
+        if self._first + self.balance[user] < sum(others.values()):
             return None
         return Preemption(
             start=StartingJob(demand=demand, allocation=allocation), victims=tuple(lost), paid=others
