@@ -46,14 +46,10 @@ def place_on_nodes(result: NodeResult) -> dict[int, Runs]:
     """Return the cores of each job, numbered through all nodes in order: the lowest free of each node."""
     # The machine's own clock: counted from the first submission, rounding may put an end after a
     # start that it made room for.
-    stays = {
-        job: Stay(
-            one.start_s,
-            one.start_s + one.run_s,
-            zip(one.allocation.nodes.tolist(), one.allocation.held.cores.tolist(), strict=True),
-        )
-        for job, one in enumerate(result.played)
-    }
+    stays = {}
+    for job, one in enumerate(result.played):
+        nodes, cores = one.allocation.nodes.tolist(), one.allocation.held.cores.tolist()
+        stays[job] = Stay(one.start_s, one.start_s + one.run_s, list(zip(nodes, cores, strict=True)))
     return lowest_first(result.columns.total.cores.tolist(), stays)
 
 
