@@ -29,14 +29,15 @@ def spawning(*, needs_script: bool = False) -> Iterator[None]:
     """
     with _SPAWNING:
         main = sys.modules["__main__"]
-        if not needs_script:
-            sys.modules["__main__"] = ModuleType("__main__")
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
+            if not needs_script:
+                sys.modules["__main__"] = ModuleType("__main__")
             yield
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            # First: as signals are let through again the one that has come raises.
             sys.modules["__main__"] = main
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

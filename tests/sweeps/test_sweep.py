@@ -496,6 +496,28 @@ def test_the_page_names_every_axis(kind: str, begins: str) -> None:
     assert names == {AXES[name].option for name in KINDS[kind].axes if name not in SWEPT}
 
 
+def test_ctrl_c_while_processes_are_spawned_leaves_the_script_where_it_was() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.split() == ["interrupted", "True", "set()"]
+
+
+#: A program, as a notebook is one, that goes on after Ctrl-C.
+INTERRUPTED = """
+import signal, sys, threading
+from aucsched.models.winners.spawning import spawning
+main = sys.modules["__main__"]
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    with spawning():
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+except KeyboardInterrupt:
+    print("interrupted")
+print(sys.modules["__main__"] is main, signal.pthread_sigmask(signal.SIG_BLOCK, []))
+"""
+
+
 def test_threads_that_spawn_at_once_leave_the_script_where_it_was() -> None:
     main, entered, left = sys.modules["__main__"], Event(), Event()
 
