@@ -126,7 +126,8 @@ class _Explainer:
         if impossible := self.impossible.why(demand):
             return Reason.INELIGIBLE, impossible
         if not self._seen.columns.pools.hold(demand.job):
-            return self._no_fit(demand, self._seen.columns)
+            key = ("lacks", demand.kind, demand.job.user)
+            return self._once(key, lambda one: self._no_fit(one, self._seen.columns), demand)
         if self._decision.completed:
             why += f", and it does not fit on what the award leaves free: {self.beside(demand)[1]}"
         return Reason.WINDOW, why

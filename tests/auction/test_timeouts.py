@@ -17,6 +17,9 @@ from support.run import aucsched
 from aucsched import Snapshot, explain, schedule
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import in_order
+from aucsched.auction.reasons import ImpossibleRequests
+from aucsched.cluster.resources.capacity import BoolArray
+from aucsched.cluster.resources.demand import Demand
 from aucsched.formats.native.cluster_file import snapshot_to_json
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText
 from aucsched.slurm.live.passes import Look, take_pass
@@ -58,6 +61,30 @@ def test_of_a_job_that_was_not_tried_nobody_says_that_it_does_not_fit() -> None:
     assert [award.job for award in late.started] == ["J1"]
     why = f"{ahead}, and no time was left to look whether it fits beside the award"
     assert [refusal.detail for refusal in late.pending] == [why]
+
+
+def test_one_reason_holds_for_all_jobs_that_ask_alike_behind_a_used_up_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[str] = []
+    plain = ImpossibleRequests.able
+
+    def noted(self: ImpossibleRequests, demand: Demand) -> BoolArray:
+        looked.append(demand.job.id)
+        return plain(self, demand)
+
+    monkeypatch.setattr(ImpossibleRequests, "able", noted)
+    jobs = [{"cores": 1, "user": user} for user in ["ann"] * 40 + ["eve"] * 40 + ["bob"]]
+    held = [{"id": user, "user": user, "nodes": {"n2": {"cores": 1}}} for user in ("ann", "eve")]
+    limit = {"name": "one each", "per": "user", "max": {"jobs": 1}}
+    nodes = [{"name": "n1", "cores": 2}, {"name": "n2", "cores": 2, "free_cores": 0}]
+    found = schedule(snapshot(nodes, jobs, running=held, limits=[limit]), window=2)
+    assert [award.job for award in found.started] == ["J81"]
+    assert len({(one.job, one.reason) for one in found.pending if one.reason == "limit"}) == 80
+    assert [user for user in ("ann", "eve") for one in found.pending if one.detail.endswith(f" {user}")] == (
+        ["ann"] * 40 + ["eve"] * 40
+    )
+    assert len(looked) == 2
 
 
 def test_the_time_limit_ends_a_step_whose_work_would_take_longer() -> None:
