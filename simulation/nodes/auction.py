@@ -9,7 +9,7 @@ places of the promises are looked for anew beside it. None is put off.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from math import inf
 
 import numpy as np
@@ -141,8 +141,7 @@ class NodeAuction(NodePolicy):
         # Where first-fit starts all that could start there is nobody to help.
         if self.promises is None or not promised or (not left and not decision.attempts):
             return decision
-        first = islice(_due_first(now, promised, self._expressed(queue)), self._window)
-        able = (demand for demand in first if demand.index in self._able)
+        able = (demand for demand in decision.window if demand.index in self._able)
         moved, helped = given_way(state, able, promised)
         if helped:
             other = beside(moved)

@@ -13,6 +13,7 @@ from aucsched.auction.queue import queue_of
 from aucsched.auction.reserve import Promise, StepReservations
 from aucsched.auction.state import StepState, state_of
 from aucsched.cluster.jobs import Job, Request
+from aucsched.cluster.limits import JobSet, Limit
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
@@ -124,6 +125,32 @@ def test_simulations_keep_promises_that_moved(promise: str) -> None:
     result = play(fragmented(), options)
     assert len(result.played) == 6
     assert result.broken_promises() == {}
+
+
+def test_promises_give_way_to_a_job_behind_others_whose_limit_is_used_up() -> None:
+    # n0 and n1 are free from 1 s on, n2 and n3 from 100 s on, and the wide job is promised the first three.
+    asked = [(0.0, 2, 1, ""), (0.0, 2, 100, "ann"), (0.2, 3, 50, ""), (0.4, 1, 500, "")]
+    asked[3:3] = [(0.3, 1, 60, "ann")] * 2
+    jobs = [
+        ArrivingJob(
+            job=Job(
+                id=str(rank),
+                priority=basic_priority(rank),
+                request=Request(cores=cores),
+                time_limit_s=limit,
+                user=user,
+            ),
+            arrival_s=arrival,
+            run_time_s=limit,
+        )
+        for rank, (arrival, cores, limit, user) in enumerate(asked)
+    ]
+    machine = [Node(name=f"n{place}", cores=1) for place in range(4)]
+    one_each = Limit(name="one each", per="user", jobs=JobSet(user=["ann"]), most={"jobs": 1})
+    options = NodeOptions(policy="aucsched3", strategy="greedy", promise="plan", window=2)
+    result = play(ClusterWorkload(name="", nodes=machine, jobs=jobs, limits=[one_each]), options)
+    starts = {one.demand.job.id: one.start_s for one in result.played}
+    assert (starts["2"], starts["5"]) == (100, 1)
 
 
 def test_tries_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
