@@ -110,7 +110,7 @@ def _read(
 ) -> WaitingJobs:
     """Return the window and what is behind it, read only where promises have to be known."""
     size = options.window if window is None else window
-    first, behind = _window(queue, size, state, options.reservations)
+    first, behind = window_of(queue, size, state)
     if options.promise == "none":
         return WaitingJobs(first, size, behind, ())
     if promised is None:
@@ -121,14 +121,13 @@ def _read(
     return WaitingJobs(first, size, behind, tuple(earliest))
 
 
-def _window(
-    queue: Iterable[Demand], size: int, state: StepState, reservations: int
+def window_of(
+    queue: Iterable[Demand], size: int, state: StepState
 ) -> tuple[tuple[Demand, ...], Iterable[Demand]]:
     """Return the jobs of a window, and the others.
 
     Of a longer queue no place goes to jobs that can never run, that lack a licence or whose limits
-    are used up: those of one user could keep all others from bidding. As many jobs that lack a
-    licence have one as there are reservations.
+    are used up, for which nothing is ever reserved: those of one user could keep all others from bidding.
     """
     jobs, pools = iter(queue), state.columns.pools
     seen = tuple(islice(jobs, size + 1))
@@ -138,13 +137,8 @@ def _window(
     passed: list[Demand] = []
     jobs = chain(seen, jobs)
     while len(first) < size and (demand := next(jobs, None)) is not None:
-        lacks = not pools.hold(demand.job)
-        is_passed = lacks and (not reservations or pools.passes_over(demand.job))
-        if is_passed or state.impossible(demand):
-            passed.append(demand)
-        else:
-            reservations -= lacks
-            first.append(demand)
+        could = pools.hold(demand.job) and not state.impossible(demand)
+        (first if could else passed).append(demand)
     return tuple(first), chain(passed, jobs)
 
 

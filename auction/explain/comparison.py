@@ -1,7 +1,7 @@
 """Our award beside first-fit by priority and beside Slurm's own plan, job by job and in all."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,8 +11,10 @@ from ...cluster.schedule import Schedule
 from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular, rows_of
 from ...cluster.text import plural
+from ..decide import window_of
 from ..options import StepOptions
 from ..queue import in_order, queue_of
+from ..reasons import ImpossibleRequests
 from ..reserve import Backfilling, StepReservations
 from ..state import state_of
 
@@ -38,10 +40,12 @@ def first_fit_by_priority(snapshot: Snapshot, window: int | None, reserve: int =
             delay, as in plain backfill.
     """
     state = state_of(snapshot)
-    queue = queue_of(snapshot, state.reader, StepOptions(window=window or len(snapshot.jobs) or 1))
+    state = replace(state, impossible=ImpossibleRequests(state).why)
+    size = window or len(snapshot.jobs) or 1
+    queue = queue_of(snapshot, state.reader, StepOptions(window=size))
     fit = FirstFitPlacer(Cluster(state.columns, state.topology))
     backfilling = Backfilling(fit, StepReservations(state, reserve, later_only=True))
-    backfilling.start(queue.window)
+    backfilling.start(window_of(queue.waiting, size, state)[0])
     starts, named = backfilling.starts, state.columns.named
     return Baseline(
         started={start.demand.job.id: named(start.allocation.nodes) for start in starts},

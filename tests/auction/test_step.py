@@ -198,8 +198,9 @@ def reasons(result: Schedule) -> dict[str, str]:
         ({"cores": 1, "user": "eve", "licenses": {"one": 1}}, "no_fit"),
     ],
 )
+@pytest.mark.parametrize("reserve", [0, 1])
 def test_jobs_that_no_award_could_start_take_no_place_in_the_window(
-    ahead: dict[str, Any], reason: str
+    ahead: dict[str, Any], reason: str, reserve: int
 ) -> None:
     nodes = [{"name": "n1", "cores": 4, "gres": {"gpu": 1}}, {"name": "n2", "cores": 4, "free_cores": 0}]
     limit = {"name": "one each", "per": "user", "max": {"jobs": 1}}
@@ -208,7 +209,7 @@ def test_jobs_that_no_award_could_start_take_no_place_in_the_window(
     cluster = snapshot(
         nodes, [*[ahead] * 6, {"cores": 4, "user": "bob"}], limits=[limit], running=running, licenses=licenses
     )
-    result = schedule(cluster, window=2, promise="none", reserve=0, award_alone=True)
+    result = schedule(cluster, window=1, promise="none", reserve=reserve, award_alone=True)
     assert [award.job for award in result.started] == ["J7"]
     assert reasons(result) == {f"J{number}": reason for number in range(1, 7)}
 

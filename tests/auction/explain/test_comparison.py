@@ -16,6 +16,7 @@ from support.build import document, snapshot
 from support.run import aucsched
 
 from aucsched import Snapshot, load_snapshot, schedule
+from aucsched import compare as aucsched_compare
 from aucsched.auction.explain.comparison import Comparison, Total, compare, first_fit_by_priority
 from aucsched.formats.native.cluster_file import parse_snapshot, snapshot_to_json
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
@@ -89,6 +90,12 @@ def test_first_fit_sees_the_jobs_that_the_auction_sees(options: tuple[str, ...],
     command = ("compare", "-", "--window", "1", "--reserve", "0", *options, "--format", "json")
     totals = json.loads(aucsched(*command, stdin=text).stdout)["totals"]
     assert totals["auction"]["jobs"] == totals["first_fit"]["jobs"] == most
+
+
+def test_jobs_that_can_never_run_take_no_place_in_either_window() -> None:
+    cluster = snapshot([{"name": "n1", "cores": 4}], [*[{"cores": 5}] * 3, {"cores": 4}])
+    found = aucsched_compare(cluster, reserve=0, award_alone=True, window=2)
+    assert [(line.auction, line.first_fit) for line in found.lines] == [(False, False)] * 3 + [(True, True)]
 
 
 def test_the_command_prints_tables_and_json() -> None:
