@@ -6,12 +6,13 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import current_process, get_context
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
 from threading import RLock, Thread, Timer
 from types import ModuleType
 
+from ...cluster.errors import OptionError
 from ..search.compiled_search import compiled_loop
 
 #: One thread at a time takes the script away and puts it back.
@@ -26,7 +27,12 @@ def spawning(*, needs_script: bool = False) -> Iterator[None]:
     """Spawn processes inside: they load the program's script only where it is needed there.
 
     Ctrl-C does not reach them, which would each end in a traceback: their parent decides.
+
+    Raises:
+        OptionError: this process may start no others.
     """
+    if current_process().daemon:
+        raise OptionError("workers: a daemonic process (of multiprocessing.Pool or Dask) starts no others")
     with _SPAWNING:
         main = sys.modules["__main__"]
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

@@ -7,6 +7,7 @@ import os
 import time
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import current_process
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -137,6 +138,12 @@ def test_parts_in_several_processes_give_the_same_award() -> None:
     assert together.started == alone.started
     assert together.pending == alone.pending
     assert together.objective == alone.objective
+
+
+def test_a_daemonic_process_is_told_that_it_starts_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(vars(current_process())["_config"], "daemon", True)
+    with pytest.raises(OptionError, match="a daemonic process"):
+        shared_out(workers=2)
 
 
 def test_auctions_whose_process_dies_are_held_here(monkeypatch: pytest.MonkeyPatch) -> None:
