@@ -172,9 +172,11 @@ def test_whoever_could_start_alone_is_said_to(seed: int, reserve: int) -> None:
     step = take_step(cluster, StepOptions(strategy="greedy", reserve=reserve, promise="plan"))
     columns = step.state.columns
     demands = [demand for job in jobs if (demand := step.state.reader.demand(job)) is not None]
-    views = GuardedViews(columns, columns.free, step.cluster.guards)
-    alone = {demand.job.id for demand in demands if views.could_start(demand)}
-    assert decide.could_start(demands, columns, views) == alone
+    guards = step.cluster.guards
+    alone = {
+        demand.job.id for demand in demands if GuardedViews(columns, columns.free, guards).could_start(demand)
+    }
+    assert decide.could_start(demands, columns, GuardedViews(columns, columns.free, guards)) == alone
 
 
 def test_of_many_alike_only_a_few_bid(monkeypatch: pytest.MonkeyPatch) -> None:
