@@ -35,7 +35,7 @@ from ...cluster.snapshot import Snapshot
 from ...topology.tree import topology_of
 from ..job_records import MapEntry, NodeCount, run_time_s
 from ..runtime.placement_constraints import has_constraints
-from ..runtime.runtime_machine import lowest, places
+from ..runtime.runtime_machine import lowest, places, union_of
 from .mapping import Dispatched, MapRequest, Place, Slot
 
 #: Most counts that a job bids on: spread evenly over its range, both ends among them.
@@ -253,9 +253,7 @@ def _critical(request: MapRequest, slots: Sequence[Slot]) -> Mapping[str, float]
 
 def _award(request: MapRequest, order: Sequence[Slot], critical: Mapping[str, float]) -> None:
     """Let the slots bid, and write the nodes into the winners."""
-    free = request.idle
-    for slot in order:
-        free |= request.promised.get(slot.entry.job, 0)
+    free = request.idle | union_of(request.promised.get(slot.entry.job, 0) for slot in order)
     switches, now_s = request.settings.switches, request.now_s
     kept_from_s = now_s - request.settings.patience_s
     ground = _ground(request.place.names, tuple(request.place.partitions.items()), switches)

@@ -297,9 +297,7 @@ def objective_decision(
     for slot in (one for one in slots if not one.nodes):
         partition = slot.entry.partition
         mapped = [other for other in slots if other.nodes and other.entry.partition == partition]
-        free = request.idle_in(partition)
-        for other in mapped:
-            free &= ~other.nodes
+        free = request.idle_in(partition) & ~union_of(other.nodes for other in mapped)
         spare = sum(other.count - other.entry.min_nodes for other in mapped)
         reach = free.bit_count() + spare + request.elastic(partition)
         if slot.entry.min_nodes <= reach:
