@@ -72,22 +72,16 @@ class TentativeState:
 
         One that may not use every node may stay smaller than that.
         """
+        entry, held = self._held(job)
+        change = count - held.bit_count()
+        given = highest(held, -change) if change < 0 else 0
+        taken = self._more(job, change)
+        self.idle = self.idle & ~taken | given
+        nodes = held & ~given | taken
         if job in self.starts:
-            entry, nodes = self.starts[job]
-            taken = self._more(job, count - nodes.bit_count())
-            self.idle &= ~taken
-            self.starts[job] = (entry, nodes | taken)
-            return
-        held, change = self.nodes[job], count - self.count[job]
-        if change < 0:
-            given = highest(held, -change)
-            self.nodes[job] = held & ~given
-            self.idle |= given
+            self.starts[job] = (entry, nodes)
         else:
-            taken = self._more(job, change)
-            self.nodes[job] = held | taken
-            self.idle &= ~taken
-        self.count[job] = self.nodes[job].bit_count()
+            self.nodes[job], self.count[job] = nodes, nodes.bit_count()
 
     def start(self, entry: MapEntry, count: int, wanted: int = 0, avoid: int = 0) -> bool:
         """Let a job start on ``wanted`` where they are idle, and the first idle nodes besides.
