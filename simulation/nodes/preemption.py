@@ -1,9 +1,6 @@
 """Preemption paid for in credits (Soner, section 9.1): who pays more a core-hour may stop who pays less.
 
-A blocked job stops running ones where the machine earns more by it than it loses: over the time that the job
-may run, its credits have to exceed those of the jobs it displaces and those of their lost work. Its user pays
-for that work to theirs, out of an account that may not go below 0. Nobody is stopped in the pass that started
-him, nor more than MOST_STOPS times.
+docs/failures.md (Preemption) has the rule: whom a blocked job stops, and what its user pays to theirs.
 """
 
 from collections import Counter, defaultdict

@@ -4,11 +4,9 @@ Every selection takes the free resources and returns nodes; cores are then distr
 in the auctions' bids. Jobs whose nodes must be contiguous, below few switches, or hold named nodes
 or a total of some gres are looked for run by run of usable nodes (bidgen); all others node by node.
 
-Slurm's is select/cons_tres with topology/tree, as Slurm 22.05's own log shows it. On blocks, rings
-and three-dimensional tori the choice is that of topology/units.py. Slurm counts nodes, not
-cores, where it compares switches: a job that asks for cores alone needs one node, so that the leaf
-with the fewest usable nodes is the tightest fit. Below a switch nodes are taken in order, and each
-gives all that it has free but one core for every node that is still to come.
+Slurm's is select/cons_tres with topology/tree, as Slurm 22.05's own log shows it; docs/nodes.md
+(backfill-slurm) has its rules. On blocks, rings and three-dimensional tori the choice is that of
+topology/units.py.
 """
 
 from collections.abc import Iterator
