@@ -187,8 +187,9 @@ def csv_of(columns: Mapping[str, Sequence[Any]], *, quoted: str = "") -> str:
         columns: a value for each row, by name.
         quoted: a column whose texts are always in quotes.
 
-    Examples: >>> csv_of({"job": ["a,b", "c"], "start_s": [1234567.0, 0.1], "wait_s": [None,
-        2.5]}).splitlines() ['job,start_s,wait_s', '"a,b",1234567,', 'c,0.1,2.5']
+    Examples:
+        >>> csv_of({"job": ["a,b", "c"], "start_s": [1234567.0, 0.1], "wait_s": [None, 2.5]}).splitlines()
+        ['job,start_s,wait_s', '"a,b",1234567,', 'c,0.1,2.5']
     """
     cells = {
         name: [_cell(one) if one is None or name != quoted else f'"{one}"' for one in values]
