@@ -1,8 +1,7 @@
 """A trace of applications, made of a log, played under a policy, and what came of it.
 
-The loop of events is one on arrays: plain Python that numba compiles as it stands
-(cluster/kernels). At one
-time stamp: all ends, one decision over them, then the arrivals in order, a decision each.
+The loop of events is one on arrays: plain Python that numba compiles as it stands (cluster/kernels).
+At one time stamp: all ends, one decision over them, then the arrivals in order, a decision each.
 """
 
 import time

@@ -4,8 +4,7 @@ A reservation is the earliest time at which the first blocked job fits if runnin
 limits, and the nodes it would take then. A job that could still run then may only take what those nodes
 have beside the reservation.
 
-Slurm's ``sched/backfill`` plans instead (PlannedBackfill). Between turns the queue is looked at as
-Slurm's
+Slurm's ``sched/backfill`` plans instead (PlannedBackfill). Between turns the queue is looked at as Slurm's
 main scheduler does: in order, up to the first job that cannot start. At a turn each job takes its
 earliest start beside the plans of those before it. A plan keeps whole nodes, from its start for its
 time limit, as Slurm's bitmaps of nodes do: what a job leaves free on them no other job may plan on.

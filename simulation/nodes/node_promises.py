@@ -164,8 +164,7 @@ class Promises:
     A job is promised a start in the first pass after one that left it waiting: the first at which it fits
     beside what runs and what was promised before, not earlier than a duration after its arrival. Its nodes
     are kept from then on for as long as it may run (``StepReservations.promise``); others use them before.
-    Under ``auto`` the duration follows the longest wait that EASY would have made so far
-    (``EasyCopy``), and
+    Under ``auto`` the duration follows the longest wait that EASY would have made so far (``EasyCopy``), and
     one job at a time is promised a start to come, as EASY reserves for one: the job that is due first.
     Behind it a plan of all by cores says who would overtake somebody for too long (core_plan.py).
     When a job has ended promises move sooner where the others leave room, and never later.
