@@ -42,17 +42,13 @@ class CoreLevelPlan:
         self._state = state._replace(machine=state.machine._replace(easy=running))
         self._rules = rules
         self._machine = machine
-        self._is_alike = bool((machine.columns.total.cores == machine.columns.total.cores[:1]).all())
+        #: Whether cores say who could start: nodes are alike, and nobody has asked for more than cores.
+        self.is_kept = bool((machine.columns.total.cores == machine.columns.total.cores[:1]).all())
         #: Those that wait, by number; of all jobs, what they ask for and what they were promised.
         self._waiting: set[int] = set()
         self._asked: IntArray = np.zeros(jobs, np.int64)
         self._promise = np.full(jobs, inf)
         self._refused: IntArray = np.zeros(jobs + 1, np.int64)
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether cores say who could start: nodes are alike, and nobody has asked for more than cores."""
-        return self._is_alike
 
     def follow(self, now: float, queue: Iterable[Demand], longest_s: float) -> None:
         """Plan who waits, and promise starts to whom is due.
@@ -62,7 +58,7 @@ class CoreLevelPlan:
             queue: who waits.
             longest_s: the longest wait under EASY so far.
         """
-        if not self._is_alike or not self._meet(queue):
+        if not self.is_kept or not self._meet(queue):
             return
         self._fill(now)
         machine, jobs = self._state.machine, self._state.jobs
@@ -83,7 +79,7 @@ class CoreLevelPlan:
 
     def refused(self, now: float) -> frozenset[int]:
         """Return who may not start in the pass followed last, whoever else does, by number."""
-        if not self._is_alike or not self._machine.running:
+        if not self.is_kept or not self._machine.running:
             return frozenset()
         machine = self._state.machine
         waiting = machine.waiting[: machine.counts[WAITING]]
@@ -99,7 +95,7 @@ class CoreLevelPlan:
             starts: of jobs that wait, those first that are to start first.
             sure: jobs that start in any case, by number.
         """
-        if not self._is_alike:
+        if not self.is_kept:
             return frozenset()
         self._fill(now)
         place = self.order()
@@ -122,7 +118,7 @@ class CoreLevelPlan:
         new = [demand for demand in queue if demand.index not in before]
         for demand in new:
             if not _is_counted(demand, self._machine.columns):
-                self._is_alike = False
+                self.is_kept = False
                 return False
             job = demand.index
             jobs.submit[job] = self._machine.arrivals[demand.job.id]
