@@ -161,7 +161,7 @@ def _events(result: Result, asked_at: Sequence[float], every: int) -> Iterator[t
     """
     jobs = result.started
     waits = result.wait
-    times, kinds, numbers = [result.end, result.submit, result.start], [], [jobs, jobs, jobs]
+    times, numbers = [result.end, result.submit, result.start], [jobs, jobs, jobs]
     kinds = [np.full(len(jobs), kind) for kind in (_END, _ARRIVAL, _START)]
     for share in asked_at:
         # Who does not wait can be asked for on arrival only.
