@@ -84,8 +84,8 @@ def award(
     bidding = replace(snapshot, jobs=(*jobs, *snapshot.jobs), licenses={**snapshot.licenses, **licenses})
     state = state_of(bidding)
     queue = queue_of(bidding, state.reader, options)
-    window = [replace(demand, reserves=demand.job.id not in asked) for demand in queue.window]
-    decision = decide(state, window, options)
+    waiting = [replace(demand, reserves=demand.job.id not in asked) for demand in queue.waiting]
+    decision = decide(state, waiting, options)
     won: dict[str, Nodes] = {}
     starts: dict[str, Nodes] = {}
     for start in decision.starts:

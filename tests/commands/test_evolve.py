@@ -123,6 +123,16 @@ def test_an_auction_trades_requests_against_each_other(files: Files) -> None:
     assert [one["job"] for one in found["started"]] == ["C"]
 
 
+@BOTH
+def test_a_job_behind_a_hundred_others_starts_beside_them(files: Files, serve_by: str) -> None:
+    queue = [{"id": f"W{place}", "priority": 2, "nodes": 7, "cores_per_node": 8} for place in range(100)]
+    last = {"id": "C", "priority": 1, "cores": 1, "time_limit_s": HOUR}
+    found = files.evolve(figure_1(jobs=[*queue, last]), TWO_NODES, "--serve-by", serve_by)
+    assert [one["job"] for one in found["granted"]] == ["A"]
+    found = files.evolve(figure_1(jobs=[*queue, last]), {"requests": []}, "--serve-by", serve_by)
+    assert [one["job"] for one in found["started"]] == ["C"]
+
+
 def test_an_auction_takes_from_idle_nodes_only(files: Files) -> None:
     assert "idle" in files.refused(figure_1(), {"preemptible": ["B"]}, "--serve-by", "auction")
 
