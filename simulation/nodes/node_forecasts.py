@@ -35,13 +35,8 @@ def node_forecasts_of(
     machine = result.cluster.snapshot()
     columns = columns_of(machine)
     pools = NodePools(machine.nodes, columns, DemandReader(machine, columns).partition_masks)
-    forecaster = Forecaster(
-        pools.cores,
-        policy=RESPONSE if by_worth else EASY,
-        is_exact=False,
-        depth=depth,
-        futures=futures,
-    )
+    policy = RESPONSE if by_worth else EASY
+    forecaster = Forecaster(pools.cores, policy=policy, is_exact=False, depth=depth, futures=futures)
     # Jobs that ask for the same are read once.
     requested: dict[int, tuple[int, int]] = {}
     jobs = []
