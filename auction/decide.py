@@ -127,7 +127,7 @@ def window_of(
     """Return the jobs of a window, and the others.
 
     Of a longer queue no place goes to jobs that can never run, that lack a licence or whose limits
-    are used up, for which nothing is ever reserved: those of one user could keep all others from bidding.
+    are used up, for which nothing is ever reserved: one user's could keep others from bidding.
     """
     jobs, pools = iter(queue), state.columns.pools
     seen = tuple(islice(jobs, size + 1))
@@ -250,7 +250,7 @@ def reserve(step: StepPass) -> None:
 
 
 def settle(step: StepPass) -> None:
-    """Where nobody asks for bids, start an award that no other could better, if that can be said without."""
+    """Where nobody asks for bids, start an award that no other could better, if counts say so."""
     if step.counted is not None or not step.only_starts:
         return
     step.guards = step.reserved.guards
@@ -287,7 +287,7 @@ def _stand(step: StepPass, placements: list[Placement], fit: FirstFitPlacer) -> 
 
 
 def reserve_for_losers(step: StepPass) -> bool:
-    """Reserve for the first jobs that did not start; return whether the award delays any of them."""
+    """Reserve for the first jobs that did not start; return whether the award delays any."""
     best, reserved = step.best, step.reserved
     winners = {start.demand.job.id: start for start in step.winners()}
     wants_more = reserved.pass_on(winners)
@@ -377,7 +377,7 @@ def _attempt_of(options: StepOptions, nodes: int) -> Callable[..., AttemptResult
 
 
 def could_start(jobs: Iterable[Demand], on: Columns, known: GuardedViews | None = None) -> set[str]:
-    """Return the jobs for which there are enough nodes, cores, licences and shares now, by counting."""
+    """Return the jobs for which there is enough of all that they ask for now, by counting."""
     views = known or GuardedViews(on, on.free)
     return {demand.job.id for demand in jobs if views.could_start(demand)}
 

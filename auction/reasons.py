@@ -118,7 +118,7 @@ class _Explainer:
         return self._outbid(bids, self._state)
 
     def behind(self, demand: Demand, refused: Refusal | None) -> tuple[Reason, str]:
-        """Return the same for one behind the window; ``refused``: None, the window passed it over."""
+        """Return the same for one behind the window; ``refused``: None if it was passed over."""
         why = "" if refused is None else refused.detail
         if refused is not None and self._is_over():
             late = "no time was left to look whether it fits beside the award"
@@ -147,7 +147,7 @@ class _Explainer:
         return Reason.OUTBID, f"jobs ahead of it start first, as in backfilling: {why}"
 
     def beside(self, demand: Demand) -> tuple[Reason, str]:
-        """Return why a job cannot start on what the award leaves free: the same for all of a kind."""
+        """Return why a job cannot start on what the award leaves: the same for all of a kind."""
         key = ("beside", demand.kind, demand.job.user, demand.job.id in self._reserved)
         return self._once(key, self._why_not_beside, demand)
 
@@ -181,7 +181,7 @@ class _Explainer:
         return Reason.BID_CAP, "the bids of jobs with higher priority reach the cap max_bids"
 
     def _without_first_bid(self, demand: Demand) -> tuple[Reason, str]:
-        """Return why a job has no bid of a balanced mix, or of a part: the same for all of a kind."""
+        """Return why a job has no bid of a balanced mix, or of a part: of all of a kind the same."""
         limits = tuple(guard.limits(demand.job) for guard in self._cluster.guards)
         return self._once(("beside", demand.kind, demand.job.user, limits), self._why_no_first_bid, demand)
 
@@ -279,7 +279,7 @@ class _Explainer:
         return Reason.NO_FIT, f"{found} holds {_of_nodes(demand.job)}; {free} it may use"
 
     def _lack(self, demand: Demand, columns: Columns) -> Shortage | None:
-        """Return what a job lacks of licences, limits and shares, wherever it starts, or on what is free."""
+        """Return what a job lacks of licences, limits and shares, anywhere or on what is free."""
         pools, total = columns.pools, columns.total
         if pools.are_empty:
             return None
@@ -295,7 +295,7 @@ class _Explainer:
         return next(pools.lacks(demand.job), None)
 
     def _lack_placed(self, demand: Demand, columns: Columns) -> Shortage | None:
-        """Return what a job lacks of the same where first-fit would put it if only nodes counted."""
+        """Return the same where first-fit would put it if only nodes counted."""
         if columns.pools.are_empty:
             return None
         free = replace(columns, pools=Pools())
@@ -312,7 +312,7 @@ class _Explainer:
         return self._free_of[key]
 
     def _outbid(self, bids: range, state: FreeState) -> tuple[Reason, str]:
-        """Name the jobs that took what the least contested of a job's bids wanted, or are reserved for."""
+        """Name who took, or is to get, what the least contested of a job's bids wanted."""
         if self._decision.discarded:
             return Reason.WINDOW, "the time limit came before a proof; on_timeout=discard then starts no job"
         least: tuple[list[str], list[Short]] | None = None
@@ -338,7 +338,7 @@ class _Explainer:
         return Reason.OUTBID, f"outbid by {listed(jobs)}{where}"
 
     def _holders_of(self, short: list[Short], fewer_than: int | None) -> list[str] | None:
-        """Return the winners that hold what a bid lacks, in order; None as soon as they are not fewer."""
+        """Return the winners that hold what a bid lacks, in order; None if they are not fewer."""
         holders: dict[str, None] = {}
         for claim, cells in short:
             for cell in cells.tolist():
@@ -369,7 +369,7 @@ class ImpossibleRequests:
         self._views = GuardedViews(self._empty.columns, self._empty.columns.free)
 
     def why(self, demand: Demand) -> str:
-        """Return what too much a job asks for, found once for all that ask alike; empty: it could run."""
+        """Return what too much a job asks for, the same for all alike; empty: it could run."""
         known = self._state.reader.impossible
         if demand.form not in known:
             known[demand.form] = next(self._too_much(demand), "")
@@ -408,7 +408,7 @@ class ImpossibleRequests:
 
 
 def _of_each_node(request: Request, total: Capacity) -> Iterator[tuple[int, str, IntArray]]:
-    """Yield what a job asks for on each of its nodes, in which unit, and what each node has, shape (n,)."""
+    """Yield what a job asks for on each node, in which unit, and what each has, shape (n,)."""
     cores = request.cores_per_node or 0
     yield cores, "core" if cores == 1 else "cores", total.cores
     yield request.memory_mib_per_node or 0, "MiB", total.memory

@@ -69,7 +69,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total:
-    """What one of them starts: jobs, the cores they ask for at least, the sum of their priorities."""
+    """What one of them starts: jobs, their cores at least, the sum of their priorities."""
 
     jobs: int
     cores: int
@@ -113,7 +113,7 @@ class Comparison(Tabular):
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """A row for each pending job, highest priority first: who starts it now, and when Slurm plans to."""
+        """A row for each pending job, highest priority first: who starts it now, Slurm's plan."""
         lines = self.lines
         return {
             "job": [line.job.id for line in lines],
@@ -135,7 +135,7 @@ class Comparison(Tabular):
 
 
 def compare(snapshot: Snapshot, schedule: Schedule, baseline: Baseline, within_s: int) -> Comparison:
-    """Set a schedule beside first-fit by priority and the expected start times of the snapshot's jobs."""
+    """Set a schedule beside first-fit by priority and the start times that Slurm expects."""
     ours = {award.job for award in schedule.started}
     now = snapshot.time
     lines = tuple(

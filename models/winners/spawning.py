@@ -17,8 +17,8 @@ from ..search.compiled_search import compiled_loop
 
 #: One thread at a time takes the script away and puts it back.
 _SPAWNING = RLock()
-#: Seconds after which processes that still work are ended: a pool whose process ends before it has dropped
-#: its cancelled tasks would complain of them.
+#: Seconds after which processes that still work are ended: a pool whose process ends before it
+#: has dropped its cancelled tasks would complain of them.
 _GRACE_S = 0.05
 
 
