@@ -365,8 +365,15 @@ class ImpossibleRequests:
     """Says what jobs ask for that a cluster has not, even with all its nodes up and free."""
 
     def __init__(self, state: SnapshotState) -> None:
-        self._state, self._empty = state, state.emptied()
-        self._views = GuardedViews(self._empty.columns, self._empty.columns.free)
+        self._state = state
+
+    @cached_property
+    def _empty(self) -> SnapshotState:
+        return self._state.emptied()
+
+    @cached_property
+    def _views(self) -> GuardedViews:
+        return GuardedViews(self._empty.columns, self._empty.columns.free)
 
     def why(self, demand: Demand) -> str:
         """Return what too much a job asks for, the same for all alike; empty: it could run."""
