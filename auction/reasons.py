@@ -120,14 +120,16 @@ class _Explainer:
     def behind(self, demand: Demand, refused: Refusal | None) -> tuple[Reason, str]:
         """Return the same for one behind the window; ``refused``: None if it was passed over."""
         why = "" if refused is None else refused.detail
-        if refused is not None and self._is_over():
-            late = "no time was left to look whether it fits beside the award"
-            return Reason.WINDOW, f"{why}, and {late}"
-        if impossible := self.impossible.why(demand):
+        is_late = refused is not None and self._is_over()
+        known = self._seen.reader.impossible
+        if impossible := known.get(demand.form, "") if is_late else self.impossible.why(demand):
             return Reason.INELIGIBLE, impossible
         if not self._seen.columns.pools.hold(demand.job):
             key = ("lacks", demand.kind, demand.job.user)
             return self._once(key, lambda one: self._no_fit(one, self._seen.columns), demand)
+        if is_late:
+            late = "no time was left to look whether it fits beside the award"
+            return Reason.WINDOW, f"{why}, and {late}"
         if self._decision.completed:
             why += f", and it does not fit on what the award leaves free: {self.beside(demand)[1]}"
         return Reason.WINDOW, why

@@ -89,8 +89,14 @@ def _figures(schedule: Document, started: list[tuple[Document, int]], objective:
 
 
 def _claims(snapshot: Document, schedule: Document, window: int) -> Iterator[Problem]:
-    """Optimal may only be said of the window that was asked for."""
-    outside = sum(entry["reason"] in _OUTSIDE for entry in schedule["pending"])
+    """Optimal may only be said of the window that was asked for, without jobs that lack licences."""
+    free = {name: one.get("free", one["total"]) for name, one in snapshot.get("licenses", {}).items()}
+    asked_for = {job["id"]: job.get("licenses", {}) for job in snapshot.get("jobs", ())}
+    outside = sum(
+        entry["reason"] in _OUTSIDE
+        or any(count > free[name] for name, count in asked_for[entry["job"]].items())
+        for entry in schedule["pending"]
+    )
     asked = min(window, len(snapshot.get("jobs", ())) - outside)
     size = schedule["window"]["size"]
     if schedule["status"] == "optimal" and size < asked:

@@ -57,7 +57,7 @@ def random_options(rng: random.Random) -> dict[str, Any]:
     chances: list[tuple[float, str, Any]] = [
         (0.4, "on_timeout", rng.choice(["halve", "incumbent", "discard"])),
         (0.3, "objective", rng.choice(["priority", "priority_cores"])),
-        (0.4, "reserve", rng.randint(0, 3)),
+        (0.7, "reserve", rng.choice((0, 0, 1, 2, 3))),
         (0.3, "window", rng.choice([1, 2, 5, 20, 10**7])),
     ]
     if options["model"] != "ipsched":
@@ -177,7 +177,7 @@ def _judge_worth(
     """
     chosen = {**_preset(options), **options}
     is_capped = chosen.get("max_bids", inf) < len(document["jobs"])
-    is_free = chosen.get("weights") != "paper" and not options.get("reserve") and not is_capped
+    is_free = chosen.get("weights") != "paper" and not options.get("reserve", 1) and not is_capped
     if not is_free or result["status"] == "no_solution":
         outcome.counts["not compared with first-fit"] += 1
         return
