@@ -75,8 +75,9 @@ class StepReservations:
     @property
     def wants_more(self) -> bool:
         """Whether more jobs are to get a reservation."""
-        is_late = bool(self._reserved) and self._is_over is not None and self._is_over()
-        return not is_late and len(self._reserved) - self._passed_on < self._count
+        standing = len(self._reserved) - self._passed_on
+        is_late = standing > 0 and self._is_over is not None and self._is_over()
+        return standing < self._count and not is_late
 
     def pass_on(self, started: Container[str]) -> bool:
         """Let as many more jobs have a reservation as of the K start now; return whether any are to."""

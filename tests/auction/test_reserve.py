@@ -44,6 +44,10 @@ def test_when_the_time_is_up_only_the_first_blocked_job_gets_a_reservation() -> 
     assert [in_time.reserve(demand, ()) for demand in demands] == [True, True, False]
     assert [late.reserve(demand, ()) for demand in demands] == [False] * 3
     assert (len(in_time.guards), len(late.guards)) == (3, 1)
+    # Where that one starts after all, the next blocked job is the first.
+    assert late.pass_on({demands[0].job.id})
+    late.reserve(demands[1], ())
+    assert len(late.guards) == 2
 
 
 @pytest.mark.parametrize("model", MODELS)

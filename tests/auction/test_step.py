@@ -18,8 +18,10 @@ from support.optimum import best_priority_sum, fits_alone
 from aucsched import AwardError, OptionError, Schedule, Snapshot, schedule
 from aucsched.auction.check import check_schedule
 from aucsched.auction.explain.comparison import first_fit_by_priority
-from aucsched.auction.options import MODELS
+from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.queue import in_order
+from aucsched.auction.reasons import refusals
+from aucsched.auction.step import take_step
 from aucsched.cluster.nodes import Resources
 from aucsched.cluster.schedule import Award, BidClass, BidSummary, Reason, Refusal
 
@@ -212,6 +214,21 @@ def test_jobs_that_no_award_could_start_take_no_place_in_the_window(
     result = schedule(cluster, window=1, promise="none", reserve=reserve, award_alone=True)
     assert [award.job for award in result.started] == ["J7"]
     assert reasons(result) == {f"J{number}": reason for number in range(1, 7)}
+
+
+def test_reasons_that_are_known_are_given_when_the_time_is_up() -> None:
+    wants: dict[str, Any] = {"cores": 1, "licenses": {"one": 1}}
+    jobs: list[dict[str, Any]] = [{"cores": 9}, wants, {"cores": 4}, {"cores": 1}]
+    cluster = snapshot([{"name": "n", "cores": 4}], jobs, licenses={"one": {"total": 1, "free": 0}})
+    step = take_step(cluster, StepOptions(window=1, promise="none", reserve=0))
+    late = refusals(step.state, step.queue, step.decision, lambda: True)
+    found = {one.job: (one.reason.value, one.detail) for one in late}
+    assert {job: reason for job, (reason, _) in found.items()} == {
+        "J1": "ineligible",
+        "J2": "no_fit",
+        "J4": "window",
+    }
+    assert "no time was left" in found["J4"][1]
 
 
 def test_each_reason_names_what_stood_in_the_way() -> None:
