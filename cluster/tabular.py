@@ -87,9 +87,7 @@ class Tabular:
 
     def to_json(self) -> str:
         """Return ``to_dict`` as JSON."""
-        import msgspec  # noqa: PLC0415 - a type of this room alone loads nothing
-
-        return msgspec.json.format(msgspec.json.encode(self.to_dict()), indent=2).decode() + "\n"
+        return indented_json(self.to_dict())
 
     def save(self, path: str | Path) -> None:
         """Write the result: its table (``.csv``, ``.parquet``), all of it (``.json``), or a page (``.html``).
@@ -121,6 +119,13 @@ class Tabular:
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the title and the first rows."""
         return html_table(self.columns, self.title())
+
+
+def indented_json(document: Any) -> str:
+    """Return a document as JSON, two blanks a level."""
+    import msgspec  # noqa: PLC0415 - a type of this room alone loads nothing
+
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 
 def rows_of(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ import click
 
 from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_fields import flag_of, options_in, refuse_given, taken_from
+from ..cluster.tabular import indented_json
 from ..cluster.text import listed, plural
 from ..simulation.evolving.evolving_options import (
     EVOLVING_WORKLOADS,
@@ -21,7 +22,7 @@ from ..simulation.evolving.evolving_options import (
 )
 from ..simulation.simulate_options import EVOLVING
 from .built_options import INPUT, OUTPUT, click_option, in_order, record_options
-from .outputs import Output, output_options, snapshot_argument, tell, write_json, write_report
+from .outputs import Output, output_options, snapshot_argument, tell, write_report
 
 if TYPE_CHECKING:
     from ..negotiation.evolving.fairness import Fairness
@@ -194,7 +195,7 @@ def evolve(snapshot: str, requests: str | None, out: Output, **options: Any) -> 
     if snapshot_out is not None:
         save_snapshot(found.snapshot, snapshot_out)
     if out.form == "json":
-        write_json(out.output, found.to_document())
+        write_text(out.output, indented_json(found.to_document()))
     else:
         write_text(out.output, _text(found))
 

@@ -16,6 +16,7 @@ import click
 from ..cluster.errors import errors_in, shown_name
 from ..cluster.option_fields import Option
 from ..cluster.option_table import STEP, read_by
+from ..cluster.tabular import indented_json
 from ..cluster.text import one_line, plural
 from ..formats.writing import write_text
 from .built_options import (
@@ -188,7 +189,7 @@ class Output:
         if self.html is not None and page is not None:
             write_text(self.html, page())
         if self.form == "json":
-            write_json(self.output, document())
+            write_text(self.output, indented_json(document()))
         else:
             write_rich(self.output, render)
 
@@ -202,13 +203,6 @@ def output_options(command: Decorated) -> Decorated:
         return command(*given, out=Output(**own), **options)
 
     return in_order([format_option, text_output_option])(cast("Decorated", called))
-
-
-def write_json(output: str, document: Any) -> None:
-    """Write a document as JSON, two blanks a level."""
-    import msgspec
-
-    write_text(output, msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
 
 
 def print_table(

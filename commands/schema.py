@@ -16,7 +16,8 @@ from .outputs import output_option
 @output_option
 def schema(name: str, output: Path) -> None:
     """Print the JSON Schema (2020-12) of a snapshot, a workload, a schedule or a plan file."""
-    from ..formats.native.json_schema import schema_json
+    from ..cluster.tabular import indented_json
+    from ..formats.native.json_schema import schema_of
     from ..formats.writing import write_text
 
-    write_text(output, schema_json(name))
+    write_text(output, indented_json(schema_of(name)))

@@ -54,11 +54,6 @@ def schema_of(name: str) -> Json:
     return schema
 
 
-def schema_json(name: str) -> str:
-    """Return a schema's text."""
-    return msgspec.json.format(msgspec.json.encode(schema_of(name)), indent=2).decode() + "\n"
-
-
 def _stated_value(member: str, kinds: list[str]) -> Json:
     """Return the condition that a member stands and is not null."""
     return {"required": [member], "properties": {member: {"type": kinds}}}
