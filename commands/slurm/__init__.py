@@ -1,4 +1,4 @@
-"""``aucsched slurm``: commands beside a live Slurm, each a file here, imported when it is called."""
+"""``aucsched slurm``: commands beside a live Slurm, imported when they are called."""
 
 import click
 
@@ -10,9 +10,9 @@ COMMANDS = {
     "commands.slurm.run": "Start the jobs behind the gate on the auction's nodes, pass after pass.",
     "commands.slurm.doctor": "Check whether the loop works with this Slurm.",
     "commands.slurm.gate": "Put the gate up or down, print its state, put waiting jobs behind it.",
-    "commands.slurm.report": "Compare Slurm and the auction from a shadow's logs.",
+    "commands.slurm.shadow:report": "Compare Slurm and the auction from a shadow's logs.",
     "commands.slurm.status": "Show the state of the cluster, the gate and the loops.",
-    "commands.slurm.config": "Print a configuration file with every option's default.",
+    "commands.slurm.unit:config": "Print a configuration file with every option's default.",
     "commands.slurm.unit": "Print the systemd unit of a loop.",
     "commands.slurm.unit:panel": "Print a Grafana dashboard of the loops' figures.",
 }

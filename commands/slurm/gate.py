@@ -9,6 +9,8 @@ from ...cluster.text import one_line, plural
 from ..groups import HelpGroup
 from .live_options import licence_option
 
+dry_run_option = click.option("--dry-run", is_flag=True, help="Print the commands; change nothing.")
+
 
 @click.group(cls=HelpGroup)
 def gate() -> None:
@@ -85,7 +87,7 @@ def status(*, licence: str) -> int:
 @licence_option
 @click.option("--partition", "partitions", multiple=True, metavar="NAME", help="Only its jobs; repeatable.")
 @click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's jobs; repeatable.")
-@click.option("--dry-run", is_flag=True, help="Print the commands; change nothing.")
+@dry_run_option
 def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dry_run: bool) -> None:
     """Put waiting jobs behind the gate that are not behind it; for sites without its job_submit.lua."""
     from pwd import getpwnam
@@ -116,7 +118,7 @@ def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dr
 
 @gate.command("clear")
 @licence_option
-@click.option("--dry-run", is_flag=True, help="Print the commands; change nothing.")
+@dry_run_option
 def take_off(*, licence: str, dry_run: bool) -> int:
     """Take everything of the gate off all jobs: pins, marks, the licence, unused reservations.
 
