@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import inf
 from operator import itemgetter
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError
+from ..cluster.option_fields import Option
 from ..sweeps.axes import AXES, Axis
-from .built_options import INPUT, OUTPUT, Decorator, SectionCommand, in_order, in_section
+from .built_options import INPUT, OUTPUT, Decorator, SectionCommand, filled_options, in_order, in_section
 from .outputs import html_option, note, note_unstarted, plot_option, progress_over, write_rich
 from .policy_options import PARAMETERS_SHOWN, note_old_flags
 
@@ -33,22 +35,25 @@ def _option_of(axis: Axis) -> Decorator:
 _axes = in_order(map(_option_of, AXES.values()))
 
 
+@dataclass(kw_only=True)
+class RunOptions:
+    """How often a point of the grid is run, and where."""
+
+    repeat: Option[int] = Option("Runs at each point of the grid.", default=1, low=1)
+    seed: Option[int | None] = Option(
+        "Seed of the first run at each point; the next has one more. Default: 0.", low=0
+    )
+    workers: Option[int | None] = Option("Number of processes; default: the number of processors.", low=1)
+    dask: Option[str | None] = Option(
+        "Run on the Dask cluster with the scheduler at this address.", unit="ADDRESS"
+    )
+    retry_failed: Option[bool] = Option("When resuming: repeat the runs that failed.", default=False)
+
+
 @click.command(cls=SectionCommand)
 @click.argument("source", metavar="WORKLOAD|SNAPSHOT", type=INPUT)
 @_axes
-@click.option(
-    "--repeat", type=click.IntRange(1), default=1, show_default=True, help="Runs at each point of the grid."
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    help="Seed of the first run at each point; the next has one more. Default: 0.",
-)
-@click.option(
-    "--workers", type=click.IntRange(1), help="Number of processes; default: the number of processors."
-)
-@click.option("--dask", metavar="ADDRESS", help="Run on the Dask cluster with the scheduler at this address.")
-@click.option("--retry-failed", is_flag=True, help="When resuming: repeat the runs that failed.")
+@filled_options(RunOptions)
 @click.option(
     "-o",
     "--output",

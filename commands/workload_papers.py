@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError, errors_in, shown_name
-from ..cluster.option_fields import Option, flag_of, refuse_given, taken_from
+from ..cluster.option_fields import Option, flag_of, options_in, refuse_given, taken_from
 from ..simulation.workloads.workload_options import (
     ContiguityOption,
     SonerOptions,
     TableOptions,
     TableRecord,
 )
-from .built_options import INPUT, NumberRange, in_order, record_options
+from .built_options import INPUT, filled_options, in_order, record_options
 from .outputs import output_option, with_topology
 from .workload_logs import MOST_NODES
 
@@ -173,36 +173,45 @@ def _on_network(made: ClusterWorkload, given: ClusterOptions) -> ClusterWorkload
     return made if given.topology == "tree" else with_topology(made, given.topology)
 
 
-#: Options of one kind of trace only.
-_SYSTEM, _USER = ("load", "model", "max_size"), ("beta", "ge_p4_s", "block_bytes")
-_ABOVE_0 = NumberRange(0, 10**9, min_open=True)
+@dataclass(kw_only=True)
+class TraceSize:
+    """How large a trace is."""
+
+    jobs: Option[int] = Option("", default=10_000, low=1, high=10**6)
+    processors: Option[int | None] = Option(
+        "Processors of the machine; default: 128 for system, 64 for a user.", low=1, high=10**6
+    )
+
+
+@dataclass(kw_only=True)
+class SystemTrace:
+    """What a trace of a system's jobs reads."""
+
+    load: Option[float | None] = Option("For system: offered load; default 0.7.", low=0, high=100)
+    model: Option[str | None] = Option(
+        "For system: model that `workload fit` wrote; default: SDSC SP2's first rows.", unit="FILE"
+    )
+    max_size: Option[int | None] = Option(
+        "For system: largest size of a job; default: half the machine.", low=1
+    )
+
+
+@dataclass(kw_only=True)
+class UserTrace:
+    """What a trace of one user's jobs reads."""
+
+    beta: Option[float | None] = Option(
+        "For a user: factor on the time between arrivals; default 0.5.", low=0, high=10**9
+    )
+    ge_p4_s: Option[float | None] = Option(
+        "Run time of GE's P4; default 22300 (table 1 prints 3857).", low=0, high=10**9, spelling="ge-p4-s"
+    )
+    block_bytes: Option[float | None] = Option("SeqBlockSize of CL; default 1000.", low=0, high=10**9)
 
 
 @click.command("ischeduler")
 @click.argument("kind", type=click.Choice(["system", "STEN", "GE", "CL", "MIXED"]))
-@click.option("--jobs", type=click.IntRange(1, 10**6), default=10_000, show_default=True)
-@click.option(
-    "--processors",
-    type=click.IntRange(1, 10**6),
-    help="Processors of the machine; default: 128 for system, 64 for a user.",
-)
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of everything drawn."
-)
-@click.option(
-    "--load", type=NumberRange(0, 100, min_open=True), help="For system: offered load; default 0.7."
-)
-@click.option(
-    "--model",
-    type=INPUT,
-    help="For system: model that `workload fit` wrote; default: SDSC SP2's first rows.",
-)
-@click.option(
-    "--max-size", type=click.IntRange(1), help="For system: largest size of a job; default: half the machine."
-)
-@click.option("--beta", type=_ABOVE_0, help="For a user: factor on the time between arrivals; default 0.5.")
-@click.option("--ge-p4-s", type=_ABOVE_0, help="Run time of GE's P4; default 22300 (table 1 prints 3857).")
-@click.option("--block-bytes", type=_ABOVE_0, help="SeqBlockSize of CL; default 1000.")
+@filled_options(TraceSize, SeedOption, SystemTrace, UserTrace)
 @output_option
 def ischeduler(kind: str, output: Path, **options: Any) -> None:
     """Make a trace of applications (SWF): of a system's jobs, or of one user's (Weissman, 4.1 and 4.2).
@@ -214,9 +223,9 @@ def ischeduler(kind: str, output: Path, **options: Any) -> None:
     from ..formats.swf import write_swf
     from ..simulation.workloads.application_traces import SDSC_SP2, model_of, system_trace, user_trace
 
-    own, foreign = (_SYSTEM, _USER) if kind == "system" else (_USER, _SYSTEM)
-    refuse_given(options, foreign, f"is not of a {kind} trace")
-    given = {name: options[name] for name in own if options[name] is not None and name != "model"}
+    own, foreign = (SystemTrace, UserTrace) if kind == "system" else (UserTrace, SystemTrace)
+    refuse_given(options, options_in(foreign), f"is not of a {kind} trace")
+    given = {name: options[name] for name in options_in(own) if options[name] is not None and name != "model"}
     if options["processors"] is not None:
         given["processors"] = options["processors"]
     given |= {"jobs": options["jobs"], "seed": options["seed"]}
