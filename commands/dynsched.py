@@ -11,7 +11,7 @@ from ..simulation.evolving.evolving_options import DepthOptions
 from .evolve import depth_options, fairness_options, read_fairness
 from .outputs import snapshot_argument
 from .outputs import tell as tell_notes
-from .party_links import journal_in, link_of, link_options, secret_in, tell
+from .parties import journal_in, link_of, link_options, secret_in, tell
 
 
 @click.command(short_help="Answer running applications that ask for more cores.")

@@ -1,4 +1,4 @@
-"""``aucsched explain``: why a job starts or waits."""
+"""``aucsched explain`` and ``compare``: why a job starts or waits; our award beside first-fit and Slurm's plan."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError, errors_in
-from .built_options import INPUT, SectionCommand
+from ..cluster.option_table import WithinOption
+from .built_options import INPUT, SectionCommand, filled_options
 from .outputs import (
     Output,
     auction_options,
@@ -16,6 +17,7 @@ from .outputs import (
     html_option,
     output_options,
     snapshot_argument,
+    top_option,
 )
 
 if TYPE_CHECKING:
@@ -121,3 +123,31 @@ def _why_never(found: Explanation | Overview, snapshot: Snapshot) -> str:
     if isinstance(found, Overview) or found.award or found.alone or not may_start(found.job):
         return ""
     return forecast(snapshot, found.job.id, futures=2).forecasts[0].never
+
+
+@click.command(cls=SectionCommand)
+@snapshot_argument
+@filled_options(WithinOption)
+@auction_options
+@html_option
+@top_option
+@output_options
+def compare(snapshot: str, out: Output, **options: Any) -> None:
+    """Run the auction over SNAPSHOT and compare its award with first-fit by priority and Slurm's own plan.
+
+    Slurm's plan is what its backfill scheduler expected when the snapshot was taken: the jobs'
+    expected_start_time, which aucsched snapshot slurm keeps.
+    """
+    from ..api.auctions import compare as compared
+    from ..formats.native.cluster_file import load_snapshot
+    from ..reports.auction_pages import comparison_page
+    from ..reports.schedule_text import render_comparison
+
+    loaded = load_snapshot(snapshot)
+    with errors_in(snapshot):
+        found = unwrap(compared)(loaded, **options)  # its errors name no keywords
+    out.write(
+        found.to_dict,
+        lambda console: render_comparison(found, console, top=out.top),
+        lambda: comparison_page(loaded, found, file_name(snapshot)),
+    )

@@ -1,4 +1,4 @@
-"""``aucsched snapshot``: make a snapshot file of a live cluster, or of its saved output."""
+"""``aucsched snapshot`` and ``check``: make a snapshot of a cluster or its saved output; say what one holds."""
 
 import re
 
@@ -9,7 +9,7 @@ from ..cluster.option_fields import options_in
 from ..slurm.answers.slurm_files import SlurmFiles
 from .built_options import INPUT, TEXT_OUTPUT, record_options
 from .groups import HelpGroup
-from .outputs import tell
+from .outputs import Output, output_options, snapshot_argument, tell
 
 
 @click.group(cls=HelpGroup)
@@ -75,3 +75,25 @@ def parse_time(name: str, text: str) -> float:
     except InputError:
         message = f"--{name}: {text!r} is neither ISO 8601, from 1970 on, nor seconds since 1970"
         raise OptionError(message) from None
+
+
+@click.command()
+@snapshot_argument
+@output_options
+@click.option(
+    "--strict", is_flag=True, help="Refuse a snapshot whose source has rules that are not looked at."
+)
+def check(snapshot: str, out: Output, *, strict: bool) -> None:
+    """Read SNAPSHOT (a file, or - for standard input), check it, and report what it holds."""
+    from ..auction.explain.snapshot_report import render_report, report_on
+    from ..cluster.errors import InputError, shown_name
+    from ..cluster.text import plural
+    from ..formats.native.cluster_file import load_snapshot
+
+    report = report_on(load_snapshot(snapshot))
+    if strict and report["unread"]:
+        rules = plural(len(report["unread"]), "rule")
+        raise InputError(
+            f"{rules} of the site not looked at: {'; '.join(report['unread'])}", file=shown_name(snapshot)
+        )
+    out.write(lambda: report, lambda console: render_report(report, console))

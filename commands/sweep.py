@@ -78,8 +78,7 @@ def sweep(
     from ..reports.table_files import SUFFIXES, check_suffix
     from ..sweeps.call import Sweep
     from ..sweeps.drive import sweep as sweep_plan
-    from ..sweeps.plot import check_panels, draw_sweep
-    from ..sweeps.result_table import render_sweep
+    from ..sweeps.results import check_panels, draw_sweep, render_sweep
     from ..sweeps.run_plan import make_plan
 
     for path in outputs:

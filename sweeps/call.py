@@ -20,8 +20,7 @@ from ..reports.table_files import SUFFIXES, check_suffix
 from ..simulation.own_policy import Factory, name_of
 from .axes import AXES, Row, Value
 from .drive import sweep as drive
-from .plot import check_panels
-from .result_table import columns_of, write_table
+from .results import check_panels, columns_of, write_table
 from .run_plan import FAILED, Run, RunPlan, Subject, make_plan, plan_over
 from .workers import run_here, run_locally
 
@@ -75,7 +74,7 @@ class Sweep(Tabular):
         Raises:
             OptionError: matplotlib is missing, the file's name has another end, or too much was swept.
         """
-        draw = chart(path, "sweeps.plot", "draw_sweep")
+        draw = chart(path, "sweeps.results", "draw_sweep")
         check_panels(self.plan)
         figure: Figure = draw(self.plan, self.rows)
         return figure

@@ -21,7 +21,7 @@ from ..cluster.text import hidden_in
 from ..formats.checked_lines import CheckedLines
 from ..formats.writing import is_stream, remove_leftovers
 from .axes import Row
-from .result_table import write_table
+from .results import write_table
 from .run_plan import FAILED, Run, RunPlan, Subject, versions
 
 #: Runs an input's runs and yields their rows in any order.

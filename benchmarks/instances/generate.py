@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from aucsched.cli import main
-from aucsched.commands.instances import KINDS, snapshot_bytes
+from aucsched.commands.examples import KINDS, snapshot_bytes
 
 __all__ = ["KINDS", "snapshot_bytes"]
 

@@ -94,7 +94,7 @@ def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dr
 
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.actions import one_scontrol, shown_by
-    from ...slurm.live.gated_jobs import added, read_all
+    from ...slurm.live.pass_plan import added, read_all
     from ..outputs import note
 
     known = ask_slurm(("sinfo", "-h", "-a", "-o", "%R")).decode(errors="replace").split()
@@ -128,8 +128,8 @@ def take_off(*, licence: str, dry_run: bool) -> int:
     from ...slurm.answers.live import ask_slurm
     from ...slurm.answers.reservation_records import read_reservations
     from ...slurm.live.actions import one_scontrol, shown_by
-    from ...slurm.live.gated_jobs import cleared, not_cleared, read_all
     from ...slurm.live.license_gate import RESERVATIONS
+    from ...slurm.live.pass_plan import cleared, not_cleared, read_all
     from ..outputs import note
 
     reserved = read_reservations(ask_slurm(RESERVATIONS))

@@ -1,11 +1,13 @@
-"""What a pass changes, as a list of actions: pure, from what was seen and decided.
+"""What changes at jobs, as lists of actions: pure, from what was seen and decided.
 
-A moment later few words of Slurm's say whether the plan's jobs are still as they were, and their nodes free.
+A pass pins winners, puts back what does not start, hands over what Slurm is to start. A moment later few
+words of Slurm's say whether the plan's jobs are still as they were, and their nodes free. Waiting jobs are
+put behind the gate from outside, and everything of the gate is taken off all jobs again.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import ParamSpec
 
@@ -19,22 +21,22 @@ from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import names_in
 from ...formats.reading import text_of
 from ...simulation.nodes.node_machine import why_never
-from ..answers.consumables import asks_for
-from ..answers.live import Ask, Command
+from ..answers.consumables import asks_for, with_gate
+from ..answers.live import JOBS, Ask, Command
 from ..answers.policy import config_of
 from ..answers.reservation_records import ReservationFigures
 from ..answers.states import JobPhase
 from ..answers.versions import SEGMENTS_NAMED, parse_release
 from ..place import CannotPlaceError
-from .actions import OWN, Action, ActionKind, clear, hand_over, pin, unpin
-from .live_queue import LiveJob
+from .actions import OWN, Action, ActionKind, Words, clear, hand_over, line, pin, unpin
+from .live_queue import Carrier, LiveJob, read_queue
 from .loop_options import Settings
 from .loop_snapshot import is_pinned
 from .passes import LivePass, Look
 
 _P = ParamSpec("_P")
-JOBS: Command = ("squeue", "-h", "-a", "-r", "-t", "all", "-o", "%i|%A|%T|%N|%n|%W")
-NODES: Command = ("sinfo", "-h", "-a", "-N", "-o", "%N|%t|%C")
+_JOBS_NOW: Command = ("squeue", "-h", "-a", "-r", "-t", "all", "-o", "%i|%A|%T|%N|%n|%W")
+_NODES_NOW: Command = ("sinfo", "-h", "-a", "-N", "-o", "%N|%t|%C")
 _NOTHING = {"", "(null)", "N/A"}
 #: States in which a node takes jobs; a mark behind one, as of idle*, says that it does not, but for
 #: the one of nodes that Slurm's backfill plans for a job (mix-).
@@ -62,10 +64,10 @@ def answer_rows(ask: Ask, command: Command, fields: int) -> Iterator[list[str]]:
     Raises:
         InputError: Slurm does not answer, or prints what is not known.
     """
-    for number, line in enumerate(ask(command).decode(errors="replace").splitlines(), 1):
-        row = line.split("|", fields - 1)
+    for number, told in enumerate(ask(command).decode(errors="replace").splitlines(), 1):
+        row = told.split("|", fields - 1)
         if len(row) != fields:
-            text = f"{line[:60]!r} is not what was asked for"
+            text = f"{told[:60]!r} is not what was asked for"
             raise InputError(text, path=f"line {number}", file=command[0])
         yield ["" if text in _NOTHING else text for text in row]
 
@@ -73,7 +75,7 @@ def answer_rows(ask: Ask, command: Command, fields: int) -> Iterator[list[str]]:
 def jobs_now(ask: Ask) -> Mapping[str, Now]:
     """Return the jobs by id, tasks of an array each by its own."""
     found: dict[str, Now] = {}
-    for name, own, state, nodes, required, licenses in answer_rows(ask, JOBS, 6):
+    for name, own, state, nodes, required, licenses in answer_rows(ask, _JOBS_NOW, 6):
         # A job that is requeued before all others waits, whatever word is shown (25.11).
         word = "PENDING" if state == "EXPEDITING" else state
         # A part of a heterogeneous job is printed as 99+1, and is job 100 in all other answers.
@@ -85,7 +87,7 @@ def jobs_now(ask: Ask) -> Mapping[str, Now]:
 def idle_now(ask: Ask) -> dict[str, int]:
     """Return the idle CPUs of each node that takes jobs."""
     found: dict[str, int] = {}
-    for name, state, cpus in answer_rows(ask, NODES, 3):
+    for name, state, cpus in answer_rows(ask, _NODES_NOW, 3):
         _, idle, *_ = [*cpus.split("/"), ""]
         if not idle.isdigit():
             raise InputError(f"{cpus[:60]!r} is not what was asked for", path=name, file="sinfo")
@@ -290,3 +292,98 @@ def within(actions: Sequence[Action], most: int) -> tuple[list[Action], int]:
         if count > most:
             return list(actions[:index]), len(actions) - index
     return list(actions), 0
+
+
+def added(
+    jobs: Collection[LiveJob], licence: str, partitions: Collection[str], users: Collection[str]
+) -> tuple[list[Words], list[str]]:
+    """Return the commands that put waiting jobs behind the gate, and why some cannot be."""
+    commands: dict[Words, None] = {}
+    having = {job.user for job in jobs}
+    problems = [f"user {name} has no job" for name in users if name not in having]
+    for job in jobs:
+        named = not partitions or set(partitions) & set(job.partition.split(","))
+        if not named or (users and job.user not in users):
+            continue
+        if not job.is_waiting or job.needs(licence) or is_pinned(job, licence):
+            continue
+        words = ("update", f"JobId={job.whole}", f"Licenses={with_gate(job.licenses, licence)}")
+        if problem := _problem(job, words):
+            problems.append(f"job {job.id} cannot be put behind the gate: {problem}")
+        else:
+            commands[words] = None
+    return list(commands), problems
+
+
+def _problem(job: LiveJob, words: Words) -> str:
+    if "|" in job.licenses:
+        return "it asks for one licence or another"
+    try:
+        line(words)
+    except CannotPlaceError as error:
+        return str(error)
+    return ""
+
+
+def read_all(ask: Ask) -> list[LiveJob]:
+    """Return the jobs that Slurm lists, each with the comment that carries its mark, where it has one.
+
+    Raises:
+        InputError: squeue fails, or prints what is not known.
+    """
+    content = ask(JOBS)
+    found: dict[str, LiveJob] = {}
+    for carrier in Carrier:
+        for name, job in read_queue(content, " ".join(JOBS), carrier=carrier).items():
+            if name not in found or job.mark is not None:
+                found[name] = job
+    return list(found.values())
+
+
+def cleared(
+    jobs: Collection[LiveJob], licence: str, reserved: Iterable[ReservationFigures] = ()
+) -> list[Action]:
+    """Return what unpins jobs, gives back their requests and comments, and takes the licence off them.
+
+    Jobs that run keep their nodes, which Slurm does not change; their marks and the licence go. Of an array's
+    waiting tasks that change alike, one action is for all. One without commands only a person can do.
+    """
+    found: dict[tuple[Words, ...] | str, Action] = {}
+    for job in jobs:
+        try:
+            one = _clearing(job, licence)
+        except CannotPlaceError as error:
+            one = Action(kind=ActionKind.CLEAR, job=job.id, commands=(), why=f"not cleared: {error}")
+        if one is not None:
+            found.setdefault(one.commands or job.id, one)
+    unpinned = {words for one in found.values() for words in one.commands}
+    for action in unused(reserved, {job.id: job for job in jobs}):
+        if unpinned.isdisjoint(action.commands):
+            found[action.commands] = replace(action, why="removed")
+    return list(found.values())
+
+
+def _clearing(job: LiveJob, licence: str) -> Action | None:
+    mark = job.mark
+    if job.is_waiting and mark is not None and mark.since:
+        return unpin(job, mark, licence, "unpinned, its request is as it was", behind=False)
+    if job.is_waiting and (job.needs(licence) or mark is not None):
+        action = hand_over(job, licence, "the licence is off")
+        if mark is None:
+            words = tuple((one[0], f"JobId={job.whole}", *one[2:]) for one in action.commands)
+            action = replace(action, commands=words)
+        return replace(action, job=job.whole)
+    if job.phase is JobPhase.HOLDING and (mark is not None or job.needs(licence)):
+        # Slurm changes the licences of a job that runs, but not the nodes that it requires.
+        pinned = "; its nodes stay required" if mark is not None else ""
+        return hand_over(job, licence, f"runs: mark and licence are off{pinned}")
+    return None
+
+
+def not_cleared(jobs: Collection[LiveJob], licence: str) -> Iterator[str]:
+    """Yield the jobs on which something of the gate is left."""
+    for job in jobs:
+        if job.mark is not None and job.phase in {JobPhase.PENDING, JobPhase.HOLDING}:
+            yield f"{job.id}: it still has a mark"
+        elif job.phase in {JobPhase.PENDING, JobPhase.HOLDING} and job.needs(licence):
+            yield f"{job.id}: it still asks for the licence {licence}"

@@ -9,8 +9,7 @@ import pytest
 from support.run import aucsched
 
 from aucsched.cli import run
-from aucsched.commands.examples import EXAMPLES
-from aucsched.commands.instances import KINDS, snapshot_bytes
+from aucsched.commands.examples import EXAMPLES, KINDS, snapshot_bytes
 
 ROOT = Path(__file__).parents[2] / "examples"
 

@@ -88,8 +88,8 @@ PLAIN = (
 )
 #: Lines in adapters that read one: columns and charts of sweeps, caps of the benchmarks' instances, a file.
 READ = {
-    "max_bids": {"sweeps/plot.py", "commands/instances.py"},
-    "max_bids_per_job": {"sweeps/plot.py", "commands/instances.py"},
+    "max_bids": {"sweeps/results.py", "commands/examples.py"},
+    "max_bids_per_job": {"sweeps/results.py", "commands/examples.py"},
     "on_timeout": {"sweeps/run_kinds.py"},
     "window_from": {"commands/schedule.py"},
 }

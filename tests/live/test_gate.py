@@ -16,7 +16,6 @@ from aucsched.cluster.errors import InputError, OptionError
 from aucsched.slurm.answers.live import Command
 from aucsched.slurm.live.actions import Words
 from aucsched.slurm.live.findings import Severity, examine
-from aucsched.slurm.live.gated_jobs import added, read_all
 from aucsched.slurm.live.license_gate import (
     create_words,
     gate_name,
@@ -26,6 +25,7 @@ from aucsched.slurm.live.license_gate import (
 )
 from aucsched.slurm.live.live_queue import Carrier
 from aucsched.slurm.live.loop_options import check_licence
+from aucsched.slurm.live.pass_plan import added, read_all
 from aucsched.slurm.live.ticker import only_one
 
 #: As 22.05.8 wrote it, times in seconds of the epoch.

@@ -14,7 +14,7 @@ from support.sweeps import TRACE, small, workload
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
 from aucsched.sweeps.axes import Row, Value
-from aucsched.sweeps.plot import check_panels, draw_sweep, layout_of
+from aucsched.sweeps.results import check_panels, draw_sweep, layout_of
 from aucsched.sweeps.run_plan import RunPlan, make_plan
 
 MODELS, ROUNDS = ("aucsched2", "aucsched3"), (1, 2, 3)
@@ -59,7 +59,7 @@ def test_without_a_window_a_cap_runs_across_and_without_both_the_longest_axis(tm
 
 def test_the_panels_show_the_means_of_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Figure] = []
-    monkeypatch.setattr("aucsched.sweeps.plot.save_figure", lambda figure, _: drawn.append(figure))
+    monkeypatch.setattr("aucsched.sweeps.results.save_figure", lambda figure, _: drawn.append(figure))
     plan = planned(tmp_path, model=MODELS, window=(4, 8), max_bids=(20, 60), work_limit=ROUNDS)
     rows = rows_for(plan)
     # aucsched2 with one step: a repetition is better by 1, and one of another point has failed.
@@ -86,7 +86,7 @@ def test_a_policy_that_does_not_read_an_option_is_drawn_at_each_of_its_values(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[Figure] = []
-    monkeypatch.setattr("aucsched.sweeps.plot.save_figure", lambda figure, _: drawn.append(figure))
+    monkeypatch.setattr("aucsched.sweeps.results.save_figure", lambda figure, _: drawn.append(figure))
     axes: dict[str, Sequence[Value]] = {
         "policy": ("easy", "aucsched3"),
         "window": (4, 8),

@@ -12,7 +12,7 @@ from support.run import refused
 import aucsched
 from aucsched.cli import run
 from aucsched.reports.console_tables import LiteralConsole
-from aucsched.sweeps.result_table import render_sweep
+from aucsched.sweeps.results import render_sweep
 from aucsched.sweeps.run_plan import make_plan
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

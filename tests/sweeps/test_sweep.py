@@ -27,7 +27,7 @@ from aucsched.formats.native.cluster_file import load_snapshot
 from aucsched.models.winners.spawning import spawning
 from aucsched.simulation.negotiated.negotiation_options import SWEPT
 from aucsched.sweeps.axes import AXES
-from aucsched.sweeps.result_table import write_table
+from aucsched.sweeps.results import write_table
 from aucsched.sweeps.run_plan import KINDS, make_plan
 
 
