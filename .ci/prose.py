@@ -60,7 +60,7 @@ def pages() -> Iterator[tuple[str, str]]:
 def helps() -> Iterator[tuple[str, str]]:
     """Yield the help of each command."""
     from aucsched.cli import cli  # noqa: PLC0415 - a second, for who asks for --help
-    from aucsched.commands.man import walked  # noqa: PLC0415
+    from aucsched.commands.shell import walked  # noqa: PLC0415
 
     for context in walked(cli, "aucsched"):
         command = context.command

@@ -18,7 +18,7 @@ from aucsched.cli import cli
 from aucsched.cluster.option_fields import Option
 from aucsched.cluster.option_table import NEGOTIATE, OPTIONS, SCHEDULE, SIMULATE, STEP, SWEEP, WINNERS
 from aucsched.cluster.schedule import Reason, Status
-from aucsched.commands.man import walked
+from aucsched.commands.shell import walked
 from aucsched.formats.native.json_schema import SCHEMAS, schema_of
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -1,4 +1,4 @@
-"""``aucsched explain`` and ``compare``: why a job starts or waits; our award beside first-fit and Slurm's plan."""
+"""``aucsched explain`` and ``compare``: why a job starts or waits; our award, first-fit's, Slurm's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``aucsched snapshot`` and ``check``: make a snapshot of a cluster or its saved output; say what one holds."""
+"""``aucsched snapshot`` and ``check``: a snapshot file of a cluster or its saved output; what one holds."""
 
 import re
 

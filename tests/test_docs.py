@@ -22,7 +22,7 @@ import aucsched
 from aucsched.cli import cli, run
 from aucsched.cluster import errors
 from aucsched.cluster.schedule import Reason, Status
-from aucsched.commands.man import man_pages
+from aucsched.commands.shell import man_pages
 from aucsched.negotiation.messages import FromBatchBase, Message
 from aucsched.negotiation.transport.handshake import Hello, Proof
 

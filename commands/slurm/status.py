@@ -1,4 +1,4 @@
-"""``aucsched slurm status``: the cluster, the gate and the loops in a table that is kept up to date."""
+"""``aucsched slurm status`` and ``doctor``: how cluster, gate and loops stand; whether a loop works."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from ...cluster.text import one_line
 from ..built_options import NumberRange
-from .live_options import licence_option
+from .live_options import licence_option, no_rest_options
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -116,3 +116,24 @@ def _of_loop(known: Mapping[str, Samples], now: float) -> list[tuple[str, str]]:
         ("rules not looked at", by("aucsched_unread_rules", "{:.0f}")),
     ]
     return [(name, text) for name, text in rows if text]
+
+
+@click.command()
+@licence_option
+@no_rest_options
+def doctor(*, licence: str) -> int:
+    """Check versions, clock, rights, topology, settings, licences, nodes and gate; exit 1 where one fails.
+
+    Only asks: nothing is changed.
+    """
+    import getpass
+
+    from ...cluster.text import one_line
+    from ...slurm.answers.live import ask_slurm
+    from ...slurm.live.findings import Severity, examine
+
+    failed = False
+    for finding in examine(ask_slurm, licence, getpass.getuser(), time.time):
+        failed |= finding.level is Severity.FAIL
+        click.echo(f"{finding.level.value:5}{finding.what:12}{one_line(finding.text)}")
+    return 1 if failed else 0

@@ -102,6 +102,7 @@ def test_a_fitted_model_makes_traces(
         ("simulate T --policy ischeduler --admission x", "neither a number of applications"),
         ("workload ischeduler GE --load 0.5", "--load is not of a GE trace"),
         ("workload ischeduler system --beta 0.5", "--beta is not of a system trace"),
+        ("workload ischeduler system --ge-p4-s 5", "--ge-p4-s is not of a system trace"),
         (
             "workload ischeduler system --model T",
             "Standard Workload Format, not a trace model",

@@ -1,9 +1,10 @@
-"""``aucsched man``: the man pages, from the same options as ``--help``."""
+"""``aucsched man`` and ``completion``: for the shell, made of the same options as ``--help``."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from click.shell_completion import get_completion_class
 
 from ..cluster.errors import system_errors
 
@@ -78,3 +79,27 @@ def _roff(text: str) -> str:
     """Return a text as roff reads it: no command, no escape, minus signs that can be copied."""
     safe = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{safe}" if safe.startswith((".", "'")) else safe
+
+
+#: The variable through which the script asks; click derives the same from the command's name.
+_VARIABLE = "_AUCSCHED_COMPLETE"
+
+
+@click.command()
+@click.argument("shell", metavar="bash|zsh|fish", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the completion script of a shell, to be read at its start.
+
+    \b
+    bash:  eval "$(aucsched completion bash)"                   in ~/.bashrc
+    zsh:   eval "$(aucsched completion zsh)"                    in ~/.zshrc
+    fish:  aucsched completion fish > ~/.config/fish/completions/aucsched.fish
+    """  # noqa: D301 - click reads the \b
+    root = context.find_root()
+    writer = get_completion_class(shell)
+    if writer is None:
+        raise click.UsageError(f"click knows no completion for {shell}")
+    script = writer(root.command, {}, root.info_name or "aucsched", _VARIABLE)
+    # Not source(): for bash it would start a bash to look at its version.
+    click.echo(script.source_template % script.source_vars(), nl=False)
