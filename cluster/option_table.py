@@ -76,9 +76,9 @@ class ValueOptions:
         "explain, compare and slurm shadow refuse auto and durations; under plan they keep promised_start.",
         unit="plan|DURATION|auto|backfill|none",
         check_text=check_promise,
-        default="backfill; with objective response auto, in slurm run 15m; only each promised_start with "
-        "--reserve 0, --balance, --award-alone, --preempt, --bid-order figure-4.5, priority_cores or the "
-        "papers' weights, and with response in the four commands above",
+        default="backfill; with objective response auto, in slurm run 15m. Each promised_start is kept and "
+        "no new one given with --reserve 0, --balance, --award-alone, --preempt, --bid-order figure-4.5, "
+        "priority_cores or the papers' weights, and with response in the four commands above",
     )
 
 
@@ -163,7 +163,7 @@ class AuctionOptions(ValueOptions, BiddingOptions):
 
     reserve: Option[int | None] = _count(
         "Reserve for this many of the first blocked jobs: nothing that delays them starts. The default is 0 "
-        "with promise auto or response without a promise, and in slurm run with plan or a duration.",
+        "with promise auto, with response if --promise is not given, and in slurm run with plan or a duration.",
         low=0,
         default=1,
     )
@@ -218,8 +218,8 @@ class StepRecord(AuctionOptions, ModelOption):
     )
     workers: Option[int] = _count(
         "Processes that search: in winners each over all bids with a seed of its own, elsewhere "
-        "each on a part of a cluster larger than --part-nodes. There a work limit gives the same "
-        "award with any number.",
+        "each on a part of a cluster larger than --part-nodes. With parts and a work limit the award "
+        "is the same with any number.",
         high=1024,
         default=1,
         readers=(STEP, WINNERS),

@@ -170,10 +170,13 @@ def test_a_tutorial_shows_what_its_code_prints(
         assert capsys.readouterr().out == shown
 
 
-def test_the_tutorial_of_a_history_shows_what_its_commands_print(place: Path) -> None:
-    text = (DOCS / "tutorial-history.md").read_text()
-    blocks = re.findall(r"```sh\n(.*?)```\n\n```text\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 3
+@pytest.mark.parametrize(
+    ("page", "count"), [("docs/tutorial-history.md", 3), ("README.md", 1), ("docs/index.md", 1)]
+)
+def test_a_page_shows_what_its_commands_print(page: str, count: int, place: Path) -> None:
+    text = (ROOT / page).read_text()
+    blocks = re.findall(r"```sh\n([^`]*)```\n\n```text\n([^`]*)```", text)
+    assert len(blocks) == count
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     for commands, shown in blocks:
         done = subprocess.run(
