@@ -238,7 +238,7 @@ class Journal(CheckedLines):
         """Refuse another sweep's journal."""
         if head.format != FORMAT:
             raise self.error(f"{head.format!r} is not {FORMAT!r}")
-        for name in {**head.sweep, **identity}:
+        for name in dict.fromkeys((*_SAME, *head.sweep, *identity)):
             then, now = head.sweep.get(name), identity.get(name)
             if then != now:
                 difference = f"the sweep it holds has {_setting(name, then)}, this one {_setting(name, now)}"

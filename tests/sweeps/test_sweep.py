@@ -420,6 +420,7 @@ def test_refused_outputs_and_inputs(tmp_path: Path, capsys: pytest.CaptureFixtur
     [
         ((*GRID[:-2], "--repeat", "3"), "has --repeat 6, this one --repeat 3"),
         ((*GRID, "--seed", "1"), "has --seed 0, this one --seed 1"),
+        (("--window", "4,12,16", *GRID[2:], "--seed", "1"), "has --seed 0, this one --seed 1"),
         (("--window", "4,13", *GRID[2:]), "has --window 4,12, this one --window 4,13"),
         (GRID[2:], "has --window 4,12, this one no --window"),
         ((*GRID, "--model", "aucsched2"), "has no --model, this one --model aucsched2"),
