@@ -111,7 +111,7 @@ class BiddingOptions:
         default="anytime for aucsched2 and aucsched3 under lexicographic weights, else exact; "
         "greedy with --balance",
         other_defaults={
-            NEGOTIATE: "greedy, with a limit anytime (a run decides about thousands of Maps)",
+            NEGOTIATE: "greedy, with a limit anytime (a run makes hundreds of Maps)",
             WINNERS: "anytime (bids of any problem)",
         },
         readers=(*_ALL, NEGOTIATE, WINNERS),
@@ -138,7 +138,7 @@ class BiddingOptions:
         low=0,
         default=WORK_LIMIT,
         other_defaults={
-            NEGOTIATE: "2 where a Map is searched (a run decides about thousands of Maps)",
+            NEGOTIATE: "2 where a Map is searched (a run makes hundreds of Maps)",
             WINNERS: "none (bids of any problem: the time limit counts)",
         },
         readers=(*_ALL, NEGOTIATE, WINNERS),
