@@ -92,19 +92,11 @@ def ask_slurm(command: Command, timeout_s: float = _TIMEOUT_S) -> bytes:
         InputError: it is not installed, fails, or does not answer in time; names the command.
     """
     shown = " ".join(command)
-    program = shutil.which(command[0])
-    if program is None:
-        raise InputError("the command is not installed here: give a file of its output", file=shown)
     # 22.05 cuts lists of array tasks after 64 characters unless told not to.
     environment = {**os.environ, "SLURM_BITSTR_LEN": "0", "SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
     # It cuts lines of topologies.
     environment.pop("SLURM_TOPO_LEN", None)
-    try:
-        answer = subprocess.run(  # noqa: S603 - no shell, each word stands for itself
-            [program, *command[1:]], capture_output=True, check=False, timeout=timeout_s, env=environment
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"the command failed: {error}", file=shown) from error
+    answer = run_slurm(command, timeout_s=timeout_s, environment=environment)
     # Of a slurmctld that is down 22.05's scontrol exits with 0, and JSON does not say it.
     is_down = b"contact slurm controller" in answer.stderr
     if not is_down and _ERRORS.search(answer.stdout[:_ENDS] + answer.stdout[-_ENDS:]):
@@ -119,6 +111,38 @@ def ask_slurm(command: Command, timeout_s: float = _TIMEOUT_S) -> bytes:
         reason = said[-1] if said else f"exit code {answer.returncode}"
         raise InputError(f"the command failed: {reason}", file=shown)
     return answer.stdout
+
+
+def run_slurm(
+    command: Command,
+    *,
+    told: bytes | None = None,
+    timeout_s: float = _TIMEOUT_S,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a command of Slurm's; ``told`` is its standard input.
+
+    It has a process group of its own: after Ctrl-C a loop finishes its pass, and needs the command's answer.
+
+    Raises:
+        InputError: it is not installed, or does not end in time; names the command.
+    """
+    shown = " ".join(command)
+    program = shutil.which(command[0])
+    if program is None:
+        raise InputError("the command is not installed here: give a file of its output", file=shown)
+    try:
+        return subprocess.run(  # noqa: S603 - no shell, each word stands for itself
+            [program, *command[1:]],
+            input=told,
+            capture_output=True,
+            check=False,
+            timeout=timeout_s,
+            env=environment,
+            process_group=0,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"the command failed: {error}", file=shown) from error
 
 
 def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tuple[SlurmSources, Notes]:

@@ -9,17 +9,16 @@ One process fed on standard input carries the commands out, or nobody where they
 """
 
 import re
-import shutil
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from ...cluster.errors import AucschedError, InputError
+from ...cluster.errors import InputError
 from ...cluster.schedule import Award
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import names_in
 from ..answers.consumables import with_gate, without_gate
+from ..answers.live import run_slurm
 from ..answers.node_records import THREADS_NOTE
 from ..place import CannotPlaceError, JobCommands, check_id, reservation_words
 from .license_gate import drop_words
@@ -206,12 +205,6 @@ def _comment(text: str) -> str:
 
 #: scontrol reads a line of standard input into 4096 characters; a longer command is a process of its own.
 LONGEST_LINE = 4000
-_TIMEOUT_S = 120
-
-
-class NotDoneError(AucschedError):
-    """Slurm did not do what it was told."""
-
 
 #: Carries out commands in order; returns what Slurm said of those that it refused, which end nothing.
 CommandRunner = Callable[[Sequence[Words]], tuple[str, ...]]
@@ -221,7 +214,7 @@ def one_scontrol(commands: Sequence[Words]) -> tuple[str, ...]:
     """Carry out commands by one ``scontrol`` fed on standard input: no shell reads them, each is a line.
 
     Raises:
-        NotDoneError: scontrol is not here, or hangs.
+        InputError: scontrol is not here, or hangs.
     """
     said: list[str] = []
     lines: list[str] = []
@@ -241,15 +234,7 @@ def _fed(lines: Sequence[str]) -> list[str]:
 
 
 def _run(words: Words, text: str) -> list[str]:
-    program = shutil.which("scontrol")
-    if program is None:
-        raise NotDoneError("scontrol is not installed here")
-    try:
-        done = subprocess.run(  # noqa: S603 - no shell, and every word is checked
-            [program, *words], input=text.encode(), capture_output=True, check=False, timeout=_TIMEOUT_S
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise NotDoneError(f"scontrol failed: {error}") from error
+    done = run_slurm(("scontrol", *words), told=text.encode())
     # Slurm prints names as users wrote them, in any encoding or none.
     return [said for said in done.stderr.decode(errors="replace").splitlines() if said.strip()]
 

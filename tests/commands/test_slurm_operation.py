@@ -70,6 +70,10 @@ def test_a_unit_for_each_loop(tmp_path: Path) -> None:
     root = aucsched("slurm", "unit", "run", "--user", "root")
     assert "User=root\n" in root.stdout
     assert root.stderr.startswith("note: the loop does not need root: ")
+    # SIGTERM is for the loop alone, and its lock is in the /tmp of those who start a second one by hand.
+    assert "KillMode=mixed\n" in root.stdout
+    assert "ReadWritePaths=/tmp\n" in root.stdout
+    assert "PrivateTmp" not in root.stdout
     if analyze := shutil.which("systemd-analyze"):
         file = tmp_path / "aucsched-shadow.service"
         file.write_text(made.stdout)

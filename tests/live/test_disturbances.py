@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.gated_slurm import FakeJob, FakeSlurm, loop_on
 
+from aucsched.slurm.answers.live import ask_slurm
 from aucsched.slurm.answers.reservation_records import read_reservations
 from aucsched.slurm.live.actions import one_scontrol
 from aucsched.slurm.live.license_gate import RESERVATIONS
@@ -359,6 +360,18 @@ def test_bytes_that_are_no_text_in_scontrol_s_answer_end_nothing(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     assert one_scontrol([("update", "JobId=7", "Comment=x")]) == ("job \ufffd\ufffd is unknown",)
+
+
+def test_a_signal_to_the_loop_s_group_does_not_reach_the_commands_of_its_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Ctrl-C sends one: the pass is finished, and needs their answers."""
+    program = tmp_path / "scontrol"
+    program.write_text("#!/bin/sh\nps -o pgid= -p $$ | tee /dev/stderr\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    groups = ask_slurm(("scontrol",)).decode(), *one_scontrol([("update", "JobId=7")])
+    assert os.getpgrp() not in map(int, groups)
 
 
 def test_tasks_of_an_array_are_looked_at_one_by_one() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from aucsched.cluster.errors import InputError
 from aucsched.formats.hostlist import expand, join
 from aucsched.slurm.answers.live import Ask, Command
-from aucsched.slurm.live.actions import CommandRunner, NotDoneError, Words
+from aucsched.slurm.live.actions import CommandRunner, Words
 from aucsched.slurm.live.loop import Loop
 from aucsched.slurm.live.loop_options import Settings
 from support.block_rule import legal_sets
@@ -330,7 +330,7 @@ class FakeSlurm:
         for words in commands:
             self.point()
             if not self.is_up:
-                raise NotDoneError("Unable to contact slurm controller")
+                raise InputError("Unable to contact slurm controller")
             self.sent.append(words)
             problem = self._do(words)
             if problem:
