@@ -19,7 +19,7 @@ from .outputs import (
 )
 
 FORMAT = "aucsched-board/1"
-_POLICIES = "Play it, too: slack:factor=0.5"
+_POLICIES = "Play this policy, too, such as slack:factor=0.5."
 
 
 @click.command()

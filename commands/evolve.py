@@ -141,7 +141,7 @@ def _check_types(workload: EvolvingWorkload, chosen: EvolvingOptions) -> None:
 @click.option(
     "--accounts",
     type=OUTPUT,
-    help="File of the delays so far: read and updated; created where it does not exist.",
+    help="File of the delays so far: read and updated, or created.",
 )
 @click.option(
     "--serve-by",
@@ -157,7 +157,7 @@ def evolve(snapshot: str, requests: str | None, out: Output, **options: Any) -> 
     """Serve the requests of SNAPSHOT's running jobs (a file, or - for standard input), then start its queue.
 
     Requests are served first come, first served: from what is idle, else by stopping preemptible
-    jobs, else by shrinking malleable ones, where no limit on the delay of queued jobs is broken.
+    jobs, else by shrinking malleable ones, as far as the limits on the delay of queued jobs allow.
     """
     from ..auction.options import StepOptions
     from ..cluster.promises import PLAN

@@ -209,13 +209,13 @@ EXAMPLES = LISTED.files
     "kind",
     type=click.Choice(list(KINDS)),
     metavar="KIND",
-    help="Write a snapshot of the benchmarks' set instead; the list of examples names the kinds.",
+    help="Write a snapshot of this kind instead; without options the command lists the kinds.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0),
     metavar="N",
-    help="Which instance of the kind; default: 0. Kinds that are an example are the same for every seed.",
+    help="Which instance of the kind; default: 0. Some kinds are the same for every seed.",
 )
 @click.option("-o", "--output", type=OUTPUT, help="File for the instance instead of standard output.")
 def examples(folder: Path | None, kind: str | None, seed: int | None, output: Path | None) -> None:

@@ -81,7 +81,7 @@ def parse_time(name: str, text: str) -> float:
 @snapshot_argument
 @output_options
 @click.option(
-    "--strict", is_flag=True, help="Refuse a snapshot whose source has rules that are not looked at."
+    "--strict", is_flag=True, help="Refuse a snapshot whose source has rules that aucsched ignores."
 )
 def check(snapshot: str, out: Output, *, strict: bool) -> None:
     """Read SNAPSHOT (a file, or - for standard input), check it, and report what it holds."""

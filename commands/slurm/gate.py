@@ -66,7 +66,7 @@ def down(*, licence: str) -> None:
 @gate.command()
 @licence_option
 def status(*, licence: str) -> int:
-    """Say whether the gate is up, for how long, and how many licences it holds; exit 1 where it is down."""
+    """Say whether the gate is up, for how long, and how many licences it holds; exit 1 if it is down."""
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.license_gate import gates, licence_count
 

@@ -141,7 +141,7 @@ _HOUR_S = 3600
 def report(logs: tuple[str, ...], starved: float, workload: Path | None, out: Output) -> None:
     """Compare Slurm's starts with the auction's offers: waits, slowdowns, use, levels, gains and losses.
 
-    LOG... are the shadow's logs, those put aside included, in any order.
+    LOG... are the shadow's logs, with the renamed ones, in any order.
     """
     from ...reports.run_pages import shadow_page
     from ...slurm.live.shadow_log import read_logs

@@ -29,7 +29,7 @@ _REASONS = 6
     "addresses",
     multiple=True,
     metavar="ADDRESS:PORT",
-    help="Where a loop tells its figures; may be given for each loop.",
+    help="Where a loop serves its figures; repeatable, once for each loop.",
 )
 @click.option(
     "--interval",
@@ -122,9 +122,9 @@ def _of_loop(known: Mapping[str, Samples], now: float) -> list[tuple[str, str]]:
 @licence_option
 @no_rest_options
 def doctor(*, licence: str) -> int:
-    """Check versions, clock, rights, topology, settings, licences, nodes and gate; exit 1 where one fails.
+    """Check versions, clock, rights, topology, settings, licences, nodes and gate; exit 1 if one fails.
 
-    Only asks: nothing is changed.
+    It only reads, and changes nothing.
     """
     import getpass
 

@@ -111,7 +111,7 @@ def _value(value: Any) -> str:
 
 @click.command()
 def panel() -> None:
-    """Print a Grafana dashboard of the figures that --metrics tells."""
+    """Print a Grafana dashboard of the figures that --metrics serves."""
     from ...slurm.live.loop_metrics import dashboard
 
     click.echo(dashboard(), nl=False)

@@ -51,8 +51,8 @@ class BatchOptions:
         includes_low=True,
     )
     history: Option[Path | None] = Option(
-        "SQLite file of what runs of each job's name took, by node count: expected ends follow it, and "
-        "this run's are added."
+        "SQLite file of past run times by job name and node count: expected ends follow it, and this run's "
+        "times are added."
     )
     atomic: Option[bool] = Option("Start each Map as a whole or not at all.", default=False)
 

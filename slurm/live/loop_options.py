@@ -42,10 +42,10 @@ class LoopOptions:
     """How often a loop looks, and what it keeps of that; as it is, the shadow's."""
 
     interval: Option[float] = _seconds(_INTERVAL, 30, high=86400)
-    passes: Option[int | None] = Option("Stop after so many passes. Default: go on.", low=1)
+    passes: Option[int | None] = Option("Stop after this many passes. Default: no end.", low=1)
     once: Option[bool] = Option("Make one pass; a failure is the command's.", default=False)
     rotate_mib: Option[float] = Option(
-        "Rename a log of so many MiB to LOG.1, an older one to LOG.2, and so on.",
+        "Rename a log of this many MiB to LOG.1, an older one to LOG.2, and so on.",
         default=64,
         low=0.001,
         includes_low=True,
@@ -77,13 +77,13 @@ class Settings(LoopOptions, GateOption):
 
     interval: Option[float] = _seconds(_INTERVAL, 10.0)
     gate_for: Option[int] = Option(
-        "The gate ends so many seconds after the last pass. Slurm then starts the jobs itself.",
+        "The gate ends this many seconds after the last pass. Slurm then starts the jobs itself.",
         default=120,
         low=10,
         unit="SECONDS",
     )
     pin_for: Option[float] = _seconds(
-        "Put a pinned job back behind the gate if it has not started after so many seconds.", 60.0, low=1
+        "Put a pinned job back behind the gate if it has not started after this many seconds.", 60.0, low=1
     )
     tries: Option[int] = Option("Hand a job over to Slurm after so many pins.", default=3, low=1)
     mark: Option[Literal["admin-comment", "comment"]] = Option(
@@ -91,7 +91,7 @@ class Settings(LoopOptions, GateOption):
         default="admin-comment",
     )
     plan_age: Option[float] = _seconds(
-        "Discard a pass that read the queue more than so many seconds ago.", 30.0
+        "Discard a pass that read the queue more than this many seconds ago.", 30.0
     )
     topology: Option[str | None] = Option(
         "topology.conf or topology.yaml, read in each pass.  [default: what scontrol shows]", unit="FILE"
