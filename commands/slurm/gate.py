@@ -26,7 +26,7 @@ def gate() -> None:
     type=click.IntRange(10),
     default=600,
     show_default=True,
-    help="It ends by itself so many seconds from now.",
+    help="It ends by itself this many seconds from now.",
 )
 def up(*, licence: str, seconds: int) -> None:
     """Put the gate up, or move its end to --for seconds from now; slurm run does so itself."""
@@ -123,7 +123,7 @@ def take_off(*, licence: str, dry_run: bool) -> int:
     """Take everything of the gate off all jobs: pins, marks, the licence, unused reservations.
 
     Requests and comments become what they were. Stop slurm run first: it would pin jobs again. The
-    command may be repeated; exit 1 where something is left on a job.
+    command may be repeated; exit 1 if something is left on a job.
     """
     from ...slurm.answers.live import ask_slurm
     from ...slurm.answers.reservation_records import read_reservations
