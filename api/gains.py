@@ -247,7 +247,7 @@ class Gain(Tabular):
         if self.is_too_short:
             size = f"{plural(len(self.compared), 'job')} in {duration(self.days * DAY_S)}"
             least = f"{LEAST_JOBS} jobs in {LEAST_DAYS} days"
-            return [f"This history is too short to say what you would gain: {size} of {least}"]
+            return [f"This history is too short to say what you would gain: {size}; {least} are enough"]
         said = [one.words() for name in self.policies for one in self.differences(name, BACKFILL)]
         return [*said, *self._trust()]
 
@@ -349,7 +349,7 @@ def gain(
         >>> jobs = [au.ArrivingJob(job=one, arrival_s=0, run_time_s=30, started_s=7)]
         >>> week = au.ClusterWorkload(name="tiny", nodes=[au.Node(name="n1", cores=8)], jobs=jobs)
         >>> gain(week).words
-        ['This history is too short to say what you would gain: 1 job in 0 s of 100 jobs in 2 days']
+        ['This history is too short to say what you would gain: 1 job in 0 s; 100 jobs in 2 days are enough']
     """
     history = workload if isinstance(workload, ClusterWorkload) else load_workload(workload)
     several = [policies] if isinstance(policies, str) else policies

@@ -355,8 +355,8 @@ class Loop:
         for name, job in running.items():
             if job.mark is None or not job.mark.since or self._seen.get(name) == job.mark.since:
                 continue
-            nodes = names_in(job.nodes)
-            is_right = set(nodes) == set(names_in(job.required))
+            # While it ends, Slurm leaves out the nodes that are done.
+            is_right = set(names_in(job.nodes)) <= set(names_in(job.required))
             lines.append(
                 {"event": "runs" if is_right else "misplaced", "job": name, "nodes": job.nodes}
                 | ({} if is_right else {"required": job.required})

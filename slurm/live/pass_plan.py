@@ -277,7 +277,7 @@ def came_true(action: Action, now: Now | None, licence: str) -> bool:
     """Whether Slurm shows what an action was to bring about, or the job has gone on since."""
     if action.kind is ActionKind.CLEAR or now is None or now.state != "PENDING":
         held = names_in(now.nodes) if now is not None else ()
-        return action.kind is not ActionKind.PIN or not held or set(held) == set(action.nodes)
+        return action.kind is not ActionKind.PIN or set(held) <= set(action.nodes)
     behind = asks_for(now.licenses, licence)
     if action.kind is ActionKind.PIN:
         return not behind and set(names_in(now.required)) == set(action.nodes)

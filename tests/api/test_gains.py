@@ -68,7 +68,7 @@ def test_three_columns_by_hand(sacct: Path) -> None:
     assert error["value"] == pytest.approx(-60 * 20 / 6)
     assert found["too_short"]
     assert found["words"] == [
-        "This history is too short to say what you would gain: 6 jobs in 5 min of 100 jobs in 2 days"
+        "This history is too short to say what you would gain: 6 jobs in 5 min; 100 jobs in 2 days are enough"
     ]
 
 

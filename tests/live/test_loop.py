@@ -88,6 +88,20 @@ def test_jobs_start_where_the_log_says_and_wait_behind_the_gate_until_then() -> 
     assert not fake.events("misplaced", "refused")
 
 
+def test_a_job_that_ends_node_by_node_is_not_on_other_nodes() -> None:
+    fake = cluster()
+    job = fake.submit(8)
+    loop = loop_on(fake)
+    loop.one_pass()
+    fake.tick()
+    assert len(job.held) == 2
+    # As squeue of 22.05 lists it while it ends.
+    job.held.popitem()
+    loop.one_pass()
+    assert [line["job"] for line in fake.events("runs", "misplaced")] == [str(job.number)]
+    assert not fake.events("misplaced")
+
+
 def behind_a_gate() -> tuple[FakeSlurm, list[FakeJob]]:
     """A cluster whose gate is up, and its queue."""
     fake = cluster()
