@@ -71,7 +71,7 @@ def cli(context: click.Context, config: str | None) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit with its code; 1, and no word, where standard output takes nothing."""
+    """Run the command line and exit with its code; 1 where standard output takes nothing."""
     # Arrays of an auction are small: further threads of numpy's would only wait for work, busily.
     if "OMP_NUM_THREADS" not in os.environ:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -81,8 +81,10 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         code = run(arguments, began)
         sys.stdout.flush()
-    except OutputLostError:
+    except OutputLostError as error:
         give_up_output()
+        if str(error):
+            say(f"aucsched: standard output: {error}")
         code = 1
     # Looking for cycles among all that was read once more takes a fifth of a second on a large cluster.
     gc.freeze()

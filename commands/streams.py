@@ -1,6 +1,7 @@
 """Standard input, output and error as the command uses them: also closed, full, or of a narrow encoding."""
 
 import codecs
+import errno
 import io
 import os
 import sys
@@ -14,7 +15,7 @@ _STDIN, _STDOUT, _STDERR = range(3)
 
 
 class OutputLostError(Exception):
-    """Standard output cannot be written: its reader has gone, its disk is full, or it is closed."""
+    """Standard output cannot be written: says why, unless its reader has gone or it is closed."""
 
 
 def prepare_streams() -> None:
@@ -75,7 +76,8 @@ class _Output(io.FileIO):
         except OSError as error:
             if self.fileno() == _STDERR:
                 return len(content)
-            raise OutputLostError(error.strerror) from error
+            wanted = error.errno not in (errno.EPIPE, errno.EBADF)
+            raise OutputLostError(error.strerror if wanted else "") from error
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:

@@ -111,16 +111,19 @@ def test_every_command_is_among_them() -> None:
     }
 
 
-def lost(script: str, folder: Path) -> None:
-    """Check that a script whose output is lost ends with code 1 and says nothing but notes."""
+def lost(script: str, folder: Path, words: bytes = b"") -> None:
+    """Check that a script whose output is lost ends with code 1 and says these words alone beside notes."""
     done = shell(script, folder)
     said = re.sub(rb"(?m)^note: .*\n", b"", done.stderr)
-    assert (done.returncode, said) == (1, b""), script
+    assert (done.returncode, said) == (1, words), script
+
+
+FULL = b"aucsched: standard output: No space left on device\n"
 
 
 @pytest.mark.parametrize("arguments", PRINTING.values(), ids=PRINTING.keys())
-def test_a_full_output_ends_quietly_with_code_1(arguments: str, folder: Path) -> None:
-    lost(f"{AUCSCHED} {arguments} > /dev/full", folder)
+def test_a_full_disk_is_one_line_and_code_1(arguments: str, folder: Path) -> None:
+    lost(f"{AUCSCHED} {arguments} > /dev/full", folder, FULL)
 
 
 @pytest.mark.parametrize("name", ["help", "check", "schedule --format slurm", "negotiate"])
