@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import gcd, inf
+from math import inf
 
 import numpy as np
 
 from ..bidgen.first_fit import Cluster, FirstFitPlacer, Placement
 from ..bidgen.generate import Bids, Others, first_fit_bids, generate_bids
-from ..bidgen.table import CLASS_A, BidTable, joined_tables
+from ..bidgen.table import CLASS_A, BidTable
 from ..cluster.errors import InputError
-from ..cluster.resources.capacity import BoolArray, IntArray
+from ..cluster.resources.capacity import IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.schedule import Seconds
@@ -19,7 +19,7 @@ from ..models.solve.lexicographic import NO_LIMIT_S, integer_weights, largest_su
 from ..models.solve.solver import SolverStatus
 from .ledger import first_fit_table, greedy
 from .options import StepOptions
-from .placements import Packer, least_of, packings, worth_of_start
+from .placements import LARGEST_SUM, Packer, most_valuable, packings
 from .rounds import solve_anytime
 from .strategies import (
     AttemptResult,
@@ -30,8 +30,6 @@ from .strategies import (
     solve_greedily,
 )
 
-#: Above this a sum of weights is refused as one objective of floats: these hold not every integer.
-LARGEST_SUM = 2**53
 #: The share of an attempt's time after which jobs bid where first-fit places them only.
 _FOR_BIDS = 0.5
 #: How an award is found.
@@ -101,7 +99,7 @@ def other_award(
 
 
 def counted_award(
-    placed: Sequence[Placement], cluster: Cluster, options: StepOptions, size: int, bids: Bids | None = None
+    placed: Sequence[Placement], cluster: Cluster, options: StepOptions, size: int
 ) -> AttemptResult:
     """Return an award of which counts say that no other is better, as an attempt with a proof.
 
@@ -110,20 +108,11 @@ def counted_award(
         cluster: free resources and reservations.
         options: of the step.
         size: jobs of the window.
-        bids: those among which it stands; None: its own.
     """
     table = _table_of(placed, cluster, options)
-    chosen = np.arange(len(table))
-    if bids is None:
-        won = np.ones(len(table), np.bool_)
-        bids = Bids(table=table, first_fit=won, placed=len(won), complete=True, could_bid=won)
-    else:
-        places = {demand.job.id: place for place, demand in enumerate(bids.table.demands)}
-        own = np.array([places[demand.job.id] for demand in table.demands], np.int64)
-        tables, jobs = [table, bids.table], [own[table.job], bids.table.job]
-        table, order = joined_tables(bids.table.demands, tables, jobs)
-        chosen = np.flatnonzero(order < len(own))
-    answer = answer_of(table, chosen, cluster, options)
+    won = np.ones(len(table), np.bool_)
+    bids = Bids(table=table, first_fit=won, placed=len(won), complete=True, could_bid=won)
+    answer = answer_of(table, np.arange(len(table)), cluster, options)
     return AttemptResult(
         size=size,
         bids=bids,
@@ -147,7 +136,7 @@ def settled(
 ) -> tuple[list[Placement], FirstFitPlacer] | None:
     """Return the places of an award that counts most, and what placed them; None: bids have to say.
 
-    Either first-fit starts all jobs, or those that a knapsack of cores chooses.
+    Either first-fit starts all jobs, or those that counts choose.
 
     Args:
         demands: the jobs that bid, highest priority first.
@@ -157,75 +146,12 @@ def settled(
     fit = FirstFitPlacer(cluster)
     placements = fit.place_all(demands)
     if None in placements:
-        chosen = _most_by_cores(demands, cluster, options)
+        chosen = most_valuable(demands, options.objective, cluster)
         fit = FirstFitPlacer(cluster)
         placements = fit.place_all(chosen)
         if not chosen or None in placements:
             return None
     return [placement for placement in placements if placement is not None], fit
-
-
-#: The most cells of the knapsack's table, of all jobs together.
-_MOST_CELLS = 2**22
-
-
-def _most_by_cores(demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions) -> list[Demand]:
-    """Return which jobs count most if only the number of cores mattered; none: it is not looked for.
-
-    Maximise Σ w_j x_j with Σ r_j x_j ≤ free cores, and Σ r_j x_j ≤ room over the jobs that outlast the first
-    reservation: every award keeps to both, so that none counts more. Of equals those of higher priority.
-    """
-    columns, guard = cluster.columns, next(iter(cluster.guards), None)
-    is_counted = options.objective == "priority" or all(
-        demand.job.request.cores or demand.node_counts is None or demand.node_counts.is_exact
-        for demand in demands
-    )
-    weights, _ = integer_weights([worth_of_start(demand, options.objective) for demand in demands])
-    if not is_counted or sum(weights) > LARGEST_SUM:
-        return []
-    least = [least_of(demand, columns) for demand in demands]
-    sizes = [one.chunks * one.cores for one in least]
-    unit = gcd(*sizes)
-    free = np.where(columns.takes_jobs, columns.free.cores, 0)
-    room = free.copy()
-    if guard is not None:
-        room[guard.nodes] = np.minimum(room[guard.nodes], np.maximum(guard.room.cores, 0))
-    most = (int(free.sum()) // unit, int(room.sum()) // unit if guard is not None else 0)
-    is_limited = [guard is not None and guard.limits(demand.job) is True for demand in demands]
-    if len(demands) * (most[0] + 1) * (most[1] + 1) > _MOST_CELLS:
-        most, is_limited = (most[0], 0), [False] * len(demands)
-        if len(demands) * (most[0] + 1) > _MOST_CELLS:
-            return []
-    taken = [(size // unit, size // unit * limited) for size, limited in zip(sizes, is_limited, strict=True)]
-    return [demands[place] for place in knapsack(weights, taken, most)]
-
-
-def knapsack(weights: list[int], taken: list[tuple[int, int]], most: tuple[int, int]) -> list[int]:
-    """Return the places of a choice of greatest weight that takes at most so much of two resources.
-
-    By dynamic programming over both (Kellerer, Pferschy and Pisinger, "Knapsack problems", 2004, section
-    9.3.2).
-    Of equal choices the one with the earliest places.
-
-    Args:
-        weights: not negative.
-        taken: what each takes of the two.
-        most: what there is.
-    """
-    best = np.zeros((most[0] + 1, most[1] + 1), np.int64)
-    takes: list[BoolArray] = []
-    for weight, (first, second) in zip(reversed(weights), reversed(taken), strict=True):
-        more = np.full_like(best, -1)
-        if first <= most[0] and second <= most[1]:
-            more[first:, second:] = best[: most[0] + 1 - first, : most[1] + 1 - second] + weight
-        takes.append(more >= best)
-        best = np.maximum(best, more)
-    left, chosen = most, []
-    for place, takes_it in enumerate(reversed(takes)):
-        if takes_it[left]:
-            chosen.append(place)
-            left = (left[0] - taken[place][0], left[1] - taken[place][1])
-    return chosen
 
 
 def are_preferred(placements: Sequence[Placement], cluster: Cluster, options: StepOptions) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..bidgen.first_fit import Cluster, FirstFitPlacer
-from ..bidgen.generate import BidOptions, first_fit_bids, generate_bids
+from ..bidgen.generate import BidOptions, Bids, first_fit_bids, generate_bids
 from ..bidgen.table import BidTable, joined_tables
 from ..cluster.resources.demand import Demand
 from ..models.model import Weight
@@ -194,6 +194,27 @@ class _Leftover:
             self._fit.release()
             self._cluster = replace(self._cluster, guards=self._fit.guards)
             self._reserved = {guard.job.id for guard in self._cluster.guards}
+
+
+def among(
+    bids: Bids, award: AttemptResult | None, cluster: Cluster, options: StepOptions, size: int
+) -> AttemptResult:
+    """Return an award among bids that were made after it; None: nobody won.
+
+    Args:
+        bids: of the window's jobs.
+        award: over other bids.
+        cluster: free resources and reservations.
+        options: of the step.
+        size: jobs of the window.
+    """
+    nobody = counted_award((), cluster, options, size)
+    nobody = replace(nobody, bids=bids, answer=answer_of(bids.table, np.zeros(0, np.int64), cluster, options))
+    if award is None:
+        return nobody
+    table = award.answer.table
+    won = [(table.demands[int(table.job[bid])], table.only([bid])) for bid in award.answer.chosen.tolist()]
+    return _joined(replace(nobody, status=award.status, proved=award.proved), won, cluster, options)
 
 
 def _joined(

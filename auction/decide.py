@@ -23,9 +23,9 @@ from ..cluster.resources.allocation import StartingJob
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
-from .attempt import are_preferred, attempt, bids_of_step, counted_award, settled
+from .attempt import are_preferred, attempt, bids_of_step, settled
 from .balance import NO_BALANCE, MixPolicy, mixes_of
-from .complete import complete
+from .complete import among, complete
 from .job_classes import ClassMix
 from .ledger import FreeState
 from .options import StepOptions
@@ -150,19 +150,22 @@ def _deciding_s(time_limit_s: float, nodes: int, jobs: int) -> float:
 
 
 def with_bids(step: StepPass) -> StepPass:
-    """Return a pass with its award among all bids, for reasons: it did without them."""
-    if step.counted is None:
+    """Return a pass with its award among all bids, for reasons: it did without them, or without some."""
+    if step.selected:
+        again = replace(step, selected=frozenset())
+    elif step.counted is not None:
+        options = replace(step.options, began=step.options.clock())
+        again = open_window(step.state, step.waiting, options, step.mix, MANY)
+        reserve(again)
+        again.guards = again.reserved.guards
+        again.completed, again.starts = step.completed, step.starts
+    else:
         return step
-    options = replace(step.options, began=step.options.clock())
-    again = open_window(step.state, step.waiting, options, step.mix, MANY)
-    reserve(again)
-    again.guards = again.reserved.guards
     demands, others = again.bidders(len(again.window))
     if demands:
         bids = bids_of_step(demands, again.cluster, again.options, None, others)
-        again.best = counted_award(step.placed, again.cluster, again.options, len(again.window), bids)
+        again.best = among(bids, step.best, again.cluster, again.options, len(again.window))
         reserve_for_losers(again)
-    again.completed, again.starts = step.completed, step.starts
     return again
 
 
@@ -250,13 +253,20 @@ def reserve(step: StepPass) -> None:
 
 
 def settle(step: StepPass) -> None:
-    """Where nobody asks for bids, start an award that no other could better, if counts say so."""
-    if step.counted is not None or not step.only_starts:
+    """Where nobody asks for bids, start an award that no other could better, if counts say so.
+
+    Where they say so of the jobs but not of their nodes, these jobs alone bid.
+    """
+    step.selected = frozenset()
+    if not step.only_starts or step.mix.placer is not None:
         return
-    step.guards = step.reserved.guards
     demands, _ = step.bidders(len(step.window))
-    found = settled(demands, step.cluster, step.options) if step.mix.placer is None else None
+    found = settled(demands, step.cluster, step.options)
     if found is None:
+        return
+    if step.options.selects and _attempt_of(step.options, len(step.columns.names)) is attempt:
+        step.selected = frozenset(one.asked.demand.job.id for one in found[0])
+    if step.attempts:
         return
     known = step.reserved.asked | {one.asked.demand.job.id for one in found[0]}
     losers = (demand for demand in step.window if demand.job.id not in known)
@@ -282,7 +292,7 @@ def _stand(step: StepPass, placements: list[Placement], fit: FirstFitPlacer) -> 
     if any(map(fit.could_hold, others)):
         return False
     step.counted = [StartingJob(demand=demand, allocation=where) for demand, where in starts]
-    step.placed = tuple(placements)
+    step.placed, step.selected = tuple(placements), frozenset()
     return True
 
 
@@ -321,6 +331,9 @@ def award(step: StepPass) -> None:
     halves = options.chosen_on_timeout == "halve" and not options.is_anytime and not options.is_greedy
     for guards, share, everywhere in _auctions(step):
         step.guards = guards
+        settle(step)
+        if step.counted is not None:
+            return
         made: list[AttemptResult] = []
         size, deadline = len(step.window), step.until(share)
         cluster = replace(step.cluster, everywhere=everywhere)
@@ -343,11 +356,10 @@ def award(step: StepPass) -> None:
 def _auctions(step: StepPass) -> Iterator[tuple[tuple[Guard, ...], float, bool]]:
     """Yield the auctions of a pass: beside what, for what share of the time, whether everywhere.
 
-    None where counts settle the pass; another one where one delays a loser's reservation, until none does;
-    others while an empty machine would stay empty. Neither first bids nor bids cover every place,
+    None where backfilling settles the pass; another one where one delays a loser's reservation, until
+    none does; others while an empty machine would stay empty. Neither first bids nor bids cover every place,
     and what is only reserved must not keep the machine idle.
     """
-    settle(step)
     if step.counted is not None:
         return
     yield step.reserved.guards, _FIRST_OF_TWO if step.reserved.wants_more else 1.0, False

@@ -196,6 +196,16 @@ class StepOptions(StepRecord):
         return self.on_timeout or ("incumbent" if self.is_anytime and self.most_s is None else "halve")
 
     @property
+    def selects(self) -> bool:
+        """Whether jobs of which counts say that they should not start may be kept from bidding.
+
+        What starts is then first-fit's: without first bids, or by the award alone, all bid.
+        """
+        has_first_bids = self.auction.has_bids and self.bid_order == "spec"
+        is_searched = has_first_bids and not (self.is_greedy or self.export or self.award_alone)
+        return is_searched and self.weights == "lexicographic"
+
+    @property
     def is_greedy(self) -> bool:
         """Whether a step makes greedy awards only."""
         return self.chosen_strategy == "greedy"

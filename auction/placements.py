@@ -24,15 +24,21 @@ from math import ceil
 import numpy as np
 
 from ..bidgen.candidates import GuardedViews
+from ..bidgen.first_fit import Cluster
 from ..cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, FloatArray, IntArray, Resource
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
+from ..cluster.resources.job_reservations import Guard
 from ..cluster.resources.pools import fewest
 from ..models.model import start_weight
 from ..models.search.bounding import Relaxation
-from ..models.search.packing import Packing, packing_from
+from ..models.search.packing import Packing, Worth, packing_from
 from ..models.search.prices import dot
+from ..models.search.proving import proved_soon
+from ..models.solve.lexicographic import integer_weights
 
+#: Above this a sum of weights is refused as one objective of floats: these hold not every integer.
+LARGEST_SUM = 2**53
 #: The largest priority becomes this for the solver.
 _SCALE = 1e4
 #: How many sizes of slots make rows: the largest ones.
@@ -92,10 +98,43 @@ def costs_of_placements(
     return packing.cost(relaxed.price) * unit, dot(packing.capacity.astype(np.float64), relaxed.price) * unit
 
 
-def _sum_of_counts(demands: Sequence[Demand], columns: Columns) -> Packing:
-    """Return the program: a bid for each job, a row for each count that may be scarce."""
-    rows = _Rows(columns, [least_of(demand, columns) for demand in demands], demands)
-    return packing_from(np.arange(len(demands)), *rows.entries())
+def most_valuable(demands: Sequence[Demand], objective: str, cluster: Cluster) -> list[Demand]:
+    """Return the jobs that count most of those that the same rows let start; none: that is not soon proved.
+
+    Every award keeps to the rows, and to those of what the first reservation leaves the jobs that would
+    outlast it: no award counts more. It is proved by branch and bound, the same on every machine.
+    """
+    columns = cluster.columns
+    is_counted = objective == "priority" or all(
+        demand.job.request.cores or demand.node_counts is None or demand.node_counts.is_exact
+        for demand in demands
+    )
+    weights, _ = integer_weights([worth_of_start(demand, objective) for demand in demands])
+    if not is_counted or sum(weights) > LARGEST_SUM:
+        return []
+    packing = _sum_of_counts(demands, columns, cluster.guards[:1])
+    found = proved_soon(packing, Worth.scaled(weights, np.zeros(len(demands))))
+    return [] if found is None else [demands[place] for place in found.tolist()]
+
+
+def _sum_of_counts(demands: Sequence[Demand], columns: Columns, guards: Sequence[Guard] = ()) -> Packing:
+    """Return the program: a bid for each job, a row for each count that may be scarce.
+
+    Beside a reservation the jobs that it limits, on whatever nodes, have the same rows of what it leaves.
+    """
+    least = [least_of(demand, columns) for demand in demands]
+    job, row, amount, capacity = _Rows(columns, least, demands).entries()
+    for guard in guards:
+        # On more nodes a job may be through before it.
+        limited = [guard.limits(one.job) is True and not one.job.limits_by_nodes_s for one in demands]
+        places = np.flatnonzero(limited)
+        if len(places):
+            mine = [demands[place] for place in places.tolist()]
+            left = replace(columns, free=guard.capped(columns.free, mine[0].job))
+            found = _Rows(left, [least[place] for place in places.tolist()], mine).entries()
+            job, row = np.append(job, places[found[0]]), np.append(row, found[1] + len(capacity))
+            amount, capacity = np.append(amount, found[2]), np.append(capacity, found[3])
+    return packing_from(np.arange(len(demands)), job, row, amount, capacity)
 
 
 def least_of(demand: Demand, columns: Columns) -> Least:

@@ -39,11 +39,11 @@ from ..models.search.compiled_search import load_within
 from ..models.search.operators import FEW_BIDS
 from ..models.solve.lexicographic import NO_LIMIT_S
 from ..models.solve.solver import SolverStatus
-from .attempt import LARGEST_SUM, counted_award
+from .attempt import counted_award
 from .check import AwardChecker, check_awards, check_schedule
 from .decide import decide, with_bids
 from .options import StepOptions, options_with_preset
-from .placements import bound_over_placements
+from .placements import LARGEST_SUM, bound_over_placements
 from .queue import Queue, queue_of, set_aside
 from .reasons import ImpossibleRequests, refusals
 from .state import SnapshotState, StepState, state_of

@@ -59,6 +59,8 @@ class StepPass:
         completed: every job of the queue was tried on what the award leaves.
         only_starts: nobody asks for bids.
         counted: what starts where that needed no auction, and ``placed``, where; None: it does.
+        selected: ids of the jobs that alone bid in the auction of the whole window, as counts say that no
+            award is worth more than theirs; empty: all bid.
     """
 
     state: StepState
@@ -81,6 +83,7 @@ class StepPass:
     only_starts: bool = False
     counted: list[StartingJob] | None = None
     placed: tuple[Placement, ...] = ()
+    selected: frozenset[str] = frozenset()
     starts: tuple[StartingJob, ...] = ()
     next_window: int = 0
 
@@ -127,7 +130,9 @@ class StepPass:
 
     def bidders(self, size: int) -> tuple[tuple[Demand, ...], Others]:
         """Return the bidders among the first jobs, placed, and what the others are to them."""
-        demands, others = split(self.window[:size], self.bidding, self.able)
+        is_whole = size == len(self.window)
+        bidding = self.bidding & self.selected if self.selected and is_whole else self.bidding
+        demands, others = split(self.window[:size], bidding, self.able)
         return tuple(map(self.mix.valued, demands)), others
 
     def is_over(self, deadline: float | None) -> bool:

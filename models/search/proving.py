@@ -140,6 +140,18 @@ def settled(
     return None
 
 
+def proved_soon(packing: Packing, worth: Worth) -> IntArray | None:
+    """Return the best award if a few looks prove it."""
+    everything = np.arange(len(packing))
+    bids = everything[packing.fit(everything, packing.capacity)]
+    nobody = bids[:0]
+    if not len(bids):
+        return nobody
+    price = _prices(packing, packing.program(everything, packing.capacity).maximising(worth.value))
+    found, proved = _searched(packing, worth, nobody, bids, price, _FIRST_LOOKS)
+    return found if proved else None
+
+
 def _prices(packing: Packing, program: IntegerProgram) -> FloatArray:
     """Return the prices of a packing's rows in the relaxation of its program."""
     # HiGHS gives up where numbers are far apart. Without prices the bound is weaker, and as valid.

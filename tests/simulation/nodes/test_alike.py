@@ -190,7 +190,8 @@ def test_of_many_alike_only_a_few_bid(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(decide, "attempt", counted)
     machine = Machine(of)
-    policy = NodeAuction(machine, StepOptions(window=501, work_limit=0, reserve=1, promise="plan"))
+    options = StepOptions(window=501, work_limit=0, reserve=1, promise="plan", award_alone=True)
+    policy = NodeAuction(machine, options)
     queue = NodeQueue()
     for number, job in enumerate(of.jobs):
         demand = machine.reader.read(job.job, number)
