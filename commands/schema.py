@@ -6,13 +6,11 @@ import click
 
 from .outputs import output_option
 
+_FILES = ("snapshot", "workload", "schedule", "plan")
+
 
 @click.command()
-@click.argument(
-    "name",
-    metavar="snapshot|workload|schedule|plan",
-    type=click.Choice(["snapshot", "workload", "schedule", "plan"]),
-)
+@click.argument("name", metavar="|".join(_FILES), type=click.Choice(_FILES))
 @output_option
 def schema(name: str, output: Path) -> None:
     """Print the JSON Schema (2020-12) of a snapshot, a workload, a schedule or a plan file."""

@@ -28,7 +28,7 @@ def simulation_page(runs: Sequence[Simulation], name: str) -> str:
     waits = [(run.policy, wait) for run in runs for wait in run.columns["wait_s"] if wait is not None]
     if waits:
         groups = spread_of(*zip(*waits, strict=True), in_order=False)
-        spread = {"kind": "spread", "title": "Waits by policy", "unit": "waits", "groups": groups}
+        spread = {"kind": "spread", "title": "Waits by policy", "groups": groups}
         sections += [spread, _simulated_use(runs)] if len(runs) > 1 else [_simulated_use(runs)]
     for run in runs:
         sections += _sections(run, f", {run.policy}" if len(runs) > 1 else "")
@@ -54,9 +54,7 @@ def _sections(run: Simulation, of: str) -> list[Section]:
         if groups is None or len(set(groups)) < 2:  # noqa: PLR2004 - one group says nothing
             continue
         spread = spread_of(groups, columns["wait_s"], in_order=what == "size")
-        found.append(
-            {"kind": "spread", "title": f"Waits by {what}{of}", "unit": "waits", "groups": spread[:_GROUPS]}
-        )
+        found.append({"kind": "spread", "title": f"Waits by {what}{of}", "groups": spread[:_GROUPS]})
         found.append(table(f"Waits by {what}, in figures{of}", as_columns(spread), times=_SPREAD))
     return [
         *found,
@@ -164,7 +162,7 @@ def gain_page(made: Gain) -> str:
     sections: list[Section] = [
         facts("What you would gain", words),
         table("Figures", _rounded(made.figures), "over the same jobs"),
-        {"kind": "spread", "title": "Waits", "unit": "waits", "groups": spread},
+        {"kind": "spread", "title": "Waits", "groups": spread},
         table(
             "Mean waits by group, where they change most",
             _rounded(made.groups),

@@ -123,6 +123,10 @@ def _memory_per_core(table: BidTable) -> IntArray | int:
     return np.array(per_core, np.int64)[np.repeat(table.job, table.lengths)]
 
 
+#: Resources of nodes: what reservations hold, too.
+ON_NODES: tuple[OnNodes, ...] = (Cores(), Gres(), Memory())
+
+
 class ReservationRows(Family):
     """Σ_i amount_in·b_i ≤ room_n on a reservation's nodes n, over bids that outlast its start.
 
@@ -130,14 +134,12 @@ class ReservationRows(Family):
     again. Not in the papers: the shadow time of EASY.
 
     Args:
-        on_nodes: the families whose resources reservations hold.
         guards: the reservations.
     """
 
     name = "room"
 
-    def __init__(self, on_nodes: tuple[OnNodes, ...], guards: tuple[Guard, ...] = ()) -> None:
-        self._on_nodes = on_nodes
+    def __init__(self, guards: tuple[Guard, ...] = ()) -> None:
         self._guards = guards
 
     def claims(self, table: BidTable, columns: Columns) -> Iterator[Claim]:
@@ -152,7 +154,7 @@ class ReservationRows(Family):
         if not len(guard.nodes):
             return
         place, counts = _places(guard, table)
-        for family in self._on_nodes:
+        for family in ON_NODES:
             for index, (resource, amount, per_core) in enumerate(family.entries(table)):
                 room = guard.room.amounts(resource)
                 claim = family.claim(place, room, resource, index, amount * counts, per_core * counts)

@@ -17,15 +17,13 @@ from ..table import BidTable
 from .claims import Claim, Family, Pooled
 from .job_limits import JobLimits
 from .licenses import Licenses
-from .on_nodes import Cores, Gres, Memory, OnNodes, ReservationRows
+from .on_nodes import ON_NODES, ReservationRows
 from .shares import ClassShares, GapRows
 
-#: Resources of nodes.
-ON_NODES: tuple[OnNodes, ...] = (Cores(), Gres(), Memory())
 #: What stands on no node.
 POOLED: tuple[Pooled, ...] = (Licenses(), JobLimits(), ClassShares())
 #: Beside reservations for blocked jobs.
-ROOM = ReservationRows(ON_NODES)
+ROOM = ReservationRows()
 #: All families, in the order of a program's rows.
 FAMILIES: tuple[Family, ...] = (*ON_NODES, ROOM, *POOLED, GapRows())
 
@@ -35,7 +33,7 @@ _BY_NAME = {family.name: family for family in FAMILIES}
 def claims_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()) -> Iterator[Claim]:
     """Yield what a table's bids take of every resource."""
     for family in FAMILIES:
-        of_these = ReservationRows(ON_NODES, guards) if family is ROOM else family
+        of_these = ReservationRows(guards) if family is ROOM else family
         yield from of_these.claims(table, columns)
 
 

@@ -327,10 +327,8 @@ def load_failures(path: str | Path) -> tuple[Outage, ...]:
     Raises:
         InputError: the file cannot be read or is no valid file of failures; names file, path and value.
     """
-    return read_document(path, parse_failures)
 
+    def parse(text: bytes) -> tuple[Outage, ...]:
+        return each(decode(text, _FAILURES, FAILURES_FORMAT).failures, "failures", _OUTAGE.build)
 
-def parse_failures(text: bytes) -> tuple[Outage, ...]:
-    """Return the outages in a file's text; errors name the path and the value."""
-    document = decode(text, _FAILURES, FAILURES_FORMAT)
-    return each(document.failures, "failures", _OUTAGE.build)
+    return read_document(path, parse)
