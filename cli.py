@@ -16,7 +16,7 @@ import click
 from . import __version__
 from .cluster.errors import AucschedError, InputError, OptionError
 from .commands.built_options import INPUT
-from .commands.groups import LazyGroup
+from .commands.groups import LazyGroup, read_config
 from .commands.outputs import say
 from .commands.streams import OutputLostError, give_up_output, prepare_streams
 
@@ -26,7 +26,7 @@ COMMANDS = {
     "commands.explain": "Say why one job starts or waits, and what it bid on.",
     "commands.snapshot:check": "Read a snapshot, check it, and report what it holds.",
     "commands.explain:compare": "Compare the auction with first-fit by priority and Slurm's own plan.",
-    "commands.plan": "Plan a snapshot: when and where each of its jobs will start.",
+    "commands.forecast:plan": "Plan a snapshot: when and where each of its jobs will start.",
     "commands.forecast": "Say when pending jobs will start: P10, P50 and P90 of each.",
     "commands.evolve": "Serve running jobs' requests for more resources, then start the queue.",
     "commands.negotiate": "Let the batch scheduler and the runtime scheduler negotiate.",
@@ -42,7 +42,7 @@ COMMANDS = {
     "commands.topology": "Check a network as a graph; describe it and draw it.",
     "commands.gain": "Compare a site's history with backfill and the auction on the same jobs.",
     "commands.simulate": "Simulate a log under a policy and print the metrics.",
-    "commands.board": "Compare published policies and ours on a log.",
+    "commands.simulate:board": "Compare published policies and ours on a log.",
     "commands.sweep": "Run every combination of options in parallel; can be resumed.",
     "commands.winners": "Determine the winning bids of a file, with a bound and prices of items.",
     "commands.workload": "Describe logs; make and import workloads.",
@@ -65,8 +65,6 @@ COMMANDS = {
 def cli(context: click.Context, config: str | None) -> None:
     """Schedule an HPC cluster's queue by auction: jobs bid on nodes, an integer program picks the winners."""
     if config is not None:
-        from .commands.config import read_config  # noqa: PLC0415 - only who asks for it pays for it
-
         context.default_map = read_config(cli, context, config)
 
 

@@ -24,6 +24,7 @@ from .candidates import (
     GuardedViews,
     Reading,
     UsableNodes,
+    could_hold,
     key_of,
     readings_of,
     totals_of,
@@ -220,7 +221,7 @@ def place_alone(
     It delays no guarded reservation. Once ``is_over`` says that there is no more time, only
     first-fit looks.
     """
-    if not GuardedViews(columns, columns.free, guards).of(demand).could_hold(demand, topology.leaf):
+    if not could_hold(demand, columns, topology.leaf, guards):
         return None
     cluster = Cluster(columns, topology, guards)
     placement = FirstFitPlacer(cluster).place(demand)

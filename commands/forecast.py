@@ -1,4 +1,4 @@
-"""``aucsched forecast``: when pending jobs will start."""
+"""``aucsched forecast`` and ``plan``: when pending jobs will start."""
 
 from __future__ import annotations
 
@@ -11,9 +11,20 @@ import click
 
 from ..cluster.errors import InputError, OptionError, errors_in
 from ..cluster.option_fields import Option
-from .built_options import filled_options
+from .built_options import OUTPUT, filled_options
 from .gain import ask_sacct
-from .outputs import Output, file_name, html_option, output_options, say, snapshot_argument, top_option
+from .outputs import (
+    Output,
+    file_name,
+    html_option,
+    note,
+    output_options,
+    progress_over,
+    say,
+    snapshot_argument,
+    top_option,
+    write_rich,
+)
 
 if TYPE_CHECKING:
     from ..cluster.snapshot import Snapshot
@@ -147,3 +158,45 @@ def moment_by(text: str, now: float) -> float:
         raise OptionError(
             f'--by {text!r} is no time: 2026-11-27T09:00, "friday 9:00", 17:30 and +2h are'
         ) from None
+
+
+#: Jobs that are planned where no number is given: some minutes at most.
+MOST_JOBS = 5_000
+
+
+@click.command()
+@snapshot_argument
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    default=MOST_JOBS,
+    show_default=True,
+    help="How many jobs of highest priority to plan; the time rises with their square.",
+)
+@click.option("--gantt", type=OUTPUT, help="Chart of all nodes over time (.png, .pdf, .svg).")
+@top_option
+@output_options
+def plan(snapshot: str, jobs: int, gantt: Path | None, out: Output) -> None:
+    """Plan SNAPSHOT (a file, or - for standard input): when and where each of its jobs will start.
+
+    The plan gives each job, in order of priority, the earliest start that running jobs, advance reservations,
+    licences and the jobs planned before it allow. To replan after a change, plan a new snapshot.
+    """
+    from ..auction.planning.plan import plan as make_plan
+    from ..formats.native.cluster_file import load_snapshot
+    from ..formats.writing import write_text
+    from ..reports.gantt import draw_plan
+    from ..reports.schedule_text import render_plan
+
+    loaded = load_snapshot(snapshot)
+    with errors_in(snapshot):
+        if len(loaded.jobs) > jobs:
+            note(f"the first {jobs} of {len(loaded.jobs)} jobs are planned: --jobs plans more")
+        with progress_over(min(len(loaded.jobs), jobs)) as progress:
+            found = make_plan(loaded, jobs=jobs, progress=progress)
+    if gantt is not None:
+        draw_plan(loaded, found, gantt)
+    if out.form == "json":
+        write_text(out.output, found.to_json())
+        return
+    write_rich(out.output, lambda console: render_plan(loaded, found, console, top=out.top))

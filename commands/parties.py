@@ -26,7 +26,7 @@ from ..cluster.option_fields import Option, taken_from
 from ..cluster.text import one_line
 from ..simulation.negotiated.negotiation_options import NegotiationOptions
 from .built_options import INPUT, INPUT_FILE, OUTPUT, SectionCommand, in_section, is_same_file, record_options
-from .config import option_in
+from .groups import option_in
 from .negotiate import (
     batch_options,
     check_result_options,

@@ -29,7 +29,6 @@ from ..simulation.simulate_options import (
     is_read,
 )
 from .built_options import click_option, in_order, record_options
-from .malleable_options import refuse_malleable
 from .outputs import (
     TopologyOption,
     file_name,
@@ -42,7 +41,7 @@ from .outputs import (
     write_rich,
     write_run,
 )
-from .policy_options import check_policy_options, chosen_policy
+from .policy_options import check_policy_options, chosen_policy, refuse_malleable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,7 +10,7 @@ import pytest
 
 from aucsched.cli import run
 from aucsched.cluster.option_fields import options_in
-from aucsched.commands import malleable_options
+from aucsched.commands import policy_options
 from aucsched.negotiation.malleable.harvesting import DISTRIBUTIONS, HARVESTS
 from aucsched.negotiation.malleable.malleable_policies import BASELINES
 from aucsched.simulation.simulate_options import MALLEABLE_POLICIES
@@ -31,7 +31,7 @@ def simulated(capsys: pytest.CaptureFixture[str], path: Path, *options: str) -> 
 
 
 def test_names_are_the_registrys() -> None:
-    deciding = options_in(malleable_options.DecidingOptions)
+    deciding = options_in(policy_options.DecidingOptions)
     assert set(deciding["harvest"].choices) == set(HARVESTS)
     assert set(deciding["distribute"].choices) == set(DISTRIBUTIONS)
     assert set(MALLEABLE_POLICIES) == {"ischeduler", *BASELINES}

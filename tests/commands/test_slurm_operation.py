@@ -14,7 +14,7 @@ import pytest
 from support.run import aucsched, refused
 
 from aucsched.cli import cli
-from aucsched.commands.config import read_config
+from aucsched.commands.groups import read_config
 from aucsched.slurm.live.loop_options import Settings
 
 
