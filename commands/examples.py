@@ -1,7 +1,7 @@
 """``aucsched examples``: the inputs that the pages use, and the benchmarks' snapshots.
 
-An instance is made from a kind and a seed: the same bytes every time, which the benchmarks solve. A kind
-names a machine, how its running jobs fragment it, its queue, and the caps of the auction over it.
+An instance is made from a kind and a seed: the same bytes every time, which the benchmarks solve.
+A kind names a machine, how its running jobs fragment it, its queue, and the caps of its auction.
 """
 
 from __future__ import annotations

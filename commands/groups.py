@@ -1,6 +1,6 @@
 """Groups of commands: help on standard output where nothing is asked for, a suggestion for a slip.
 
-Also ``aucsched --config FILE``: options from TOML, one table for each command; the command line wins.
+Also ``aucsched --config FILE``: options from TOML, a table for each command; the command line wins.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """``aucsched ibsched`` and ``aucsched irtsched``: one party of a negotiation each, each in a process.
 
-What they share comes first: the link, the journal, and a cluster's runtime side. One process may be the
-runtime scheduler of several clusters, each with a clock and an ibsched of its own. Nothing is shared between
-the clusters but the process: what becomes of one changes nothing for the others.
+What they share comes first: the link, the journal, and a cluster's runtime side. One process may be
+the runtime scheduler of several clusters, each with a clock and an ibsched of its own. Nothing is
+shared between the clusters but the process: what becomes of one changes nothing for the others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``aucsched simulate`` and ``board``: thin commands over the simulator; a log under many policies."""
+"""``aucsched simulate`` and ``board``: runs of one policy or several; a log under many."""
 
 from pathlib import Path
 from typing import Any

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from operator import itemgetter
 from pathlib import Path
@@ -21,7 +22,7 @@ from .policy_options import PARAMETERS_SHOWN, note_old_flags
 
 if TYPE_CHECKING:
     from ..sweeps.axes import Row
-    from ..sweeps.drive import Executor, SweepStart
+    from ..sweeps.drive import Executor
 
 
 def _option_of(axis: Axis) -> Decorator:
@@ -91,9 +92,8 @@ def sweep(
     retry = options["retry_failed"]
     # Runs may take minutes each: the speed is the whole sweep's.
     with _resumable(), progress_over(len(plan.runs), "runs", memory_s=inf) as progress:
-        rows = sweep_plan(
-            plan, outputs, executor, retry_failed=retry, on_start=_note_start, progress=progress
-        )
+        start = partial(_note_start, len(plan.runs))
+        rows = sweep_plan(plan, outputs, executor, retry_failed=retry, on_start=start, progress=progress)
     _note_failed(rows)
     found = Sweep(plan=plan, rows=tuple(rows))
     axes = [name for name, _ in plan.axes]
@@ -124,14 +124,14 @@ def _executor(dask: str | None, workers: int | None) -> Executor:
     return lambda subject, runs: run_locally(subject, runs, workers or processors())
 
 
-def _note_start(start: SweepStart) -> None:
+def _note_start(runs: int, done: int, began_with: Mapping[str, Any]) -> None:
     """Say what is done already, and by which other versions."""
     from ..sweeps.run_plan import versions
 
-    if start.done:
-        note(f"{start.done} of {start.runs} runs are done already")
+    if done:
+        note(f"{done} of {runs} runs are done already")
     now = versions()
-    then = {name: value for name, value in start.versions.items() if value != now.get(name)}
+    then = {name: value for name, value in began_with.items() if value != now.get(name)}
     if then:
         named = ", ".join(f"{name} {value} (now {now.get(name)})" for name, value in then.items())
         note(f"they were begun with {named}")

@@ -9,7 +9,6 @@ import json
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,22 +30,13 @@ Executor = Callable[[Subject, Sequence[Run]], Generator[Row, None, None]]
 _SHARE_FOR_TABLES = 0.2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SweepStart:
-    """How many rows of a sweep there are as it starts, of how many runs; versions of the first rows."""
-
-    done: int
-    runs: int
-    versions: Mapping[str, Any]
-
-
 def sweep(
     plan: RunPlan,
     outputs: Sequence[Path],
     executor: Executor,
     *,
     retry_failed: bool = False,
-    on_start: Callable[[SweepStart], None] | None = None,
+    on_start: Callable[[int, Mapping[str, Any]], None] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> list[Row]:
     """Run what is not done yet, keep each row as it comes, and return all in the grid's order.
@@ -56,7 +46,7 @@ def sweep(
         outputs: tables to write; the journal stands beside the first. Without any nothing outlives the call.
         executor: runs them.
         retry_failed: run those again whose row holds an error.
-        on_start: called once, before the first run.
+        on_start: called once, before the first run: how many rows there are, the versions of the first.
         progress: called with the number of rows that there are, at the beginning and after each.
 
     Raises:
@@ -69,7 +59,7 @@ def sweep(
             if not (retry_failed and row["status"] == FAILED)
         }
         if on_start is not None and journal:
-            on_start(SweepStart(done=len(rows), runs=len(plan.runs), versions=journal.begun_with))
+            on_start(len(rows), journal.begun_with)
         show = progress or (lambda _: None)
         show(len(rows))
         tables = _Tables(plan, outputs)

@@ -60,12 +60,12 @@ def columns_of(rows: Iterable[Row]) -> list[str]:
     return [*_FIRST, *options, *result, "error", *seconds, *_LAST]
 
 
-def type_of(name: str, rows: Iterable[Row]) -> type[int | float | str]:
+def type_of(name: str, values: Sequence[Value]) -> type[int | float | str]:
     """Return what a column holds: texts, whole numbers or floats."""
     if name in _TEXT:
         return str
-    values = [value for row in rows if (value := row.get(name)) is not None]
-    return int if not values and name in _WHOLE else kind_of(values)
+    is_missing = all(value is None for value in values)
+    return int if is_missing and name in _WHOLE else kind_of(values)
 
 
 def write_table(path: Path, rows: Sequence[Row]) -> None:
@@ -75,7 +75,7 @@ def write_table(path: Path, rows: Sequence[Row]) -> None:
         InputError: the file cannot be written.
     """
     columns = {name: [row.get(name) for row in rows] for name in columns_of(rows)}
-    write_columns(path, columns, {name: type_of(name, rows) for name in columns})
+    write_columns(path, columns, {name: type_of(name, values) for name, values in columns.items()})
 
 
 #: Lines of the table.

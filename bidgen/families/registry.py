@@ -15,9 +15,8 @@ from ...cluster.resources.pools import Pools
 from ...cluster.snapshot import Snapshot
 from ..table import BidTable
 from .claims import Claim, Family, Pooled
-from .job_limits import JobLimits
-from .licenses import Licenses
 from .on_nodes import ON_NODES, ReservationRows
+from .pooled import JobLimits, Licenses
 from .shares import ClassShares, GapRows
 
 #: What stands on no node.

@@ -2,7 +2,7 @@
 
 Budgets are the same limits as the engine sees them: what users may still be put off by, counted as licences
 of milliseconds. A request that bids takes of each budget what its grant alone would delay that budget's jobs:
-one row of the program for each (bidgen/families/licenses.py). Delays of several grants may add up to more
+one row of the program for each (bidgen/families/pooled.py). Delays of several grants may add up to more
 than each alone, so that awards are measured once more, together, before they count.
 """
 
