@@ -114,7 +114,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One solve of the step: its window, how it ended, the priority sum it found, its wall time."""
+    """One solve: its window, how it ended, the sum of priorities it found, its wall time."""
 
     size: int
     status: str
@@ -139,7 +139,7 @@ class Objective(Copied):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """The winning attempt's size: nodesets |S|, bids |B|, and the integer program's."""
+    """The size of the winning attempt and of its integer program. Nodesets are |S|, bids |B|."""
 
     nodesets: int = 0
     bids: int = 0

@@ -67,7 +67,6 @@ def explain(
     from ..api.auctions import explain as explained
     from ..auction.explain.overview import Overview
     from ..formats.native.cluster_file import load_snapshot
-    from ..formats.native.schedule_file import load_schedule
     from ..reports.explanation_text import render_explanation, render_overview
 
     if award is not None and job is None:
@@ -75,10 +74,9 @@ def explain(
     if history is not None and not is_forecast:
         raise OptionError("--history needs --forecast")
     loaded = load_snapshot(snapshot)
-    made = None if award is None else load_schedule(award)
     with errors_in(snapshot if award is None else f"{snapshot}, {award}"):
         # Its errors name no keywords.
-        found: Explanation | Overview = unwrap(explained)(loaded, job, award=made, **options)
+        found: Explanation | Overview = unwrap(explained)(loaded, job, award=award, **options)
     never = _why_never(found, loaded)
     starts = None
     if is_forecast:

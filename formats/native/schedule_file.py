@@ -3,8 +3,10 @@
 Their schemas are made from these types, and an award that was made can be explained later.
 """
 
+from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_type_hints
 
 import msgspec
 
@@ -87,13 +89,18 @@ class ObjectiveWire(_Wire):
     bound_over_placements: float | None = None
 
 
-class AttemptWire(_Wire):
-    """One solve: its window, how it ended, the sum of priorities it found, its wall time."""
+#: JSON types of figures.
+_FIGURES: Mapping[Any, Any] = {int: _Count, float: _Seconds, Fraction | int: _Seconds, str: str}
 
-    size: _Count
-    status: str
-    priority: Annotated[float, msgspec.Meta(ge=0)]
-    seconds: _Seconds
+
+def _of_figures(cls: type) -> Any:
+    """Return the object of a class of figures: its members, and the first sentence about it."""
+    members = [(name, _FIGURES[kind]) for name, kind in get_type_hints(cls).items()]
+    about = f"{(cls.__doc__ or '').partition('.')[0]}."
+    return msgspec.defstruct(f"{cls.__name__}Wire", members, bases=(_Wire,), namespace={"__doc__": about})
+
+
+_Attempt, _Sizes, _SecondsOfParts = map(_of_figures, (Attempt, Sizes, Seconds))
 
 
 class WindowWire(_Wire):
@@ -101,26 +108,7 @@ class WindowWire(_Wire):
 
     size: _Count
     next: Annotated[int, msgspec.Meta(ge=1)]
-    attempts: list[AttemptWire]
-
-
-class SizesWire(_Wire):
-    """The size of the winning attempt and of its integer program."""
-
-    nodesets: _Count
-    bids: _Count
-    variables: _Count
-    constraints: _Count
-    nonzeros: _Count
-
-
-class SecondsWire(_Wire):
-    """Wall time of the step's parts."""
-
-    bids: _Seconds
-    build: _Seconds
-    solve: _Seconds
-    total: _Seconds
+    attempts: list[_Attempt]  # type: ignore[valid-type]
 
 
 class ScheduleWire(_Wire):
@@ -133,8 +121,8 @@ class ScheduleWire(_Wire):
     started: list[StartedWire]
     pending: list[PendingWire]
     window: WindowWire
-    sizes: SizesWire
-    seconds: SecondsWire
+    sizes: _Sizes  # type: ignore[valid-type]
+    seconds: _SecondsOfParts  # type: ignore[valid-type]
 
 
 class PlannedWire(_Wire):

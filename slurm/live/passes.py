@@ -18,7 +18,7 @@ from ...auction.step import run_step, take_step
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, may_start
 from ...cluster.nodes import Node, Resources
-from ...cluster.schedule import Refusal, Schedule
+from ...cluster.schedule import Award, Refusal, Schedule
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import expand, join
 from ...models.search.compiled_search import compiled_loop
@@ -237,15 +237,7 @@ def observe(
             for job in snapshot.jobs
             if job.id not in seen.waiting or (seen.waiting[job.id] and job.hold is None)
         ],
-        would=[
-            Offer(
-                job=award.job,
-                nodes=join(award.nodes),
-                cores=sum(use.cores for use in award.nodes.values()),
-                level=award.bid.level,
-            )
-            for award in taken.schedule.started
-        ],
+        would=list(map(_offer, taken.schedule.started)),
         started=[
             _with_level(job, tree, index) for job, _ in history if seen.started.get(job.job) != job.start
         ],
@@ -290,6 +282,11 @@ def _waiting(job: Job) -> Waiting:
         held=job.hold or "",
         request=request_document(job),
     )
+
+
+def _offer(award: Award) -> Offer:
+    cores = sum(use.cores for use in award.nodes.values())
+    return Offer(job=award.job, nodes=join(award.nodes), cores=cores, level=award.bid.level)
 
 
 def _changes(
