@@ -36,7 +36,7 @@ from aucsched.bidgen.generate import Others
 from aucsched.bidgen.table import BidTable
 from aucsched.cluster.resources.capacity import FloatArray, IntArray
 from aucsched.cluster.resources.demand import Demand
-from aucsched.formats.auctions.auction_file import load_auction
+from aucsched.formats.auction_file import load_auction
 from aucsched.models.model import Model, bid_weights
 from aucsched.models.search.compiled_search import compiled_loop
 from aucsched.models.search.packing import Packing, packing_of

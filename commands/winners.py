@@ -16,7 +16,7 @@ from .outputs import Output, note, output_options
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..formats.auctions.auction_file import AuctionFile
+    from ..formats.auction_file import AuctionFile
     from ..models.winners.determine import Winners
 
 #: Rows of the tables of winners and of prices.
@@ -39,7 +39,7 @@ def winners(began: float | None, /, file: str, export: str | None, out: Output, 
     not standard input. Formats: docs/winners.md.
     """
     entered = perf_counter()
-    from ..formats.auctions.auction_file import exact_number, load_auction
+    from ..formats.auction_file import exact_number, load_auction
     from ..models.solve.solver import EXPORTS
     from ..models.winners.determine import check_options, winners_of
     from ..models.winners.instance import export_lot, read_lot
@@ -78,7 +78,7 @@ def _note_slow_reading(began: float | None, options: dict[str, Any]) -> None:
 
 
 def _render(auction: AuctionFile, found: Winners, console: Console) -> None:
-    from ..formats.auctions.auction_file import decimal_text
+    from ..formats.auction_file import decimal_text
     from ..reports.console_tables import Column, and_more, table_of
 
     def items(place: int) -> str:

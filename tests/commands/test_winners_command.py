@@ -15,7 +15,7 @@ from support.run import aucsched
 
 from aucsched import InputError
 from aucsched.cli import run
-from aucsched.formats.auctions.auction_file import parse_cats
+from aucsched.formats.auction_file import parse_cats
 from aucsched.models.winners import determine
 
 CATS = """%% a comment

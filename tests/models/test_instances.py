@@ -26,7 +26,7 @@ from instances.generate import KINDS, snapshot_bytes
 from support.build import ALONE
 
 from aucsched import Request, Snapshot, schedule
-from aucsched.formats.auctions.auction_file import load_auction
+from aucsched.formats.auction_file import load_auction
 from aucsched.formats.native.cluster_file import parse_snapshot
 
 BENCHMARKS = Path(compare.__file__).parent

@@ -13,7 +13,7 @@ import pytest
 from instances.families import auction_text
 
 from aucsched import BidArrays, InputError, OptionError, Status, Winners, winners
-from aucsched.formats.auctions.auction_file import load_auction
+from aucsched.formats.auction_file import load_auction
 from aucsched.models.search import operators
 from aucsched.models.winners import determine as determining
 from aucsched.models.winners.determine import winners_of

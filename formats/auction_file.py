@@ -16,11 +16,11 @@ from typing import Any
 
 import msgspec
 
-from ...cluster.checks import all_plain, named
-from ...cluster.errors import InputError
-from ...cluster.text import shown
-from ..jsontext import decode
-from ..reading import numbered_lines, read_document, text_of
+from ..cluster.checks import all_plain, named
+from ..cluster.errors import InputError
+from ..cluster.text import shown
+from .jsontext import decode
+from .reading import numbered_lines, read_document, text_of
 
 AUCTION_FORMAT = "aucsched-auction/1"
 

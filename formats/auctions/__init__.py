@@ -1,1 +1,0 @@
-"""Files of bids: CATS's text, and JSON."""
