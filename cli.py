@@ -32,7 +32,7 @@ COMMANDS = {
     "commands.negotiate": "Let the batch scheduler and the runtime scheduler negotiate.",
     "commands.parties:ibsched": "Run the batch scheduler of a negotiation with an irtsched process.",
     "commands.parties:irtsched": "Run the runtime scheduler of a negotiation with an ibsched process.",
-    "commands.dynsched": "Answer running applications that ask for more cores.",
+    "commands.evolve:dynsched": "Answer running applications that ask for more cores.",
     "commands.schema": "Print the JSON Schema of a snapshot, workload, schedule or plan.",
     "commands.examples": "List or copy the bundled examples; make the benchmarks' snapshots.",
     "commands.shell:man": "Write the man pages into a folder.",

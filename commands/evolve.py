@@ -1,8 +1,13 @@
-"""``aucsched evolve``: one extended iteration over a snapshot; ``simulate`` under policy evolving."""
+"""``aucsched evolve`` and ``dynsched``: running jobs that ask for more; ``simulate`` under policy evolving.
+
+``evolve`` is one extended iteration over a snapshot; ``dynsched`` answers running applications.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import time
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +28,8 @@ from ..simulation.evolving.evolving_options import (
 from ..simulation.simulate_options import EVOLVING
 from .built_options import INPUT, OUTPUT, click_option, in_order, record_options
 from .outputs import Output, output_options, snapshot_argument, tell, write_report
+from .parties import journal_in, link_of, link_options, secret_in
+from .parties import tell as remark
 
 if TYPE_CHECKING:
     from ..negotiation.evolving.fairness import Fairness
@@ -116,10 +123,8 @@ def _check(workload: str, options: dict[str, Any]) -> None:
         raise OptionError(f"--policy {EVOLVING} plays {' or '.join(EVOLVING_WORKLOADS)}, not {workload!r}")
     if options["order"] != "fcfs":
         raise OptionError(f"--policy {EVOLVING} serves first come, first served: no --order")
-    for name, value in options.items():
-        is_given = value not in (None, ()) and (name, value) != ("check", False)
-        if is_given and name not in _OPTIONS and name not in _SHARED:
-            raise OptionError(f"{flag_of(name)} is not for --policy {EVOLVING}")
+    others = [name for name in options if name not in _OPTIONS and name not in _SHARED]
+    refuse_given(options, others, f"is not for --policy {EVOLVING}")
 
 
 def _check_types(workload: EvolvingWorkload, chosen: EvolvingOptions) -> None:
@@ -221,3 +226,53 @@ def _text(found: Evolution) -> str:
     lines += [f"starts   {job.id}: {join(job.nodes)}" for job in found.started]
     lines.append(plural(len(found.snapshot.jobs), "job", "waits"))
     return "\n".join(lines) + "\n"
+
+
+@click.command(short_help="Answer running applications that ask for more cores.")
+@snapshot_argument
+@fairness_options
+@depth_options
+@link_options
+def dynsched(snapshot: str, **options: Any) -> None:
+    """Hold SNAPSHOT's nodes, running jobs and queue, and answer its jobs' DYN_REQUEST and DYN_RELEASE.
+
+    The clock begins at the snapshot's time and counts real seconds. A killed process that is started again
+    with its journal resumes where it ended. The command ends when no job runs and none waits.
+    """
+    from ..cluster.errors import OptionError
+    from ..formats.native.cluster_file import load_snapshot, snapshot_to_json
+    from ..negotiation.evolving import dynamic_scheduler as machine
+    from ..negotiation.evolving.dynamic_scheduler import DynamicState
+    from ..negotiation.evolving.fairness import at_start
+    from ..negotiation.transport.handshake import Identity
+    from ..negotiation.transport.party import Party
+    from ..negotiation.transport.serve import TERMS, DynamicCodec, serve_applications
+
+    if options["listen"] is None or options["connect"] is not None:
+        raise OptionError("dynsched listens: --listen is needed, and no --connect")
+    fairness, remarks = read_fairness(options["fairness"], options["fairness_decay"])
+    loaded = load_snapshot(snapshot)
+    began = loaded.time or 0.0
+    tell(remarks)
+    depths = taken_from(DepthOptions, options).depths("iteration")
+    identity = Identity(party="dynsched", terms=TERMS, notes={}, secret=secret_in(options["secret_file"]))
+    accounts = at_start(fairness, began)
+    state = DynamicState(snapshot=loaded, fairness=fairness, depths=depths, accounts=accounts)
+    texts = (snapshot_to_json(loaded), repr((fairness, depths)))
+    settings = " ".join(hashlib.sha256(text.encode()).hexdigest()[:16] for text in texts)
+    with journal_in(identity, settings, options) as journal:
+        party = Party(state, machine.step, journal, codec=DynamicCodec(state), tell=remark)
+        first = str(time.time())
+        if journal is not None:
+            first = journal.notes.get("began", first)
+            journal.note({"began": first})
+
+        def clock() -> float:
+            return began + time.time() - float(first)
+
+        def is_over() -> bool:
+            now = party.state
+            return party.has_history and not (now.snapshot.running or now.snapshot.jobs)
+
+        with link_of(identity, options) as link:
+            serve_applications(party, link, clock, remark, is_over)
