@@ -239,7 +239,6 @@ def dynsched(snapshot: str, **options: Any) -> None:
     The clock begins at the snapshot's time and counts real seconds. A killed process that is started again
     with its journal resumes where it ended. The command ends when no job runs and none waits.
     """
-    from ..cluster.errors import OptionError
     from ..formats.native.cluster_file import load_snapshot, snapshot_to_json
     from ..negotiation.evolving import dynamic_scheduler as machine
     from ..negotiation.evolving.dynamic_scheduler import DynamicState

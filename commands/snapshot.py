@@ -86,7 +86,7 @@ def parse_time(name: str, text: str) -> float:
 def check(snapshot: str, out: Output, *, strict: bool) -> None:
     """Read SNAPSHOT (a file, or - for standard input), check it, and report what it holds."""
     from ..auction.explain.snapshot_report import render_report, report_on
-    from ..cluster.errors import InputError, shown_name
+    from ..cluster.errors import shown_name
     from ..cluster.text import plural
     from ..formats.native.cluster_file import load_snapshot
 

@@ -128,7 +128,6 @@ def doctor(*, licence: str) -> int:
     """
     import getpass
 
-    from ...cluster.text import one_line
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.findings import Severity, examine
 
