@@ -3,7 +3,7 @@
 Nodes are pools of cores, and requests cores of pools: what a future counts.
 """
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import ceil, inf
 
@@ -143,16 +143,19 @@ class SnapshotForecaster:
         ]
         forecaster.remember([one for one in over if one[1] + one[2] <= self.now or not self._snapshot.time])
         known = {job.id: job for job in self._history if job.id in running}
-        for one in self._snapshot.running:
-            self._run(forecaster, one, known.get(one.id))
+        columns = self._pools.columns
+        running_on = [allocation_of_resources(one.nodes, columns) for one in self._snapshot.running]
+        for one, held in zip(self._snapshot.running, self._pools.held_at_once(running_on), strict=True):
+            self._run(forecaster, one, held, known.get(one.id))
         return forecaster
 
-    def _run(self, forecaster: Forecaster, job: RunningJob, known: LoggedJob | None) -> None:
+    def _run(
+        self, forecaster: Forecaster, job: RunningJob, held: Sequence[int], known: LoggedJob | None
+    ) -> None:
         """Let a job run; how long it runs already is known from the history only.
 
         A job that the history does not know is taken to have run for as long as it may still run.
         """
-        held = self._pools.held(allocation_of_resources(job.nodes, self._pools.columns))
         left = None if job.end_time is None else max(job.end_time - self.now, 1.0)
         if known is not None and known.start_s is not None:
             start = min(known.start_s, self.now)
@@ -265,9 +268,24 @@ class NodePools:
         return cores or demand.job.request.fewest_cores, bits
 
     def held(self, allocation: Allocation) -> list[int]:
-        """Return the cores by pool that a running job counts for."""
-        nodes = allocation.nodes
-        return self._by_pool(nodes, self._in_cores(nodes, allocation.held), len(self.cores))
+        """Return the cores by pool that a job counts for if no other runs on its nodes."""
+        return next(self.held_at_once([allocation]))
+
+    def held_at_once(self, allocations: Sequence[Allocation]) -> Iterator[list[int]]:
+        """Yield the cores by pool that each of the running jobs counts for.
+
+        Jobs of a node together count for the largest share of any resource that is in use there:
+        one that holds all GPUs and one that holds the other cores count for no core twice.
+        """
+        used = self._total.each(np.zeros_like)
+        for one in allocations:
+            for resource in used.resources():
+                used.amounts(resource)[one.nodes] += one.held.amounts(resource)
+        room = self._in_cores(np.arange(len(used.cores)), used) - used.cores
+        for one in allocations:
+            more = np.minimum(self._in_cores(one.nodes, one.held) - one.held.cores, room[one.nodes])
+            room[one.nodes] -= more
+            yield self._by_pool(one.nodes, one.held.cores + more, len(self.cores))
 
     def _by_pool(self, nodes: IntArray | slice, cores: IntArray, pools: int) -> list[int]:
         """Return the sums of cores on some nodes by pool; those of nodes that do not work are none."""

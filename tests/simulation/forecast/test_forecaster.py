@@ -23,7 +23,7 @@ from aucsched.simulation.forecast.forecaster import Forecaster, QueuedRequest, S
 from aucsched.simulation.forecast.futures import PLAY_FUTURES
 from aucsched.simulation.forecast.futures_kernel import CONSERVATIVE, EASY, RESPONSE, WITHDRAWING
 from aucsched.simulation.forecast.logged import AnsweredForecast, forecasts_csv, forecasts_of
-from aucsched.simulation.forecast.snapshot_queue import NodePools
+from aucsched.simulation.forecast.snapshot_queue import NodePools, SnapshotForecaster
 from aucsched.simulation.log_columns import Requests, Workload
 from aucsched.simulation.logs.policies import play_log
 from aucsched.simulation.nodes.node_forecasts import node_forecasts_of
@@ -427,3 +427,23 @@ def test_nodes_that_the_same_jobs_can_use_are_one_pool() -> None:
     assert [pools.requested(one) for one in demands if isinstance(one, Demand)] == [(4, 0b11), (16, 0b01)]
     uses = {"n0": Resources(cores=2, gres={"gpu": 1}), "n3": Resources(cores=3)}
     assert pools.held(allocation_of_resources(uses, pools.columns)) == [4, 3]
+
+
+def test_jobs_of_a_node_count_for_no_core_twice() -> None:
+    nodes = [
+        {"name": "n0", "cores": 12, "gres": {"gpu": 3}, "free_cores": 0, "free_gres": {"gpu": 0}},
+        {"name": "n1", "cores": 12, "gres": {"gpu": 3}},
+    ]
+    running = [
+        {"id": "gpus", "nodes": {"n0": {"cores": 1, "gres": {"gpu": 3}}}, "end_time": 1600},
+        {"id": "cores", "nodes": {"n0": {"cores": 11}}, "end_time": 1600},
+    ]
+    shown = snapshot(nodes, [{"cores": 12, "time_limit_s": 60}], running=running, time=1000)
+    columns = columns_of(shown)
+    pools = NodePools(shown.nodes, columns, DemandReader(shown, columns).partition_masks)
+    held = [*pools.held_at_once([allocation_of_resources(job.nodes, columns) for job in shown.running])]
+    assert sum(map(sum, held)) == 12
+    # n1 is free: the job starts now, in every future.
+    (found,) = SnapshotForecaster(shown, futures=4).forecasts()
+    assert found.plan_s == 0
+    assert set(found.quantiles) == {0.0}
