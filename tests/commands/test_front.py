@@ -139,7 +139,7 @@ HISTORY = ("gain", "--sacct", "history.txt.gz", "--nodes", "history-nodes.txt")
         (("slurm", "report", "shadow.jsonl.gz"), "not compared"),
         (("plan", FULL), "priority, end, nodes"),
         (("compare", FULL), ""),
-        (("forecast", FULL), "cores"),
+        (("forecast", FULL), ""),
         (("forecast", FULL, "97", "--by", "+5min"), "cores, by limits"),
         (("simulate", "days.swf", "--policy", "easy,conservative,promised"), ""),
     ],
