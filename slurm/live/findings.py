@@ -193,10 +193,9 @@ def _rights(patient: Patient) -> tuple[Severity, str]:
         return Severity.OK, f"{patient.user} is an operator: slurm run --mark comment"
     if said and said[0] == "Administrator":
         return Severity.OK, f"{patient.user} is an administrator"
-    return (
-        Severity.FAIL,
-        f"{patient.user} is no operator: sacctmgr modify user {patient.user} set adminlevel=operator",
-    )
+    # Slurm modifies no user whom it does not know.
+    words = f"modify user {patient.user} set" if said else f"add user {patient.user} account=root"
+    return Severity.FAIL, f"{patient.user} is no operator: sacctmgr {words} adminlevel=admin"
 
 
 def _select(patient: Patient) -> tuple[Severity, str]:

@@ -86,10 +86,11 @@ def answered(fake: FakeSlurm, said: dict[Command, bytes]) -> dict[str, tuple[Sev
 def test_doctor_finds_a_cluster_well_and_says_what_is_not() -> None:
     fake = cluster()
     loop_on(fake).one_pass()
+    level = ("sacctmgr", "-n", "-P", "show", "user", "ann", "format=AdminLevel")
     well: dict[Command, bytes] = {
         ("scontrol", "show", "config"): CONFIG,
         ("sdiag",): b"sdiag output at Mon Jan 12 13:46:40 1970 (1000000000)\n",
-        ("sacctmgr", "-n", "-P", "show", "user", "ann", "format=AdminLevel"): b"Operator\n",
+        level: b"Operator\n",
         ("scontrol", "show", "topology"): b"SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[0-3]\n",
     }
     fake.now = 1_000_000_001.0
@@ -101,12 +102,15 @@ def test_doctor_finds_a_cluster_well_and_says_what_is_not() -> None:
     ill = well | {
         ("scontrol", "show", "config"): CONFIG.replace(b"cons_tres", b"linear").replace(b"lua", b"(null)"),
         ("sdiag",): b"sdiag output at Mon Jan 12 13:46:40 1970 (1000000900)\n",
-        ("sacctmgr", "-n", "-P", "show", "user", "ann", "format=AdminLevel"): b"None\n",
+        level: b"None\n",
     }
     found = answered(fake, ill)
     levels = {what: level for what, (level, _) in found.items()}
     assert {what for what in levels if levels[what] is Severity.FAIL} == {"clock", "rights", "placing"}
     assert {what for what in levels if levels[what] is Severity.WARN} == {"gate", "submission"}
+    assert found["rights"][1] == "ann is no operator: sacctmgr modify user ann set adminlevel=admin"
+    unknown = answered(fake, ill | {level: b""})["rights"][1]
+    assert unknown == "ann is no operator: sacctmgr add user ann account=root adminlevel=admin"
     fake.is_up = False
     assert list(answered(fake, {})) == ["controller"]
 
