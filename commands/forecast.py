@@ -23,7 +23,6 @@ from .outputs import (
     say,
     snapshot_argument,
     top_option,
-    write_rich,
 )
 
 if TYPE_CHECKING:
@@ -184,7 +183,6 @@ def plan(snapshot: str, jobs: int, gantt: Path | None, out: Output) -> None:
     """
     from ..auction.planning.plan import plan as make_plan
     from ..formats.native.cluster_file import load_snapshot
-    from ..formats.writing import write_text
     from ..reports.gantt import draw_plan
     from ..reports.schedule_text import render_plan
 
@@ -196,7 +194,4 @@ def plan(snapshot: str, jobs: int, gantt: Path | None, out: Output) -> None:
             found = make_plan(loaded, jobs=jobs, progress=progress)
     if gantt is not None:
         draw_plan(loaded, found, gantt)
-    if out.form == "json":
-        write_text(out.output, found.to_json())
-        return
-    write_rich(out.output, lambda console: render_plan(loaded, found, console, top=out.top))
+    out.write(found.to_json, lambda console: render_plan(loaded, found, console, top=out.top))

@@ -185,11 +185,12 @@ class Output:
         render: Callable[[Console], None],
         page: Callable[[], str] | None = None,
     ) -> None:
-        """Write a page where ``--html`` asks for it, then a document or what people read."""
+        """Write a page where ``--html`` asks for it, then a document (or its text) or what people read."""
         if self.html is not None and page is not None:
             write_text(self.html, page())
         if self.form == "json":
-            write_text(self.output, indented_json(document()))
+            made = document()
+            write_text(self.output, made if isinstance(made, str) else indented_json(made))
         else:
             write_rich(self.output, render)
 

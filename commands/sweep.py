@@ -113,13 +113,13 @@ def _executor(dask: str | None, workers: int | None) -> Executor:
     """Return what runs the runs: processes here, or a Dask cluster."""
     if dask is not None:
         from ..auction.parts.workers import check_dask
-        from ..sweeps.workers import run_on_dask
+        from ..sweeps.executors import run_on_dask
 
         if workers is not None:
             raise OptionError("--workers: with --dask the cluster's own workers run them")
         check_dask()
         return lambda subject, runs: run_on_dask(dask, subject, runs)
-    from ..sweeps.workers import processors, run_locally
+    from ..sweeps.executors import processors, run_locally
 
     return lambda subject, runs: run_locally(subject, runs, workers or processors())
 

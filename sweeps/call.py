@@ -20,9 +20,9 @@ from ..reports.table_files import SUFFIXES, check_suffix
 from ..simulation.own_policy import Factory, name_of
 from .axes import AXES, Row, Value
 from .drive import sweep as drive
+from .executors import run_here, run_locally
 from .results import check_panels, columns_of, write_table
 from .run_plan import FAILED, Run, RunPlan, Subject, make_plan, plan_over
-from .workers import run_here, run_locally
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,7 +52,7 @@ class Sweep(Tabular):
     @property
     def columns(self) -> dict[str, list[Any]]:
         """A row for each run: the columns of the sweep's CSV and Parquet files, None where one is missing."""
-        return {name: [row.get(name) for row in self.rows] for name in columns_of(self.rows)}
+        return columns_of(self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rows as plain values."""

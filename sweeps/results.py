@@ -9,7 +9,7 @@ panels: one for each figure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -50,14 +50,15 @@ _TEXT = frozenset(
 )
 
 
-def columns_of(rows: Iterable[Row]) -> list[str]:
-    """Return the columns of all rows: the input's, the options, the result's, seconds, versions."""
+def columns_of(rows: Sequence[Row]) -> dict[str, list[Value]]:
+    """Return all rows by column: the input's, the options, the result's, seconds, versions."""
     seen = dict.fromkeys(name for row in rows for name in row)
     seconds = [name for name in seen if name.startswith("seconds")]
     options = [name for name in _OPTIONS if name in seen]
     framed = {*_FIRST, *options, *_LAST, *seconds, "error"}
     result = [name for name in seen if name not in framed]
-    return [*_FIRST, *options, *result, "error", *seconds, *_LAST]
+    names = (*_FIRST, *options, *result, "error", *seconds, *_LAST)
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def type_of(name: str, values: Sequence[Value]) -> type[int | float | str]:
@@ -74,7 +75,7 @@ def write_table(path: Path, rows: Sequence[Row]) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    columns = {name: [row.get(name) for row in rows] for name in columns_of(rows)}
+    columns = columns_of(rows)
     write_columns(path, columns, {name: type_of(name, values) for name, values in columns.items()})
 
 

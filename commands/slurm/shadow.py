@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...cluster.option_fields import options_in
+from ...cluster.option_fields import Option, options_in
 from ...cluster.text import plural, utc
 from ...slurm.answers.slurm_files import SlurmFiles
 from ...slurm.live.loop_options import LoopOptions
-from ..built_options import INPUT, OUTPUT, FilePath, NumberRange, SectionCommand, filled_options
+from ..built_options import INPUT, FilePath, SectionCommand, filled_options
 from ..outputs import (
     Output,
     auction_options,
@@ -120,21 +121,21 @@ def _writing(stack: ExitStack, log: str, options: LoopOptions) -> Callable[[Shad
 _HOUR_S = 3600
 
 
+@dataclass(kw_only=True)
+class ReportOptions:
+    """What a report counts, and what else it writes."""
+
+    starved: Option[float] = Option(
+        "A wait of so many hours or more is starvation.", default=24, low=0, includes_low=True, unit="HOURS"
+    )
+    workload: Option[Path | None] = Option(
+        "Write the jobs as a workload file, for aucsched simulate under any policy."
+    )
+
+
 @click.command()
 @click.argument("logs", metavar="LOG...", nargs=-1, required=True, type=INPUT)
-@click.option(
-    "--starved",
-    type=NumberRange(min=0),
-    default=24,
-    show_default=True,
-    metavar="HOURS",
-    help="A wait of so many hours or more is starvation.",
-)
-@click.option(
-    "--workload",
-    type=OUTPUT,
-    help="Write the jobs as a workload file, for aucsched simulate under any policy.",
-)
+@filled_options(ReportOptions)
 @html_option
 @top_option
 @output_options

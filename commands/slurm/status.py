@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
+from ...cluster.option_fields import Option
 from ...cluster.text import one_line
-from ..built_options import NumberRange
+from ..built_options import filled_options
 from .live_options import licence_option, no_rest_options
 
 if TYPE_CHECKING:
@@ -22,24 +24,25 @@ if TYPE_CHECKING:
 _REASONS = 6
 
 
+@dataclass(kw_only=True)
+class StatusOptions:
+    """Which loops are asked, and how often."""
+
+    addresses: Option[tuple[str, ...]] = Option(
+        "Where a loop serves its figures; repeatable, once for each loop.",
+        is_multiple=True,
+        spelling="metrics",
+        unit="ADDRESS:PORT",
+    )
+    interval: Option[float] = Option(
+        "Between two looks.", default=5, low=0.5, includes_low=True, unit="SECONDS"
+    )
+    once: Option[bool] = Option("Look once (as without a terminal); exit 2: no answer.", default=False)
+
+
 @click.command()
 @licence_option
-@click.option(
-    "--metrics",
-    "addresses",
-    multiple=True,
-    metavar="ADDRESS:PORT",
-    help="Where a loop serves its figures; repeatable, once for each loop.",
-)
-@click.option(
-    "--interval",
-    type=NumberRange(min=0.5),
-    default=5,
-    show_default=True,
-    metavar="SECONDS",
-    help="Between two looks.",
-)
-@click.option("--once", is_flag=True, help="Look once (as without a terminal); exit 2: no answer.")
+@filled_options(StatusOptions)
 def status(*, licence: str, addresses: tuple[str, ...], interval: float, once: bool) -> int:
     """Show the state of the cluster, the gate and the loops; Ctrl-C ends it."""
     from ...slurm.answers.live import ask_slurm

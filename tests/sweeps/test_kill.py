@@ -25,8 +25,8 @@ from aucsched import save_snapshot
 from aucsched.cluster.errors import AucschedError, InputError
 from aucsched.sweeps.axes import Row
 from aucsched.sweeps.drive import Journal
+from aucsched.sweeps.executors import TRIES, run_locally
 from aucsched.sweeps.run_plan import Run, Subject
-from aucsched.sweeps.workers import TRIES, run_locally
 
 IDENTITY = {"input": "snapshot " + "0" * 64, "--window": "1,2"}
 #: The options of each of its runs: none, here.
