@@ -71,10 +71,8 @@ def cores_of(one: Award | PlannedJob) -> int:
 
 
 def _gres(award: Award) -> str:
-    held: Counter[str] = Counter()
-    for use in award.nodes.values():
-        held.update(use.gres)
-    return " ".join(f"{count} {name}" for name, count in sorted(held.items()) if count)
+    held = sum((Counter(use.gres) for use in award.nodes.values()), Counter[str]())
+    return " ".join(f"{count} {name}" for name, count in sorted(held.items()))
 
 
 def _waits(

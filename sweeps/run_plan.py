@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -113,9 +114,7 @@ def plan_over(
         if name not in kind.axes:
             raise OptionError(f"{AXES[name].option}: {kind.title} has no use for it")
     ordered = tuple((name, tuple(axes[name])) for name in AXES if name in axes)
-    size = repeat
-    for _, values in ordered:
-        size *= len(values)
+    size = repeat * prod(len(values) for _, values in ordered)
     if size > _MOST_RUNS:
         raise OptionError(f"the grid has {size} runs, more than {_MOST_RUNS}")
     runs = _runs(kind, kind.load(subject.content), ordered, repeat, seed)

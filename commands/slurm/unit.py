@@ -1,5 +1,6 @@
 """``aucsched slurm unit``, ``config`` and ``panel``: a service's unit, its options as TOML, its dashboard."""
 
+import json
 import re
 import sys
 import textwrap
@@ -100,13 +101,8 @@ _OF_THE_TABLE = {one.name: one.default_of(STEP) for one in read_by(STEP)}
 
 
 def _value(value: Any) -> str:
-    """Return a value as TOML."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (int, float)):
-        return repr(value)
-    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    """Return a value as TOML, which has numbers, texts, true and false as JSON does."""
+    return json.dumps(value, default=str, ensure_ascii=False)
 
 
 @click.command()
