@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from itertools import groupby
+from math import prod
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetParseError
 
@@ -103,18 +104,16 @@ def _expand_item(item: str) -> tuple[str, ...]:
 
 
 def _count(item: str, path: str) -> int:
-    total = 1
     if "[" not in item:
-        return total
+        return 1
     groups = _GROUP.findall(item)
     if len(groups) > _MOST_GROUPS:
         message = f"{shown(item)} has {len(groups)} groups of ranges, more than {_MOST_GROUPS}"
         raise InputError(message, path=path)
     if len(_GROUP.sub("", item)) > _LONGEST_NAME:
         raise InputError(f"{shown(item)} is not a hostlist: its names are too long", path=path)
-    for group in groups:
-        total *= sum(_length(part, item, path) for part in group.split(","))
-    return min(total, _LARGEST_SHOWN)
+    lengths = (sum(_length(part, item, path) for part in group.split(",")) for group in groups)
+    return min(prod(lengths), _LARGEST_SHOWN)
 
 
 def _length(part: str, item: str, path: str) -> int:

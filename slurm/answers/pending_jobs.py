@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import chain
 
 from ...cluster.checks import plain
 from ...cluster.errors import InputError
@@ -223,11 +224,10 @@ def _detail(record: Record, site: Site, notes: Notes, label: str) -> JobDetail |
 
 def array_tasks(text: str, path: str) -> Iterator[int]:
     """Yield the task numbers of ``1-6%2``, ``1,5,9`` or ``1-9:4``; one cut off by ``...`` is left out."""
-    for first, last, step in _ranges(text, path):
-        yield from range(first, last + 1, step)
+    return chain.from_iterable(_ranges(text, path))
 
 
-def _ranges(text: str, path: str) -> Iterator[tuple[int, int, int]]:
+def _ranges(text: str, path: str) -> Iterator[range]:
     parts = text.partition("%")[0].split(",")
     if parts[-1].endswith(_CUT):
         parts.pop()  # the last number may lack digits
@@ -235,7 +235,7 @@ def _ranges(text: str, path: str) -> Iterator[tuple[int, int, int]]:
         match = _TASKS.fullmatch(part)
         if match is None or int(match[3] or 1) < 1:
             raise InputError(f"{text[:60]!r} is not a list of array tasks", path=path)
-        yield int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+        yield range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1))
 
 
 def _limit(record: Record, text: str) -> int:
@@ -249,9 +249,7 @@ def _check_count(pending: Sequence[Record]) -> None:
     total = 0
     for record in pending:
         text, place = record.text("array_task_string"), record.place("array_task_string")
-        total += (
-            sum(len(range(low, high + 1, step)) for low, high, step in _ranges(text, place)) if text else 1
-        )
+        total += sum(map(len, _ranges(text, place))) if text else 1
         if total > MAX_JOBS:
             raise InputError(f"more than {MAX_JOBS} pending jobs and array tasks", path=record.path)
 

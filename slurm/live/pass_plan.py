@@ -8,6 +8,7 @@ put behind the gate from outside, and everything of the gate is taken off all jo
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from operator import attrgetter
 from typing import ParamSpec
 
@@ -286,12 +287,8 @@ def came_true(action: Action, now: Now | None, licence: str) -> bool:
 
 def within(actions: Sequence[Action], most: int) -> tuple[list[Action], int]:
     """Return the first actions whose commands are not above a number, and how many are left for later."""
-    count = 0
-    for index, action in enumerate(actions):
-        count += len(action.commands)
-        if count > most:
-            return list(actions[:index]), len(actions) - index
-    return list(actions), 0
+    fit = sum(count <= most for count in accumulate(len(action.commands) for action in actions))
+    return list(actions[:fit]), len(actions) - fit
 
 
 def added(
