@@ -7,7 +7,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from ..auction.explain.explanation import BidLack, BidView, Explanation
+from ..auction.explain.explanation import KEPT, BidLack, BidView, Explanation
 from ..auction.explain.job_changes import Change
 from ..auction.explain.overview import Overview, PriceGroup
 from ..auction.explain.unit_prices import Quote
@@ -121,7 +121,11 @@ def _starts(found: Explanation, now: float | None, never: str) -> Iterator[tuple
         yield "could start", f"never: {never if never not in {'', detail} else 'see why it waits'}"
         return
     released = "it is released and " if reason in {Reason.HELD, Reason.NOT_ELIGIBLE} else ""
-    kept = ", were no nodes kept for others" if reason is Reason.RESERVATION else ""
+    reserved = {name for group in found.groups if group.what == KEPT for name in group.nodes}
+    is_kept_off = (
+        found.alone is not None and found.alone.at_once and not reserved.isdisjoint(found.alone.nodes)
+    )
+    kept = ", were no nodes kept for others" if is_kept_off or reason is Reason.RESERVATION else ""
     yield "could start", f"{_start(found.alone, now)} if {released}nothing else starts before it{kept}"
     if found.after_award != found.alone:
         after = "after the jobs that start now, each for its time limit"

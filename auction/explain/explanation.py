@@ -33,6 +33,8 @@ from .unit_prices import Market, Quote, market_of, quote_document
 from .words import asked, dealt
 
 EXPLANATION = "aucsched-explanation/1"
+#: What nodes are to a job that would delay a reservation on them.
+KEPT = "kept for jobs that --reserve names"
 
 #: A change that gives up a larger share of a job's request is not advised: 1 core instead of 256 is no help.
 MOST_GIVEN_UP = 0.5
@@ -342,7 +344,7 @@ def _groups(job: Job, step: Step, room: FreeRoom, others: list[Award]) -> Iterat
     kept = after & ~usable_in_any(demand, capped_by(left.guards, left.columns.free, job), columns)
     yield from _named("free for it", after & ~kept, columns)
     blocked = tuple(guard.job.id for guard in left.guards if guard.outlasts(job) and kept[guard.nodes].any())
-    yield from _named("kept for jobs that --reserve names", kept, columns, blocked)
+    yield from _named(KEPT, kept, columns, blocked)
     taken = set(columns.named(np.flatnonzero(before & ~after)))
     holders = tuple(one.job for one in others if taken & one.nodes.keys())
     yield from _named("taken by jobs that start now", before & ~after, columns, holders)

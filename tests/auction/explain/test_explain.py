@@ -353,7 +353,11 @@ def test_the_command_explains_a_real_queue() -> None:
 
 @pytest.mark.parametrize(
     ("job", "words"),
-    [("114", "if it is released and nothing"), ("64", "before it, were no nodes kept for others")],
+    [
+        ("114", "if it is released and nothing"),
+        ("64", "before it, were no nodes kept for others"),
+        ("113", "it is released and nothing else starts before it, were no nodes kept for others"),
+    ],
 )
 def test_when_a_job_could_start_says_what_would_have_to_be_otherwise(job: str, words: str) -> None:
     said = aucsched("explain", EXAMPLE, job, "--work-limit", "5").stdout
