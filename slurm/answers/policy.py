@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from math import ceil
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, RunningJob, Span
@@ -272,24 +273,18 @@ def by_tier(jobs: Sequence[Job], partitions: Mapping[str, PartitionFigures], not
     for job in jobs:
         known = [partitions[name] for name in job.partition.split(",") if name in partitions]
         tier[job.id] = max((one.tier for one in known), default=0)
-    sums: dict[int, int | Fraction] = {}
+    tiers: dict[int, list[int | Fraction]] = {}
     for job in jobs:
-        sums[tier[job.id]] = sums.get(tier[job.id], 0) + job.priority
-    counts = {one: sum(1 for job in jobs if tier[job.id] == one and job.priority) for one in sums}
-    if sum(map(bool, counts.values())) <= 1:
+        if job.priority:
+            tiers.setdefault(tier[job.id], []).append(job.priority)
+    if len(tiers) <= 1:
         return tuple(jobs)
     lift: dict[int, int] = {}
     below = 0
-    for one in sorted(sums):
+    for one, priorities in sorted(tiers.items()):
         lift[one] = below
-        total = sums[one] + counts[one] * below
-        below += -(-total.numerator // total.denominator)
-    notes.add(
-        "priorities", f"PriorityTier: jobs of {sum(map(bool, counts.values()))} tiers, the highest first"
-    )
+        below += ceil(sum(priorities) + len(priorities) * below)
+    notes.add("priorities", f"PriorityTier: jobs of {len(tiers)} tiers, the highest first")
     return tuple(
-        replace(job, priority=job.priority + lift[tier[job.id]])
-        if job.priority and lift[tier[job.id]]
-        else job
-        for job in jobs
+        replace(job, priority=job.priority + lift[tier[job.id]]) if job.priority else job for job in jobs
     )
