@@ -135,13 +135,13 @@ def _live_nodes() -> ClusterWorkload:
 def _read_backfill(conf: str | None, *, is_live: bool) -> tuple[int | None, float | None]:
     """Return how many jobs backfilling looks at, and how often in seconds; None: not known."""
     from ..formats.reading import read_document, text_of
-    from ..slurm.answers.live import ask_slurm
+    from ..slurm.answers.live import CONFIG, ask_slurm
     from ..slurm.answers.policy import backfill_settings
 
     if conf is not None:
         return read_document(conf, lambda content: backfill_settings(text_of(content)))
     if is_live:
-        return backfill_settings(text_of(ask_slurm(("scontrol", "show", "config"))))
+        return backfill_settings(text_of(ask_slurm(CONFIG)))
     return None, None
 
 

@@ -125,10 +125,9 @@ def take_off(*, licence: str, dry_run: bool) -> int:
     Requests and comments become what they were. Stop slurm run first: it would pin jobs again. The
     command may be repeated; exit 1 if something is left on a job.
     """
-    from ...slurm.answers.live import ask_slurm
+    from ...slurm.answers.live import RESERVATIONS, ask_slurm
     from ...slurm.answers.reservation_records import read_reservations
     from ...slurm.live.actions import one_scontrol, shown_by
-    from ...slurm.live.license_gate import RESERVATIONS
     from ...slurm.live.pass_plan import cleared, not_cleared, read_all
     from ..outputs import note
 

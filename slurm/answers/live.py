@@ -30,31 +30,32 @@ Question = tuple[Command, ...]
 _JSON = "--json"
 #: Asks for the queue.
 JOBS: Command = ("squeue", _JSON)
+#: Ask for one thing each in text, as every release writes it.
+CONFIG: Command = ("scontrol", "show", "config")
+TOPOLOGY: Command = ("scontrol", "show", "topology")
+LICENSES: Command = ("scontrol", "-o", "show", "licenses")
+PARTITIONS: Command = ("scontrol", "-o", "show", "partitions")
+RESERVATIONS: Command = ("scontrol", "-o", "show", "reservations")
 #: Asks which release the commands here are of: they answer as it does, and no controller is needed.
 _RELEASE: Command = ("scontrol", "--version")
-
-
-def _shown(what: str) -> Question:
-    return (("scontrol", "show", what, _JSON), ("scontrol", "-o", "show", what))
-
-
+_NODES: Command = ("scontrol", "show", "nodes", _JSON)
 #: Asks for nodes one by one, whatever the version.
-EACH_NODE: Question = _shown("nodes")
+EACH_NODE: Question = (_NODES, ("scontrol", "-o", "show", "nodes"))
 #: Asks for nodes in JSON: 22.05's scontrol writes none.
-NODES: Question = (("scontrol", "show", "nodes", _JSON), ("sinfo", _JSON))
+NODES: Question = (_NODES, ("sinfo", _JSON))
 
 #: By the names of the files that could be given instead. From 23.02 ``sinfo --json`` groups nodes; of
 #: a Slurm without accounting assoc_mgr says nothing. Of licences only text tells how layers count.
 _QUESTIONS: dict[str, Question] = {
     "jobs": (JOBS,),
     "nodes": NODES,
-    "topology": (("scontrol", "show", "topology"),),
+    "topology": (TOPOLOGY,),
     "job_detail": (("scontrol", "-d", "show", "job"),),
-    "licenses": (("scontrol", "-o", "show", "licenses"),),
-    "partitions": _shown("partitions"),
-    "reservations": _shown("reservations"),
+    "licenses": (LICENSES,),
+    "partitions": (("scontrol", "show", "partitions", _JSON), PARTITIONS),
+    "reservations": (("scontrol", "show", "reservations", _JSON), RESERVATIONS),
     "limits": (("scontrol", "show", "assoc_mgr", "flags=qos,assoc"),),
-    "conf": (("scontrol", "show", "config"),),
+    "conf": (CONFIG,),
 }
 #: What a snapshot does without, and what that means.
 _OTHERWISE = {

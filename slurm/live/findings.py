@@ -12,7 +12,7 @@ from ...formats.notes import Notes
 from ..answers.answer_record import read_document
 from ..answers.answer_text import paragraphs
 from ..answers.consumables import read_licenses
-from ..answers.live import NODES, Ask, first_answer
+from ..answers.live import CONFIG, LICENSES, NODES, PARTITIONS, TOPOLOGY, Ask, first_answer
 from ..answers.node_records import read_nodes
 from ..answers.partitions import read_partitions
 from ..answers.policy import config_of
@@ -25,9 +25,8 @@ from ..answers.versions import (
     SlurmRelease,
     parse_release,
 )
-from .license_gate import LICENSES, gates, licence_count
+from .license_gate import gates, licence_count
 from .passes import take_look
-from .preempting import PARTITIONS
 
 #: Where the loop was tried on a real cluster.
 _TRIED = (22, 5)
@@ -77,7 +76,7 @@ class Patient:
 def examine(ask: Ask, licence: str, user: str, now: Callable[[], float]) -> Iterator[Finding]:
     """Yield what each check found; the first that fails for good ends them."""
     try:
-        settings = config_of(ask(("scontrol", "show", "config")).decode(errors="replace")).pairs
+        settings = config_of(ask(CONFIG).decode(errors="replace")).pairs
     except InputError as error:
         yield Finding(level=Severity.FAIL, what="controller", text=str(error))
         return
@@ -228,7 +227,7 @@ _REPEATED = (
 
 def _topology(patient: Patient) -> tuple[Severity, str]:
     try:
-        text = patient.ask(("scontrol", "show", "topology")).decode(errors="replace")
+        text = patient.ask(TOPOLOGY).decode(errors="replace")
     except InputError as error:
         return Severity.WARN, f"{error}; nodes stand in a row"
     notes = Notes()

@@ -11,13 +11,9 @@ from importlib.resources import files
 from ...cluster.errors import InputError, OptionError
 from ...formats.notes import Notes
 from ..answers.consumables import read_licenses
-from ..answers.live import Ask
+from ..answers.live import LICENSES, RESERVATIONS, Ask
 from ..answers.reservation_records import ReservationFigures, read_reservations
 
-#: Asks for all reservations.
-RESERVATIONS: tuple[str, ...] = ("scontrol", "-o", "show", "reservations")
-#: Asks for all licences.
-LICENSES: tuple[str, ...] = ("scontrol", "-o", "show", "licenses")
 _USER = re.compile(r"[\w.@+-]{1,64}", re.ASCII)
 
 

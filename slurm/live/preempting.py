@@ -15,12 +15,11 @@ from ...cluster.nodes import NodeState
 from ...cluster.schedule import Reason, Schedule
 from ...cluster.snapshot import Snapshot
 from ..answers.answer_text import paragraphs
-from ..answers.live import Ask, Command
+from ..answers.live import PARTITIONS, Ask, Command
 from ..answers.policy import config_of
 from ..answers.states import JobPhase
 from .live_queue import LiveJob
 
-PARTITIONS: Command = ("scontrol", "-o", "show", "partitions")
 QOS: Command = ("sacctmgr", "-n", "-P", "show", "qos", "format=name,preempt,preemptmode")
 _COLUMNS = 3
 _OFF = {"off", "disabled"}

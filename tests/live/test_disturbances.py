@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from support.gated_slurm import FakeJob, FakeSlurm, loop_on
 
-from aucsched.slurm.answers.live import ask_slurm
+from aucsched.slurm.answers.live import RESERVATIONS, ask_slurm
 from aucsched.slurm.answers.reservation_records import read_reservations
 from aucsched.slurm.live.actions import one_scontrol
-from aucsched.slurm.live.license_gate import RESERVATIONS
 from aucsched.slurm.live.live_queue import Mark, write_mark
 from aucsched.slurm.live.loop import Loop, PassReport
 from aucsched.slurm.live.pass_plan import cleared, not_cleared, read_all
