@@ -78,7 +78,7 @@ def _journal(plan: RunPlan, outputs: Sequence[Path]) -> "Journal":
     path = outputs[0].with_name(f"{outputs[0].name}.journal")
     for output in outputs:
         if not path.exists() and output.exists() and output.stat().st_size:
-            message = f"there is no {path.name} to go on from: remove the file, or give another -o"
+            message = f"there is no {path.name} to resume from: remove the file, or give another -o"
             raise InputError(message, file=str(output))
     return Journal(path, plan.identity(), [run.options for run in plan.runs], versions())
 
@@ -232,7 +232,7 @@ class Journal(CheckedLines):
             then, now = head.sweep.get(name), identity.get(name)
             if then != now:
                 difference = f"the sweep it holds has {_setting(name, then)}, this one {_setting(name, now)}"
-                raise self.error(f"{difference}; give another -o, or remove it to begin anew")
+                raise self.error(f"{difference}; give another -o, or remove it to start over")
 
 
 def _setting(name: str, value: str | None) -> str:

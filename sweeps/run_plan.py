@@ -146,7 +146,7 @@ def _runs(
     for point in _points(kind, axes):
         uses_seed = kind.uses_seed(point)
         if seed is not None and not uses_seed:
-            raise OptionError(f"--seed: policy {point.get('policy', 'easy')} takes no chances")
+            raise OptionError(f"--seed: policy {point.get('policy', 'easy')} draws nothing at random")
         for place in range(repeat):
             turn: Mapping[str, Value] = {"seed": (seed or 0) + place} if uses_seed else {}
             options = kind.resolve(loaded, {**point, **turn, "repeat": place})

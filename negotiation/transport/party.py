@@ -189,7 +189,7 @@ class PartyJournal(CheckedLines):
             then, now = head.identity.get(name, "none"), identity.get(name, "none")
             if then != now:
                 difference = f"it was begun with {name} {then}, this run has {now}"
-                raise self.error(f"{difference}; remove it to begin anew")
+                raise self.error(f"{difference}; remove it to start over")
 
 
 class JournalError(AucschedError):

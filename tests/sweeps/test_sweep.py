@@ -278,7 +278,7 @@ def test_baselines_over_a_workload_of_nodes(tmp_path: Path, capsys: pytest.Captu
     ]
     for arguments, said in (
         (("--policy", "easy", "--work-limit", "3"), "--work-limit needs --policy ipsched or aucsched1"),
-        (("--policy", "easy", "--seed", "3"), "--seed: policy easy takes no chances"),
+        (("--policy", "easy", "--seed", "3"), "--seed: policy easy draws nothing at random"),
         (("--model", "aucsched3"), "--model: a workload of nodes has no use for it"),
         (("--policy", "slack"), "--policy slack counts processors"),
         (("--policy", "aucsched3", "--window", "0"), "window: 0 is below 1"),
@@ -376,7 +376,7 @@ def test_refused_over_a_snapshot(
     [
         (["--model", "aucsched3"], "--model: an SWF log has no use for it"),
         (["--window", "25"], "--window: an SWF log has no use for it"),
-        (["--seed", "3"], "--seed: policy easy takes no chances"),
+        (["--seed", "3"], "--seed: policy easy draws nothing at random"),
         (["--policy", "fast"], "policy 'fast' is not one of"),
         (["--order", "fast"], "order 'fast' is not one of"),
         (["--reservations", "3"], "--reservations needs --policy reservations, not easy"),
@@ -401,7 +401,7 @@ def test_refused_outputs_and_inputs(tmp_path: Path, capsys: pytest.CaptureFixtur
         ([source], "Missing option '-o' / '--output'"),
         ([source, "-o", "x.txt"], "-o x.txt: the name ends in none of .csv, .parquet"),
         ([source, "-o", "x.csv", "-o", "x.csv"], "-o and -o both write x.csv"),
-        ([source, "-o", str(other)], "there is no other.csv.journal to go on from"),
+        ([source, "-o", str(other)], "there is no other.csv.journal to resume from"),
         ([source, "-o", str(tmp_path / "no" / "x.csv")], "No such file or directory"),
         (["nowhere.json", "-o", "x.csv"], "nowhere.json: No such file or directory"),
         ([str(bad), "-o", str(tmp_path / "x.csv")], f"{bad}: jobs[0]"),
