@@ -123,28 +123,31 @@ def take_off(*, licence: str, dry_run: bool) -> int:
     """Take everything of the gate off all jobs: pins, marks, the licence, unused reservations.
 
     Requests and comments become what they were. Stop slurm run first: it would pin jobs again. The
-    command may be repeated; exit 1 if something is left on a job.
+    command may be repeated; exit 1 if something is left.
     """
     from ...slurm.answers.live import RESERVATIONS, ask_slurm
     from ...slurm.answers.reservation_records import read_reservations
-    from ...slurm.live.actions import one_scontrol, shown_by
-    from ...slurm.live.pass_plan import cleared, not_cleared, read_all
+    from ...slurm.live.actions import Action, one_scontrol, shown_by
+    from ...slurm.live.pass_plan import cleared, read_all
     from ..outputs import note
 
-    reserved = read_reservations(ask_slurm(RESERVATIONS))
-    found = cleared(read_all(ask_slurm), licence, reserved)
+    def to_clear() -> list[Action]:
+        reserved = read_reservations(ask_slurm(RESERVATIONS))
+        return cleared(read_all(ask_slurm), licence, reserved)
+
+    found = to_clear()
     commands = [words for one in found for words in one.commands]
     runner = shown_by(click.echo) if dry_run else one_scontrol
     for text in runner(commands) if commands else ():
         note(text)
-    left = [] if dry_run else list(not_cleared(read_all(ask_slurm), licence))
-    at_fault = {text.partition(":")[0] for text in left}
+    left = [] if dry_run else to_clear()
+    at_fault = {one.job for one in left}
     for one in found:
         if one.job not in at_fault:
             then = "afterwards " if dry_run else ""
             click.echo(one_line(f"{one.job}: {then}{one.why}"), err=dry_run)
-    for text in left:
-        click.echo(one_line(text))
+    for one in left:
+        click.echo(one_line(f"{one.job}: {'still to do: afterwards ' if one.commands else ''}{one.why}"))
     if not found:
         click.echo("no job has anything of the gate")
     return 1 if left or any(not one.commands for one in found) else 0

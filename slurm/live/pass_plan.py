@@ -375,12 +375,3 @@ def _clearing(job: LiveJob, licence: str) -> Action | None:
         pinned = "; its nodes stay required" if mark is not None else ""
         return hand_over(job, licence, f"runs: mark and licence are off{pinned}")
     return None
-
-
-def not_cleared(jobs: Collection[LiveJob], licence: str) -> Iterator[str]:
-    """Yield the jobs on which something of the gate is left."""
-    for job in jobs:
-        if job.mark is not None and job.phase in {JobPhase.PENDING, JobPhase.HOLDING}:
-            yield f"{job.id}: it still has a mark"
-        elif job.phase in {JobPhase.PENDING, JobPhase.HOLDING} and job.needs(licence):
-            yield f"{job.id}: it still asks for the licence {licence}"

@@ -150,6 +150,21 @@ def test_clear_takes_everything_of_the_gate_off(
     assert capsys.readouterr().out == "no job has anything of the gate\n"
 
 
+def test_clear_names_what_slurm_refused_to_take_off(
+    fake: FakeSlurm, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake.submit(8)
+    fake.hand([("create", "reservation", "ReservationName=aucsched-7", "Nodes=n0", "CoreCnt=1")])
+    monkeypatch.setattr(
+        "aucsched.slurm.live.actions.one_scontrol", lambda commands: ("denied",) * len(commands)
+    )
+    assert run(["slurm", "gate", "clear"]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "1: still to do: afterwards the licence is off",
+        "aucsched-7: still to do: afterwards removed",
+    ]
+
+
 def test_a_live_queue_is_forecast_with_a_note_where_run_times_are_not_known(
     fake: FakeSlurm,
     tmp_path: Path,
