@@ -5,7 +5,7 @@ A bound over bids says nothing about node sets without a bid. This one relaxes I
 could hold, and one *slot* for each node on which it needs as much at once: of slots of t cores and h gres a
 node has min(⌊free cores / t⌋, ⌊free gres / h⌋), wherever they are. Jobs that want nodes whole share the empty
 ones. What jobs ask of switches and neighbours is left out. The linear program over jobs is solved by HiGHS,
-and the bound computed from its prices.
+and the bound computed from its prices, then from how many jobs it lets start.
 
 Packings are first-fit by worth for what jobs take, so that some of their bids fill the machine together. Bids
 that are chosen job by job rarely do. So jobs are also placed one after another. Who is to start is the greedy
@@ -35,7 +35,7 @@ from ..models.search.bounding import Relaxation
 from ..models.search.packing import Packing, Worth, packing_from
 from ..models.search.prices import dot
 from ..models.search.proving import proved_soon
-from ..models.solve.lexicographic import integer_weights
+from ..models.solve.lexicographic import BoundByNumber, integer_weights
 
 #: Above this a sum of weights is refused as one objective of floats: these hold not every integer.
 LARGEST_SUM = 2**53
@@ -77,7 +77,8 @@ def bound_over_placements(
     # Rounded up by more than floats may have lost.
     found = Fraction(relaxed.bound * (1 + 1e-9) + 1e-6) * Fraction(largest) / Fraction(_SCALE)
     whole = all(Fraction(demand.job.priority).denominator == 1 for demand in able)
-    return min(everyone, Fraction(int(found)) if whole else found)
+    by_number = BoundByNumber([Fraction(demand.job.priority) for demand in able], np.arange(len(able)))
+    return by_number.of(min(everyone, Fraction(int(found)) if whole else found))
 
 
 def costs_of_placements(

@@ -18,6 +18,7 @@ from time import perf_counter
 import numpy as np
 
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
+from ..solve.lexicographic import BoundByNumber
 from ..solve.solver import LinearReport, RelaxedSolver
 from .packing import SCALE, Packing, Worth
 from .prices import SearchPrices, dot, find_prices, lagrangian_bound
@@ -57,6 +58,7 @@ class Bounding:
         self._worth = worth
         self._limits = limits
         self._largest = max(worth.weights, default=1) or 1
+        self._by_number = BoundByNumber(worth.weights, packing.job)
         #: About how many entries the relaxation's program has.
         self._entries = len(packing.row) + len(packing)
         self._entry_s = _ENTRY_S if packing.has_parts else _WHOLE_ENTRY_S
@@ -83,6 +85,7 @@ class Bounding:
     def take(self, bound: int | None) -> None:
         """Take a bound that somebody else proved, None for none."""
         if bound is not None:
+            bound = int(self._by_number.of(bound))
             self.bound = bound if self.bound is None else min(self.bound, bound)
 
     def step(self, number: int, award: IntArray) -> "FloatArray | Relaxed | None":

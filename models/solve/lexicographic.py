@@ -12,10 +12,12 @@ A stage's coefficients stay below 2²⁰ and its sums below 2³¹, where a toler
 nothing.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from itertools import accumulate
 from math import ceil, floor, gcd, lcm, log2
 
 import numpy as np
@@ -381,6 +383,32 @@ def largest_sum(weights: Sequence[int], job: IntArray) -> int:
     """Return Σ over jobs of the largest of its bids' |weights|: no award is worth more."""
     # Most of a job's bids count the same.
     return sum(dict(sorted(set(zip(job.tolist(), map(abs, weights), strict=True)))).values())
+
+
+class BoundByNumber:
+    """Bounds a sum of weights by how many jobs can win: no more than have their least weights within it.
+
+    So an award is worth no more than the largest weights of as many. Where weights are near to each other
+    that is next to what an award of whole jobs can reach.
+
+    Args:
+        weights: of each bid, not negative.
+        job: whose each is, shape (bids,).
+    """
+
+    def __init__(self, weights: Sequence[int | Fraction], job: IntArray) -> None:
+        of_job = sorted(set(zip(job.tolist(), weights, strict=True)))
+        most = dict(of_job)
+        least = dict(reversed(of_job))
+        self._least: list[int | Fraction] = list(accumulate(sorted(least.values())))
+        largest = sorted(most.values(), reverse=True)
+        self._most: list[int | Fraction] = list(accumulate(largest, initial=0))
+
+    def of(self, bound: int | Fraction | None) -> int | Fraction:
+        """Return a bound no higher than one that holds; None: none is known."""
+        if bound is None:
+            return self._most[-1]
+        return min(bound, self._most[bisect_right(self._least, bound)])
 
 
 def _is_small(weights: list[int], job: IntArray) -> bool:

@@ -33,7 +33,12 @@ from ..search.packing import Packing, Worth
 from ..search.proving import best_among, settled
 from ..search.reductions import reduced
 from ..search.search_parameters import Found, SearchLimits, SearchParameters, Stating, parameters_of
-from ..solve.lexicographic import SolveSettings, integer_weights, largest_sum, solve_lexicographic
+from ..solve.lexicographic import (
+    BoundByNumber,
+    SolveSettings,
+    integer_weights,
+    solve_lexicographic,
+)
 from ..solve.solver import SolverStatus
 from .instance import Bid, BidArrays, Number, ProblemInstance, as_list, exact, read_lot
 from .spawning import search_processes, spawning
@@ -252,7 +257,7 @@ def determine(
         workers: for ``anytime`` without ``state``: searches at once, in processes.
     """
     weights, unit = integer_weights(values)
-    most = largest_sum(weights, packing.job)
+    by_number = BoundByNumber(weights, packing.job)
     if strategy == "greedy":
         found = _unproved(greedy_award(packing, weights, second, start), packing)
     elif strategy == "exact":
@@ -263,7 +268,7 @@ def determine(
         known = _soon_proved(packing, weights, second, start, limits)
         found = known or AnytimeSearch(packing, weights, second, start, limits, state).run()
     reached = sum(weights[bid] for bid in found.award.tolist())
-    bound = max(reached, min(most, most if found.bound is None else found.bound))
+    bound = max(reached, by_number.of(found.bound))
     proved = found.proved or bound == reached
     is_best = proved and (found.status is SolverStatus.OPTIMAL or not second.any())
     return replace(

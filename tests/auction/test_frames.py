@@ -23,7 +23,7 @@ MOST = 9
     "limit", [{"work_limit": 20}, {"time_limit_s": 6.0, "search_parameters": "branched=0"}]
 )
 def test_few_calls_lie_between_schedule_and_the_first_move(limit: dict[str, Any]) -> None:
-    snapshot = parse_snapshot(msgspec.json.encode(random_document(0, 120, 160)))
+    snapshot = parse_snapshot(msgspec.json.encode(random_document(1, 120, 160)))
     chains: list[list[str]] = []
 
     def profile(frame: FrameType, event: str, _: Any) -> None:
@@ -38,7 +38,7 @@ def test_few_calls_lie_between_schedule_and_the_first_move(limit: dict[str, Any]
     before = sys.getprofile()
     sys.setprofile(profile)
     try:
-        schedule(snapshot, **limit)
+        schedule(snapshot, objective="priority_cores", **limit)
     finally:
         sys.setprofile(before)
     assert len(chains[0]) <= MOST, chains[0]

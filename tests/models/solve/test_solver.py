@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from aucsched.cluster.errors import SolverError
 from aucsched.models.solve import reduced_program
 from aucsched.models.solve.lexicographic import (
+    BoundByNumber,
     SolveSettings,
     exact_stages,
     integer_weights,
@@ -24,6 +25,25 @@ from aucsched.models.solve.program import IntegerProgram
 from aucsched.models.solve.solver import SolverOptions, SolverStatus, read_pulp, solve
 
 SETTINGS = SolveSettings(time_limit_s=30, seed=0, clock=time.perf_counter)
+
+
+def test_a_bound_by_number_is_what_whole_jobs_can_reach() -> None:
+    """By brute force over every choice of a bid or none of each job."""
+    for seed in range(200):
+        draw = np.random.default_rng(seed)
+        job = np.sort(draw.integers(0, 4, int(draw.integers(1, 9))))
+        low, high = [(1, 9), (90, 100), (0, 3)][seed % 3]
+        weights = draw.integers(low, high, len(job)).tolist()
+        of_job = [[0, *(weights[bid] for bid in np.flatnonzero(job == one))] for one in set(job.tolist())]
+        sums = sorted(map(sum, itertools.product(*of_job)))
+        by_number = BoundByNumber(weights, job)
+        assert by_number.of(None) == sums[-1]
+        for bound in range(sums[-1] + 2):
+            reached = max(one for one in sums if one <= bound)
+            assert reached <= by_number.of(bound) <= bound
+    # Two of three jobs of about 100 are within 299, and count 201 at most.
+    assert BoundByNumber([99, 100, 101], np.arange(3)).of(299) == 201
+    assert BoundByNumber([99, 100, 101], np.arange(3)).of(300) == 300
 
 
 def knapsack(sizes: list[int], room: int) -> IntegerProgram:
