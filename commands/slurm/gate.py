@@ -30,7 +30,6 @@ def gate() -> None:
 )
 def up(*, licence: str, seconds: int) -> None:
     """Put the gate up, or move its end to --for seconds from now; slurm run does so itself."""
-    import getpass
     import socket
 
     from ...slurm.answers.live import ask_slurm
@@ -42,7 +41,7 @@ def up(*, licence: str, seconds: int) -> None:
     name = found[0].name if found else license_gate.gate_name(licence, socket.gethostname())
     words = license_gate.extend_words(name, seconds)
     if not found:
-        words = license_gate.create_words(name, licence, total, seconds, getpass.getuser())
+        words = license_gate.create_words(name, licence, total, seconds, license_gate.own_user())
     require_done(one_scontrol, words)
     click.echo(f"{name}: up, ends in {seconds} s unless its end is moved")
 

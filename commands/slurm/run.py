@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import socket
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -43,12 +42,13 @@ def run(**options: Any) -> int:
     """
     from ...auction.options import options_with_preset
     from ...slurm.answers.live import AT_ONCE
+    from ...slurm.live.license_gate import own_user
 
     own = {name: options.pop(name) for name in options_in(Settings)}
     promise, options = promised_options(options)
     if promise != NONE and own["mark"] != "admin-comment":
         raise OptionError(f"--promise {promise} needs --mark admin-comment: owners may write a Comment")
-    host, user = socket.gethostname(), getpass.getuser()
+    host, user = socket.gethostname(), own_user()
     settings = Settings(**own, host=host, user=user, promise=promise, at_once=AT_ONCE)
     checked = options_with_preset(options)
     say_unknown_release()

@@ -129,13 +129,12 @@ def doctor(*, licence: str) -> int:
 
     It only reads, and changes nothing.
     """
-    import getpass
-
     from ...slurm.answers.live import ask_slurm
     from ...slurm.live.findings import Severity, examine
+    from ...slurm.live.license_gate import own_user
 
     failed = False
-    for finding in examine(ask_slurm, licence, getpass.getuser(), time.time):
+    for finding in examine(ask_slurm, licence, own_user(), time.time):
         failed |= finding.level is Severity.FAIL
         click.echo(f"{finding.level.value:5}{finding.what:12}{one_line(finding.text)}")
     return 1 if failed else 0

@@ -5,8 +5,10 @@ shipped with the package can see to that. A reservation of the kind LICENSE_ONLY
 When nobody moves its end on, it ends, and Slurm starts the jobs itself.
 """
 
+import os
 import re
 from importlib.resources import files
+from pwd import getpwuid
 
 from ...cluster.errors import InputError, OptionError
 from ...formats.notes import Notes
@@ -43,6 +45,15 @@ def gate_name(licence: str, host: str, user: str = "") -> str:
     """Return the name of a gate: a loop of this host and user leads, without user any."""
     whose = filter(None, (host.partition(".")[0] or "host", user))
     return "_".join((licence, *(re.sub(r"[^A-Za-z0-9-]", "-", one)[:40] for one in whose)))
+
+
+def own_user() -> str:
+    """Return the user whose rights this process has: LOGNAME may be that of whoever started it."""
+    number = os.getuid()
+    try:
+        return getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
 
 
 def create_words(name: str, licence: str, held: int, seconds: int, user: str) -> tuple[str, ...]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from pwd import getpwuid
 
 import pytest
 from support.gated_slurm import FakeSlurm, loop_on
@@ -22,6 +24,7 @@ from aucsched.slurm.live.license_gate import (
     gates,
     job_submit_lua,
     licence_count,
+    own_user,
 )
 from aucsched.slurm.live.live_queue import Carrier
 from aucsched.slurm.live.loop_options import check_licence
@@ -74,6 +77,12 @@ def test_names_are_words_of_scontrol() -> None:
             check_licence(name)
     with pytest.raises(OptionError, match="user"):
         create_words("auction_h", "auction", 5, 60, "a b")
+
+
+def test_the_user_is_the_process_s_own_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOGNAME", "USER"):
+        monkeypatch.setenv(name, "somebody-else")
+    assert own_user() == getpwuid(os.getuid()).pw_name
 
 
 def answered(fake: FakeSlurm, said: dict[Command, bytes]) -> dict[str, tuple[Severity, str]]:
