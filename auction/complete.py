@@ -209,11 +209,13 @@ def among(
         size: jobs of the window.
     """
     nobody = counted_award((), cluster, options, size)
-    nobody = replace(nobody, bids=bids, answer=answer_of(bids.table, np.zeros(0, np.int64), cluster, options))
+    nothing = answer_of(bids.table, np.zeros(0, np.int64), cluster, options)
+    nobody = replace(nobody, bids=bids, answer=nothing)
     if award is None:
         return nobody
     table = award.answer.table
-    won = [(table.demands[int(table.job[bid])], table.only([bid])) for bid in award.answer.chosen.tolist()]
+    winners = [table.only([bid]) for bid in award.answer.chosen.tolist()]
+    won = [(table.demands[int(bid.job[0])], bid) for bid in winners]
     return _joined(replace(nobody, status=award.status, proved=award.proved), won, cluster, options)
 
 

@@ -150,7 +150,7 @@ def _deciding_s(time_limit_s: float, nodes: int, jobs: int) -> float:
 
 
 def with_bids(step: StepPass) -> StepPass:
-    """Return a pass with its award among all bids, for reasons: it did without them, or without some."""
+    """Return a pass with its award among all bids, for reasons, where it made none or few."""
     if step.selected:
         again = replace(step, selected=frozenset())
     elif step.counted is not None:
@@ -357,8 +357,8 @@ def _auctions(step: StepPass) -> Iterator[tuple[tuple[Guard, ...], float, bool]]
     """Yield the auctions of a pass: beside what, for what share of the time, whether everywhere.
 
     None where backfilling settles the pass; another one where one delays a loser's reservation, until
-    none does; others while an empty machine would stay empty. Neither first bids nor bids cover every place,
-    and what is only reserved must not keep the machine idle.
+    none does; others while an empty machine would stay empty. Neither first bids nor bids cover
+    every place, and what is only reserved must not keep the machine idle.
     """
     if step.counted is not None:
         return

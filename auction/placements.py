@@ -77,8 +77,9 @@ def bound_over_placements(
     # Rounded up by more than floats may have lost.
     found = Fraction(relaxed.bound * (1 + 1e-9) + 1e-6) * Fraction(largest) / Fraction(_SCALE)
     whole = all(Fraction(demand.job.priority).denominator == 1 for demand in able)
-    by_number = BoundByNumber([Fraction(demand.job.priority) for demand in able], np.arange(len(able)))
-    return by_number.of(min(everyone, Fraction(int(found)) if whole else found))
+    priorities = [Fraction(demand.job.priority) for demand in able]
+    best = min(everyone, Fraction(int(found)) if whole else found)
+    return BoundByNumber(priorities, np.arange(len(able))).of(best)
 
 
 def costs_of_placements(
@@ -100,10 +101,10 @@ def costs_of_placements(
 
 
 def most_valuable(demands: Sequence[Demand], objective: str, cluster: Cluster) -> list[Demand]:
-    """Return the jobs that count most of those that the same rows let start; none: that is not soon proved.
+    """Return the jobs that count most of those that the same rows let start; none: no proof soon.
 
-    Every award keeps to the rows, and to those of what the first reservation leaves the jobs that would
-    outlast it: no award counts more. It is proved by branch and bound, the same on every machine.
+    Every award keeps to the rows, and to those of what the first reservation leaves the jobs that
+    would outlast it: no award counts more. Branch and bound proves it, the same on every machine.
     """
     columns = cluster.columns
     is_counted = objective == "priority" or all(
@@ -121,7 +122,7 @@ def most_valuable(demands: Sequence[Demand], objective: str, cluster: Cluster) -
 def _sum_of_counts(demands: Sequence[Demand], columns: Columns, guards: Sequence[Guard] = ()) -> Packing:
     """Return the program: a bid for each job, a row for each count that may be scarce.
 
-    Beside a reservation the jobs that it limits, on whatever nodes, have the same rows of what it leaves.
+    The jobs that a reservation limits, on whatever nodes, have the same rows of what it leaves.
     """
     least = [least_of(demand, columns) for demand in demands]
     job, row, amount, capacity = _Rows(columns, least, demands).entries()

@@ -59,8 +59,8 @@ class StepPass:
         completed: every job of the queue was tried on what the award leaves.
         only_starts: nobody asks for bids.
         counted: what starts where that needed no auction, and ``placed``, where; None: it does.
-        selected: ids of the jobs that alone bid in the auction of the whole window, as counts say that no
-            award is worth more than theirs; empty: all bid.
+        selected: ids of the jobs that alone bid in the auction of the whole window, as counts say
+            that no award is worth more than theirs; empty: all bid.
     """
 
     state: StepState
