@@ -157,9 +157,9 @@ def settled(
 def are_preferred(placements: Sequence[Placement], cluster: Cluster, options: StepOptions) -> bool:
     """Return whether no award of the same jobs is preferred to these places, or that is not known.
 
-    Of a job without gres no bid is preferred to one on its fewest nodes below one leaf, or of class A where
-    levels do not count. What the award is to leave wholly free, or anything else: bids and a search have to
-    say.
+    Of a job without gres no bid is preferred to one on its fewest nodes below one leaf, or of class
+    A where levels do not count. What the award is to leave wholly free, or anything else: bids and
+    a search have to say.
     """
     is_ours = options.is_anytime and options.objective != "priority_cores" and not options.export
     if not is_ours or keeps_whole(cluster, options):
@@ -259,8 +259,8 @@ def _not_below(
 ) -> AttemptResult:
     """Return the answer, or first-fit's award where that is worth more by the exact sum.
 
-    A solver's tolerance, or a limit that comes at once, may leave less. Under the papers' weighted sum an
-    optimum may be worth less by priorities alone: a proof stands.
+    A solver's tolerance, or a limit that comes at once, may leave less. Under the papers' weighted
+    sum an optimum may be worth less by priorities alone: a proof stands.
     """
     if options.weights == "paper" and solved.proved:
         return solved

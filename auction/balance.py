@@ -22,8 +22,8 @@ from .state import StepState
 
 #: Long jobs go first where what waits fills the machine for less than this many times its longest job's time.
 _NEAR_END = 3
-#: A job is overdue when it has waited for this many times as long as the youngest job in sight would wait if
-#: all other waiting jobs ran first.
+#: A job is overdue when it has waited for this many times as long as the youngest job in sight
+#: would wait if all other waiting jobs ran first.
 _OVERDUE = 1.06
 #: Beside its dominant share of the machine a job has this worth for each gres on a node, and for each
 #: doubling of its cores on a node: the search must not trade jobs hard to place for jobs that fit anywhere.
@@ -31,8 +31,8 @@ _GRES_WORTH = 3.0
 _CORES_WORTH = 1.5
 #: Jobs with a shape against those that fill gaps.
 _SHAPED_WORTH = 3.0
-#: Gres, and doublings of cores, above these numbers on a node add no worth: some gres are counted in
-#: hundreds, and the window's sum must stay exact.
+#: Gres, and doublings of cores, above these numbers on a node add no worth: some gres are counted
+#: in hundreds, and the window's sum must stay exact.
 _MOST_GRES, _MOST_DOUBLINGS = 8, 8
 #: Worths are integers: this number is the worth of the whole machine.
 _UNIT = 2**20
@@ -102,8 +102,8 @@ class Balance(MixPolicy):
     long_first: bool
     overdue: frozenset[str]
     topology: Topology
-    #: Time limits say who comes first; a job that fits now waits for its share, not for resources; the next
-    #: pass, which sees the jobs behind the window, gives them their shares.
+    #: Time limits say who comes first; a job that fits now waits for its share, not for resources;
+    #: the next pass, which sees the jobs behind the window, gives them their shares.
     equates_limits: ClassVar = False
     reserves_later_only: ClassVar = True
     sees_behind: ClassVar = False

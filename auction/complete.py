@@ -224,8 +224,8 @@ def _joined(
 ) -> AttemptResult:
     """Return an award and the jobs that start beside it as one.
 
-    What is proved stays proved over all these bids, by weights and by preference: of the old bids no award
-    has more than this one, and of the new ones none has more than all.
+    What is proved stays proved over all these bids, by weights and by preference: of the old bids
+    no award has more than this one, and of the new ones none has more than all.
     """
     table = base.answer.table
     demands = list(table.demands)

@@ -356,9 +356,9 @@ def award(step: StepPass) -> None:
 def _auctions(step: StepPass) -> Iterator[tuple[tuple[Guard, ...], float, bool]]:
     """Yield the auctions of a pass: beside what, for what share of the time, whether everywhere.
 
-    None where backfilling settles the pass; another one where one delays a loser's reservation, until
-    none does; others while an empty machine would stay empty. Neither first bids nor bids cover
-    every place, and what is only reserved must not keep the machine idle.
+    None where backfilling settles the pass; another one where one delays a loser's reservation,
+    until none does; others while an empty machine would stay empty. Neither first bids nor bids
+    cover every place, and what is only reserved must not keep the machine idle.
     """
     if step.counted is not None:
         return

@@ -1,7 +1,7 @@
 """When a job that waits could start at the latest, if running jobs end as estimated: its shadow time.
 
-Resources only grow while running jobs end and nothing starts, so the first end at which the job fits is
-found by bisection; each probe asks the same machinery that makes the auction's bids.
+Resources only grow while running jobs end and nothing starts, so the first end at which the job
+fits is found by bisection; each probe asks the same machinery that makes the auction's bids.
 """
 
 from bisect import bisect_left
@@ -236,9 +236,9 @@ class Forecast:
     ) -> tuple[float, Allocation] | None:
         """Return the first moment at which a job fits alone, and where; None: never.
 
-        Without reservations to keep clear of, what fits once fits ever after: bisection. Reservations, and
-        advance reservations to come, may stand in the way of a later start only, so from there on every
-        moment is tried.
+        Without reservations to keep clear of, what fits once fits ever after: bisection.
+        Reservations, and advance reservations to come, may stand in the way of a later start only,
+        so from there on every moment is tried.
 
         Args:
             job: the job.

@@ -1,8 +1,8 @@
 """Shapes of jobs, and sums over the waiting jobs of each shape.
 
-Jobs of one shape ask for the same gres and about as many cores on each node, so that one can take the place
-of another. While the shapes that run keep the proportions of those that wait, ends make room for starts, node
-by node, and no resource is left over at last.
+Jobs of one shape ask for the same gres and about as many cores on each node, so that one can take
+the place of another. While the shapes that run keep the proportions of those that wait, ends make
+room for starts, node by node, and no resource is left over at last.
 """
 
 from collections import defaultdict

@@ -122,8 +122,8 @@ def greedy(table: BidTable, cluster: Cluster, taken: Iterable[int] = ()) -> list
 def what_is_left(table: BidTable, chosen: IntArray, cluster: Cluster, *, may_change: bool = False) -> Cluster:
     """Return what some bids leave of a cluster, with the room that they leave beside its reservations.
 
-    What they take of a limit or of licences, those that wait for it do not hold nodes for. Nothing is kept
-    for a job that starts, unless it ``may_change`` whether it does.
+    What they take of a limit or of licences, those that wait for it do not hold nodes for. Nothing
+    is kept for a job that starts, unless it ``may_change`` whether it does.
     """
     starts = allocations_of(table, chosen)
     left = with_starts(cluster, starts)

@@ -156,9 +156,9 @@ _STEPS = 1_000_000
 def worth_of(job: Job, waited_s: float, used_share: float = 1.0) -> int:
     """Return what a second less of a job's wait is worth, at least 1.
 
-    It saves 1 / max(estimate, 10 s) of bounded slowdown. That grows with the fourth root of the slowdown that
-    the job has by now, 1 + wait / estimate, so that equals are served by their waits. A job without a time
-    limit is worth least.
+    It saves 1 / max(estimate, 10 s) of bounded slowdown. That grows with the fourth root of the
+    slowdown that the job has by now, 1 + wait / estimate, so that equals are served by their waits.
+    A job without a time limit is worth least.
 
     Args:
         job: its time limit counts.

@@ -1,13 +1,13 @@
 """Rounds of new bids: jobs bid again on what a part of an award would leave.
 
-Bids are made once, for all jobs alike, on what is free before anybody starts: under caps they are few of all
-sets of nodes, and fit beside each other by chance. So once an award is found, some winners at a time are
-taken out of it, and they and the losers bid anew on what is then free; a small auction over these bids, the
-old ones among them, says who stands there. It is column generation by neighbourhoods: what a round offers
-fits beside all that stays.
+Bids are made once, for all jobs alike, on what is free before anybody starts: under caps they are
+few of all sets of nodes, and fit beside each other by chance. So once an award is found, some
+winners at a time are taken out of it, and they and the losers bid anew on what is then free; a
+small auction over these bids, the old ones among them, says who stands there. It is column
+generation by neighbourhoods: what a round offers fits beside all that stays.
 
-An award within half a percent of the best is gone on from. What is done is a fixed sequence: the clock, or a
-number of rounds, only ends it.
+An award within half a percent of the best is gone on from. What is done is a fixed sequence: the
+clock, or a number of rounds, only ends it.
 """
 
 from dataclasses import dataclass, replace
@@ -47,8 +47,8 @@ _WORSE = 0.005
 _FOR_SEARCH, _FOR_ROUNDS = 0.2, 0.55
 #: Times that building the arrays took which searching them once more, and stating the model, may take.
 _BUILDS = 3
-#: Rounds without a better award that end them: where the first bids' best is proved or work is limited, and
-#: where it is not.
+#: Rounds without a better award that end them: where the first bids' best is proved or work is
+#: limited, and where it is not.
 _PATIENCE, _OPEN_PATIENCE = 24, 100
 #: Under a work limit: steps of the search before rounds join in, and steps that a round counts as.
 _FIRST_STEPS, _STEPS_OF_ROUND = 32, 8

@@ -25,8 +25,8 @@ from ..topology.tree import Topology, topology_of
 #: A node in one of these takes jobs again when one of its running jobs ends.
 _COMES_BACK = (NodeState.ALLOCATED, NodeState.COMPLETING)
 
-#: What a job asks for on columns as they will be at a time (seconds since the epoch, None when not known),
-#: with or without advance reservations; None: no node could take it.
+#: What a job asks for on columns as they will be at a time (seconds since the epoch, None when not
+#: known), with or without advance reservations; None: no node could take it.
 Reread = Callable[[Job, Columns, float | None, bool], Demand | None]
 
 
@@ -165,8 +165,8 @@ _kept = attrgetter("name", "total", "features", "partitions")
 def state_of(snapshot: Snapshot, last: SnapshotState | None = None) -> SnapshotState:
     """Return a snapshot's cluster as a state.
 
-    ``last``: that of an earlier snapshot, from which is taken what has not changed. The state is the same
-    without it.
+    ``last``: that of an earlier snapshot, from which is taken what has not changed. The state is
+    the same without it.
     """
     kept = None if last is None else last.after(snapshot)
     if kept is None:

@@ -346,8 +346,8 @@ def failing_job(
 ) -> Refusal | None:
     """Return the job that made a step fail, set aside; None when no job alone does.
 
-    An award that breaks a rule names its job. Otherwise each job of the window bids alone: the first that
-    fails, or whose bid the check refuses, it is.
+    An award that breaks a rule names its job. Otherwise each job of the window bids alone: the
+    first that fails, or whose bid the check refuses, it is.
     """
     if isinstance(error, AwardError) and error.job in {demand.job.id for demand in window}:
         return set_aside(str(error.job), error)

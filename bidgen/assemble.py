@@ -55,9 +55,9 @@ class Caps:
         return chosen
 
 
-#: Chosen windows, before they become bids, shape (windows, 6): where its nodes start in the pool, how many
-#: there are, whose it is, how cores are put on nodes (the mode), whether from the last node on, and whether
-#: it touches an end of its nodeset.
+#: Chosen windows, before they become bids, shape (windows, 6): where its nodes start in the pool,
+#: how many there are, whose it is, how cores are put on nodes (the mode), whether from the last
+#: node on, and whether it touches an end of its nodeset.
 ChosenWindows = IntArray
 GROUP = 2
 

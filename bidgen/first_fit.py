@@ -122,8 +122,8 @@ class FirstFitPlacer:
         #: Free cores of all nodes: where a moment to come is foreseen a node may lack some.
         self._cores = int(np.maximum(self._free.cores, 0).sum())
         self._placed: set[str] = set()
-        #: Kinds for which there is not enough: less is free with each start and reservation, but what is
-        #: reserved for a job itself it may take.
+        #: Kinds for which there is not enough: less is free with each start and reservation, but
+        #: what is reserved for a job itself it may take.
         self._hopeless: set[int] = set()
         self._own = {guard.job.id for guard in cluster.guards}
         #: Of what is free beside the guards; None: something has been placed since.

@@ -102,8 +102,8 @@ class BiddingOptions:
         policies=_BIDDING,
     )
     #: exact is the papers': the model over all bids, solved by HiGHS. anytime makes greedy awards,
-    #: branch and bound, prices and search, then solves the model over the bids that could still be in a
-    #: better award, from the award at hand. greedy proves nothing and reaches no limit.
+    #: branch and bound, prices and search, then solves the model over the bids that could still be
+    #: in a better award, from the award at hand. greedy proves nothing and reaches no limit.
     strategy: Option[StrategyName | None] = _option(
         "exact: HiGHS over all bids, under a work limit alone after branch and bound; anytime: branch and "
         "bound, search, then HiGHS over the bids that could still be in a better award; greedy: first-fit "

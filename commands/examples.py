@@ -73,9 +73,9 @@ class InstanceKind:
 class ExampleTable(msgspec.Struct):
     """What examples.json lists: files below examples/ with what they are, and kinds of instances.
 
-    The kinds are Soner's TSUBAME 2.0 (with fewer bids, with priorities near each other, where the number of
-    jobs decides and going by priority is weak; with whole nodes; with 400 jobs waiting, for sweeps over
-    windows), a full tree of 1024 nodes, a Frontier-like machine.
+    The kinds are Soner's TSUBAME 2.0 (with fewer bids, with priorities near each other, where the
+    number of jobs decides and going by priority is weak; with whole nodes; with 400 jobs waiting,
+    for sweeps over windows), a full tree of 1024 nodes, a Frontier-like machine.
     """
 
     files: dict[str, str]

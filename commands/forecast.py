@@ -76,9 +76,9 @@ class ForecastRecord:
 def forecast(snapshot: str, jobs: tuple[str, ...], out: Output, **options: Any) -> None:
     """Say when the pending jobs of SNAPSHOT (a file, - or slurm) will start: P10, P50 and P90.
 
-    One start in ten comes before P10, one in two before P50, nine in ten before P90. aucsched simulates
-    the queue many times from now on, with run times like those of the history. By limits is the start
-    if every job runs to its limit.
+    One start in ten comes before P10, one in two before P50, nine in ten before P90. aucsched
+    simulates the queue many times from now on, with run times like those of the history. By limits
+    is the start if every job runs to its limit.
     """
     from ..api.forecasts import forecast as forecasts_of
     from ..reports.forecast_text import forecast_page, render_forecasts

@@ -1,7 +1,7 @@
 """A page of sections: text, styles, script and data in one file.
 
-Its content security policy lets the browser refuse everything but what is in the page. Errors are written
-into the page itself, for people and for tests.
+Its content security policy lets the browser refuse everything but what is in the page. Errors are
+written into the page itself, for people and for tests.
 """
 
 import shlex

@@ -144,8 +144,8 @@ _KIB = 1024
 def moved_bytes(workload: Workload, log: SwfLog) -> Floats:
     """Return the bytes that an adaptation of each job moves, times the processors that hold them.
 
-    An adaptation takes 1 + 0.00009 · bytes s: the used memory (field 7, KiB a processor) of the ideal
-    processors, over those that hold it then; what is not known counts as none.
+    An adaptation takes 1 + 0.00009 · bytes s: the used memory (field 7, KiB a processor) of the
+    ideal processors, over those that hold it then; what is not known counts as none.
     """
     memory = log.column(SwfField.MEMORY)[list(workload.row)]
     moved: Floats = np.maximum(memory, 0.0) * _KIB * workload.columns().size

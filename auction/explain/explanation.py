@@ -58,8 +58,8 @@ class BidLack:
 class BidView:
     """One bid of the job: its nodes, total amounts, preference, and what it lacks beside the award.
 
-    ``level`` is None in the linear topology, ``preference`` where the model has none. ``worth`` and ``price``
-    are in units of what is maximised.
+    ``level`` is None in the linear topology, ``preference`` where the model has none. ``worth`` and
+    ``price`` are in units of what is maximised.
     """
 
     bid_class: BidClass

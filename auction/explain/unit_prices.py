@@ -1,8 +1,8 @@
 """Prices of nodes: what the window's bids bid each core, gres and licence up to, and what each bid costs.
 
-Lagrangian prices (models/search/prices.py) after a fixed number of rounds, then rounded as far as the
-bound they prove allows. They are an estimate: any prices bound the award, but bids are whole, and prices that
-make every winner gain and every loser lose need not exist.
+Lagrangian prices (models/search/prices.py) after a fixed number of rounds, then rounded as far as
+the bound they prove allows. They are an estimate: any prices bound the award, but bids are whole,
+and prices that make every winner gain and every loser lose need not exist.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,8 +35,8 @@ from ..strategies import AttemptResult
 
 #: Rounds, and entries of bids looked at in all of them together (about 0.2 s): fewer rounds on wide windows.
 _ROUNDS, _FEWEST_ROUNDS, _ENTRIES = 400, 60, 16_000_000
-#: Prices are rounded to one of these numbers of steps: the coarsest that weakens the bound by at most
-#: this share of it.
+#: Prices are rounded to one of these numbers of steps: the coarsest that weakens the bound by at
+#: most this share of it.
 _LEVELS = (4, 8, 16, 32, 64, 128, 256)
 _WEAKER = 1e-3
 #: A resource whose price for a whole node is below this share of the most expensive one counts as free.

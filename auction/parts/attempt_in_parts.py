@@ -1,10 +1,10 @@
 """Windows over more nodes than one search can hold: the cluster in parts, each with an auction of its own.
 
-Jobs are assigned to parts of the switch tree in order of priority, each to the part with most left that can
-hold it; parts are auctioned at once where there are processes for it (workers.py). Losers are assigned again
-over what the parts leave. Jobs that fit into no part bid on the whole
-cluster before all others if first-fit by priority starts them; the award is never worse than first-fit's. The
-bound holds over the bids that were made; what a job could have done in another part is the loss
+Jobs are assigned to parts of the switch tree in order of priority, each to the part with most left
+that can hold it; parts are auctioned at once where there are processes for it (workers.py). Losers
+are assigned again over what the parts leave. Jobs that fit into no part bid on the whole cluster
+before all others if first-fit by priority starts them; the award is never worse than first-fit's.
+The bound holds over the bids that were made; what a job could have done in another part is the loss
 (benchmarks/parts.py measures it).
 """
 

@@ -1,8 +1,8 @@
 """Who holds the auctions of a cluster's parts: this process, several processes, or a Dask cluster.
 
-Each auction depends on nothing that another of its round finds, so that under a work limit the award is the
-same whoever holds them. One whose process dies is held here.
-Dask is an extra; its log is kept off standard error.
+Each auction depends on nothing that another of its round finds, so that under a work limit the
+award is the same whoever holds them. One whose process dies is held here. Dask is an extra; its log
+is kept off standard error.
 """
 
 import copyreg

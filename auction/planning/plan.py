@@ -297,9 +297,9 @@ class Planner:
 class ClusterTimeline:
     """The free resources at every moment to come: running jobs end, planned jobs come and go.
 
-    One row a moment, from which on it holds up to the next: arrays of shape (moments, nodes). A job that
-    starts at a moment needs its resources on the same nodes until it ends: on each node, the least of the
-    rows between.
+    One row a moment, from which on it holds up to the next: arrays of shape (moments, nodes). A job
+    that starts at a moment needs its resources on the same nodes until it ends: on each node, the
+    least of the rows between.
 
     Attributes:
         times: moments in seconds, rising; the first is now.

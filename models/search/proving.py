@@ -16,9 +16,9 @@ from .compiled_search import as_lists, compiled_proofs, is_loaded, load_within
 from .packing import Packing, Worth, packing_from
 from .proofs import Branch, ProofBids, prove
 
-#: Looks at bids that a proof takes at most: before the compiled loop is loaded, without prices, with them (a
-#: tenth of a second compiled, some seconds in plain Python), and in plain Python where a clock runs or sums
-#: of weights are 2^52 and more.
+#: Looks at bids that a proof takes at most: before the compiled loop is loaded, without prices,
+#: with them (a tenth of a second compiled, some seconds in plain Python), and in plain Python where
+#: a clock runs or sums of weights are 2^52 and more.
 _FIRST_LOOKS, _UNPRICED_LOOKS, _LOOKS, _PLAIN_LOOKS = 20_000, 2_000_000, 8_000_000, 200_000
 #: Entries of the columns of a branch: some megabytes, and counts of jobs times weights stay in 64 bits.
 _MOST_CELLS = 2_000_000

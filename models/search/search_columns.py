@@ -33,9 +33,9 @@ _LARGEST_SUM = 1 << 52
 _MOST_PAIRED = 8000
 #: Bids of which the pairs are found together.
 _AT_ONCE = 64
-#: How cycles of moves differ (moves.py), the first and the last as shares of the largest weight. Every cycle
-#: begins with an empty machine: longer ones that go on find less. Where few bids would do (their
-#: prices tell), moves have to be choosy; where many would, they must not.
+#: How cycles of moves differ (moves.py), the first and the last as shares of the largest weight.
+#: Every cycle begins with an empty machine: longer ones that go on find less. Where few bids would
+#: do (their prices tell), moves have to be choosy; where many would, they must not.
 _WARMTH, _DRAWN, _NOISE = np.array([0.02, 0.01, 0.01, 0.02]), np.array([3, 12, 3, 12]), 0.01
 
 

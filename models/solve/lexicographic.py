@@ -388,8 +388,8 @@ def largest_sum(weights: Sequence[int], job: IntArray) -> int:
 class BoundByNumber:
     """Bounds a sum of weights by how many jobs can win: no more than have their least weights within it.
 
-    So an award is worth no more than the largest weights of as many. Where weights are near to each other
-    that is next to what an award of whole jobs can reach.
+    So an award is worth no more than the largest weights of as many. Where weights are near to each
+    other that is next to what an award of whole jobs can reach.
 
     Args:
         weights: of each bid, not negative.

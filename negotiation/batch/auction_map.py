@@ -8,8 +8,8 @@ it. A bid is worth its priority times its nodes (``priority_cores``), with two c
 
 - A critical job comes first: one whose run time is near the time that all work known still takes. Started
   later it would run when everybody else is done. Each of its nodes is worth more than all others together.
-- The first loser that has waited for long gets the engine's reservation (``--reserve 1``): nothing that
-  would delay it starts.
+- The first loser that has waited for long gets the engine's reservation (``--reserve 1``): nothing
+  that would delay it starts.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,9 @@
 """The machine that counts processors, without nodes: the loop of events in which policies over logs play.
 
 At one time stamp all ends, then all arrivals, then one scheduling pass; ends at one time in the
-order in which the jobs were chosen. EASY, conservative backfilling and promised starts have the same
-loop over columns, which plays a whole log, events and all, where numba compiles it and that pays
-(``play_compiled``); tests hold both equal. Other people's policies are checked.
+order in which the jobs were chosen. EASY, conservative backfilling and promised starts have the
+same loop over columns, which plays a whole log, events and all, where numba compiles it and that
+pays (``play_compiled``); tests hold both equal. Other people's policies are checked.
 """
 
 from collections.abc import Callable, Sequence
@@ -287,9 +287,9 @@ def play_promised(log: LogEvents, play: PromisedPlay, until: int) -> int:
     return PAUSED
 
 
-#: The policies that loops play. Loading one takes 0.25 s; compiling it first, once on a machine, 5, 6 and
-#: 18 s. In plain Python so many jobs, all submitted at once, take 0.9, 0.15 and 2.7 s: that is linear in
-#: their number for EASY, and grows with its power 3.4 and 2 for the others.
+#: The policies that loops play. Loading one takes 0.25 s; compiling it first, once on a machine, 5,
+#: 6 and 18 s. In plain Python so many jobs, all submitted at once, take 0.9, 0.15 and 2.7 s: that
+#: is linear in their number for EASY, and grows with its power 3.4 and 2 for the others.
 LOOPS = {
     "easy": Entry(play_easy, "EASY", many=50_000),
     "conservative": Entry(play_conservative, "conservative backfilling", many=200),

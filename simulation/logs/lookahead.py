@@ -9,10 +9,10 @@ value is its size. So the table over two capacities falls apart into two subset 
 jobs reach, and those that long jobs reach within *extra*. A row of either is one integer whose bit s says
 that s processors can be filled exactly; adding a job is a shift and an OR of whole machine words.
 
-Jobs of one size and kind are interchangeable but for their place, and at most ⌊capacity / size⌋ of them fit:
-only that many of the first are looked at. That bounds the rows by the machine, however long the queue. Sizes
-count in units of their greatest common divisor. Where taking the first that fits, again and again, fills all
-that is free, that is the answer, and there are no rows.
+Jobs of one size and kind are interchangeable but for their place, and at most ⌊capacity / size⌋ of
+them fit: only that many of the first are looked at. That bounds the rows by the machine, however
+long the queue. Sizes count in units of their greatest common divisor. Where taking the first that
+fits, again and again, fills all that is free, that is the answer, and there are no rows.
 """
 
 from collections.abc import Iterable, Sequence
@@ -42,8 +42,8 @@ class Candidate(NamedTuple):
 def fullest(candidates: Sequence[Candidate], free: int, extra: int) -> list[int]:
     """Return the jobs that together use most processors; of equal selections the one that prefers the first.
 
-    Between two selections that use equally many, the better one holds the first candidate in which they
-    differ.
+    Between two selections that use equally many, the better one holds the first candidate in which
+    they differ.
 
     Args:
         candidates: in order of preference; each of at most ``free`` processors.
@@ -107,8 +107,8 @@ def _without_surplus(candidates: Sequence[Candidate], free: int, beside: int) ->
 def _rows(kept: Sequence[Candidate], free: int, beside: int) -> list[tuple[int, int]]:
     """Return, before each candidate and after the last, the sums that it and those after it reach.
 
-    Of the short sums bit s stands for s, of the long ones bit ``beside`` − s: then one AND compares all pairs
-    whose sum is the same.
+    Of the short sums bit s stands for s, of the long ones bit ``beside`` − s: then one AND compares
+    all pairs whose sum is the same.
     """
     short, long = 1, 1 << beside
     within = (1 << (free + 1)) - 1

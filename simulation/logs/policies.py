@@ -48,13 +48,13 @@ def _without_options(kind: Callable[[Requests, Resort | None], CountPolicy]) -> 
 class Adaptive(CountPolicy):
     """Adaptive backfilling: the policy that would have served the recent jobs best (Chapter 3, Talby).
 
-    docs/policies.md (adaptive) says how candidates are compared; between equals that are not the present one
-    the first named wins.
+    docs/policies.md (adaptive) says how candidates are compared; between equals that are not the
+    present one the first named wins.
 
-    Taking over: the new policy receives the running jobs' starts in their order, then, now, of all that
-    wait. Promises of the old one, such as reservations, are not kept.
-    Where ``resort`` changes the queue's order with time, it orders the real queue only: the recent jobs are
-    simulated in order of submission.
+    Taking over: the new policy receives the running jobs' starts in their order, then, now, of all
+    that wait. Promises of the old one, such as reservations, are not kept. Where ``resort`` changes
+    the queue's order with time, it orders the real queue only: the recent jobs are simulated in
+    order of submission.
 
     Args:
         options: submissions between two comparisons, how many of the last are simulated, and the candidates,

@@ -97,8 +97,8 @@ class Slack(FrontFirst):
 
     After the relaxed backfilling of Ward, Mahood and West, which the Chapter names beside Talby and
     Feitelson's flexible backfilling. docs/policies.md (slack) says what a pass does, and when the head
-    starts at the latest: waiting can raise its expansion factor (wait + estimate) / estimate by at most
-    F beyond what was promised. F = 0 is EASY exactly.
+    starts at the latest: waiting can raise its expansion factor (wait + estimate) / estimate by at
+    most F beyond what was promised. F = 0 is EASY exactly.
     """
 
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
@@ -147,10 +147,10 @@ class Partitioned(ProfiledPolicy):
     """Partitioned reservations: one queue and one reservation per class of run time (the fourth parameter).
 
     After Lawson and Smirni's multiple-queue backfilling. docs/policies.md (partitioned) says what a
-    pass does; the heads of the classes come in queue order, and turns begin after the class that had
-    the last one. A short job waits for the heads of the other classes, but never behind their queues.
-    The first job of the whole queue has the first reservation, as in EASY; with one class the policy
-    is EASY exactly.
+    pass does; the heads of the classes come in queue order, and turns begin after the class that
+    had the last one. A short job waits for the heads of the other classes, but never behind their
+    queues. The first job of the whole queue has the first reservation, as in EASY; with one class
+    the policy is EASY exactly.
     """
 
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:

@@ -130,8 +130,8 @@ class NextFit(QueuePolicy):
 class FrontFirst(QueuePolicy):
     """A policy that starts from the front while it fits, then backfills past the first job that does not.
 
-    What runs is EASY's state (backfilling/easy.py). Subclasses say what ``backfill`` does; it is asked only
-    while processors are free and jobs wait.
+    What runs is EASY's state (backfilling/easy.py). Subclasses say what ``backfill`` does; it is
+    asked only while processors are free and jobs wait.
     """
 
     def __init__(self, requests: Requests, resort: Resort | None) -> None:

@@ -6,8 +6,8 @@ Smirni: the job is stopped and started again later.
 docs/policies.md (speculative) says what a pass does. EASY's shadow time and *extra* count the
 processors of bets as free. A job that was not stopped runs on like any other.
 
-So the head starts no later than if nobody had bet since it was blocked. F = 1 is EASY exactly: a bet would
-need no luck.
+So the head starts no later than if nobody had bet since it was blocked. F = 1 is EASY exactly: a
+bet would need no luck.
 """
 
 from collections import Counter

@@ -1,8 +1,8 @@
 """Policies that place jobs one after another on nodes: FCFS, and backfilling.
 
-A reservation is the earliest time at which the first blocked job fits if running jobs end at their time
-limits, and the nodes it would take then. A job that could still run then may only take what those nodes
-have beside the reservation.
+A reservation is the earliest time at which the first blocked job fits if running jobs end at their
+time limits, and the nodes it would take then. A job that could still run then may only take what
+those nodes have beside the reservation.
 
 Slurm's ``sched/backfill`` plans instead (PlannedBackfill). Between turns the queue is looked at as Slurm's
 main scheduler does: in order, up to the first job that cannot start. At a turn each job takes its

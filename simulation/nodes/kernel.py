@@ -1,8 +1,8 @@
 """The node-level simulation: a workload's jobs come, a policy starts them, each start is checked.
 
-The loop is that of events.py. A policy is called after the events of each time stamp, or, as Slurm's
-plugins are, at multiples of an interval when something has changed. No clock is read: the same workload,
-policy and options give the same run.
+The loop is that of events.py. A policy is called after the events of each time stamp, or, as
+Slurm's plugins are, at multiples of an interval when something has changed. No clock is read: the
+same workload, policy and options give the same run.
 
 Nodes may fail: the jobs on one that goes down are stopped, and wait again with the priority and the
 submission they had, or are lost. What they ran for is lost in both cases.
@@ -27,8 +27,8 @@ from .preemption import Preemption, Preemptor
 
 #: Ends between two reports of progress.
 _REPORT_EVERY = 32
-#: Failures on an idle machine after which its first waiting job is given up: it would wait without end for
-#: nodes that are hardly ever up together.
+#: Failures on an idle machine after which its first waiting job is given up: it would wait without
+#: end for nodes that are hardly ever up together.
 _IN_VAIN = 1000
 
 

@@ -50,11 +50,11 @@ class EasyCopy:
     """A copy of the machine on which EASY plays the same jobs: how long would they have waited?
 
     It is the yardstick of promises that follow a workload's own waits, as on counts
-    (promised/log_auction.py). A job's run time is known to it once the job has ended on the
-    real machine; until then it runs up to its limit. It makes a pass whenever one of its jobs ends
-    and whenever the real machine is asked; its nodes do not fail.
-    While every job takes any whole nodes it counts them, and log_auction.py plays it. The first job that
-    asks for others has what has come played again on nodes.
+    (promised/log_auction.py). A job's run time is known to it once the job has ended on the real
+    machine; until then it runs up to its limit. It makes a pass whenever one of its jobs ends and
+    whenever the real machine is asked; its nodes do not fail. While every job takes any whole nodes
+    it counts them, and log_auction.py plays it. The first job that asks for others has what has
+    come played again on nodes.
 
     Attributes:
         longest_s: the longest wait on the copy so far, of jobs that wait on it as well.

@@ -135,8 +135,8 @@ def _gpus(held: Capacity) -> int:
 def node_jobs_csv(result: NodeResult) -> str:
     """Return the jobs as CSV (``node_job_columns`` without accounts).
 
-    Beside the columns of the counts-only machine: GPUs held, level (empty without switches), span and runs
-    of consecutive nodes; where nodes fail, how often the job was stopped.
+    Beside the columns of the counts-only machine: GPUs held, level (empty without switches), span
+    and runs of consecutive nodes; where nodes fail, how often the job was stopped.
     """
     columns = node_job_columns(result)
     columns.pop("account", None)

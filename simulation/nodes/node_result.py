@@ -80,8 +80,8 @@ class NodeResult(Result):
     def failure_counts(self) -> dict[str, float]:
         """Return how often nodes failed, and what that cost.
 
-        Nodes that went down, jobs that waited again, jobs that were lost, and core-seconds of the runs that
-        were stopped.
+        Nodes that went down, jobs that waited again, jobs that were lost, and core-seconds of the
+        runs that were stopped.
         """
         cut = self.cut_short
         return {

@@ -45,8 +45,8 @@ class Selector:
     def allocation(self, demand: Demand, view: FreeView) -> Allocation | None:
         """Return where a job starts, None when it does not fit.
 
-        Where all its nodes are empty it starts wherever the auctions would let it: a habit that misses the
-        only place there is must not let the job wait for ever.
+        Where all its nodes are empty it starts wherever the auctions would let it: a habit that
+        misses the only place there is must not let the job wait for ever.
         """
         allocation = self._by_habit(demand, view)
         if allocation is None and is_idle(demand, view):
@@ -178,9 +178,9 @@ SELECTIONS: dict[str, type[Selector]] = {"first": Selector, "best": BestFitNodes
 class SwitchFit(Selector):
     """The lowest switch with enough nodes, then the leaf with the fewest that are enough, and so on.
 
-    Contiguous jobs, and machines without switches, go by runs of usable nodes instead: the run with the
-    fewest free cores that holds the job. Where the nodes found lack cores, those with the fewest are left
-    out, and the choice is made again (Slurm's guard against a knapsack).
+    Contiguous jobs, and machines without switches, go by runs of usable nodes instead: the run with
+    the fewest free cores that holds the job. Where the nodes found lack cores, those with the
+    fewest are left out, and the choice is made again (Slurm's guard against a knapsack).
     """
 
     def __init__(self, columns: Columns, topology: Topology) -> None:
@@ -269,8 +269,8 @@ class _Need:
         span, usable = demand.node_counts, len(found.nodes)
         self.units = demand.units or 0
         self.fewest = demand.fewest_nodes
-        #: Of a range Slurm takes as many as it can get and as the job has tasks for, of a job without a node
-        #: count as few as hold it.
+        #: Of a range Slurm takes as many as it can get and as the job has tasks for, of a job
+        #: without a node count as few as hold it.
         self.wanted = self.fewest
         if span is not None:
             most = min(span.maximum, usable, most_by_units(demand))
@@ -400,8 +400,8 @@ def _best_leaf(
 def _compared(one: list[int], other: list[int], above: list[int], others: list[int], missing: int) -> int:
     """Return 1 when the first leaf is better, −1 when the other is, 0 for neither.
 
-    From the leaves up to where either has enough: there the fewer the better; below one switch that is the
-    first to have enough, the more the better.
+    From the leaves up to where either has enough: there the fewer the better; below one switch that
+    is the first to have enough, the more the better.
 
     ``one`` and ``other`` are the usable nodes below each leaf and each switch above it, ``above`` and
     ``others`` those switches; ``missing`` nodes are still needed.

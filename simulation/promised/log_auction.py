@@ -180,8 +180,8 @@ def _any_fits(state: PromisedState) -> bool:
 def catch_up(state: PromisedState, rules: PromiseRules, longest: float) -> None:
     """Make the promises of skipped passes before a longer wait on the copy allows later ones.
 
-    In skipped passes nobody started, so that the plan came nearer from one to the next, and the last
-    has the best promises of them all.
+    In skipped passes nobody started, so that the plan came nearer from one to the next, and the
+    last has the best promises of them all.
     """
     clock, machine = state.copy.clock, state.machine
     if longest != clock[LAST]:

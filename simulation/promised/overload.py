@@ -20,8 +20,8 @@ from .awards import run_from
 from .promise_plan import NOBODY
 from .promise_state import PROMISED, WAITING, PromisedState, PromiseRules
 
-#: So many times the backlog is more than the longest wait that EASY would have made: overload. Who has
-#: waited for so many times that wait comes next.
+#: So many times the backlog is more than the longest wait that EASY would have made: overload. Who
+#: has waited for so many times that wait comes next.
 BACKLOGS = 1.6
 #: More jobs that wait are no longer planned one after another, which is work for each of them.
 PLANNED = 72

@@ -1,10 +1,10 @@
 """The plan that keeps promises: waiting jobs one after another in the order of their promises.
 
-Each job starts when its processors are free by estimates, and no job before the one ahead of it. When jobs
-end before their estimates, all of a plan's starts come earlier or stay: starts are sums and maxima of ends.
-So a plan that keeps every promise goes on keeping them, and a start is allowed where the plan of the others
-still does. A plan that lets jobs pass each other has no such property. Nobody may start now who would put
-somebody off beyond what the plan leaves him (``verdict``).
+Each job starts when its processors are free by estimates, and no job before the one ahead of it.
+When jobs end before their estimates, all of a plan's starts come earlier or stay: starts are sums
+and maxima of ends. So a plan that keeps every promise goes on keeping them, and a start is allowed
+where the plan of the others still does. A plan that lets jobs pass each other has no such property.
+Nobody may start now who would put somebody off beyond what the plan leaves him (``verdict``).
 
 Promises may follow the log: a job is promised a start when it is due (``promise_due``). Until then the plan
 has a place for it behind all that are due, and leaves it as much as a promise made now would: what starts now

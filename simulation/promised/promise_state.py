@@ -1,7 +1,7 @@
 """What a pass of promised starts works on, as columns, and the same of an empty machine.
 
-The files of this room are plain Python over columns, lists or arrays, that numba compiles as it stands: both
-give the same to the bit.
+The files of this room are plain Python over columns, lists or arrays, that numba compiles as it
+stands: both give the same to the bit.
 """
 
 from math import inf

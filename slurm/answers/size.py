@@ -124,8 +124,8 @@ def _cores_per_task(record: Record, detail: JobDetail | None, cpus: int, tasks: 
 def with_whole_cores(size: SlurmSize, threads: int) -> SlurmSize:
     """Return the size in whole cores of ``threads`` CPUs each, as Slurm allocates them on a node.
 
-    Where a job's CPUs on a node are not fixed, they are dealt out by cores. A task that neither fills
-    cores nor shares one evenly then gets cores of its own, which may be more than it needs.
+    Where a job's CPUs on a node are not fixed, they are dealt out by cores. A task that neither
+    fills cores nor shares one evenly then gets cores of its own, which may be more than it needs.
     """
 
     def whole(cpus: int) -> int:
