@@ -147,7 +147,7 @@ def unpin(job: LiveJob, mark: Mark, licence: str, why: str, *, behind: bool = Tr
     words += _given_back(job, mark)
     if job.reservation.startswith(OWN):
         words.append("ReservationName=")
-    left = Mark(tries=mark.tries + 1, comment=mark.comment, promised=mark.promised)
+    left = Mark(tries=mark.tries, comment=mark.comment, promised=mark.promised)
     kept = write_mark(left) if behind else ""
     words.append(f"{job.carrier.word}={kept or _comment(mark.comment)}")
     # Without its pin it can be placed again: Slurm took its priority away.

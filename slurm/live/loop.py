@@ -185,7 +185,7 @@ class Loop:
         )
         held = look.sources.reservations
         reserved = () if held is None else read_reservations(held.content)
-        back = overdue(look.snapshot, queue, settings, look.at, self._seen)
+        back = overdue(look, queue, settings, self._seen)
         requeued = {action.job for action in back if was_requeued(queue[action.job], self._seen)}
         kept = {name: job for name, job in queue.items() if name not in requeued}
         snapshot = with_claims(look.snapshot, kept, settings.licence, reserved)

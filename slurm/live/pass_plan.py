@@ -20,11 +20,9 @@ from ...cluster.nodes import NodeState, PartitionState
 from ...cluster.schedule import Award, Reason
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import names_in
-from ...formats.reading import text_of
 from ...simulation.nodes.node_machine import why_never
 from ..answers.consumables import asks_for, with_gate
 from ..answers.live import JOBS, Ask, Command
-from ..answers.policy import config_of
 from ..answers.reservation_records import ReservationFigures
 from ..answers.states import JobPhase
 from ..answers.versions import SEGMENTS_NAMED, parse_release
@@ -99,29 +97,46 @@ def idle_now(ask: Ask) -> dict[str, int]:
 
 #: States of nodes on which no job starts until somebody does something about it.
 _GONE = {NodeState.DRAINED, NodeState.DRAINING, NodeState.DOWN, NodeState.FAIL, NodeState.UNKNOWN}
+#: Those of nodes that do not respond, for some seconds after a restart of slurmctld too.
+_SILENT = {NodeState.DOWN, NodeState.UNKNOWN}
 #: Refusals of jobs that the auction can never start: they are Slurm's.
 _NEVER = {Reason.NOT_EXPRESSIBLE, Reason.SET_ASIDE}
 
 
 def overdue(
-    snapshot: Snapshot, queue: Mapping[str, LiveJob], settings: Settings, now: float, ran: Mapping[str, float]
+    look: Look, queue: Mapping[str, LiveJob], settings: Settings, ran: Mapping[str, float]
 ) -> list[Action]:
     """Return what puts back pinned jobs that do not start, as their nodes or users changed.
 
+    A pin whose nodes do not respond, or that met a restart of slurmctld, is no try of its job.
     ``ran``: jobs that were seen to run on their pins, and when they were pinned.
     """
-    usable = {node.name for node in snapshot.nodes if node.state not in _GONE}
+    states = {node.name: node.state for node in look.snapshot.nodes}
+    steady = _booted(look) + settings.pin_for
     found: list[Action] = []
     for job in queue.values():
         if job.mark is None or not is_pinned(job, settings.licence):
             continue
-        was = "it was requeued" if was_requeued(job, ran) else ""
-        why = _why_back(job, usable, settings, now) or was
-        if why:
+        ran_before = was_requeued(job, ran)
+        needed = {name: states.get(name, NodeState.UNKNOWN) for name in names_in(job.required)}
+        gone = [name for name, state in needed.items() if state in _GONE]
+        why = f"node {gone[0]} takes no jobs" if gone else _why_back(job, settings, look.at)
+        if why or ran_before:
             is_slurms = job.is_expedited or job.breaks_rules
-            behind = job.mark.tries + 1 < settings.tries and not is_slurms
-            found += _sayable(unpin, job, job.mark, settings.licence, why, behind=behind)
+            is_try = job.mark.since >= steady and _SILENT.isdisjoint(needed.values())
+            tries = job.mark.tries + (is_try or ran_before)
+            behind = tries < settings.tries and not is_slurms
+            mark, why = replace(job.mark, tries=tries), why or "it was requeued"
+            found += _sayable(unpin, job, mark, settings.licence, why, behind=behind)
     return found
+
+
+def _booted(look: Look) -> float:
+    """Return when slurmctld started, 0 where that is not told."""
+    with suppress(InputError):
+        settings = look.settings
+        return 0.0 if settings is None else settings.moment("BOOT_TIME")
+    return 0.0
 
 
 def was_requeued(job: LiveJob, ran: Mapping[str, float]) -> bool:
@@ -129,10 +144,7 @@ def was_requeued(job: LiveJob, ran: Mapping[str, float]) -> bool:
     return job.mark is not None and job.is_waiting and ran.get(job.id) == job.mark.since
 
 
-def _why_back(job: LiveJob, usable: set[str], settings: Settings, now: float) -> str:
-    gone = [name for name in names_in(job.required) if name not in usable]
-    if gone:
-        return f"node {gone[0]} takes no jobs"
+def _why_back(job: LiveJob, settings: Settings, now: float) -> str:
     if job.is_expedited:
         return "Slurm starts it before all others"
     if job.breaks_rules or job.priority == 0:
@@ -227,9 +239,8 @@ def _check_units(look: Look, award: Award) -> None:
 
 def _names_segments(look: Look) -> bool:
     """Whether this Slurm takes named nodes for jobs of segments; not if its version is unknown."""
-    if look.sources.config is None:
-        return False
-    release = parse_release(config_of(text_of(look.sources.config.content)).text("SLURM_VERSION"))
+    settings = look.settings
+    release = None if settings is None else parse_release(settings.text("SLURM_VERSION"))
     return release is not None and release >= SEGMENTS_NAMED
 
 
@@ -276,12 +287,14 @@ def _taken(action: Action, left: dict[str, int]) -> str:
 
 def came_true(action: Action, now: Now | None, licence: str) -> bool:
     """Whether Slurm shows what an action was to bring about, or the job has gone on since."""
-    if action.kind is ActionKind.CLEAR or now is None or now.state != "PENDING":
-        held = names_in(now.nodes) if now is not None else ()
-        return action.kind is not ActionKind.PIN or set(held) <= set(action.nodes)
+    is_pin = action.kind is ActionKind.PIN
+    if now is None or (not is_pin and now.state != "PENDING"):
+        return not is_pin
     behind = asks_for(now.licenses, licence)
-    if action.kind is ActionKind.PIN:
-        return not behind and set(names_in(now.required)) == set(action.nodes)
+    if is_pin:
+        # A job that was cancelled before it does not require these nodes; one that has started still does.
+        nodes = set(action.nodes)
+        return not behind and set(names_in(now.required)) == nodes >= set(names_in(now.nodes))
     return behind == (action.kind in {ActionKind.UNPIN, ActionKind.PROMISE})
 
 

@@ -21,10 +21,13 @@ from ...cluster.nodes import Node, Resources
 from ...cluster.schedule import Award, Refusal, Schedule
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import expand, join
+from ...formats.reading import text_of
 from ...models.search.compiled_search import compiled_loop
 from ...topology.tree import Topology, topology_of
 from ..answers.answer_record import Known
+from ..answers.answer_text import Paragraph
 from ..answers.live import Ask, ask_slurm, collect
+from ..answers.policy import config_of
 from ..answers.running_jobs import End, SlurmStart, started_jobs
 from ..answers.slurm_files import SlurmFiles
 from ..answers.snapshot_of_answers import SlurmSources, import_slurm
@@ -50,6 +53,12 @@ class Look:
     sources: SlurmSources
     at: float
     read_s: float
+
+    @property
+    def settings(self) -> Paragraph | None:
+        """What Slurm is configured to, None where it does not tell."""
+        config = self.sources.config
+        return None if config is None else config_of(text_of(config.content))
 
     @property
     def started(self) -> list[tuple[SlurmStart, End | None]]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.gated_slurm import FakeJob, FakeSlurm, loop_on
 
 from aucsched.slurm.answers.live import RESERVATIONS, ask_slurm
 from aucsched.slurm.answers.reservation_records import read_reservations
-from aucsched.slurm.live.actions import one_scontrol
-from aucsched.slurm.live.live_queue import Mark, write_mark
+from aucsched.slurm.live.actions import Words, one_scontrol
+from aucsched.slurm.live.live_queue import Mark, read_mark, write_mark
 from aucsched.slurm.live.loop import Loop, PassReport
 from aucsched.slurm.live.pass_plan import cleared, read_all
 
@@ -29,10 +30,10 @@ def between(fake: FakeSlurm, loop: Loop, change: Callable[[], object]) -> PassRe
     return report
 
 
-def pinned(fake: FakeSlurm, **options: int) -> tuple[Loop, FakeJob]:
-    """A loop and a job that it pinned, which has not started yet."""
-    job = fake.submit(4, **options)
-    loop = loop_on(fake)
+def pinned(fake: FakeSlurm, *, run_s: float = 15, **options: Any) -> tuple[Loop, FakeJob]:
+    """A loop and a job that it pinned, which has not started yet; ``options`` are the loop's."""
+    job = fake.submit(4, run_s=run_s)
+    loop = loop_on(fake, **options)
     assert loop.one_pass().pinned == 1
     assert job.required
     return loop, job
@@ -267,6 +268,88 @@ def test_a_controller_that_is_gone_and_comes_back_is_waited_for() -> None:
     fake.is_up = True
     assert passes(fake, loop, 2)[-1].outcome == "done"
     assert len(job.starts) == 1
+
+
+def restart(fake: FakeSlurm) -> None:
+    """Restart slurmctld: its nodes do not respond for a while."""
+    fake.booted = fake.now
+    fake.nodes.update(dict.fromkeys(fake.nodes, "idle*"))
+
+
+def tries(job: FakeJob) -> int:
+    mark = read_mark(job.comment)
+    return 0 if mark is None else mark.tries
+
+
+def test_nodes_that_do_not_respond_cost_a_pinned_job_no_try() -> None:
+    fake = cluster(1)
+    loop, job = pinned(fake, tries=1)
+    for _ in range(3):
+        restart(fake)
+        assert loop.one_pass().put_back == 1
+        assert (job.licenses, tries(job)) == ("auction:1", 0)
+        fake.nodes["n0"] = "idle"
+        assert loop.one_pass().pinned == 1
+    passes(fake, loop, 1)
+    assert len(job.starts) == 1
+
+
+@pytest.mark.parametrize(
+    ("booted", "kind"), [(-100, "hand over"), (-50, "unpin"), (10, "unpin"), (None, "hand over")]
+)
+def test_a_pin_that_met_a_restart_of_slurmctld_is_no_try(booted: int | None, kind: str) -> None:
+    fake = cluster(1)
+    loop, job = pinned(fake, tries=1)
+    if booted is not None:
+        fake.booted = fake.now + booted
+    # Nothing starts.
+    fake.now += 61
+    loop.one_pass()
+    (line,) = (line for line in fake.events("done") if line["kind"] != "pin")
+    assert line["kind"] == kind
+    assert "did not start within 60 s" in line["why"]
+    assert tries(job) == 0
+
+
+def test_a_job_that_ran_before_it_lost_its_node_was_tried() -> None:
+    fake = cluster(1)
+    loop, job = pinned(fake, tries=1)
+    passes(fake, loop, 1)
+    loop.one_pass()
+    fake.requeue(job)
+    restart(fake)
+    assert loop.one_pass().handed_over == 1
+
+
+@pytest.mark.parametrize("is_forgotten", [False, True])
+def test_a_job_that_is_cancelled_before_its_pin_is_not_counted_as_pinned(*, is_forgotten: bool) -> None:
+    fake = cluster()
+    job, other = fake.submit(4), fake.submit(4)
+
+    def hand(commands: Sequence[Words]) -> tuple[str, ...]:
+        if any("JobId=1" in words for words in commands):
+            cancel(job)
+            if is_forgotten:
+                del fake.jobs["1"]
+        return fake.hand(commands)
+
+    report = loop_on(fake, runner=hand).one_pass()
+    assert (report.pinned, report.refused) == (1, 1)
+    assert [line["job"] for line in fake.events("done")] == [str(other.number)]
+
+
+def test_a_pinned_job_that_has_started_and_ended_by_the_next_look_was_pinned() -> None:
+    fake = cluster()
+    fake.submit(4, run_s=1)
+
+    def hand(commands: Sequence[Words]) -> tuple[str, ...]:
+        said = fake.hand(commands)
+        fake.tick()
+        fake.tick()
+        return said
+
+    assert loop_on(fake, runner=hand).one_pass().pinned == 1
+    assert fake.jobs["1"].state == "COMPLETED"
 
 
 def test_without_rest_nothing_is_asked_of_slurmrestd_which_may_be_gone() -> None:

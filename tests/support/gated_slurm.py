@@ -92,6 +92,9 @@ class FakeSlurm:
     preempts: bool = False
     preempt_mode: str = "REQUEUE"
     version: str = ""
+    #: When slurmctld started, and what tells the cluster from others; the configuration has them if set.
+    booted: float = 0.0
+    name: str = ""
     #: Nodes of a block, in the nodes' order; 0: there are no blocks.
     block: int = 0
     is_up: bool = True
@@ -153,10 +156,11 @@ class FakeSlurm:
         return text.encode()
 
     def _text(self, command: Command) -> str | None:
-        if command == ("scontrol", "show", "config") and (self.preempts or self.version):
-            return (
-                self._preemption() if self.preempts else CONFIG.splitlines(keepends=True)[0]
-            ) + self._version()
+        is_told = self.preempts or self.version or self.name or self.booted
+        if command == ("scontrol", "show", "config") and is_told:
+            told = self._preemption() if self.preempts else CONFIG.splitlines(keepends=True)[0]
+            told += self._version() + f"SlurmctldHost[0]        = {self.name}\n" * bool(self.name)
+            return told + f"BOOT_TIME               = {self.booted:.0f}\n" * bool(self.booted)
         if command == ("scontrol", "show", "topology") and self.block:
             return "".join(
                 f"BlockName=b{at} BlockIndex={at} Nodes={join(names)} BlockSize={self.block}\n"
@@ -259,7 +263,8 @@ class FakeSlurm:
 
     def _flags(self, name: str) -> list[str]:
         reserved = any(name in one["cores"] for one in self.reservations.values())
-        return ["DRAIN"] * (self.nodes[name] == "drain") + ["RESERVED"] * reserved
+        flags = ["DRAIN"] * (self.nodes[name] == "drain") + ["RESERVED"] * reserved
+        return flags + ["NOT_RESPONDING"] * self.nodes[name].endswith("*")
 
     def _job(self, job: FakeJob) -> dict[str, Any]:
         record: dict[str, Any] = {
