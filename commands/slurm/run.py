@@ -100,7 +100,7 @@ def _until_told(settings: Settings, checked: Any) -> int:
 
     outcome, refused = "done", 0
     with ExitStack() as stack:
-        stack.enter_context(only_one(settings.lock or default_lock(settings.licence)))
+        stack.enter_context(only_one(settings.lock or default_lock(ask_slurm, settings.licence)))
         journal = stack.enter_context(log_of(settings.log, settings)).write
         loop = Loop(settings, checked, ask=ask_slurm, runner=one_scontrol, journal=journal)
         figures, ticker = stack.enter_context(looping("run", settings))

@@ -26,7 +26,7 @@ from .partitions import DefaultMemory, PartitionFigures
 from .reservation_records import ReservationFigures
 from .topology_any import Named
 
-_LINE = re.compile(r"^(\w+)[ \t]*= ?(.*)$", re.MULTILINE)
+_LINE = re.compile(r"^(\w+(?:\[\d+\])?)[ \t]*= ?(.*)$", re.MULTILINE)
 _HEAD = "Configuration data as of"
 #: SelectTypeParameters that give jobs more than the cores of their CPUs.
 _CHANGING = ("CR_SOCKET", "CR_ONE_TASK_PER_CORE")

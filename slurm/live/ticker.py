@@ -5,7 +5,6 @@ import gc
 import hashlib
 import os
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,13 +14,26 @@ from pathlib import Path
 from types import FrameType
 
 from ...cluster.errors import InputError
+from ...formats.reading import text_of
+from ..answers.live import CONFIG, Ask
+from ..answers.policy import config_of
+
+#: By which settings slurmctld tells its cluster from others, whatever file led to it.
+_CLUSTER = ("ClusterName", "SlurmctldHost[0]", "SlurmctldPort")
+#: Not TMPDIR, which is another in each login: the loop's unit may write here.
+_FOLDER = Path("/tmp")  # noqa: S108 - the lock follows no link, and its name has the user's number
 
 
-def default_lock(licence: str) -> Path:
-    """Return the lock's file: one for each cluster, by its configuration, and gate."""
-    conf = os.environ.get("SLURM_CONF", "")
-    name = hashlib.sha256(f"{conf}\0{licence}".encode()).hexdigest()[:12]
-    return Path(tempfile.gettempdir()) / f"aucsched-{os.getuid()}-{name}.lock"
+def default_lock(ask: Ask, licence: str) -> Path:
+    """Return the lock's file: one for each gate of the cluster that slurmctld says it leads.
+
+    Raises:
+        InputError: slurmctld does not answer.
+    """
+    settings = config_of(text_of(ask(CONFIG)))
+    words = [*map(settings.text, _CLUSTER), licence]
+    name = hashlib.sha256("\0".join(words).encode()).hexdigest()[:12]
+    return _FOLDER / f"aucsched-{os.getuid()}-{name}.lock"
 
 
 @contextmanager

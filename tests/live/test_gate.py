@@ -29,7 +29,7 @@ from aucsched.slurm.live.license_gate import (
 from aucsched.slurm.live.live_queue import Carrier
 from aucsched.slurm.live.loop_options import check_licence
 from aucsched.slurm.live.pass_plan import added, read_all
-from aucsched.slurm.live.ticker import only_one
+from aucsched.slurm.live.ticker import default_lock, only_one
 
 #: As 22.05.8 wrote it, times in seconds of the epoch.
 PRINTED = (
@@ -187,6 +187,18 @@ def test_one_loop_on_a_host(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(lock)
     with pytest.raises(InputError, match="cannot be locked"), only_one(tmp_path / "link"):
         pass
+
+
+def test_the_lock_is_the_cluster_s_whatever_leads_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = cluster()
+    fake.name = "head(10.0.0.1)"
+    first = default_lock(fake.ask, "auction")
+    monkeypatch.setenv("SLURM_CONF", "/srv/slurm.conf")
+    monkeypatch.setenv("TMPDIR", "/somewhere")
+    assert default_lock(fake.ask, "auction") == first
+    others = {default_lock(fake.ask, "gate"), first}
+    fake.name = "head2"
+    assert len(others | {default_lock(fake.ask, "auction")}) == 3
 
 
 #: What slurmctld gives the plugin, and calls of it whose answers are printed.

@@ -19,6 +19,7 @@ import pytest
 from slurm_host import SlurmHost, missing, running_host
 
 from aucsched.formats.hostlist import expand
+from aucsched.slurm.answers.policy import config_of
 from aucsched.slurm.live.license_gate import job_submit_lua
 from aucsched.slurm.live.live_queue import Mark, write_mark
 
@@ -180,6 +181,9 @@ def test_the_gate_from_submission_to_the_end(shell: Shell, tmp_path: Path) -> No
     doctor = aucsched(shell, "doctor")
     assert "fail" not in doctor
     assert "controller's clock differs by" in doctor
+    settings = config_of(shell("SLURM_TIME_FORMAT=%s scontrol show config"))
+    assert all(map(settings.text, ("ClusterName", "SlurmctldHost[0]", "SlurmctldPort")))
+    assert 0 < settings.moment("BOOT_TIME") <= time.time()
 
     before = shell("scontrol -o show reservations")
     shown = aucsched(shell, "run --dry-run")
