@@ -87,8 +87,11 @@ def status(*, licence: str) -> int:
 @click.option("--partition", "partitions", multiple=True, metavar="NAME", help="Only its jobs; repeatable.")
 @click.option("--user", "users", multiple=True, metavar="NAME", help="Only this user's jobs; repeatable.")
 @dry_run_option
-def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dry_run: bool) -> None:
-    """Put waiting jobs behind the gate that are not behind it; for sites without its job_submit.lua."""
+def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dry_run: bool) -> int:
+    """Put waiting jobs behind the gate that are not behind it; for sites without its job_submit.lua.
+
+    Exit 1 if Slurm refused some.
+    """
     from pwd import getpwnam
 
     from ...slurm.answers.live import ask_slurm
@@ -111,8 +114,18 @@ def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dr
     said = (shown_by(click.echo) if dry_run else one_scontrol)(commands) if commands else ()
     for text in said:
         note(text)
-    if not dry_run:
-        click.echo(f"{plural(len(commands) - len(said), 'job', 'was')} put behind the gate")
+    if dry_run:
+        return 0
+    after = read_all(ask_slurm) if said else jobs
+    # Others may have come since, or have started.
+    still = added(after, licence, partitions, users)[0] if said else []
+    refused = {job for _, job, _ in set(still).intersection(commands)}
+    waiting = {f"JobId={job.whole}" for job in after if job.is_waiting}
+    put = [job for _, job, _ in commands if job in waiting - refused]
+    for job in sorted(refused):
+        click.echo(one_line(f"{job.removeprefix('JobId=')}: not put behind the gate"))
+    click.echo(f"{plural(len(put), 'job', 'was')} put behind the gate")
+    return 1 if refused else 0
 
 
 @gate.command("clear")

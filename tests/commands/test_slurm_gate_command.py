@@ -130,6 +130,23 @@ def test_waiting_jobs_are_put_behind_the_gate(fake: FakeSlurm, capsys: pytest.Ca
     assert [job.licenses for job in jobs] == ["auction:1", "a|b", "auction:1"]
 
 
+def test_add_names_what_slurm_refused(
+    fake: FakeSlurm, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs = [fake.submit(1, licenses="") for _ in range(3)]
+
+    def scontrol(commands: Sequence[Words]) -> tuple[str, ...]:
+        jobs[2].state = "CANCELLED"
+        return ("denied", *fake.hand([words for words in commands if "JobId=1" not in words]))
+
+    monkeypatch.setattr("aucsched.slurm.live.actions.one_scontrol", scontrol)
+    assert run(["slurm", "gate", "add"]) == 1
+    told = capsys.readouterr()
+    assert told.out.splitlines() == ["1: not put behind the gate", "1 job was put behind the gate"]
+    assert told.err.startswith("note: denied\n")
+    assert [job.licenses for job in jobs] == ["", "auction:1", ""]
+
+
 def test_clear_takes_everything_of_the_gate_off(
     fake: FakeSlurm, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
