@@ -19,7 +19,7 @@ from ..models.solve.lexicographic import NO_LIMIT_S, integer_weights, largest_su
 from ..models.solve.solver import SolverStatus
 from .ledger import first_fit_table, greedy
 from .options import StepOptions
-from .placements import LARGEST_SUM, Packer, most_valuable, packings
+from .placements import LARGEST_SUM, Packer, has_one_worth, most_valuable, packings
 from .rounds import solve_anytime
 from .strategies import (
     AttemptResult,
@@ -155,14 +155,15 @@ def settled(
 
 
 def are_preferred(placements: Sequence[Placement], cluster: Cluster, options: StepOptions) -> bool:
-    """Return whether no award of the same jobs is preferred to these places, or that is not known.
+    """Return whether no award of the same jobs counts more, or is preferred; False: that is not known.
 
     Of a job without gres no bid is preferred to one on its fewest nodes below one leaf, or of class
     A where levels do not count. What the award is to leave wholly free, or anything else: bids and
     a search have to say.
     """
     is_ours = options.is_anytime and options.objective != "priority_cores" and not options.export
-    if not is_ours or keeps_whole(cluster, options):
+    has_one = all(has_one_worth(one.asked.demand, options.objective) for one in placements)
+    if not (is_ours and has_one) or keeps_whole(cluster, options):
         return False
     columns, topology = cluster.columns, cluster.topology
     for placement in placements:

@@ -107,10 +107,7 @@ def most_valuable(demands: Sequence[Demand], objective: str, cluster: Cluster) -
     would outlast it: no award counts more. Branch and bound proves it, the same on every machine.
     """
     columns = cluster.columns
-    is_counted = objective == "priority" or all(
-        demand.job.request.cores or demand.node_counts is None or demand.node_counts.is_exact
-        for demand in demands
-    )
+    is_counted = all(has_one_worth(demand, objective) for demand in demands)
     weights, _ = integer_weights([worth_of_start(demand, objective) for demand in demands])
     if not is_counted or sum(weights) > LARGEST_SUM:
         return []
@@ -408,3 +405,10 @@ def worth_of_start(demand: Demand, objective: str) -> Fraction | int:
     if demand.worth is not None:
         return demand.worth
     return start_weight(demand.job, objective, demand.fewest_nodes)
+
+
+def has_one_worth(demand: Demand, objective: str) -> bool:
+    """Return whether starting a job counts the same on any number of nodes that it may get."""
+    counts = demand.node_counts
+    is_exact = counts is None or counts.is_exact
+    return objective == "priority" or is_exact or demand.job.request.cores is not None
