@@ -152,7 +152,7 @@ def _deciding_s(time_limit_s: float, nodes: int, jobs: int) -> float:
 def with_bids(step: StepPass) -> StepPass:
     """Return a pass with its award among all bids, for reasons, where it made none or few."""
     if step.selected:
-        again = replace(step, selected=frozenset())
+        again = replace(step, selected=frozenset(), guards=step.beside)
     elif step.counted is not None:
         options = replace(step.options, began=step.options.clock())
         again = open_window(step.state, step.waiting, options, step.mix, MANY)
@@ -165,7 +165,10 @@ def with_bids(step: StepPass) -> StepPass:
     if demands:
         bids = bids_of_step(demands, again.cluster, again.options, None, others)
         again.best = among(bids, step.best, again.cluster, again.options, len(again.window))
-        reserve_for_losers(again)
+        if step.selected:
+            again.guards = step.guards
+        else:
+            reserve_for_losers(again)
     return again
 
 
@@ -330,7 +333,7 @@ def award(step: StepPass) -> None:
     options = step.options
     halves = options.chosen_on_timeout == "halve" and not options.is_anytime and not options.is_greedy
     for guards, share, everywhere in _auctions(step):
-        step.guards = guards
+        step.guards = step.beside = guards
         settle(step)
         if step.counted is not None:
             return

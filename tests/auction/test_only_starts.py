@@ -155,6 +155,26 @@ def test_reasons_that_are_asked_for_later_are_as_with_bids(
     assert selected or not options.selects
 
 
+@pytest.mark.parametrize("seed", [14, 35, 53, 78])
+def test_reasons_are_beside_the_reservations_that_bids_were_beside(seed: int) -> None:
+    """Not beside that of a job which lost in the auction: others were outbid, too."""
+    options = StepOptions(work_limit=3, promise="none", reserve=1)
+    step = take_step(plain(seed), options, only_starts=True)
+    assert step.decision.selected
+    assert step.decision.guards
+    assert step.schedule.pending == take_step(plain(seed), options).schedule.pending
+
+
+@pytest.mark.parametrize("promise", ["none", "backfill"])
+def test_a_start_that_counts_more_on_more_nodes_gets_them(promise: str) -> None:
+    job = {"nodes": [1, 2], "cores_per_node": 2, "time_limit_s": 3600}
+    cluster = snapshot([{"name": f"n{place}", "cores": 2} for place in range(2)], [job])
+    options = StepOptions(work_limit=3, promise=promise, objective="response")
+    for only_starts in (False, True):
+        (start,) = decided(cluster, options, only_starts=only_starts).starts
+        assert len(start.allocation.nodes) == 2
+
+
 def test_reasons_read_after_later_changes_are_those_of_their_award() -> None:
     """What an award knows of the cluster stays as it was, whatever is told to the auction since."""
     for seed in range(12):
