@@ -19,31 +19,36 @@ _ALL = "ALL"
 #: Words for nothing; of 26.05 for a partition that has no mode of its own to stop jobs.
 _NOTHING = {"CLUSTER_GLOBAL", "DISABLED", "OFF", "NONE"}
 #: A key of scontrol's text, its member in 22.05's JSON, and that of 23.02 and later, which stands in groups.
-_MEMBERS = (
+_LIMITS = (
     ("PartitionName", "name", "name"),
     ("Nodes", "nodes", "nodes.configured"),
     ("State", "state", "partition.state"),
     ("MaxNodes", "maximum_nodes_per_job", "maximums.nodes"),
     ("MaxTime", "max_time_limit", "maximums.time"),
     ("PriorityTier", "priority_tier", "priority.tier"),
+    ("DefMemPerCPU", "default_memory_per_cpu", "defaults.partition_memory_per_cpu"),
+    ("DefMemPerNode", "default_memory_per_node", "defaults.partition_memory_per_node"),
+    ("MinNodes", "min nodes per job", "minimums.nodes"),
+    ("MaxCPUsPerNode", "maximum_cpus_per_node", "maximums.cpus_per_node"),
+    ("MaxCPUsPerSocket", "", "maximums.cpus_per_socket"),
+    ("MaxMemPerNode", "", "maximums.partition_memory_per_node"),
+    ("MaxMemPerCPU", "", "maximums.partition_memory_per_cpu"),
+)
+_MEMBERS = (
+    *_LIMITS,
     ("AllowAccounts", "allowed_accounts", "accounts.allowed"),
     ("DenyAccounts", "denied_accounts", "accounts.deny"),
     ("AllowQos", "allowed_qos", "qos.allowed"),
     ("DenyQos", "denied_qos", "qos.deny"),
     ("QoS", "qos", "qos.assigned"),
     ("AllowGroups", "allowed_groups", "groups.allowed"),
-    ("DefMemPerCPU", "default_memory_per_cpu", "defaults.partition_memory_per_cpu"),
-    ("DefMemPerNode", "default_memory_per_node", "defaults.partition_memory_per_node"),
     ("JobDefaults", "", "defaults.job"),
     ("PreemptMode", "preemption_mode", "preempt_mode"),
     ("SelectTypeParameters", "", "select_type"),
-    ("MinNodes", "min nodes per job", "minimums.nodes"),
-    ("MaxCPUsPerNode", "maximum_cpus_per_node", "maximums.cpus_per_node"),
-    ("MaxCPUsPerSocket", "", "maximums.cpus_per_socket"),
-    ("MaxMemPerNode", "", "maximums.partition_memory_per_node"),
-    ("MaxMemPerCPU", "", "maximums.partition_memory_per_cpu"),
     ("Topology", "", "topology"),
 )
+#: Keys of what a partition is, without rules for who may use it.
+LIMIT_KEYS = tuple(key for key, *_ in _LIMITS)
 _FLAT = {key: flat for key, flat, _ in _MEMBERS}
 _GROUPED = {key: grouped for key, _, grouped in _MEMBERS}
 

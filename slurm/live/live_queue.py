@@ -28,6 +28,8 @@ _GRES = "gres."
 _CORES = re.compile(r"(\d{1,7})(?:\*(\d{1,6}))?", re.ASCII)
 _COUNT = re.compile(r"\d{1,12}", re.ASCII)
 _SAFE = "*:,[]-._"
+#: Words of a mark's text, and the members that they are.
+_NUMBERS = {"since": "since", "tries": "tries", "cpus": "cpus", "min": "min_cpus", "promised": "promised"}
 
 
 class Carrier(StrEnum):
@@ -110,8 +112,6 @@ def read_mark(comment: str) -> Mark | None:
 def _mark(fields: Mapping[str, str]) -> Mark:
     low, _, high = fields.get("span", "1-0").partition("-")
     return Mark(
-        since=_number(fields.get("since", "0")),
-        tries=_number(fields.get("tries", "0")),
         cores=_cores(fields.get("cores", "")),
         gres={
             name.removeprefix(_GRES): _number(value)
@@ -120,10 +120,8 @@ def _mark(fields: Mapping[str, str]) -> Mark:
         },
         nodes=fields.get("nodes", ""),
         span=(_number(low), _number(high)),
-        cpus=_number(fields.get("cpus", "0")),
-        min_cpus=_number(fields.get("min", "1")),
         comment=fields.get("comment", ""),
-        promised=_number(fields.get("promised", "0")),
+        **{name: _number(fields[word]) for word, name in _NUMBERS.items() if word in fields},
     )
 
 

@@ -325,19 +325,18 @@ class Loop:
         if not actions:
             return
         jobs, licence = jobs_now(self._ask), self.settings.licence
-        lines = []
+        lines, done = [], Counter[ActionKind]()
         for action in actions:
             is_true = came_true(action, jobs.get(action.job), licence)
             lines.append({"event": "done" if is_true else "refused", **_line(action, report)})
             report.refused += not is_true
+            done[action.kind] += is_true
             if is_true:
                 self._refused.pop(action.job, None)
             elif action.kind is ActionKind.PIN:
                 self._refused[action.job] += 1
-            report.pinned += is_true and action.kind is ActionKind.PIN
-            report.put_back += is_true and action.kind is ActionKind.UNPIN
-            report.handed_over += is_true and action.kind is ActionKind.HAND_OVER
-            report.promised += is_true and action.kind is ActionKind.PROMISE
+        report.pinned, report.put_back = done[ActionKind.PIN], done[ActionKind.UNPIN]
+        report.handed_over, report.promised = done[ActionKind.HAND_OVER], done[ActionKind.PROMISE]
         self._journal(
             [*lines, *({"event": "said", "number": report.number, "text": one_line(text)} for text in said)]
         )

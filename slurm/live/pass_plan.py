@@ -112,7 +112,10 @@ def overdue(
     ``ran``: jobs that were seen to run on their pins, and when they were pinned.
     """
     states = {node.name: node.state for node in look.snapshot.nodes}
-    steady = _booted(look) + settings.pin_for
+    steady = settings.pin_for
+    # Where Slurm does not tell it, every pin counts.
+    with suppress(InputError):
+        steady += look.config.moment("BOOT_TIME")
     found: list[Action] = []
     for job in queue.values():
         if job.mark is None or not is_pinned(job, settings.licence):
@@ -129,14 +132,6 @@ def overdue(
             mark, why = replace(job.mark, tries=tries), why or "it was requeued"
             found += _sayable(unpin, job, mark, settings.licence, why, behind=behind)
     return found
-
-
-def _booted(look: Look) -> float:
-    """Return when slurmctld started, 0 where that is not told."""
-    with suppress(InputError):
-        settings = look.settings
-        return 0.0 if settings is None else settings.moment("BOOT_TIME")
-    return 0.0
 
 
 def was_requeued(job: LiveJob, ran: Mapping[str, float]) -> bool:
@@ -231,17 +226,12 @@ def _check_units(look: Look, award: Award) -> None:
     if network is None or not network.units:
         return
     request = next(job.request for job in look.snapshot.jobs if job.id == award.job)
-    if request.segment is not None and not _names_segments(look):
+    release = parse_release(look.config.text("SLURM_VERSION"))
+    # Not if its version is unknown either.
+    if request.segment is not None and (release is None or release < SEGMENTS_NAMED):
         raise CannotPlaceError("before Slurm 25.11 a job with --segment may name no nodes")
     if fault := unit_fault(network, request, award.nodes.keys()):
         raise CannotPlaceError(f"on these nodes it {fault}: Slurm would hold it")
-
-
-def _names_segments(look: Look) -> bool:
-    """Whether this Slurm takes named nodes for jobs of segments; not if its version is unknown."""
-    settings = look.settings
-    release = None if settings is None else parse_release(settings.text("SLURM_VERSION"))
-    return release is not None and release >= SEGMENTS_NAMED
 
 
 def _sayable(make: Callable[_P, Action], *of: _P.args, **how: _P.kwargs) -> Iterator[Action]:

@@ -55,10 +55,10 @@ class Look:
     read_s: float
 
     @property
-    def settings(self) -> Paragraph | None:
-        """What Slurm is configured to, None where it does not tell."""
+    def config(self) -> Paragraph:
+        """What Slurm is configured to; empty where it does not tell."""
         config = self.sources.config
-        return None if config is None else config_of(text_of(config.content))
+        return Paragraph({}, "config") if config is None else config_of(text_of(config.content))
 
     @property
     def started(self) -> list[tuple[SlurmStart, End | None]]:

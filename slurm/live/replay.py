@@ -83,17 +83,20 @@ def workload_of(entries: Sequence[ShadowPass]) -> tuple[ClusterWorkload, Notes]:
 
 
 def _arriving(jobs: Iterable[ShadowJob], begin: float, last: float, notes: Notes) -> Iterator[ArrivingJob]:
-    unknown = endless = unseen = 0
+    unknown = "jobs that did not start while the log was written, left out"
+    unseen = "jobs that started before a pass saw them wait, taken to ask for the cores and nodes they got"
+    endless = "jobs that still ran, taken to run for their time limit, without one to the end of the log"
+    counts = dict.fromkeys((unknown, unseen, endless), 0)
     for one in jobs:
         if one.start is None or one.request == {}:
-            unknown += 1
+            counts[unknown] += 1
             continue
         job = _asked(one)
         run = (last if one.ended_by is None else one.ended_by) - one.start
         if one.ended_by is None and job.time_limit_s is not None:
             run = job.time_limit_s
-        endless += one.ended_by is None
-        unseen += one.request is None
+        counts[endless] += one.ended_by is None
+        counts[unseen] += one.request is None
         came = min(one.start if one.free_at is None else one.free_at, one.start)
         yield ArrivingJob(
             job=job,
@@ -101,14 +104,9 @@ def _arriving(jobs: Iterable[ShadowJob], begin: float, last: float, notes: Notes
             run_time_s=max(run, SHORTEST_RUN_S),
             started_s=max(one.start - begin, 0.0),
         )
-    if unknown:
-        notes.add("jobs", f"jobs that did not start while the log was written, left out: {unknown}")
-    if unseen:
-        text = "jobs that started before a pass saw them wait, taken to ask for the cores and nodes they got"
-        notes.add("jobs", f"{text}: {unseen}")
-    if endless:
-        text = "jobs that still ran, taken to run for their time limit, without one to the end of the log"
-        notes.add("jobs", f"{text}: {endless}")
+    for text, count in counts.items():
+        if count:
+            notes.add("jobs", f"{text}: {count}")
 
 
 def _asked(one: ShadowJob) -> Job:

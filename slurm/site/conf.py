@@ -14,7 +14,13 @@ from ...formats.notes import Notes
 from ..answers.answer_text import Paragraph, joined_lines
 from ..answers.consumables import counted_license, license_items, parse_gres
 from ..answers.node_records import THREADS_NOTE
-from ..answers.partitions import DefaultMemory, PartitionFigures, partition_of, settle_partitions
+from ..answers.partitions import (
+    LIMIT_KEYS,
+    DefaultMemory,
+    PartitionFigures,
+    partition_of,
+    settle_partitions,
+)
 
 _PAIR = re.compile(r'(?<![\w/])([A-Za-z][\w/]*+)\s*+=\s*+("[^"]*"|[^\s"]*+)')
 #: No line of a site has more settings; each is copied to every line that a DEFAULT line is for.
@@ -212,27 +218,9 @@ def _paragraph(line: _Line, nodes: Mapping[str, Node]) -> Paragraph:
 
 
 _PARTITION_KEYS = (
-    "PartitionName",
-    "Nodes",
-    "State",
-    "MaxNodes",
-    "MinNodes",
-    "MaxTime",
-    "DefaultTime",
-    "Default",
-    "OverSubscribe",
-    "PriorityTier",
-    "MaxCPUsPerNode",
-    "MaxCPUsPerSocket",
-    "MaxMemPerNode",
-    "MaxMemPerCPU",
-    "DefMemPerNode",
-    "DefMemPerCPU",
-    "Exclusive",
-    "ExclusiveTopo",
-    "ExclusiveUser",
-    "LLN",
-    "ReqResv",
+    *LIMIT_KEYS,
+    *("DefaultTime", "Default", "OverSubscribe", "Exclusive", "ExclusiveTopo", "ExclusiveUser"),
+    *("LLN", "ReqResv"),
 )
 
 
