@@ -33,12 +33,7 @@ from ..search.packing import Packing, Worth
 from ..search.proving import best_among, settled
 from ..search.reductions import reduced
 from ..search.search_parameters import Found, SearchLimits, SearchParameters, Stating, parameters_of
-from ..solve.lexicographic import (
-    BoundByNumber,
-    SolveSettings,
-    integer_weights,
-    solve_lexicographic,
-)
+from ..solve.lexicographic import BoundByNumber, SolveSettings, integer_weights, solve_lexicographic
 from ..solve.solver import SolverStatus
 from .instance import Bid, BidArrays, Number, ProblemInstance, as_list, exact, read_lot
 from .spawning import search_processes, spawning
