@@ -207,7 +207,7 @@ class _Rows:
     def _cores(self) -> None:
         """Σ chunks·⌊cores / t⌋ ≤ Σ ⌊free cores / t⌋ for each size t, over jobs with chunks no smaller."""
         sizes = sorted({1, *(one.cores for one in self._least)}, reverse=True)
-        for size in [*sizes[:_MOST_SIZES], 1]:
+        for size in dict.fromkeys([*sizes[:_MOST_SIZES], 1]):
             jobs = [job for job, one in enumerate(self._least) if one.cores >= size]
             free = self._columns.free.cores[self._mask(jobs)]
             amounts = ((job, self._least[job].chunks * (self._least[job].cores // size)) for job in jobs)

@@ -7,8 +7,10 @@ of weights, then preference.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from ...bidgen.families.claims import Claim
 from ...bidgen.families.registry import claims_of
@@ -250,13 +252,21 @@ def _first_equal(row: IntArray, column: IntArray, amount: IntArray, rows: int) -
     """Return for each row the first row with the same entries, by 128-bit fingerprints."""
     if not len(row):
         return np.arange(rows)
-    words = np.random.default_rng(1).integers(1, 2**63, (2, int(column.max()) + 1), np.uint64)
-    prints = np.zeros((rows, 2), np.uint64)
-    for half in range(2):
-        np.add.at(prints[:, half], row, words[half][column] * amount.astype(np.uint64))
-    _, first, inverse = np.unique(prints, axis=0, return_index=True, return_inverse=True)
-    equal: IntArray = first[inverse.ravel()]
+    prints = np.zeros((2, rows), np.uint64)
+    for half, words in zip(prints, _words(int(column.max()) + 1), strict=True):
+        np.add.at(half, row, words[column] * amount.astype(np.uint64))
+    order = np.lexsort(prints)
+    begins = np.append(True, (np.diff(prints[:, order]) != 0).any(axis=0))
+    equal = np.empty(rows, np.int64)
+    # Of equal rows the sort, which is stable, leaves the first in front.
+    equal[order] = order[begins][np.cumsum(begins) - 1]
     return equal
+
+
+@lru_cache(maxsize=64)
+def _words(count: int) -> npt.NDArray[np.uint64]:
+    """Return two random words for each of so many columns."""
+    return np.random.default_rng(1).integers(1, 2**63, (2, count), np.uint64)
 
 
 #: The largest weight becomes this for the solver: room on both sides of its tolerances.
