@@ -16,7 +16,7 @@ from .compiled_search import as_lists, compiled_proofs, is_loaded, load_within
 from .packing import Packing, Worth, packing_from
 from .proofs import Branch, ProofBids, prove
 
-#: Looks that come before prices are asked for: without them a third of such choices takes longer.
+#: Looks that come before prices are asked for: without them `response` on KTH-SP2 takes 6 % longer.
 _FEW_LOOKS = 200
 #: Looks at bids that a proof takes at most: before the compiled loop is loaded, without prices,
 #: with them (a tenth of a second compiled, some seconds in plain Python), and in plain Python where
