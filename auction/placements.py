@@ -116,14 +116,17 @@ def most_valuable(demands: Sequence[Demand], objective: str, cluster: Cluster) -
     return [] if found is None else [demands[place] for place in found.tolist()]
 
 
-def _sum_of_counts(demands: Sequence[Demand], columns: Columns, guards: Sequence[Guard] = ()) -> Packing:
+def _sum_of_counts(
+    demands: Sequence[Demand], columns: Columns, guards: Sequence[Guard] | None = None
+) -> Packing:
     """Return the program: a bid for each job, a row for each count that may be scarce.
 
     The jobs that a reservation limits, on whatever nodes, have the same rows of what it leaves.
+    Where ``guards`` are given, rows are left as they are.
     """
     least = [least_of(demand, columns) for demand in demands]
     job, row, amount, capacity = _Rows(columns, least, demands).entries()
-    for guard in guards:
+    for guard in guards or ():
         # On more nodes a job may be through before it.
         limited = [guard.limits(one.job) is True and not one.job.limits_by_nodes_s for one in demands]
         places = np.flatnonzero(limited)
@@ -133,7 +136,7 @@ def _sum_of_counts(demands: Sequence[Demand], columns: Columns, guards: Sequence
             found = _Rows(left, [least[place] for place in places.tolist()], mine).entries()
             job, row = np.append(job, places[found[0]]), np.append(row, found[1] + len(capacity))
             amount, capacity = np.append(amount, found[2]), np.append(capacity, found[3])
-    return packing_from(np.arange(len(demands)), job, row, amount, capacity)
+    return packing_from(np.arange(len(demands)), job, row, amount, capacity, reduces=guards is None)
 
 
 def least_of(demand: Demand, columns: Columns) -> Least:
@@ -260,6 +263,8 @@ class _Rows:
     def _pools(self) -> None:
         """Take the least of licences, limits and shares."""
         pools = self._columns.pools
+        if pools.are_empty:
+            return
         amounts: dict[Resource, list[tuple[int, int]]] = {}
         left: dict[Resource, int] = {}
         for job, demand in enumerate(self._demands):

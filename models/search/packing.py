@@ -164,7 +164,13 @@ def packing_within(table: BidTable, claims: Iterable[Claim]) -> Packing:
 
 
 def packing_from(
-    job: IntArray, bid: IntArray, row: IntArray, amount: IntArray, capacity: IntArray
+    job: IntArray,
+    bid: IntArray,
+    row: IntArray,
+    amount: IntArray,
+    capacity: IntArray,
+    *,
+    reduces: bool = True,
 ) -> Packing:
     """Return bids that take amounts of rows: ``bid[i]`` takes ``amount[i]`` of ``row[i]``.
 
@@ -174,7 +180,10 @@ def packing_from(
         row: which capacity it takes of.
         amount: how much.
         capacity: of each row, shape (rows,).
+        reduces: rows that cannot bind are dropped and equal ones merged; that pays where a program follows.
     """
+    if not reduces:
+        return _packed(job, _Rows(row, bid, amount, capacity, np.arange(len(capacity))))
     return _packed(job, _reduced(row, bid, amount, capacity, job))
 
 
