@@ -197,9 +197,9 @@ class StepOptions(StepRecord):
 
     @property
     def selects(self) -> bool:
-        """Whether jobs of which counts say that they should not start may be kept from bidding.
+        """Whether only the jobs bid that counts choose, where first-fit can start them all.
 
-        What starts is then first-fit's: without first bids, or by the award alone, all bid.
+        First bids are where first-fit starts jobs: where none are made, all jobs bid.
         """
         has_first_bids = self.auction.has_bids and self.bid_order == "spec"
         is_searched = has_first_bids and not (self.is_greedy or self.export or self.award_alone)
