@@ -4,7 +4,7 @@ A forecaster hears of submissions, starts and ends as they happen and holds noth
 forecast can read ahead.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -224,22 +224,33 @@ class Forecaster:
         for place, (_, _, run) in sorted(enumerate(ended), key=lambda one: one[1][1] + one[1][2]):
             self._learn(numbers[place], run)
 
-    def start(self, job: Hashable, now: float, held: Sequence[int] | None = None) -> None:
-        """Let a waiting job run; what was forecast of it is now known.
+    def start(self, job: Hashable, now: float) -> None:
+        """Let a waiting job run, on the first pools that it can use; what was forecast of it is now known.
 
         Args:
             job: its id.
             now: when it started.
-            held: its cores by pool; None: from the first pools that it can use.
         """
         number, jobs = self._number[job], self._jobs
         jobs.start[number] = max(now, 0.0)
-        jobs.held[number] = self._taken(number) if held is None else held
+        jobs.held[number] = self._taken(number)
         self._free -= jobs.held[number]
         self._longest = max(self._longest, now - jobs.submit[number])
         for asked in self._asked.pop(job, ()):
             calibrator = self._at_once if asked.is_now else self.calibrator
             calibrator.learn(asked.features, asked.quantiles, now - asked.asked_s)
+
+    @property
+    def running(self) -> list[Any]:
+        """The ids of the jobs that run."""
+        return [self._jobs.requests[number].id for number in self._live if self._jobs.start[number] >= 0]
+
+    def hold(self, held: Iterable[Sequence[int]]) -> None:
+        """Say which cores by pool each of the ``running`` jobs holds, whatever it was taken to hold."""
+        for job, cores in zip(self.running, held, strict=True):
+            number = self._number[job]
+            self._free += self._jobs.held[number] - np.array(cores, np.int64)
+            self._jobs.held[number] = cores
 
     def end(self, job: Hashable, now: float) -> None:
         """Let a running job end; how long it ran is now known."""

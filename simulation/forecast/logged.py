@@ -77,7 +77,7 @@ def follow(
     jobs: Sequence[QueuedRequest],
     *,
     asked_at: Sequence[float] = ASKED_AT,
-    held: Sequence[Sequence[int]] | None = None,
+    held_by: Callable[[Sequence[int]], Iterable[Sequence[int]]] | None = None,
     every: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[AnsweredForecast]:
@@ -88,26 +88,27 @@ def follow(
         forecaster: a fresh one.
         jobs: by number in the result, with these numbers as ids.
         asked_at: as ``forecasts_of`` takes it.
-        held: by job, the cores by pool that it held; None: there is one pool.
+        held_by: returns the cores by pool that running jobs hold together; None: there is one pool.
         every: only so many-th jobs are asked for.
         progress: called now and then with the number of jobs that have arrived.
     """
     starts = np.array(result.starts, np.float64)
     for now, kind, numbers in _events(result, asked_at, every):
-        if kind == _END:
-            for number in numbers:
+        if kind == _ASK:
+            if held_by is not None:
+                forecaster.hold(held_by(forecaster.running))
+            for number, found in zip(numbers, forecaster.forecast(now, numbers), strict=True):
+                yield AnsweredForecast(number, found, float(starts[number]) - now)
+            continue
+        for number in numbers:
+            if kind == _END:
                 forecaster.end(number, now)
-        elif kind == _ARRIVAL:
-            for number in numbers:
+            elif kind == _START:
+                forecaster.start(number, now)
+            else:
                 forecaster.submit(jobs[number])
                 if progress and number % REPORT_EVERY == 0:
                     progress(number)
-        elif kind == _START:
-            for number in numbers:
-                forecaster.start(number, now, None if held is None else held[number])
-        else:
-            for number, found in zip(numbers, forecaster.forecast(now, numbers), strict=True):
-                yield AnsweredForecast(number, found, float(starts[number]) - now)
 
 
 def forecasts_csv(result: Result, forecasts: Iterable[AnsweredForecast]) -> str:

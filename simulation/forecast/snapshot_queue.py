@@ -145,13 +145,13 @@ class SnapshotForecaster:
         known = {job.id: job for job in self._history if job.id in running}
         columns = self._pools.columns
         running_on = [allocation_of_resources(one.nodes, columns) for one in self._snapshot.running]
-        for one, held in zip(self._snapshot.running, self._pools.held_at_once(running_on), strict=True):
-            self._run(forecaster, one, held, known.get(one.id))
+        held = [*self._pools.held_at_once(running_on)]
+        for one, cores in zip(self._snapshot.running, held, strict=True):
+            self._run(forecaster, one, sum(cores), known.get(one.id))
+        forecaster.hold(held)
         return forecaster
 
-    def _run(
-        self, forecaster: Forecaster, job: RunningJob, held: Sequence[int], known: LoggedJob | None
-    ) -> None:
+    def _run(self, forecaster: Forecaster, job: RunningJob, cores: int, known: LoggedJob | None) -> None:
         """Let a job run; how long it runs already is known from the history only.
 
         A job that the history does not know is taken to have run for as long as it may still run.
@@ -163,8 +163,8 @@ class SnapshotForecaster:
             start = max(self.now - (left or 0.0), 0.0)
         key: Hashable = ("running", job.id)
         limit = None if left is None else self.now + left - start
-        forecaster.submit(QueuedRequest.of(job, id=key, submit_s=start, cores=sum(held), limit_s=limit))
-        forecaster.start(key, start, held)
+        forecaster.submit(QueuedRequest.of(job, id=key, submit_s=start, cores=cores, limit_s=limit))
+        forecaster.start(key, start)
 
     def _request(self, job: Job, rank: int) -> QueuedRequest | None:
         """Return a job as a forecast sees it; None where it cannot start as things are."""
@@ -267,10 +267,6 @@ class NodePools:
                 cores = self._cores_on(demand, variant, int(np.flatnonzero(fitting)[0]))
         return cores or demand.job.request.fewest_cores, bits
 
-    def held(self, allocation: Allocation) -> list[int]:
-        """Return the cores by pool that a job counts for if no other runs on its nodes."""
-        return next(self.held_at_once([allocation]))
-
     def held_at_once(self, allocations: Sequence[Allocation]) -> Iterator[list[int]]:
         """Yield the cores by pool that each of the running jobs counts for.
 
@@ -279,7 +275,7 @@ class NodePools:
         """
         used = self._total.each(np.zeros_like)
         for one in allocations:
-            for resource in used.resources():
+            for resource in one.held.resources():
                 used.amounts(resource)[one.nodes] += one.held.amounts(resource)
         room = self._in_cores(np.arange(len(used.cores)), used) - used.cores
         for one in allocations:

@@ -56,5 +56,10 @@ def node_forecasts_of(
                 rank=-float(demand.job.priority),
             )
         )
-    held = list(map(pools.held, result.allocations))
-    return follow(result, forecaster, jobs, asked_at=asked_at, held=held, every=every, progress=progress)
+
+    def held_by(running: Sequence[int]) -> Iterator[list[int]]:
+        return pools.held_at_once([result.allocations[number] for number in running])
+
+    return follow(
+        result, forecaster, jobs, asked_at=asked_at, held_by=held_by, every=every, progress=progress
+    )

@@ -153,7 +153,9 @@ for line in sys.stdin:
         found = forecaster.forecast(now, [job])[0]
         print(json.dumps([*found.quantiles, found.plan_s]), flush=True)
     elif kind == "start":
-        forecaster.start(job[0], now, job[1])
+        forecaster.start(job, now)
+    elif kind == "hold":
+        forecaster.hold(job)
     else:
         forecaster.end(job, now)
 """
@@ -173,7 +175,7 @@ def events(result: Result) -> Iterator[tuple[str, float, object]]:
         }
         rows.append((requests.submit[job], 1, job, "submit", request))
         rows.append((requests.submit[job], 2, job, "ask", job))
-        rows.append((start, 3, job, "start", [job, None]))
+        rows.append((start, 3, job, "start", job))
         rows.append((start + result.workload.run[job], 0, job, "end", job))
     for now, _, _, kind, what in sorted(rows, key=lambda row: row[:3]):
         yield kind, now, what
@@ -263,9 +265,14 @@ def test_on_nodes_a_process_that_hears_of_events_one_by_one_says_the_same(
             told.append(("submit", job.submit_s, asdict(job)))
             super().submit(job)
 
-        def start(self, job: Hashable, now: float, held: Sequence[int] | None = None) -> None:
-            told.append(("start", now, [job, held]))
-            super().start(job, now, held)
+        def start(self, job: Hashable, now: float) -> None:
+            told.append(("start", now, job))
+            super().start(job, now)
+
+        def hold(self, held: Iterable[Sequence[int]]) -> None:
+            cores = [*held]
+            told.append(("hold", told[-1][1], cores))
+            super().hold(cores)
 
         def end(self, job: Hashable, now: float) -> None:
             told.append(("end", now, job))
@@ -426,7 +433,7 @@ def test_nodes_that_the_same_jobs_can_use_are_one_pool() -> None:
     # Two GPUs of two take all cores of a node.
     assert [pools.requested(one) for one in demands if isinstance(one, Demand)] == [(4, 0b11), (16, 0b01)]
     uses = {"n0": Resources(cores=2, gres={"gpu": 1}), "n3": Resources(cores=3)}
-    assert pools.held(allocation_of_resources(uses, pools.columns)) == [4, 3]
+    assert [*pools.held_at_once([allocation_of_resources(uses, pools.columns)])] == [[4, 3]]
 
 
 def test_jobs_of_a_node_count_for_no_core_twice() -> None:
@@ -447,3 +454,28 @@ def test_jobs_of_a_node_count_for_no_core_twice() -> None:
     (found,) = SnapshotForecaster(shown, futures=4).forecasts()
     assert found.plan_s == 0
     assert set(found.quantiles) == {0.0}
+
+
+def test_jobs_of_a_node_of_a_run_count_for_no_core_twice() -> None:
+    nodes = [Node(name=f"n{place}", cores=12, gres={"gpu": 3}) for place in range(2)]
+    asked = (
+        (Request(nodes=1, cores_per_node=1, gres_per_node={"gpu": 3}), 100),
+        (Request(nodes=1, cores_per_node=11), 800),
+        (Request(nodes=1, cores_per_node=12), 60),
+        (Request(nodes=1, cores_per_node=12), 60),
+    )
+    jobs = [
+        ArrivingJob(
+            job=Job(id=str(number), priority=9 - number, request=request, time_limit_s=1000),
+            arrival_s=[0, 0, 10, 200][number],
+            run_time_s=run,
+        )
+        for number, (request, run) in enumerate(asked)
+    ]
+    result = play(ClusterWorkload(name="shared", nodes=nodes, jobs=jobs), NodeOptions(policy="easy"))
+    assert isinstance(result, NodeResult)
+    assert list(result.starts) == [0, 0, 10, 200]
+    # A node is free: the job starts now, beside both jobs on the other node and after one of them ended.
+    *_, beside, after = node_forecasts_of(result, futures=4, asked_at=[0.0])
+    assert [beside.forecast.plan_s, after.forecast.plan_s] == [0, 0]
+    assert set(beside.forecast.quantiles) == set(after.forecast.quantiles) == {0.0}
