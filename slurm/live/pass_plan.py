@@ -277,14 +277,15 @@ def _taken(action: Action, left: dict[str, int]) -> str:
 
 def came_true(action: Action, now: Now | None, licence: str) -> bool:
     """Whether Slurm shows what an action was to bring about, or the job has gone on since."""
-    is_pin = action.kind is ActionKind.PIN
-    if now is None or (not is_pin and now.state != "PENDING"):
-        return not is_pin
+    if action.kind is ActionKind.CLEAR or now is None:
+        return action.kind is ActionKind.CLEAR
     behind = asks_for(now.licenses, licence)
-    if is_pin:
+    if action.kind is ActionKind.PIN:
         # A job that was cancelled before it does not require these nodes; one that has started still does.
         nodes = set(action.nodes)
         return not behind and set(names_in(now.required)) == nodes >= set(names_in(now.nodes))
+    if now.state != "PENDING":
+        return now.state != "CANCELLED" or bool(now.nodes)
     return behind == (action.kind in {ActionKind.UNPIN, ActionKind.PROMISE})
 
 

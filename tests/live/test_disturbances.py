@@ -338,6 +338,46 @@ def test_a_job_that_is_cancelled_before_its_pin_is_not_counted_as_pinned(*, is_f
     assert [line["job"] for line in fake.events("done")] == [str(other.number)]
 
 
+@pytest.mark.parametrize("is_forgotten", [False, True])
+@pytest.mark.parametrize("tries", [1, 3])
+def test_a_job_that_is_cancelled_before_it_is_put_back_or_handed_over_counts_as_neither(
+    tries: int, *, is_forgotten: bool
+) -> None:
+    fake = cluster()
+    job = fake.submit(4)
+
+    def hand(commands: Sequence[Words]) -> tuple[str, ...]:
+        if job.required and any("JobId=1" in words for words in commands):
+            cancel(job)
+            if is_forgotten:
+                del fake.jobs["1"]
+        return fake.hand(commands)
+
+    loop = loop_on(fake, tries=tries, runner=hand)
+    assert loop.one_pass().pinned == 1
+    fake.nodes[job.required[0]] = "drain"
+    report = loop.one_pass()
+    assert (report.put_back, report.handed_over, report.refused) == (0, 0, 1)
+    assert report.why in {"Invalid job id specified", "Job is no longer pending execution"}
+
+
+def test_a_job_that_is_handed_over_and_then_cancelled_as_it_runs_was_handed_over() -> None:
+    fake = cluster()
+    job = fake.submit(4, features="a|b")
+
+    def hand(commands: Sequence[Words]) -> tuple[str, ...]:
+        said = fake.hand(commands)
+        if "auction" not in job.licenses:
+            fake.tick()
+            fake.tick()
+            cancel(job)
+        return said
+
+    report = loop_on(fake, runner=hand).one_pass()
+    assert len(job.starts) == 1
+    assert (report.handed_over, report.refused) == (1, 0)
+
+
 def test_a_pinned_job_that_has_started_and_ended_by_the_next_look_was_pinned() -> None:
     fake = cluster()
     fake.submit(4, run_s=1)
