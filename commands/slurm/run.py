@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -96,11 +97,11 @@ def _until_told(settings: Settings, checked: Any) -> int:
     from ...slurm.live.live_forecasts import LiveForecasts
     from ...slurm.live.loop import Loop, tell
     from ...slurm.live.passes import warm_up
-    from ...slurm.live.ticker import default_lock, only_one
+    from ...slurm.live.ticker import only_one
 
     outcome, refused = "done", 0
     with ExitStack() as stack:
-        stack.enter_context(only_one(settings.lock or default_lock(ask_slurm, settings.licence)))
+        stack.enter_context(only_one(settings.lock or _own_lock(settings)))
         journal = stack.enter_context(log_of(settings.log, settings)).write
         loop = Loop(settings, checked, ask=ask_slurm, runner=one_scontrol, journal=journal)
         figures, ticker = stack.enter_context(looping("run", settings))
@@ -120,6 +121,21 @@ def _until_told(settings: Settings, checked: Any) -> int:
         say(f"aucsched: Slurm refused {plural(refused, 'change')} and accepted no pin")
         return 1
     return 0 if outcome in {"done", "standby"} else 1
+
+
+def _own_lock(settings: Settings) -> Path:
+    """Return the lock's file, which slurmctld's answer names; all but a single pass wait for that."""
+    from ...slurm.answers.live import UnreachableError, ask_slurm
+    from ...slurm.live.ticker import Stopping, default_lock
+
+    while True:
+        try:
+            return default_lock(ask_slurm, settings.licence)
+        except UnreachableError as error:
+            if settings.once:
+                raise
+            say(f"asked again in {settings.interval:g} s: {error}")
+        Stopping().wait(settings.interval)
 
 
 def _say(report: PassReport) -> None:

@@ -16,8 +16,9 @@ from support.gated_slurm import FakeSlurm
 
 from aucsched.cli import run
 from aucsched.cluster.errors import InputError
-from aucsched.slurm.answers.live import collect
+from aucsched.slurm.answers.live import Command, UnreachableError, collect
 from aucsched.slurm.live.actions import Words
+from aucsched.slurm.live.ticker import Stopping
 
 
 @pytest.fixture
@@ -76,6 +77,36 @@ def test_a_run_that_can_do_nothing_fails_and_says_why(
     command = ["slurm", "run", "--once", "--log", str(tmp_path / "log"), "--lock", str(tmp_path / "lock")]
     assert run(command) == 1
     assert "Unable to contact slurm controller" in capsys.readouterr().err
+
+
+def test_a_run_without_a_lock_waits_for_slurmctld(
+    fake: FakeSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waited: list[float] = []
+
+    def ask(command: Command) -> bytes:
+        if not fake.is_up:
+            raise UnreachableError("slurmctld cannot be reached", file="scontrol")
+        return fake.ask(command)
+
+    def wait(_: Stopping, seconds: float) -> None:
+        waited.append(seconds)
+        fake.is_up = len(waited) > 1
+
+    monkeypatch.setattr("aucsched.slurm.answers.live.ask_slurm", ask)
+    monkeypatch.setattr("aucsched.slurm.live.ticker.Stopping.wait", wait)
+    monkeypatch.setattr("aucsched.slurm.live.ticker._FOLDER", tmp_path)
+    fake.submit(8)
+    fake.is_up, fake.name = False, "head"
+    command = ["slurm", "run", "--log", str(tmp_path / "log"), "--work-limit", "0", "--interval", "7"]
+    assert run([*command, "--once"]) == 2
+    assert waited == []
+    assert run([*command, "--passes", "1"]) == 0
+    assert waited == [7, 7]
+    said = capsys.readouterr().err
+    assert said.count("asked again in 7 s: scontrol: slurmctld cannot be reached") == 2
+    assert "1 pinned" in said
+    assert len([*tmp_path.glob("aucsched-*.lock")]) == 1
 
 
 def test_sigterm_finishes_the_pass(
