@@ -231,7 +231,9 @@ def _gres(job: _Reading, size: SlurmSize) -> tuple[SlurmSize, dict[str, int], di
     for name, count in _counts(job, "tres_per_task").items():
         _add_per_task(job, size, name, count, per_node, total)
     for name in per_node.keys() & total.keys():
-        size = _joined(job, size, name, per_node[name], total)
+        span = size.nodes or Span(minimum=1, maximum=max(1, len(job.site.nodes)))
+        nodes = nodes_of_gres(name, total.pop(name), per_node[name], span, job.unsupported)
+        size = replace(size, nodes=nodes)
     if text := job.record.text("cpus_per_tres"):
         counted = with_cpus_per_gres(size, text, per_node, job.record.place("cpus_per_tres"))
         if counted is None:
@@ -262,15 +264,13 @@ def _add_per_task(
         del total[name]
 
 
-def _joined(job: _Reading, size: SlurmSize, name: str, each: int, total: dict[str, int]) -> SlurmSize:
-    """Join a count on each node with one over all nodes: together they fix the node count."""
-    nodes, rest = divmod(total[name], each)
-    span = size.nodes or Span(minimum=1, maximum=max(1, len(job.site.nodes)))
-    if rest or not span.minimum <= nodes <= span.maximum:
-        job.unsupported.append(f"{total[name]} {name} over all nodes, {each} on each")
-        return size
-    del total[name]
-    return replace(size, nodes=Span.exactly(nodes))
+def nodes_of_gres(name: str, total: int, each: int, span: Span, unsupported: list[str]) -> Span:
+    """Return how many nodes of a span a job gets that asks for gres over all nodes and on each."""
+    nodes, rest = divmod(total, each)
+    if not rest and span.minimum <= nodes <= span.maximum:
+        return Span.exactly(nodes)
+    unsupported.append(f"{total} {name} over all nodes, {each} on each")
+    return span
 
 
 def _memory(job: _Reading, per_node: Mapping[str, int], *, exclusive: bool) -> dict[str, Any]:

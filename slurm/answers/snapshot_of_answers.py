@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from ...cluster.checks import unique
 from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
 from ...cluster.nodes import Node, NodeState, Resources
@@ -99,8 +100,7 @@ def import_slurm(
         InputError: an answer is malformed or of an unknown shape; names the file, the path, the value.
     """
     notes = Notes() if notes is None else notes
-    figures = _read(sources.nodes, lambda text: read_nodes(node_document(text, known), notes))
-    nodes = _by_name(figures, sources.nodes.name)
+    nodes = _read(sources.nodes, lambda text: _by_name(read_nodes(node_document(text, known), notes)))
     config = _read_or(sources.config, lambda text: read_config(text_of(text), notes), ClusterConfig())
     none: tuple[PartitionFigures, ...] = ()
     no_reservations: tuple[ReservationFigures, ...] = ()
@@ -247,16 +247,10 @@ def _cores_inside(records: Iterable[Record], site: Site, running: Iterable[Runni
     return held
 
 
-def _by_name(figures: Iterable[NodeFigures], file: str) -> dict[str, NodeFigures]:
-    by_name: dict[str, NodeFigures] = {}
-    for index, one in enumerate(figures):
-        name = one.node.name
-        if name in by_name:
-            raise InputError(f"node {name!r} stands twice", path=f"nodes[{index}].name", file=file)
-        by_name[name] = one
-    if not by_name:
-        raise InputError("there are no nodes", path="nodes", file=file)
-    return by_name
+def _by_name(figures: Sequence[NodeFigures]) -> dict[str, NodeFigures]:
+    if not figures:
+        raise InputError("there are no nodes", path="nodes")
+    return dict(zip(unique((one.node.name for one in figures), "nodes", "name"), figures, strict=True))
 
 
 def _topology(

@@ -23,7 +23,7 @@ from ...formats.reading import numbered_lines, read_document, text_of
 from ..answers.answer_text import duration_s, memory_mib
 from ..answers.consumables import parse_gres
 from ..answers.partitions import PartitionFigures
-from ..answers.request import wanted_features, wanted_licenses, wanted_nodes
+from ..answers.request import nodes_of_gres, wanted_features, wanted_licenses, wanted_nodes
 from ..answers.topology_conf import parse_topology
 from .conf import SlurmConf, fit_gres, parse_slurm_conf
 from .sbatch import HARMLESS, PREFERENCES, READ, parse_sbatch, words_of
@@ -271,16 +271,13 @@ class Submission:
         """Join gres on each node with the same over all nodes: together they fix the node count."""
         each, total = members["gres_per_node"], members["gres_total"]
         for name in each.keys() & total.keys():
-            count, on_node = total[name].minimum, each[name].minimum
-            nodes, rest = divmod(count, on_node)
-            span = members["nodes"] or Span(minimum=1, maximum=max(1, nodes))
-            if rest or not span.minimum <= nodes <= span.maximum:
-                self.unsupported.append(f"{count} {name} over all nodes, {on_node} on each")
-            elif members.get("cores") and "ntasks" not in self.options:
+            count = total.pop(name).minimum
+            span = members["nodes"] or Span(minimum=1, maximum=count)
+            nodes = nodes_of_gres(name, count, each[name].minimum, span, self.unsupported)
+            if members.get("cores") and "ntasks" not in self.options:
                 # As sbatch does: a task for each node at least.
-                members["cores"] = max(members["cores"], nodes * members.get("cores_per_task", 1))
-            members["nodes"] = span if rest else Span.exactly(nodes)
-            del total[name]
+                members["cores"] = max(members["cores"], nodes.minimum * members.get("cores_per_task", 1))
+            members["nodes"] = nodes
 
     def _count(self, name: str) -> int | None:
         text = self.options.get(name)

@@ -339,7 +339,7 @@ BAD_NODES: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda d: d.update(sinfo=d.pop("nodes")),
         "the member 'nodes' is missing (grouped by sinfo: use scontrol show nodes --json)",
     ),
-    "twice": (lambda d: d["nodes"].append(d["nodes"][0]), "nodes[12].name: node 'n01' stands twice"),
+    "twice": (lambda d: d["nodes"].append(d["nodes"][0]), "nodes[12].name: 'n01' stands at nodes[0] already"),
     "name": (
         lambda d: d["nodes"][3].update(name="n[1-2]"),
         'nodes[3].name: "n[1-2]" is not the name of one node',
