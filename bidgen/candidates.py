@@ -1,6 +1,5 @@
 """The nodes that jobs may use now, found once for all jobs that ask alike for each node."""
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -231,21 +230,14 @@ class Candidates:
             together = np.sort(of_leaves)[:, ::-1][:, : demand.max_switches].sum(axis=1)
             if (together < (fewest, demand.units or 0)).any():
                 return False
-        if not demand.contiguous:
-            return True
-        longest, richest = self._runs
-        enough = bisect_right(longest, -fewest)
-        return enough > 0 and richest[enough - 1] >= (demand.units or 0)
+        return not demand.contiguous or could_stand(self._runs, demand)
 
     @cached_property
-    def _runs(self) -> tuple[list[int], list[int]]:
-        """Negated lengths of runs of neighbours, longest first; the most units of a run so long."""
-        counts, units = _runs_of(UsableNodes(self.nodes, self.units[self.nodes]))
-        order = np.argsort(-counts, kind="stable")
-        return (-counts[order]).tolist(), np.maximum.accumulate(units[order]).tolist()
+    def _runs(self) -> tuple[IntArray, IntArray]:
+        return runs_of(UsableNodes(self.nodes, self.units[self.nodes]))
 
 
-def _runs_of(found: UsableNodes) -> tuple[IntArray, IntArray]:
+def runs_of(found: UsableNodes) -> tuple[IntArray, IntArray]:
     """Return the nodes and the units of each maximal run of neighbours; shape (runs,) each."""
     nodes = found.nodes
     if not len(nodes):
@@ -254,11 +246,9 @@ def _runs_of(found: UsableNodes) -> tuple[IntArray, IntArray]:
     return np.append(starts[1:], len(nodes)) - starts, np.add.reduceat(found.units, starts)
 
 
-def could_stand(found: UsableNodes, demand: Demand) -> bool:
-    """Return whether a run of a job's nodes, ascending, could hold it, if it must stand in one."""
-    if not demand.contiguous:
-        return True
-    counts, units = _runs_of(found)
+def could_stand(runs: tuple[IntArray, IntArray], demand: Demand) -> bool:
+    """Return whether one of some runs of neighbours, their nodes and units, could hold a job."""
+    counts, units = runs
     return bool(((counts >= demand.fewest_nodes) & (units >= (demand.units or 0))).any())
 
 

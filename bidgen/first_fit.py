@@ -26,6 +26,7 @@ from .candidates import (
     UsableNodes,
     could_stand,
     fewest_gres,
+    runs_of,
     totals_of,
     usable_nodes,
     with_blocked,
@@ -220,7 +221,7 @@ class FirstFitPlacer:
         found = usable_nodes(asked, free, columns) if self._guards else self._candidates.all(asked)
         if _is_simple(demand, asked.choice) and not _are_enough(demand, asked.variant, found.units):
             return None
-        if not could_stand(found, demand):
+        if demand.contiguous and not could_stand(runs_of(found), demand):
             return None
         if demand.max_switches is not None:
             found = found.at(np.argsort(self._topology.rank[found.nodes]))
