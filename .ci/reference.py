@@ -104,7 +104,8 @@ MEANINGS = {
     Reason.OUTBID: "jobs that start hold what it needs; the sentence names them, or says that jobs ahead "
     "of it start first: by default a job that backfilling would not start makes no bid",
     Reason.NO_FIT: "no set of free nodes that it may use provides what it asks for",
-    Reason.INELIGIBLE: "no node could ever run it: features, partition, size, memory, gres or licences",
+    Reason.INELIGIBLE: "no node could ever run it: features, partition, size, memory, gres or licences. "
+    "It waits forever; a job that is `not_eligible` waits for a time or an event",
     Reason.BID_CAP: "the caps on bids left none for it (--max-bids, --max-bids-per-job)",
     Reason.WINDOW: "jobs of higher priority fill the window (--window)",
     Reason.NOT_EXPRESSIBLE: "the model cannot express its request, or the source left a part of it out",
