@@ -263,16 +263,19 @@ class Forecaster:
             jobs.run[number] = min(run, jobs.limit[number])
             self._learn(number, run)
 
-    def forecast(self, now: float, ids: Sequence[Hashable]) -> list[StartForecast]:
+    def forecast(
+        self, now: float, ids: Sequence[Hashable], *, is_decided: bool = False
+    ) -> list[StartForecast]:
         """Return when waiting jobs will start; the calibration learns from what comes of it.
 
         Args:
             now: in seconds, not before the last event.
             ids: of the jobs; every one waits.
+            is_decided: the pass of now has been: no waiting job starts before something happens.
         """
         place = {number: at for at, number in enumerate(self._live)}
         targets = np.array([place[self._number[job]] for job in ids], np.int64)
-        starts, plans = self._starts(now, targets)
+        starts, plans = self._starts(now, targets, is_decided=is_decided)
         return [self._calibrated(now, job, starts[at], float(plans[at])) for at, job in enumerate(ids)]
 
     def _calibrated(self, now: float, job: Hashable, starts: Floats, plan_s: float) -> StartForecast:
@@ -301,7 +304,7 @@ class Forecaster:
             return f"it asks for {plural(request.cores, 'core')}, and the nodes that it can use have {usable}"
         return "it waits for cores that no end of a running job frees"
 
-    def _starts(self, now: float, targets: Ints) -> tuple[Floats, Floats]:
+    def _starts(self, now: float, targets: Ints, *, is_decided: bool) -> tuple[Floats, Floats]:
         """Return the starts of the live jobs at some places as things are now (``starts_of``)."""
         jobs, numbers = self._jobs, np.array(self._live, np.int64)
         waiting = numbers[jobs.start[numbers] < 0]
@@ -336,6 +339,7 @@ class Forecaster:
                 begins=int(bool((submit > now).any())),
                 longest=max(self._longest, float(waited.max(initial=0.0))),
                 cores=float(self._pools.sum()),
+                decided=int(is_decided),
             ),
             past,
             targets,

@@ -195,16 +195,17 @@ def _copy_arrivals(jobs: FutureJobs, rules: FutureRules, past: Past, moment: flo
 @kernel
 def _play(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, count: int, targets: Targets) -> None:
     """Play until every target has started, or nothing is left to happen."""
-    counts, now, coming = machine.counts, rules.now, rules.live
+    counts, now, coming, decided = machine.counts, rules.now, rules.live, rules.decided
     begin(jobs, machine, rules, targets)
     machine.numbers[NEXT] = inf
     while True:
         if counts[QUEUED] > 0:
             if rules.policy == CONSERVATIVE:
                 pass_of_plan(jobs, machine, now)
-            else:
+            elif not decided:
                 make_pass(jobs, machine, rules, now)
             machine.numbers[NEXT] = next_time(jobs, machine, now) if rules.begins else inf
+        decided = 0
         ends = machine.end[0] if counts[RUNNING] > 0 else inf
         comes = jobs.submit[coming] if coming < count else inf
         now = min(ends, comes, machine.numbers[NEXT])

@@ -110,6 +110,7 @@ class FutureRules(NamedTuple):
         begins: whether jobs of the queue wait for a time before which they may not start.
         longest: seconds of the longest wait so far, which says who is due under ``RESPONSE``.
         cores: of the machine.
+        decided: whether the pass of now has been: whoever waits does until something happens.
     """
 
     now: float
@@ -120,6 +121,7 @@ class FutureRules(NamedTuple):
     begins: int
     longest: float
     cores: float
+    decided: int
 
 
 class Targets(NamedTuple):

@@ -13,7 +13,7 @@ from ...auction.options import StepOptions
 from ...auction.planning.plan import Planner
 from ...auction.queue import in_order
 from ...auction.step import run_step
-from ...cluster.jobs import Job, JobType, RunningJob, may_start
+from ...cluster.jobs import Job, JobType, RunningJob, may_start, running_job
 from ...cluster.limits import AMOUNTS, Lasting, Limit
 from ...cluster.nodes import Node, NodeState
 from ...cluster.resources.allocation import Allocation, allocation_of_resources
@@ -24,7 +24,7 @@ from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import plural
 from ..workloads.imported import LoggedJob
-from .calibration import Calibrator
+from .calibration import LEVELS, Calibrator
 from .forecaster import FUTURES, Forecaster, QueuedRequest, StartForecast
 from .futures_kernel import EASY, RESPONSE
 
@@ -66,6 +66,7 @@ class SnapshotForecaster:
         snapshot: the cluster and its queue now.
         history: jobs that have ended or run, in seconds since the epoch.
         by_worth: the scheduler favours short jobs (``--objective response``).
+        decides: ``schedule`` makes the pass of now; otherwise futures do.
         futures, seed, calibrator: as ``Forecaster`` takes them.
     """
 
@@ -75,6 +76,7 @@ class SnapshotForecaster:
         history: Sequence[LoggedJob] = (),
         *,
         by_worth: bool = False,
+        decides: bool = True,
         futures: int = FUTURES,
         seed: int = 0,
         calibrator: Calibrator | None = None,
@@ -89,6 +91,7 @@ class SnapshotForecaster:
         self._reader = self._alone.reader.at(self._pools.columns, None, honour_reservations=always)
         self.now = snapshot.time or 0.0
         self._policy = RESPONSE if by_worth else EASY
+        self._options = StepOptions(objective="response" if by_worth else "priority") if decides else None
         self._futures, self._seed = futures, seed
         self.calibrator = calibrator or Calibrator()
         self._history = history
@@ -103,16 +106,12 @@ class SnapshotForecaster:
             ids: of pending jobs.
             changed: jobs that take the place of those with their ids.
         """
-        forecaster = self._forecaster()
         queue = [(changed or {}).get(job.id, job) for job in self._queue]
         wanted = [job for job in queue if ids is None or job.id in ids]
         requests = [one for rank, job in enumerate(queue) if (one := self._request(job, rank)) is not None]
-        # It takes jobs in the order in which they may start.
-        for request in sorted(requests, key=lambda one: max(one.submit_s, self.now)):
-            forecaster.submit(request)
         able = {request.id for request in requests}
-        asked_ids = [job.id for job in wanted if job.id in able]
-        found = {one.id: one for one in forecaster.forecast(self.now, asked_ids)} if asked_ids else {}
+        asked = [job.id for job in wanted if job.id in able]
+        found = {one.id: one for one in self._found(asked, requests, queue)} if asked else {}
         never = self._why_never([job for job in wanted if job.id not in able])
         # The forecaster counts GPUs and whole nodes as cores; a table says what a job asks for.
         return [
@@ -124,8 +123,33 @@ class SnapshotForecaster:
             for job in wanted
         ]
 
-    def _forecaster(self) -> Forecaster:
-        """Return a forecaster that knows the past and what runs."""
+    def _found(
+        self, asked: Sequence[str], requests: Sequence[QueuedRequest], queue: Sequence[Job]
+    ) -> Iterator[StartForecast]:
+        """Yield the forecasts of jobs that can start; those that ``schedule`` starts now do."""
+        started = self._started(queue)
+        forecaster = self._forecaster([*self._snapshot.running, *started.values()], started)
+        # It takes jobs in the order in which they may start.
+        for request in sorted(requests, key=lambda one: max(one.submit_s, self.now)):
+            if request.id not in started:
+                forecaster.submit(request)
+        is_decided = self._options is not None and bool(forecaster.running)
+        waiting = [job for job in asked if job not in started]
+        yield from forecaster.forecast(self.now, waiting, is_decided=is_decided)
+        for job in started:
+            now = (0.0,) * len(LEVELS)
+            yield StartForecast(id=job, asked_s=self.now, cores=0, quantiles=now, plan_s=0.0)
+
+    def _started(self, queue: Sequence[Job]) -> dict[str, RunningJob]:
+        """Return the jobs that ``schedule`` starts now, as they run then."""
+        if self._options is None:
+            return {}
+        jobs = {job.id: job for job in queue}
+        awards = run_step(replace(self._snapshot, jobs=tuple(queue)), self._options).started
+        return {one.job: running_job(jobs[one.job], one.nodes, self.now) for one in awards}
+
+    def _forecaster(self, jobs: Sequence[RunningJob], started: Collection[str]) -> Forecaster:
+        """Return a forecaster that knows the past and what runs, some of which has started now."""
         forecaster = Forecaster(
             self._pools.cores,
             policy=self._policy,
@@ -142,25 +166,21 @@ class SnapshotForecaster:
             if job.run_s > 0 and job.id not in running
         ]
         forecaster.remember([one for one in over if one[1] + one[2] <= self.now or not self._snapshot.time])
-        known = {job.id: job for job in self._history if job.id in running}
+        since = {job.id: job.start_s for job in self._history if job.id in running}
         columns = self._pools.columns
-        running_on = [allocation_of_resources(one.nodes, columns) for one in self._snapshot.running]
-        held = [*self._pools.held_at_once(running_on)]
-        for one, cores in zip(self._snapshot.running, held, strict=True):
-            self._run(forecaster, one, sum(cores), known.get(one.id))
+        held = [*self._pools.held_at_once([allocation_of_resources(one.nodes, columns) for one in jobs])]
+        for one, cores in zip(jobs, held, strict=True):
+            self._run(forecaster, one, sum(cores), self.now if one.id in started else since.get(one.id))
         forecaster.hold(held)
         return forecaster
 
-    def _run(self, forecaster: Forecaster, job: RunningJob, cores: int, known: LoggedJob | None) -> None:
-        """Let a job run; how long it runs already is known from the history only.
+    def _run(self, forecaster: Forecaster, job: RunningJob, cores: int, since: float | None) -> None:
+        """Let a job run; how long a running job of the snapshot runs already is known from the history only.
 
         A job that the history does not know is taken to have run for as long as it may still run.
         """
         left = None if job.end_time is None else max(job.end_time - self.now, 1.0)
-        if known is not None and known.start_s is not None:
-            start = min(known.start_s, self.now)
-        else:
-            start = max(self.now - (left or 0.0), 0.0)
+        start = max(self.now - (left or 0.0), 0.0) if since is None else min(since, self.now)
         key: Hashable = ("running", job.id)
         limit = None if left is None else self.now + left - start
         forecaster.submit(QueuedRequest.of(job, id=key, submit_s=start, cores=cores, limit_s=limit))

@@ -52,8 +52,9 @@ class LiveForecasts:
         self._seen = {job.id for job in snapshot.jobs if may_start(job)}
         if not new:
             return {}
+        past = [*self._ended.values(), *running]
         forecaster = SnapshotForecaster(
-            snapshot, [*self._ended.values(), *running], futures=_FUTURES, calibrator=self._calibrator
+            snapshot, past, decides=False, futures=_FUTURES, calibrator=self._calibrator
         )
         made = [one for one in forecaster.forecasts(new) if one.quantiles]
         self._asked.update({str(one.id): one for one in made})

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from aucsched import cli
 from aucsched.api.forecasts import changed_job, forecast, history_of
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.commands.forecast import moment_by
+from aucsched.formats.native.cluster_file import load_snapshot
 from aucsched.reports.forecast_text import forecast_page, record_words
 from aucsched.simulation.forecast.calibration import LEVELS
 from aucsched.simulation.forecast.record import calibrator_of, crps, load_record
@@ -70,6 +71,36 @@ def test_forecasts_of_a_snapshot_are_ordered_and_say_never() -> None:
     assert wide.never == "it asks for 64 cores, there are 16"
     assert found.columns["p50_s"][2] is None
     assert found.title() == "forecast of 3 jobs, 1 of them never"
+
+
+@pytest.mark.parametrize("objective", ["priority", "response"])
+def test_who_starts_now_is_who_schedule_starts(objective: Literal["priority", "response"]) -> None:
+    now = load_snapshot(FULL)
+    found = forecast(now, objective=objective, futures=5)
+    starts = {award.job for award in au.schedule(now, objective=objective).started}
+    assert len(starts) > 5
+    assert {one.id for one in found.forecasts if set(one.quantiles) == {0.0}} == starts
+    assert {one.id for one in found.forecasts if one.plan_s == 0} == starts
+    assert all(one.cores > 0 for one in found.forecasts)
+
+
+def test_who_does_not_start_now_waits_for_the_next_event() -> None:
+    # Four cores are free, on two nodes: no node has them.
+    nodes = [{"name": name, "cores": 4, "free_cores": 2} for name in "ab"]
+    running = [
+        {"id": f"R{node}", "nodes": {node: {"cores": 2}}, "end_time": end}
+        for node, end in (("a", "2026-11-20T10:30:00Z"), ("b", "2026-11-20T11:30:00Z"))
+    ]
+    whole = {"nodes": 1, "cores_per_node": 4, "time_limit_s": 60, "priority": 9}
+    small = {"cores": 1, "time_limit_s": 60, "priority": 8}
+    now = snapshot(nodes, [whole, small], running=running)
+    waits, starts = forecast(now, futures=20).forecasts
+    assert (waits.id, starts.id) == ("J1", "J2")
+    assert (waits.plan_s, starts.plan_s) == (60, 0)
+    assert waits.p10_s > 0
+    # On an idle cluster nothing happens before it starts.
+    idle = snapshot([{"name": "a", "cores": 4}], [whole])
+    assert forecast(idle, futures=20).forecasts[0].plan_s == 0
 
 
 def test_a_history_of_short_jobs_forecasts_an_early_start(tmp_path: Path) -> None:

@@ -278,9 +278,11 @@ def test_on_nodes_a_process_that_hears_of_events_one_by_one_says_the_same(
             told.append(("end", now, job))
             super().end(job, now)
 
-        def forecast(self, now: float, ids: Sequence[Hashable]) -> list[StartForecast]:
+        def forecast(
+            self, now: float, ids: Sequence[Hashable], *, is_decided: bool = False
+        ) -> list[StartForecast]:
             told.extend(("ask", now, job) for job in ids)
-            return super().forecast(now, ids)
+            return super().forecast(now, ids, is_decided=is_decided)
 
     monkeypatch.setattr("aucsched.simulation.nodes.node_forecasts.Forecaster", Told)
     asked = asked_on_nodes(play(crowded(), NodeOptions(policy="backfill-slurm")))
