@@ -13,6 +13,7 @@ import numpy as np
 from ..bidgen.first_fit import Cluster, FirstFitPlacer
 from ..bidgen.generate import BidOptions, Bids, first_fit_bids, generate_bids
 from ..bidgen.table import BidTable, joined_tables
+from ..cluster.resources.allocation import resources_of
 from ..cluster.resources.demand import Demand
 from ..models.model import Weight
 from ..models.solve.solver import SolverStatus
@@ -208,15 +209,30 @@ def among(
         options: of the step.
         size: jobs of the window.
     """
-    nobody = counted_award((), cluster, options, size)
-    nothing = answer_of(bids.table, np.zeros(0, np.int64), cluster, options)
-    nobody = replace(nobody, bids=bids, answer=nothing)
-    if award is None:
-        return nobody
-    table = award.answer.table
-    winners = [table.only([bid]) for bid in award.answer.chosen.tolist()]
-    won = [(table.demands[int(bid.job[0])], bid) for bid in winners]
-    return _joined(replace(nobody, status=award.status, proved=award.proved), won, cluster, options)
+    base = award or counted_award((), cluster, options, size)
+    table = base.answer.table
+    winners = [table.only([bid]) for bid in base.answer.chosen.tolist()]
+    found = [(table.demands[int(bid.job[0])], bid) for bid in winners]
+    names = cluster.columns.names
+    places = [_place_among(bids.table, demand, bid, names) for demand, bid in found]
+    chosen = np.array(sorted(place for place in places if place is not None), np.int64)
+    answer = answer_of(bids.table, chosen, cluster, options)
+    sizes = replace(base.sizes, nodesets=bids.table.general_nodesets, bids=len(bids.table))
+    base = replace(base, bids=bids, answer=answer, sizes=sizes, bound=answer.priority, earlier=(), first=None)
+    new = [one for one, place in zip(found, places, strict=True) if place is None]
+    return _joined(base, new, cluster, options) if new else base
+
+
+def _place_among(table: BidTable, demand: Demand, bid: BidTable, names: Sequence[str]) -> int | None:
+    """Return where a table has a job's bid of the same nodes and amounts."""
+    mine = bid.allocation(0)
+    job = next((one.index for one in table.demands if one.job.id == demand.job.id), len(table.demands))
+    for place in range(*np.searchsorted(table.job, [job, job + 1]).tolist()):
+        one = table.allocation(place)
+        is_there = np.array_equal(one.nodes, mine.nodes)
+        if is_there and resources_of(demand, one, names) == resources_of(demand, mine, names):
+            return place
+    return None
 
 
 def _joined(

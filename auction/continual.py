@@ -157,7 +157,7 @@ class Auction:
         """
         with self._lock:
             if self._found is None:
-                step = take_step(self.cluster, self._options, self._window, self._state, only_starts=True)
+                step = take_step(self.cluster, self._options, self._window, self._state, lazy=True)
                 self._state, self._window = step.state, step.schedule.next_window
                 self._found = step.schedule
             return self._found

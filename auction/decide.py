@@ -58,7 +58,6 @@ def decide(
     mix: ClassMix | None = None,
     all_bid_up_to: int | None = None,
     promised: Sequence[Promise] | None = None,
-    only_starts: bool = False,
 ) -> StepPass:
     """Decide which jobs of a queue start now, and where.
 
@@ -73,7 +72,6 @@ def decide(
             100.
         promised: starts that jobs were promised, in the window or behind it; None: those of the
             queue.
-        only_starts: nobody asks for bids: none are made where counts say that no award is better.
 
     Raises:
         InputError: the weights are too large to be summed exactly.
@@ -89,7 +87,6 @@ def decide(
     many = MANY if all_bid_up_to is None else all_bid_up_to
     for policy in policies:
         step = open_window(state, waiting, options, policy, many)
-        step.only_starts = only_starts
         reserve(step)
         award(step)
         # Nobody is to wait for ever beside an empty machine on which no bid of his stands.
@@ -149,21 +146,28 @@ def _deciding_s(time_limit_s: float, nodes: int, jobs: int) -> float:
     return min(_FOR_DECIDING * time_limit_s, max(least, time_limit_s - report_s))
 
 
-def with_bids(step: StepPass) -> StepPass:
-    """Return a pass with its award among all bids, for reasons, where it made none or few."""
+def with_bids(step: StepPass, left_s: float | None = None) -> StepPass:
+    """Return a pass with its award among all bids, for reasons and prices, where it made none or few.
+
+    Args:
+        step: a pass.
+        left_s: seconds in which the bids have to be made; None: they take what they take.
+    """
+    now = step.options.clock()
     if step.selected:
         again = replace(step, selected=frozenset(), guards=step.beside)
     elif step.counted is not None:
-        options = replace(step.options, began=step.options.clock())
+        options = replace(step.options, began=now)
         again = open_window(step.state, step.waiting, options, step.mix, MANY)
-        reserve(again)
+        reserve(again, by_counts=False)
         again.guards = again.reserved.guards
         again.completed, again.starts = step.completed, step.starts
     else:
         return step
     demands, others = again.bidders(len(again.window))
     if demands:
-        bids = bids_of_step(demands, again.cluster, again.options, None, others)
+        deadline = None if left_s is None else now + left_s
+        bids = bids_of_step(demands, again.cluster, again.options, deadline, others)
         again.best = among(bids, step.best, again.cluster, again.options, len(again.window))
         if step.selected:
             again.guards = step.guards
@@ -224,11 +228,11 @@ def open_window(
     )
 
 
-def reserve(step: StepPass) -> None:
+def reserve(step: StepPass, *, by_counts: bool = True) -> None:
     """Reserve for jobs that were promised a start, and for the first that no award can let start.
 
     Under promise ``backfill`` as plain backfilling would; the jobs that it would start bid, and no
-    others.
+    others. With ``by_counts`` they start at once if counts say that no award is better.
     """
     reserved = step.reserved
     for promise in step.waiting.promised:
@@ -237,7 +241,7 @@ def reserve(step: StepPass) -> None:
         fit = FirstFitPlacer(Cluster(step.columns, step.state.topology, reserved.guards))
         backfilling = Backfilling(fit, reserved, step.passes_over)
         backfilling.start(step.window)
-        if step.only_starts and not step.waiting.promised and _stand(step, backfilling.placements, fit):
+        if by_counts and not step.waiting.promised and _stand(step, backfilling.placements, fit):
             return
         backfilling.reserve()
         due = {guard.job.id for guard in reserved.guards if guard.is_now}
@@ -256,12 +260,12 @@ def reserve(step: StepPass) -> None:
 
 
 def settle(step: StepPass) -> None:
-    """Where nobody asks for bids, start an award that no other could better, if counts say so.
+    """Start an award that no other could better, if counts say so.
 
     Where they say so of the jobs but not of their nodes, these jobs alone bid.
     """
     step.selected = frozenset()
-    if not step.only_starts or step.mix.placer is not None:
+    if step.mix.placer is not None:
         return
     demands, _ = step.bidders(len(step.window))
     found = settled(demands, step.cluster, step.options)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, nextafter
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from ..bidgen.first_fit import Cluster
 from ..cluster.errors import AwardError, InputError, OptionError, SolverError
@@ -128,6 +128,10 @@ class Step:
     schedule: Schedule
     state: SnapshotState
 
+    def with_bids(self) -> Self:
+        """Return the step with its award among the bids of all jobs, which counts may have spared."""
+        return replace(self, decision=with_bids(self.decision))
+
     @property
     def cluster(self) -> Cluster:
         """The cluster with the reservations for blocked jobs, which the award does not delay."""
@@ -173,7 +177,7 @@ def take_step(
     window: int | None = None,
     last: SnapshotState | None = None,
     *,
-    only_starts: bool = False,
+    lazy: bool = False,
 ) -> Step:
     """Run one auction and keep its bids, for those who ask why.
 
@@ -184,8 +188,8 @@ def take_step(
         options: of the step.
         window: jobs that are looked at; None: as many as the options say.
         last: the state of an earlier snapshot, of which what has not changed is not read anew.
-        only_starts: nobody bids where counts say that no award is better. Reasons, and a bound over all
-            placements that proves nothing more, are found when they are first read.
+        lazy: reasons, and a bound over all placements that proves nothing more, are found when they are
+            first read.
     """
     check_queue_promise(options)
     began = _start_time(options, len(snapshot.jobs))
@@ -198,12 +202,12 @@ def take_step(
     while True:
         queue = queue_of(snapshot, state.reader, looked_at, aside)
         try:
-            decision = decide(state, queue.waiting, options, window=size, only_starts=only_starts)
+            decision = decide(state, queue.waiting, options, window=size)
             if decision.placed:
                 cluster, placed = decision.cluster, decision.placed
                 decision.best = counted_award(placed, cluster, options, len(decision.window))
-            result = _schedule(state, queue, decision, options, began)
-            (check_awards if only_starts else check_schedule)(snapshot, result)
+            result = _schedule(state, queue, decision, options, began, lazy)
+            (check_awards if lazy else check_schedule)(snapshot, result)
         except ENDS_THE_STEP:
             raise
         except Exception as error:
@@ -216,7 +220,12 @@ def take_step(
 
 
 def _schedule(
-    state: SnapshotState, queue: Queue, decision: StepPass, options: StepOptions, began: float
+    state: SnapshotState,
+    queue: Queue,
+    decision: StepPass,
+    options: StepOptions,
+    began: float,
+    lazy: bool,
 ) -> Schedule:
     best, started = decision.best, []
     if best is not None and not decision.discarded:
@@ -224,17 +233,20 @@ def _schedule(
     now = options.clock()
     left_s = NO_LIMIT_S if options.most_s is None else began + options.most_s - now
 
-    def refused() -> tuple[Refusal, ...]:
-        """Say why the others wait, within the time that is left now, whenever that is asked."""
-        end = left_s + (options.clock() if decision.only_starts else now)
-        return tuple(refusals(state, queue, with_bids(decision), lambda: options.clock() >= end))
+    def asked() -> tuple[Sizes, tuple[Refusal, ...]]:
+        """Say how many bids there are, and why the others wait, within the time that is left when asked."""
+        end = left_s + (options.clock() if lazy else now)
+        among_bids = with_bids(decision, None if options.most_s is None else end - options.clock())
+        sizes = Sizes() if among_bids.best is None else among_bids.best.sizes
+        return sizes, tuple(refusals(state, queue, among_bids, lambda: options.clock() >= end))
 
+    sizes, refused = (Sizes() if best is None else best.sizes, None) if lazy else asked()
     return Schedule(
         model=options.model,
         status=_status(decision, queue),
-        objective=_objective(decision, options, left_s),
+        objective=_objective(decision, options, left_s, lazy),
         started=tuple(started),
-        pending=refused if decision.only_starts else refused(),
+        pending=(lambda: asked()[1]) if refused is None else refused,
         window=len(decision.window) if best is None else best.size,
         next_window=decision.next_window,
         attempts=tuple(
@@ -246,7 +258,7 @@ def _schedule(
             )
             for one in decision.attempts
         ),
-        sizes=Sizes() if best is None else best.sizes,
+        sizes=sizes,
         seconds=replace(
             summed(Seconds, (one.seconds for one in decision.attempts)), total=options.clock() - began
         ),
@@ -274,14 +286,14 @@ def _status(decision: StepPass, queue: Queue) -> Status:
     return Status.NO_SOLUTION if decision.discarded else Status.FEASIBLE
 
 
-def _objective(decision: StepPass, options: StepOptions, left_s: float) -> Objective:
+def _objective(decision: StepPass, options: StepOptions, left_s: float, lazy: bool) -> Objective:
     """Return what the award is worth, and, where there is time, a bound over all placements.
 
-    If only starts are asked for and the bound over bids proves the award, a read finds it.
+    If ``lazy`` and the bound over bids proves the award, a read finds it.
     """
     best = decision.best
     over_all: Fraction | int | None = None
-    waits = decision.only_starts and (best is None or best.bound == best.answer.priority)
+    waits = lazy and (best is None or best.bound == best.answer.priority)
     if not waits:
         over_all = _over_all(decision, options, left_s)
 

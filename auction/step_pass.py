@@ -58,7 +58,6 @@ class StepPass:
         is_late: a limit came before a proof of the best award of the whole window, not of a half of
             it.
         completed: every job of the queue was tried on what the award leaves.
-        only_starts: nobody asks for bids.
         counted: what starts where that needed no auction, and ``placed``, where; None: it does.
         selected: ids of the jobs that alone bid in the auction of the whole window, as counts say
             that no award is worth more than theirs; empty: all bid.
@@ -82,7 +81,6 @@ class StepPass:
     behind_started: dict[str, Demand] = field(default_factory=dict)
     is_late: bool = False
     completed: bool = False
-    only_starts: bool = False
     counted: list[StartingJob] | None = None
     placed: tuple[Placement, ...] = ()
     selected: frozenset[str] = frozenset()

@@ -139,7 +139,11 @@ class Objective(Copied):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """The size of the winning attempt and of its integer program. Nodesets are |S|, bids |B|."""
+    """The size of the winning attempt and of its integer program. Nodesets are |S|, bids |B|.
+
+    Where counts settled the award, the program has none. ``schedule`` then counts the bids that it makes for
+    its reasons, ``Auction.award`` none.
+    """
 
     nodesets: int = 0
     bids: int = 0

@@ -15,12 +15,13 @@ from ..cluster.text import listed, plural
 from ..formats.hostlist import join
 from .explanation_text import facts_of, price_facts
 from .page import Section, facts, page_of, table
+from .schedule_text import size_in_words
 
 
 def schedule_page(snapshot: Snapshot, schedule: Schedule, baseline: Baseline, name: str) -> str:
     """Return the page of a schedule: the machine, who starts where, who waits and why."""
     jobs = {job.id: job for job in snapshot.jobs}
-    objective, sizes = schedule.objective, schedule.sizes
+    objective = schedule.objective
     cores = sum(use.cores for award in schedule.started for use in award.nodes.values())
     reasons = Counter(one.reason.value for one in schedule.pending)
     about = [
@@ -29,7 +30,7 @@ def schedule_page(snapshot: Snapshot, schedule: Schedule, baseline: Baseline, na
         ("first-fit by priority", f"{plural(len(baseline.started), 'job')}, {number(baseline.priority)}"),
         ("proof", schedule.status.value if objective.gap is None else f"gap {objective.gap:.2%}"),
         ("window", f"{schedule.window}; next {schedule.next_window}"),
-        ("size", f"{plural(sizes.bids, 'bid')} on {plural(sizes.nodesets, 'nodeset')}"),
+        ("size", size_in_words(schedule)),
         ("seconds", round(schedule.seconds.total, 3)),
         ("waiting, by reason", ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())),
     ]

@@ -115,15 +115,20 @@ def _jobs_of(rows: list[WaitingRow]) -> int:
 
 
 def _solve_line(schedule: Schedule, priority: Fraction | int) -> Text:
-    objective, sizes = schedule.objective, schedule.sizes
+    objective = schedule.objective
     tries = ", ".join(f"{one.size} in {one.seconds:.1f} s" for one in schedule.attempts)
     # Under other objectives, or with a balance, an award counts something else.
     words = "priority" if objective.priority == priority else "worth"
     return Text(
         f"{schedule.model}: {words} {number(objective.priority)}, {_proved(schedule, words)}; "
-        f"{plural(sizes.bids, 'bid')} on {plural(sizes.nodesets, 'nodeset')}; "
-        f"{schedule.seconds.total:.2f} s (window {tries or 'empty'})"
+        f"{size_in_words(schedule)}; {schedule.seconds.total:.2f} s{f' (window {tries})' if tries else ''}"
     )
+
+
+def size_in_words(schedule: Schedule) -> str:
+    """Return how many bids there are, and whether counts settled the award without them."""
+    sizes, settled = schedule.sizes, "" if schedule.attempts else ", settled by counts"
+    return f"{plural(sizes.bids, 'bid')} on {plural(sizes.nodesets, 'nodeset')}{settled}"
 
 
 def _proved(schedule: Schedule, words: str) -> str:

@@ -282,7 +282,7 @@ def explain(
             check_schedule(snapshot, made)
         except (AwardError, KeyError) as error:
             raise InputError(f"the award is not for this snapshot: {error}") from error
-    step = take_step(snapshot, options)
+    step = take_step(snapshot, options).with_bids()
     step = step if made is None else replace(step, schedule=made)
     schedule, jobs = step.schedule, step.queue.jobs
     award = next((one for one in schedule.started if one.job == job_id), None)

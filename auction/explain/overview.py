@@ -132,7 +132,7 @@ class Overview(Tabular):
 
 def overview(snapshot: Snapshot, options: StepOptions) -> Overview:
     """Run the auction and return its prices."""
-    step = take_step(snapshot, options)
+    step = take_step(snapshot, options).with_bids()
     market, columns = market_of(step, options), step.cluster.columns
     objective = "worth" if options.balance else options.objective
     if market is None:

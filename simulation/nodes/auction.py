@@ -133,7 +133,6 @@ class NodeAuction(NodePolicy):
                 mix=mix,
                 promised=kept,
                 all_bid_up_to=self._all_bid_up_to,
-                only_starts=True,
             )
 
         decision = beside(promised)

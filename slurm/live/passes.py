@@ -147,7 +147,7 @@ def take_pass(
     """
     began = clock()
     window, before = (None, None) if last is None else (last.schedule.next_window, last.state)
-    step = take_step(look.snapshot, options, window, before, only_starts=True)
+    step = take_step(look.snapshot, options, window, before, lazy=True)
     refused = tuple(step.queue.refused.values())
     took_s = clock() - began
     return LivePass(look=look, schedule=step.schedule, refused=refused, decide_s=took_s, state=step.state)

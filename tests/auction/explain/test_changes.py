@@ -33,7 +33,7 @@ NODES: list[dict[str, Any]] = [
 
 def changes(cluster: Snapshot, **options: Any) -> tuple[Change, ...]:
     """Return the changes that would start the cluster's last job beside those that start."""
-    step = take_step(cluster, StepOptions(**{"work_limit": 20, **options}))
+    step = take_step(cluster, StepOptions(**{"work_limit": 20, **options})).with_bids()
     job = cluster.jobs[-1]
     awards = [award for award in step.schedule.started if award.job != job.id]
     return smallest_changes(FreeRoom(step.state, awards, step.cluster.guards), job)

@@ -33,7 +33,7 @@ FULL = EXAMPLES / "emulated-1408-full.json"
 
 def market(cluster: Snapshot, **options: Any) -> Market:
     chosen = StepOptions(**{**ALONE, "work_limit": 20, **options})
-    found = market_of(take_step(cluster, chosen), chosen)
+    found = market_of(take_step(cluster, chosen).with_bids(), chosen)
     assert found is not None
     return found
 

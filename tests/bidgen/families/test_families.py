@@ -130,7 +130,7 @@ def test_a_reservation_keeps_such_a_gres_beside_the_resource_of_its_name(kind: s
     }
     plain = {"nodes": 1, "cores": 2, "memory_mib_per_node": 1, "time_limit_s": 6000}
     cluster = snapshot(nodes, [wide, small, plain], running=running)
-    found = take_step(cluster, StepOptions(promise="none", reserve=1, work_limit=20))
+    found = take_step(cluster, StepOptions(promise="none", reserve=1, work_limit=20)).with_bids()
     assert [award.job for award in found.schedule.started] == ["J3"]
     (guard,) = found.cluster.guards
     table = found.best.bids.table if found.best is not None else None

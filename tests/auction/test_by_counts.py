@@ -1,10 +1,11 @@
-"""Where nobody asks for bids the same jobs start on the same nodes, or as good ones, mostly without any."""
+"""If counts settle a pass the same jobs start on the same nodes as with bids, or as good ones."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, replace
 from fractions import Fraction
 from itertools import chain, combinations
 from operator import le
@@ -15,7 +16,7 @@ import pytest
 from random_snapshots import random_snapshot
 from support.build import snapshot
 
-from aucsched import Auction, Snapshot
+from aucsched import Auction, Snapshot, schedule
 from aucsched.auction import attempt as attempt_module
 from aucsched.auction import decide as decide_module
 from aucsched.auction.check import check_schedule
@@ -67,10 +68,19 @@ def noted_choices(monkeypatch: pytest.MonkeyPatch) -> list[list[Demand]]:
     return chosen
 
 
-def decided(cluster: Snapshot, options: StepOptions, *, only_starts: bool) -> StepPass:
+def decided(cluster: Snapshot, options: StepOptions) -> StepPass:
     state = state_of(cluster)
     queue = queue_of(cluster, state.reader, options)
-    return decide(state, queue.waiting, options, only_starts=only_starts)
+    return decide(state, queue.waiting, options)
+
+
+@contextmanager
+def all_bid() -> Iterator[None]:
+    """Let no pass be settled by counts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decide_module, "settled", lambda *_: None)
+        patch.setattr(decide_module, "_stand", lambda *_: False)
+        yield
 
 
 def plain(seed: int) -> Snapshot:
@@ -112,8 +122,9 @@ def test_the_same_jobs_start_on_the_same_nodes(options: StepOptions, monkeypatch
     for seed in range(40):
         for cluster in (plain(seed), random_snapshot(seed)):
             cut = replace(options, window=3) if seed % 4 == 0 else options
-            with_bids = decided(cluster, cut, only_starts=False)
-            without = decided(cluster, cut, only_starts=True)
+            with all_bid():
+                with_bids = decided(cluster, cut)
+            without = decided(cluster, cut)
             if not chosen:
                 assert starts(without) == starts(with_bids)
             # Of several best choices by cores the search may have another one.
@@ -133,8 +144,10 @@ def test_reasons_that_are_asked_for_later_are_as_with_bids(
     for seed in range(8):
         for cluster in (plain(seed), random_snapshot(seed)):
             chosen.clear()
-            step = take_step(cluster, options, only_starts=True)
-            found, asked = step.schedule, take_step(cluster, options).schedule
+            step = take_step(cluster, options, lazy=True)
+            found = step.schedule
+            with all_bid():
+                asked = take_step(cluster, options).schedule
             check_schedule(cluster, found)
             assert found.next_window == asked.next_window
             held = {award.job: award.nodes for award in asked.started}
@@ -159,10 +172,12 @@ def test_reasons_that_are_asked_for_later_are_as_with_bids(
 def test_reasons_are_beside_the_reservations_that_bids_were_beside(seed: int) -> None:
     """Not beside that of a job which lost in the auction: others were outbid, too."""
     options = StepOptions(work_limit=3, promise="none", reserve=1)
-    step = take_step(plain(seed), options, only_starts=True)
+    step = take_step(plain(seed), options)
     assert step.decision.selected
     assert step.decision.guards
-    assert step.schedule.pending == take_step(plain(seed), options).schedule.pending
+    with all_bid():
+        asked = take_step(plain(seed), options).schedule
+    assert step.schedule.pending == asked.pending
 
 
 @pytest.mark.parametrize("promise", ["none", "backfill"])
@@ -170,8 +185,9 @@ def test_a_start_that_counts_more_on_more_nodes_gets_them(promise: str) -> None:
     job = {"nodes": [1, 2], "cores_per_node": 2, "time_limit_s": 3600}
     cluster = snapshot([{"name": f"n{place}", "cores": 2} for place in range(2)], [job])
     options = StepOptions(work_limit=3, promise=promise, objective="response")
-    for only_starts in (False, True):
-        (start,) = decided(cluster, options, only_starts=only_starts).starts
+    for how in (all_bid, nullcontext):
+        with how():
+            (start,) = decided(cluster, options).starts
         assert len(start.allocation.nodes) == 2
 
 
@@ -227,3 +243,15 @@ def test_a_choice_by_counts_is_worth_the_most_that_any_is() -> None:
         every = chain.from_iterable(combinations(demands, size) for size in range(len(demands) + 1))
         assert fits(found)
         assert worth(found) == max(worth(some) for some in every if fits(some))
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=range(len(OPTIONS)))
+def test_a_schedule_and_an_auction_give_the_same_award(options: StepOptions) -> None:
+    """One question, one answer: who bids does not depend on who asks."""
+    told = {name: value for name, value in asdict(options).items() if value != getattr(StepOptions(), name)}
+    for seed in range(20):
+        for cluster in (plain(seed), random_snapshot(seed)):
+            found, asked = schedule(cluster, **told), Auction(cluster, **told).award()
+            assert found.started == asked.started
+            assert found.pending == asked.pending
+            assert found.objective.priority == asked.objective.priority
