@@ -17,7 +17,7 @@ from ..cluster.keywords import checked, with_keywords
 from ..cluster.nodes import License, Node, NodeState, Reservation, Resources
 from ..cluster.option_table import StepKeywords
 from ..cluster.schedule import Award, Schedule
-from ..cluster.snapshot import MAX_JOBS, Snapshot, check_job_names
+from ..cluster.snapshot import MAX_JOBS, Snapshot, check_waiting
 from ..cluster.text import did_you_mean, plural, shown
 from ..cluster.value_types import Timestamp, copied
 from ..formats.native.cluster_file import snapshot_of
@@ -230,7 +230,7 @@ class _ChangedCluster:
         if len(self.waiting) > MAX_JOBS:
             message = f"{len(self.waiting)} waiting jobs are above the limit of {MAX_JOBS}"
             raise InputError(message, path="update.arrived")
-        check_job_names(arrived, self._places, self._licenses, "update.arrived")
+        check_waiting(arrived, self._places, self._licenses, self._time, "update.arrived")
         for name, priority in priorities.items():
             path = f"update.priorities.{name}"
             if name not in self.waiting:
@@ -270,7 +270,8 @@ class _ChangedCluster:
             licenses=self._licenses,
         )
         # All but reservations was checked where it changed.
-        return after if reservations is None else replace(after, reservations=tuple(reservations))
+        with errors_below("update"):
+            return after if reservations is None else replace(after, reservations=tuple(reservations))
 
     def _hold(self, name: str, use: Resources, sign: int, path: str) -> None:
         """Take (1) or give back (−1) what a job holds on a node."""

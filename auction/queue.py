@@ -85,12 +85,6 @@ def queue_of(
     if options.objective == "response":
         # A held job stays held: its priority is 0.
         worth |= {job.id: valued(job, snapshot.time) for job in snapshot.jobs if job.priority}
-    if options.promise != "none" and snapshot.time is None:
-        for job in snapshot.jobs:
-            if job.promised_start is not None:
-                raise InputError(
-                    f"job {job.id} has a promised start, but the snapshot has no time", path="time"
-                )
     jobs = _promised_first(in_order(tuple(worth.values())), snapshot.time, options)
     has_bids = options.auction.has_bids
     waiting: list[Demand] = []

@@ -47,7 +47,7 @@ class Snapshot:
 
     Raises:
         InputError: names repeat or are unknown, the switches do not form a tree, a running job does
-            not fit, or a free amount exceeds what running jobs leave.
+            not fit, a free amount exceeds what running jobs leave, or a promised start needs a time.
 
     Examples:
         >>> from aucsched import Job, Node, Request
@@ -106,7 +106,7 @@ class Snapshot:
         self._check_running(names)
 
     def _check_names(self, names: Mapping[str, int]) -> None:
-        check_job_names(self.jobs, names, self.licenses, "jobs")
+        check_waiting(self.jobs, names, self.licenses, self.time, "jobs")
         for index, partition in enumerate(self.partitions):
             for name in partition.nodes:
                 known(name, names, "node", f"partitions[{index}].nodes")
@@ -125,11 +125,14 @@ class Snapshot:
             check_free(self.nodes[names[name]], use, f"nodes[{names[name]}].")
 
 
-def check_job_names(
-    jobs: Iterable[Job], nodes: Collection[str], licenses: Collection[str], path: str
+def check_waiting(
+    jobs: Iterable[Job], nodes: Collection[str], licenses: Collection[str], time: float | None, path: str
 ) -> None:
-    """Raise InputError where a job names a node or a licence that there is not."""
+    """Raise InputError where a job names what there is not, or is promised a start at no known time."""
     for index, job in enumerate(jobs):
+        if time is None and job.promised_start is not None:
+            message = f"{job.promised_start:.12g} needs the snapshot's time"
+            raise InputError(message, path=f"{path}[{index}].promised_start")
         for which in ("required_nodes", "excluded_nodes"):
             for name in getattr(job.request, which):
                 known(name, nodes, "node", f"{path}[{index}].{which}")

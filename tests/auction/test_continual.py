@@ -307,7 +307,7 @@ WRONG: list[tuple[str, Any, str]] = [
         ),
         (
             {"reservations": [Reservation(name="r", nodes=["n7"], start=0, end=1)]},
-            "reservations[0].nodes: 'n7' is not a node of this snapshot",
+            "update.reservations[0].nodes: 'n7' is not a node of this snapshot",
         ),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.build import document, snapshot
 
-from aucsched import InputError, OptionError, schedule
+from aucsched import Auction, InputError, OptionError, schedule
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of, worth_of
 from aucsched.auction.reserve import Promise, StepReservations
@@ -76,8 +76,13 @@ def test_a_balance_keeps_promises_of_jobs_beyond_their_share(options: dict[str, 
 
 
 def test_a_promise_needs_the_snapshot_s_time() -> None:
-    with pytest.raises(InputError, match="the snapshot has no time"):
-        schedule(snapshot(NODES, [wide("31:40")], time=None))
+    said = r"^jobs\[0\]\.promised_start: 1795167100 needs the snapshot's time$"
+    with pytest.raises(InputError, match=said):
+        snapshot(NODES, [wide("31:40")], time=None)
+    auction, promised = Auction(snapshot(NODES, [], time=None)), snapshot(NODES, [wide("31:40")]).jobs
+    with pytest.raises(InputError, match=r"^update\.arrived\[0\]\.promised_start: .* needs"):
+        auction.update(arrived=promised)
+    auction.update(time=1795167000, arrived=promised)
 
 
 def test_a_promise_travels_through_files() -> None:
