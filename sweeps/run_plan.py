@@ -143,10 +143,11 @@ def _runs(
     kind: RunKind, loaded: Any, axes: tuple[tuple[str, tuple[Value, ...]], ...], repeat: int, seed: int | None
 ) -> tuple[Run, ...]:
     runs: list[Run] = []
-    for point in _points(kind, axes):
+    points = _points(kind, axes)
+    if seed is not None and not any(map(kind.uses_seed, points)):
+        raise OptionError(f"--seed: policy {points[0].get('policy', 'easy')} draws nothing at random")
+    for point in points:
         uses_seed = kind.uses_seed(point)
-        if seed is not None and not uses_seed:
-            raise OptionError(f"--seed: policy {point.get('policy', 'easy')} draws nothing at random")
         for place in range(repeat):
             turn: Mapping[str, Value] = {"seed": (seed or 0) + place} if uses_seed else {}
             options = kind.resolve(loaded, {**point, **turn, "repeat": place})

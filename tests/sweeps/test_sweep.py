@@ -286,6 +286,13 @@ def test_baselines_over_a_workload_of_nodes(tmp_path: Path, capsys: pytest.Captu
         assert said in refusal(capsys, source, *arguments, "-o", tmp_path / "x.csv")
 
 
+def test_of_several_policies_those_that_draw_get_the_seed(tmp_path: Path) -> None:
+    source, out = workload(tmp_path), tmp_path / "w.csv"
+    grid = ("--policy", "easy,aucsched3", "--seed", "3", "--workers", "1")
+    assert run(["sweep", str(source), *grid, "-o", str(out)]) == 0
+    assert [(row["policy"], row["seed"]) for row in rows_of(out)] == [("easy", ""), ("aucsched3", "3")]
+
+
 def test_every_auction_over_a_workload_of_nodes(tmp_path: Path) -> None:
     source, out = workload(tmp_path), tmp_path / "w.csv"
     options = ("--policy", "ipsched,aucsched1,aucsched2", "--work-limit", "1", "--workers", "1")
