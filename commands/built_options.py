@@ -89,8 +89,16 @@ IN_PLACE = FilePath(is_output=True, in_place=True, dir_okay=False, path_type=Pat
 TEXT_OUTPUT = FilePath(is_output=True, allow_dash=True, readable=False)
 
 
+class WholeRange(click.IntRange):
+    """Integers in a range: click's calls a number that it refuses no valid integer range."""
+
+    name = "integer"
+
+
 class NumberRange(click.FloatRange):
     """Numbers in a range: click's takes ``nan``, and infinity where the range has no end."""
+
+    name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number."""
@@ -134,7 +142,6 @@ def click_option(
     reader: str = "",
     *,
     before: str = "",
-    ranges: bool = True,
     also: str = "",
     **more: Any,
 ) -> _Decorated:
@@ -144,7 +151,6 @@ def click_option(
         option: a record's field.
         reader: whose default ``--help`` names.
         before: said before its help.
-        ranges: refuse numbers beyond its range at once, naming the option as it was typed.
         also: another spelling.
         more: arguments of ``click.option`` above those that follow from the field (``type``).
     """
@@ -159,12 +165,11 @@ def click_option(
         return click.option(name, option.name, **given)
 
     def checked(_context: click.Context, _parameter: click.Parameter, value: Any) -> Any:
-        if not (ranges or value is None):
-            option.check(value)
+        if option.check_text is not None and value is not None:
+            option.check_text(value)
         return value
 
-    kind = _type(option, ranges=ranges)
-    given = {"type": kind, "metavar": option.unit or None, "callback": checked, **given}
+    given = {"type": _type(option), "metavar": option.unit or None, "callback": checked, **given}
     return click.option(*filter(None, (name, also, option.name)), **given)
 
 
@@ -216,7 +221,7 @@ def filled_options(*records: type, **more: dict[str, Any]) -> Decorator:
     return in_order(click_option(one, **filled(one)) for one in options_in(*records).values())
 
 
-def _type(option: Option[Any], *, ranges: bool) -> Any:
+def _type(option: Option[Any]) -> Any:
     is_read = any(one in option.unit for one in ("FILE", "TOPOLOGY"))
     if is_read or option.is_text:
         return INPUT if is_read else None
@@ -224,9 +229,7 @@ def _type(option: Option[Any], *, ranges: bool) -> Any:
         return click.Choice(list(option.choices))
     if not option.is_number:
         return OUTPUT if option.is_path else None
-    if not ranges:
-        return int if option.is_whole else float
     if option.is_whole:
         low, high = (None if one is None else int(one) for one in (option.low, option.high))
-        return click.IntRange(low, high)
+        return WholeRange(low, high)
     return NumberRange(option.low, option.high, min_open=not option.includes_low)

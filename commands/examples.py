@@ -17,7 +17,7 @@ import click
 import msgspec
 
 from ..cluster.errors import OptionError, system_errors
-from .built_options import OUTPUT
+from .built_options import OUTPUT, WholeRange
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -213,7 +213,7 @@ EXAMPLES = LISTED.files
 )
 @click.option(
     "--seed",
-    type=click.IntRange(0),
+    type=WholeRange(0),
     metavar="N",
     help="Which instance of the kind; default: 0. Some kinds are the same for every seed.",
 )

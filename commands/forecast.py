@@ -11,7 +11,7 @@ import click
 
 from ..cluster.errors import InputError, OptionError, errors_in
 from ..cluster.option_fields import Option
-from .built_options import OUTPUT, filled_options
+from .built_options import OUTPUT, WholeRange, filled_options
 from .gain import ask_sacct
 from .outputs import (
     Output,
@@ -167,7 +167,7 @@ MOST_JOBS = 5_000
 @snapshot_argument
 @click.option(
     "--jobs",
-    type=click.IntRange(1),
+    type=WholeRange(1),
     default=MOST_JOBS,
     show_default=True,
     help="How many jobs of highest priority to plan; the time rises with their square.",

@@ -163,5 +163,5 @@ def option_in(command: click.Command, key: str, value: Any, where: str) -> tuple
             typed = list(map(str, value)) if found.multiple else str(value)
             found.process_value(click.Context(command), typed)
     except (click.BadParameter, OptionError) as error:
-        raise InputError(str(error).removeprefix(f"{found.name}: "), path=path) from error
+        raise InputError(str(error), path=path) from error
     return found.name, value

@@ -20,7 +20,15 @@ from ..simulation.negotiated.negotiation_options import (
     RuntimeOptions,
     SharedOptions,
 )
-from .built_options import INPUT, INPUT_FILE, SectionCommand, click_option, in_section, record_options
+from .built_options import (
+    INPUT,
+    INPUT_FILE,
+    SectionCommand,
+    WholeRange,
+    click_option,
+    in_section,
+    record_options,
+)
 from .outputs import format_option, note, output_option, progress_over, write_report
 
 if TYPE_CHECKING:
@@ -224,7 +232,7 @@ def keep_runs(play: Play, done: Mapping[str, JobReport], options: dict[str, Any]
 @runtime_options
 @click.option(
     "--runtimes",
-    type=click.IntRange(1, 1000),
+    type=WholeRange(1, 1000),
     default=1,
     show_default=True,
     help="Number of runtime schedulers that share the nodes.",

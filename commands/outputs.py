@@ -23,6 +23,7 @@ from .built_options import (
     INPUT,
     OUTPUT,
     TEXT_OUTPUT,
+    WholeRange,
     click_option,
     in_order,
     in_section,
@@ -55,7 +56,7 @@ def plot_option(shows: str) -> Callable[[Decorated], Decorated]:
 
 workload_argument = click.argument("workload", metavar="WORKLOAD", type=INPUT)
 processors_option = click.option(
-    "--processors", type=click.IntRange(1, 10**9), help="Size of the machine; default: from the log's header."
+    "--processors", type=WholeRange(1, 10**9), help="Size of the machine; default: from the log's header."
 )
 format_option = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
@@ -139,14 +140,12 @@ snapshot_argument = click.argument("snapshot", metavar="SNAPSHOT", type=INPUT)
 
 
 #: The options of the auction; those not given are None.
-auction_options = in_section(
-    "The auction", *(click_option(option, STEP, ranges=False) for option in read_by(STEP))
-)
+auction_options = in_section("The auction", *(click_option(option, STEP) for option in read_by(STEP)))
 text_output_option = click.option(
     "-o", "--output", type=TEXT_OUTPUT, default="-", help="File to write instead of standard output."
 )
 top_option = click.option(
-    "--top", type=click.IntRange(1), help="Rows of each table at most; the rest are counted."
+    "--top", type=WholeRange(1), help="Rows of each table at most; the rest are counted."
 )
 
 

@@ -25,7 +25,7 @@ _MOST_ROWS = 40
 
 @click.command()
 @click.argument("file", metavar="FILE", type=INPUT)
-@in_order(click_option(option, WINNERS, ranges=False) for option in read_by(WINNERS))
+@in_order(click_option(option, WINNERS) for option in read_by(WINNERS))
 @click.option(
     "--export", type=TEXT_OUTPUT, help="Write the integer program over all bids to a file: .mps or .lp."
 )

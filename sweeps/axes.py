@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import inf
 from typing import Any
 
 from ..cluster.errors import OptionError
@@ -18,9 +17,9 @@ Value = int | float | str | None
 Row = dict[str, Value]
 
 
-def _name(text: str) -> str:
+def _name(text: str, called: str) -> str:
     if not text:
-        raise ValueError
+        raise OptionError(f"{called}: '' is not a name")
     return text
 
 
@@ -30,8 +29,8 @@ class Axis:
 
     Attributes:
         name: the option in Python, and the column of the results.
-        read: makes a value of its text; raises ValueError.
-        what: what a value should be, for people.
+        read: makes a value of its text; raises OptionError, which calls it as it was typed.
+        kind: what its values are.
         section: what of a run it varies, a heading of ``--help``.
         split: returns the texts of the values of a list.
         spelling: its name on the command line, where that is not ``name``.
@@ -40,9 +39,8 @@ class Axis:
     name: str
     help: str
     metavar: str = "NAME,…"
-    read: Callable[[str], Value] = _name
-    what: str = "a name"
-    is_whole: bool = False
+    read: Callable[[str, str], Value] = _name
+    kind: type[int | float | str] = str
     section: str = ""
     split: Callable[[str], list[str]] = lambda text: text.split(",")
     spelling: str = ""
@@ -52,66 +50,49 @@ class Axis:
         """Its name on the command line."""
         return flag_of(self.spelling or self.name)
 
-    def values(self, text: str) -> tuple[Value, ...]:
-        """Return the values in a text such as ``25,50,100``.
+    def values(self, text: str, called: str = "") -> tuple[Value, ...]:
+        """Return the values in a text such as ``25,50,100``; errors call the option so.
 
         Raises:
             OptionError: a value is missing, is none of this option, or stands twice.
         """
         values: list[Value] = []
+        where = called or f"{self.option} {text}"
         for part in self.split(text):
-            try:
-                value = self.read(part.strip())
-            except ValueError:
-                raise OptionError(f"{self.option} {text}: {part.strip()!r} is not {self.what}") from None
+            value = self.read(part.strip(), where)
             if value in values:
-                raise OptionError(f"{self.option} {text}: {part.strip()} stands twice")
+                raise OptionError(f"{where}: {part.strip()} is given twice")
             values.append(value)
         return tuple(values)
 
 
-def _switch(text: str) -> str:
+def _switch(text: str, called: str) -> str:
     if text not in ("on", "off"):
-        raise ValueError
+        raise OptionError(f"{called}: {text!r} is not on or off")
     return text
 
 
-def _number(kind: type, low: float | None, high: float = inf) -> dict[str, Any]:
-    """Return what reads a number in a range, and what it should be."""
-
-    def read(text: str) -> Value:
-        number: int | float = kind(text)
-        if number == inf or not (low is None or low <= number <= high):
-            raise ValueError
-        return number
-
-    what = "an integer" if kind is int else "a number"
-    if low is not None:
-        what += f" of at least {low:g}" if high == inf else f" from {low:g} to {high:g}"
-    return {"read": read, "what": what}
-
-
-def _network(text: str) -> str:
+def _network(text: str, called: str) -> str:
     from ..slurm.answers.topology_any import LINEAR, is_sizes  # noqa: PLC0415 - costs more than --help may
 
+    # A file would be another one on another machine's workers.
     if text != LINEAR and not is_sizes(text):
-        raise ValueError  # a file would be another one on another machine's workers
+        raise OptionError(f"{called}: {text!r} is not linear, or a network's sizes such as torus:16x8x8")
     return text
 
 
 def axis_of(option: Option[Any]) -> Axis:
-    """Return an option as an axis; the range of a step's option the step checks."""
-    is_of_a_step = SWEEP in option.readers
+    """Return an option as an axis."""
     given: dict[str, Any] = {"name": option.name, "spelling": option.spelling, "help": option.said()}
     if option.is_switch:
-        given |= {"metavar": "on,off", "read": _switch, "what": "on or off"}
-    elif option.is_whole:
-        given |= {"metavar": "N,…", "is_whole": True}
-        given |= _number(int, None if is_of_a_step else option.low)
+        given |= {"metavar": "on,off", "read": _switch}
+    elif option.is_number or option.choices:
+        given["read"] = lambda text, called: option.read([text], called)
+    if option.is_whole:
+        given |= {"metavar": "N,…", "kind": int}
     elif option.is_number:
-        high = inf if option.high is None else option.high
-        given |= {"metavar": f"{option.unit or 'X'},…", **_number(float, option.low or 0.0, high)}
-        given["help"] += " Rows then depend on the machine's speed." if is_of_a_step else ""
+        given |= {"metavar": f"{option.unit or 'X'},…", "kind": float}
+        given["help"] += " Rows then depend on the machine's speed." if SWEEP in option.readers else ""
     elif option.choices:
         given["help"] += f" One of {', '.join(option.choices)}."
     return Axis(**given)
@@ -140,7 +121,6 @@ _AXES = (
         name="topology",
         metavar="NETWORK,…",
         read=_network,
-        what="linear, or a network's sizes such as torus:16x8x8",
         help="The input's nodes on other networks: linear, torus:16x8x8, dragonfly:9x4x2x2, fat-tree:3x16, "
         "blocks:8x18.",
     ),

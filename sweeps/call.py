@@ -147,7 +147,7 @@ def _values(name: str, given: Any) -> tuple[Value, ...]:
     if name not in AXES:
         raise OptionError(f"{name}: a sweep has no such option{did_you_mean(name, AXES)}")
     if isinstance(given, str) and name != "policy":
-        return AXES[name].values(given)
+        return AXES[name].values(given, name)
     several = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
     values = tuple(_value(name, one) for one in several)
     if not values:
@@ -162,7 +162,7 @@ def _value(name: str, one: Any) -> Value:
         policy: str | Factory = one
         return name_of(policy)
     text = ("off", "on")[one] if isinstance(one, bool) else str(one)
-    return AXES[name].values(text)[0]
+    return AXES[name].values(text, name)[0]
 
 
 def _subject(source: Snapshot | ClusterWorkload | SwfLog) -> Subject:

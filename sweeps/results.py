@@ -43,10 +43,9 @@ _OPTIONS = (
 )
 #: Columns that hold whole numbers or texts also where every value is missing; what is not named
 #: here holds floats unless its values say otherwise.
-_WHOLE = frozenset({"run", "seed", "repeat"} | {name for name, one in AXES.items() if one.is_whole})
+_WHOLE = frozenset({"run", "seed", "repeat"} | {name for name, one in AXES.items() if one.kind is int})
 _TEXT = frozenset(
-    {*_FIRST[1:], *_LAST, "status", "error", "topology"}
-    | {name for name, one in AXES.items() if one.what in {"a name", "on or off"}}
+    {*_FIRST[1:], *_LAST, "status", "error"} | {name for name, one in AXES.items() if one.kind is str}
 )
 
 

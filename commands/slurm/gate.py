@@ -6,6 +6,7 @@ import click
 
 from ...cluster.errors import OptionError
 from ...cluster.text import one_line, plural
+from ..built_options import WholeRange
 from ..groups import HelpGroup
 from .live_options import licence_option
 
@@ -23,7 +24,7 @@ def gate() -> None:
     "--for",
     "seconds",
     metavar="S",
-    type=click.IntRange(10),
+    type=WholeRange(10),
     default=600,
     show_default=True,
     help="It ends by itself this many seconds from now.",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...slurm.live.ticker import Ticker
 
 _MIB = 2**20
-licence_option = filled_options(GateOption, licence={"ranges": False})
+licence_option = filled_options(GateOption)
 
 
 def _removed(context: click.Context, parameter: click.Parameter, value: str | None) -> None:

@@ -28,7 +28,6 @@ RESPONSE_PROMISE = "15m"
 @click.command(cls=SectionCommand)
 @filled_options(
     Settings,
-    licence={"ranges": False},
     log={"also": "-o", "type": IN_PLACE},
     lock={"type": IN_PLACE},
 )

@@ -281,7 +281,7 @@ def test_baselines_over_a_workload_of_nodes(tmp_path: Path, capsys: pytest.Captu
         (("--policy", "easy", "--seed", "3"), "--seed: policy easy draws nothing at random"),
         (("--model", "aucsched3"), "--model: a workload of nodes has no use for it"),
         (("--policy", "slack"), "--policy slack counts processors"),
-        (("--policy", "aucsched3", "--window", "0"), "window: 0 is below 1"),
+        (("--policy", "aucsched3", "--window", "0"), "--window 0: 0 is below 1"),
     ):
         assert said in refusal(capsys, source, *arguments, "-o", tmp_path / "x.csv")
 
@@ -343,14 +343,14 @@ def test_failed_runs_are_rows_with_their_error(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["--window", "25,x"], "--window 25,x: 'x' is not an integer"),
-        (["--window", "25,25"], "--window 25,25: 25 stands twice"),
+        (["--window", "25,25"], "--window 25,25: 25 is given twice"),
         (["--window", "25,"], "--window 25,: '' is not an integer"),
-        (["--window", "0"], "window: 0 is below 1"),
-        (["--time-limit", "nan"], "--time-limit nan: 'nan' is not a number of at least 0"),
-        (["--time-limit", "1,0"], "time_limit_s: 0.0 is not above 0"),
+        (["--window", "0"], "--window 0: 0 is below 1"),
+        (["--time-limit", "nan"], "--time-limit nan: nan is no number"),
+        (["--time-limit", "1,0"], "--time-limit 1,0: 0 is not above 0"),
         (
             ["--model", "aucsched9"],
-            "model: 'aucsched9' is not one of ipsched, aucsched1, aucsched2, aucsched3",
+            "--model aucsched9: 'aucsched9' is not one of ipsched, aucsched1, aucsched2, aucsched3",
         ),
         (["--policy", "easy"], "--policy: a snapshot has no use for it"),
         (["--balance", "yes"], "--balance yes: 'yes' is not on or off"),
@@ -385,10 +385,10 @@ def test_refused_over_a_snapshot(
         (["--window", "25"], "--window: an SWF log has no use for it"),
         (["--seed", "3"], "--seed: policy easy draws nothing at random"),
         (["--policy", "fast"], "policy 'fast' is not one of"),
-        (["--order", "fast"], "order 'fast' is not one of"),
+        (["--order", "fast"], "--order fast: 'fast' is not one of"),
         (["--reservations", "3"], "--reservations needs --policy reservations, not easy"),
-        (["--processors", "0"], "--processors 0: '0' is not an integer of at least 1"),
-        (["--speculation", "1.5"], "--speculation 1.5: '1.5' is not a number from 0 to 1"),
+        (["--processors", "0"], "--processors 0: 0 is below 1"),
+        (["--speculation", "1.5"], "--speculation 1.5: 1.5 is above 1"),
         (["--stops", "1"], "--stops needs --policy speculative, not easy"),
     ],
 )

@@ -235,7 +235,7 @@ def test_a_job_that_is_none_is_refused() -> None:
         "full.json: jobs: '999' is not a pending job of this snapshot"
     )
     assert refused("explain", EXAMPLE, "5").endswith("'5' is running already")
-    assert "window: 0 is below 1" in refused("explain", EXAMPLE, "33", "--window", "0")
+    assert "'--window': 0 is not in the range 1<=x" in refused("explain", EXAMPLE, "33", "--window", "0")
 
 
 @pytest.mark.parametrize(
@@ -384,7 +384,7 @@ def test_explain_and_compare_take_reservations() -> None:
         for given in (("--reserve", "0"), ("--promise", "plan", "--reserve", "1"))
     )
     assert [plain["totals"]["auction"]["jobs"], reserved["totals"]["auction"]["jobs"]] == [1, 0]
-    assert "reserve: -1 is below 0" in refused("compare", "-", "--reserve", "-1", stdin=text)
+    assert "'--reserve': -1 is not" in refused("compare", "-", "--reserve", "-1", stdin=text)
 
 
 def test_ipsched_has_no_bids_and_says_so() -> None:

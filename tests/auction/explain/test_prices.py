@@ -258,7 +258,7 @@ def test_the_command_says_prices_and_changes() -> None:
         stdin=json.dumps(document(nodes[:1], [{**jobs[0], "required_nodes": "n2"}, jobs[1]])),
     ).stdout
     assert "with nodes that need not be consecutive, on n[1,3], left free by the jobs that start" in told_text
-    assert "window: 0 is below 1" in refused("explain", FULL, "--window", "0")
+    assert "'--window': 0 is not in the range 1<=x" in refused("explain", FULL, "--window", "0")
 
 
 def test_prices_do_not_depend_on_the_clock() -> None:

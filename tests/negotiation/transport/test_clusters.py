@@ -153,7 +153,7 @@ def test_what_becomes_of_one_cluster_changes_nothing_for_the_others(site: Path) 
         (
             "checkpoint = 5",
             'checkpoint = "many"',
-            "clusters.toml: east.checkpoint: 'many' is not a valid integer range",
+            "clusters.toml: east.checkpoint: 'many' is not a valid integer",
         ),
         ('listen = "unix:s-west"', "", "west: give one of --listen and --connect"),
         ('workload = "west.json"', 'workload = "none.json"', "none.json: No such file"),
