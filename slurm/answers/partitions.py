@@ -55,13 +55,20 @@ _GROUPED = {key: grouped for key, _, grouped in _MEMBERS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultMemory:
-    """The memory that a job gets which asks for none, in MiB; neither: all of each node's."""
+    """The memory that a job gets, by default if it asks for none, in MiB; neither: all of each node's."""
 
     per_cpu: int | None = None
     per_node: int | None = None
 
+    @property
+    def members(self) -> dict[str, int]:
+        """The member of a request that says it; a job asks for memory in one way."""
+        if self.per_cpu:
+            return {"memory_mib_per_core": self.per_cpu}
+        return {"memory_mib_per_node": self.per_node} if self.per_node else {}
+
     def __bool__(self) -> bool:
-        return bool(self.per_cpu or self.per_node)
+        return bool(self.members)
 
     @classmethod
     def of(cls, entry: AnswerEntry) -> Self:

@@ -297,10 +297,8 @@ def _memory_by_default(job: _Reading) -> dict[str, Any]:
     """
     asked_for_all = bool(_MEMORY_SET & job.record.words("flags"))
     given = DefaultMemory() if asked_for_all else job.site.memory_of(job.record.text("partition"))
-    if given.per_cpu:
-        return {"memory_mib_per_core": given.per_cpu}
-    if given.per_node:
-        return {"memory_mib_per_node": given.per_node}
+    if given:
+        return given.members
     if not job.site.config.counts_memory:
         if asked_for_all:
             job.unsupported.append("all the memory of each node (--mem=0)")

@@ -22,7 +22,7 @@ from ...formats.notes import Notes
 from ...formats.reading import numbered_lines, read_document, text_of
 from ..answers.answer_text import duration_s, memory_mib
 from ..answers.consumables import parse_gres
-from ..answers.partitions import PartitionFigures
+from ..answers.partitions import DefaultMemory, PartitionFigures
 from ..answers.request import nodes_of_gres, wanted_features, wanted_licenses, wanted_nodes
 from ..answers.topology_conf import parse_topology
 from .conf import SlurmConf, fit_gres, parse_slurm_conf
@@ -281,11 +281,9 @@ class Submission:
 
     def _count(self, name: str) -> int | None:
         text = self.options.get(name)
-        if text is None:
-            return None
-        if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) == 0:
+        if text is not None and not re.fullmatch(r"0*[1-9][0-9]{0,8}", text):
             raise InputError(f"{text[:60]!r} is no number above 0", path=f"{self.path} --{name}")
-        return int(text)
+        return None if text is None else int(text)
 
     def _nodes(self) -> Span | None:
         text = self.options.get("nodes")
@@ -374,16 +372,13 @@ class Submission:
             if self.options.keys() & {"mem", "mem-per-cpu"}:
                 self._remark("memory is not looked at: jobs use none up (SelectTypeParameters)")
             return {}
-        per_node, per_core = self._mebibytes("mem"), self._mebibytes("mem-per-cpu")
-        if per_node is None and per_core is None:
-            default = first.memory if first is not None and first.memory else self.conf.memory
-            per_node, per_core = default.per_node, default.per_cpu
-            if not (default or members["exclusive"]):
+        asked = DefaultMemory(per_cpu=self._mebibytes("mem-per-cpu"), per_node=self._mebibytes("mem"))
+        if asked == DefaultMemory():
+            asked = first.memory if first is not None and first.memory else self.conf.memory
+            if not (asked or members["exclusive"]):
                 self._remark("all the memory of each node, for want of a default, is taken as --exclusive")
                 return {"exclusive": True}
-        if per_core:
-            return {"memory_mib_per_core": per_core}
-        return {"memory_mib_per_node": per_node} if per_node else {}
+        return asked.members
 
     def _mebibytes(self, option: str) -> int | None:
         text = self.options.get(option)
