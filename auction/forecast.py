@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..bidgen.candidates import could_hold
+from ..bidgen.candidates import GuardedViews
 from ..bidgen.generate import place_alone
 from ..cluster.jobs import Job
 from ..cluster.resources.allocation import Allocation, StartingJob, add_allocation, allocation_of_resources
@@ -255,7 +255,10 @@ class Forecast:
 
         def holding(step: int) -> tuple[Demand, Columns] | None:
             found = seen(step)
-            return found if found is not None and could_hold(*found, leaf) else None
+            if found is None:
+                return None
+            asked, columns = found
+            return found if GuardedViews(columns, columns.free).of(asked).could_hold(asked, leaf) else None
 
         steps = len(self.times)
         counted = first_found(holding, steps, max(self._first_with(demand), bisect_left(self.times, since)))

@@ -344,14 +344,6 @@ class GuardedViews:
         return self._enough[key] and self._columns.pools.hold(demand.job)
 
 
-def could_hold(demand: Demand, columns: Columns, leaf: IntArray, guards: Sequence[HeldBack] = ()) -> bool:
-    """Return whether there are enough nodes and cores for a job alone, beside reservations.
-
-    ``leaf``: the leaf switch of each node, shape (n,).
-    """
-    return GuardedViews(columns, columns.free, guards).of(demand).could_hold(demand, leaf)
-
-
 def shape_of(demand: Demand) -> tuple[object, ...]:
     """Return what decides which nodes a job may use: the same for all that ask alike for each node."""
     return (id(demand.variants), *demand.of_each_node)

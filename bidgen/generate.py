@@ -24,7 +24,6 @@ from .candidates import (
     GuardedViews,
     Reading,
     UsableNodes,
-    could_hold,
     key_of,
     readings_of,
     totals_of,
@@ -221,7 +220,7 @@ def place_alone(
     It delays no guarded reservation. Once ``is_over`` says that there is no more time, only
     first-fit looks.
     """
-    if not could_hold(demand, columns, topology.leaf, guards):
+    if not GuardedViews(columns, columns.free, guards).of(demand).could_hold(demand, topology.leaf):
         return None
     cluster = Cluster(columns, topology, guards)
     placement = FirstFitPlacer(cluster).place(demand)

@@ -182,11 +182,6 @@ class Forecaster:
         self._longest = 0.0
         self._share_of_day = np.random.default_rng(seed).random((2, futures))
 
-    @property
-    def free(self) -> Sequence[int]:
-        """Cores by pool that nobody holds."""
-        return [int(cores) for cores in self._free]
-
     def submit(self, job: QueuedRequest) -> None:
         """Add a job that waits from now on."""
         self._number[job.id] = self._add(job)

@@ -5,6 +5,7 @@ Nodes are pools of cores, and requests cores of pools: what a future counts.
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import ceil, inf
 
 import numpy as np
@@ -90,10 +91,17 @@ class SnapshotForecaster:
         always = snapshot.time is None
         self._reader = self._alone.reader.at(self._pools.columns, None, honour_reservations=always)
         self.now = snapshot.time or 0.0
-        self._policy = RESPONSE if by_worth else EASY
         self._options = StepOptions(objective="response" if by_worth else "priority") if decides else None
-        self._futures, self._seed = futures, seed
-        self.calibrator = calibrator or Calibrator()
+        self._make = partial(
+            Forecaster,
+            self._pools.cores,
+            policy=RESPONSE if by_worth else EASY,
+            is_exact=False,
+            depth=DEPTH,
+            futures=futures,
+            seed=seed,
+            calibrator=calibrator,
+        )
         self._history = history
         self._queue = in_order(snapshot.jobs)
 
@@ -150,15 +158,7 @@ class SnapshotForecaster:
 
     def _forecaster(self, jobs: Sequence[RunningJob], started: Collection[str]) -> Forecaster:
         """Return a forecaster that knows the past and what runs, some of which has started now."""
-        forecaster = Forecaster(
-            self._pools.cores,
-            policy=self._policy,
-            is_exact=False,
-            depth=DEPTH,
-            futures=self._futures,
-            seed=self._seed,
-            calibrator=self.calibrator,
-        )
+        forecaster = self._make()
         running = {one.id for one in self._snapshot.running}
         over = [
             (_past(job), job.start_s or job.submit_s, job.run_s)
@@ -267,8 +267,9 @@ class NodePools:
     """
 
     def __init__(self, nodes: Sequence[Node], columns: Columns, members: Mapping[str, BoolArray]) -> None:
-        self._works: BoolArray = np.array([node.state.is_working for node in nodes], np.bool_)
-        self.columns = replace(columns, takes_jobs=self._works)
+        self.columns = replace(
+            columns, takes_jobs=np.array([node.state.is_working for node in nodes], np.bool_)
+        )
         self._total: Capacity = columns.total
         partitions = np.array([*members.values()], np.bool_).reshape(len(members), len(nodes)).T
         keys = [(mine.tobytes(), _key(node)) for mine, node in zip(partitions, nodes, strict=True)]
@@ -305,7 +306,7 @@ class NodePools:
 
     def _by_pool(self, nodes: IntArray | slice, cores: IntArray, pools: int) -> list[int]:
         """Return the sums of cores on some nodes by pool; those of nodes that do not work are none."""
-        working = np.where(self._works[nodes], cores, 0)
+        working = np.where(self.columns.takes_jobs[nodes], cores, 0)
         return [int(count) for count in np.bincount(self.pool[nodes], working, pools)]
 
     def _in_cores(self, nodes: IntArray, held: Capacity) -> IntArray:
