@@ -42,10 +42,11 @@ from ..models.solve.solver import SolverStatus
 from .attempt import counted_award
 from .check import AwardChecker, check_awards, check_schedule
 from .decide import decide, with_bids
+from .impossible import ImpossibleRequests
 from .options import StepOptions, options_with_preset
 from .placements import LARGEST_SUM, bound_over_placements
 from .queue import Queue, queue_of, set_aside
-from .reasons import ImpossibleRequests, refusals
+from .reasons import refusals
 from .state import SnapshotState, StepState, state_of
 from .step_pass import StepPass
 from .strategies import AttemptResult

@@ -12,9 +12,9 @@ from ...cluster.snapshot import Snapshot
 from ...cluster.tabular import Tabular, rows_of
 from ...cluster.text import plural
 from ..decide import window_of
+from ..impossible import ImpossibleRequests
 from ..options import StepOptions
 from ..queue import in_order, queue_of
-from ..reasons import ImpossibleRequests
 from ..reserve import Backfilling, StepReservations
 from ..state import state_of
 

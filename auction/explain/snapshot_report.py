@@ -16,7 +16,7 @@ from ...cluster.snapshot import Snapshot
 from ...cluster.text import plural
 from ...formats.hostlist import join
 from ...topology.tree import Topology
-from ..reasons import ImpossibleRequests
+from ..impossible import ImpossibleRequests
 from ..state import SnapshotState, state_of
 
 FORMAT = "aucsched-check/1"

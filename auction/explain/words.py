@@ -13,7 +13,7 @@ from ...cluster.jobs import Job
 from ...cluster.schedule import Reason, Refusal
 from ...cluster.text import plural, utc
 from ...formats.hostlist import join
-from ..reasons import place_words, size_words
+from ..impossible import place_words, size_words
 
 #: A hostlist is cut after this many characters.
 _LONGEST = 70

@@ -30,9 +30,9 @@ from ...cluster.tabular import Tabular, chart
 from ...cluster.text import plural
 from ...formats.native.cluster_file import snapshot_of
 from ..forecast import Forecast
+from ..impossible import ImpossibleRequests
 from ..options import StepOptions
 from ..queue import queue_of
-from ..reasons import ImpossibleRequests
 from ..state import state_of
 
 FORMAT = "aucsched-plan/1"

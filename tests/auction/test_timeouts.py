@@ -15,9 +15,9 @@ from support.build import snapshot
 from support.run import aucsched
 
 from aucsched import Snapshot, explain, schedule
+from aucsched.auction.impossible import ImpossibleRequests
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import in_order
-from aucsched.auction.reasons import ImpossibleRequests
 from aucsched.cluster.resources.capacity import BoolArray
 from aucsched.cluster.resources.demand import Demand
 from aucsched.formats.native.cluster_file import snapshot_to_json

@@ -10,8 +10,8 @@ import pytest
 from random_snapshots import random_snapshot
 
 from aucsched import ArrivingJob, ClusterWorkload, Snapshot
+from aucsched.auction.impossible import ImpossibleRequests
 from aucsched.auction.options import AUCTIONS, MODELS, StepOptions
-from aucsched.auction.reasons import ImpossibleRequests
 from aucsched.auction.state import state_of
 from aucsched.auction.step import run_step
 from aucsched.cluster.limits import Limit
