@@ -181,8 +181,8 @@ def machine_size(log: SwfLog, processors: int | None = None) -> int:
     if size is None:
         for label in ("MaxProcs", "MaxNodes"):
             if (said := log.header(label)) is not None:
-                raise InputError(f"{shown(said)} is no number above 0: give its processors", path=label)
-        raise InputError("the header has neither MaxProcs nor MaxNodes: give its processors")
+                raise InputError(f"{shown(said)} is no number above 0: give processors", path=label)
+        raise InputError("the header has neither MaxProcs nor MaxNodes: give processors")
     return size
 
 

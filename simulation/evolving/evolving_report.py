@@ -125,9 +125,10 @@ class EvolvingRun(RunReport):
     def to_text(self, name: str) -> str:
         """Return the outcome as a table for people."""
         settings = {"seed": self.seed, **self.options.settings()}
-        text = ", ".join(f"{key} {value}" for key, value in settings.items() if value is not None)
+        given = ((key, value) for key, value in settings.items() if not (value is None or value is False))
+        text = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in given)
         machine = f"{plural(len(self.workload.jobs), 'job')} on {plural(self.workload.cores, 'core')}"
-        lines = [f"{name}: evolving, {text}, {machine}", ""]
+        lines = [f"{name}: evolving, {machine}", text, ""]
         values: dict[str, Any] = {**evolving_metrics(self), **dynamic_figures(self)}
         lines += count_lines(values, width=26)
         lines += ["", f"{'type':<12}{'jobs':>8}{'mean wait (s)':>18}{'longest (s)':>16}"]

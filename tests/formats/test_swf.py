@@ -191,7 +191,7 @@ def test_the_machine_is_as_large_as_given_else_as_the_header_says() -> None:
     assert machine_size(log) == 4
     assert machine_size(log, 3) == 3
     assert workload_from_swf(log, processors=3).dropped[Dropped.ABOVE_MACHINE] == 1
-    with pytest.raises(InputError, match="give its processors"):
+    with pytest.raises(InputError, match="give processors"):
         machine_size(SwfLog(comments=(" MaxProcs: many",), table=log.table))
 
 
