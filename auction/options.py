@@ -103,7 +103,7 @@ class StepOptions(StepRecord):
         """What steers the search."""
         return parameters_from(self.search_parameters or "", "search_parameters")
 
-    @property
+    @cached_property
     def auction(self) -> type[Model]:
         """The model itself."""
         return MODELS_BY_NAME[self.model]
@@ -130,7 +130,7 @@ class StepOptions(StepRecord):
     def _has_anytime(self) -> bool:
         return self.auction.is_searched and self.weights == "lexicographic"
 
-    @property
+    @cached_property
     def chosen_promise(self) -> str:
         """The promise, the default resolved; by default ``none`` keeps what jobs were promised.
 
@@ -144,7 +144,7 @@ class StepOptions(StepRecord):
         is_backfilling = is_plain and self.reserve != 0 and not (self.balance or self.award_alone)
         return BACKFILL if is_backfilling else NONE
 
-    @property
+    @cached_property
     def reservations(self) -> int:
         """How many blocked jobs get a reservation."""
         if self.reserve is not None:
@@ -157,17 +157,17 @@ class StepOptions(StepRecord):
         """The jobs that a step may start: its window, or all (None) where it completes its award."""
         return self.window if self.award_alone else None
 
-    @property
+    @cached_property
     def backfills(self) -> bool:
         """Whether every job starts that plain backfilling would start."""
         return self.chosen_promise == BACKFILL
 
-    @property
+    @cached_property
     def is_anytime(self) -> bool:
         """Whether a step searches, then solves what is left; otherwise it solves at once or is greedy."""
         return self.chosen_strategy == "anytime"
 
-    @property
+    @cached_property
     def chosen_strategy(self) -> str:
         """The strategy, the default resolved."""
         if self.strategy is not None:
@@ -176,26 +176,26 @@ class StepOptions(StepRecord):
             return "greedy"
         return "anytime" if self._has_anytime else "exact"
 
-    @property
+    @cached_property
     def most_work(self) -> int | None:
         """The work limit, the default resolved; None where only the clock ends a step, or nothing has to."""
         if self.is_greedy or self.work_limit is not None or self.time_limit_s is not None:
             return self.work_limit
         return _default("work_limit")
 
-    @property
+    @cached_property
     def most_s(self) -> float | None:
         """Seconds after which the clock ends a step; None: it never does."""
         if self.is_greedy or (self.work_limit is not None and self.time_limit_s is None):
             return None
         return TIME_LIMIT_S if self.time_limit_s is None else self.time_limit_s
 
-    @property
+    @cached_property
     def chosen_on_timeout(self) -> str:
         """What a limit before a proof leads to, the default resolved."""
         return self.on_timeout or ("incumbent" if self.is_anytime and self.most_s is None else "halve")
 
-    @property
+    @cached_property
     def selects(self) -> bool:
         """Whether only the jobs bid that counts choose, where first-fit can start them all.
 
@@ -205,7 +205,7 @@ class StepOptions(StepRecord):
         is_searched = has_first_bids and not (self.is_greedy or self.export or self.award_alone)
         return is_searched and self.weights == "lexicographic"
 
-    @property
+    @cached_property
     def is_greedy(self) -> bool:
         """Whether a step makes greedy awards only."""
         return self.chosen_strategy == "greedy"
@@ -220,7 +220,7 @@ class StepOptions(StepRecord):
         """MAXBIDS."""
         return self.auction.caps[0] if self.max_bids is None else self.max_bids
 
-    @property
+    @cached_property
     def bids(self) -> BidOptions:
         """How bids are made."""
         return BidOptions(
