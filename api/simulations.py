@@ -7,7 +7,7 @@ with 95 % intervals.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol
 
 import numpy as np
 
-from ..cluster.errors import OptionError
+from ..cluster.errors import OptionError, errors_in
 from ..cluster.keywords import checked, of_type, with_keywords
 from ..cluster.option_fields import options_in
 from ..cluster.promises import DEFAULT
@@ -223,7 +223,8 @@ def simulate(workload: Source, policy: PolicyName | str | Factory = "easy", **op
 
 def _simulated(workload: Source, named: str, given: dict[str, Any]) -> Simulation:
     """Simulate under a policy without parameters in its name."""
-    played, name = _loaded(workload)
+    played, path = _loaded(workload)
+    name = Path(path).name
     progress, order = given.pop("progress", None), given.pop("order", "fcfs")
     of_logs = {member: given.pop(member) for member in ("processors", "checked") if member in given}
     if isinstance(played, ClusterWorkload):
@@ -235,13 +236,14 @@ def _simulated(workload: Source, named: str, given: dict[str, Any]) -> Simulatio
     given = parsed(given)
     weights = given.pop("queue_weights", None)
     choice, settings = chosen_on_log(named, order, given)
-    jobs = workload_from_swf(played, processors=of_logs.get("processors"), queue_weights=weights)
+    with errors_in(path) if path else nullcontext():
+        jobs = workload_from_swf(played, processors=of_logs.get("processors"), queue_weights=weights)
     is_checked = of_logs.get("checked", False)
     result = play_log(jobs, named, order=order, options=choice, checked=is_checked, progress=progress)
     return Simulation(result=result, settings=settings, name=name)
 
 
-def _loaded(workload: Source) -> tuple[SwfLog | ClusterWorkload, str]:
+def _loaded(workload: Source) -> tuple[SwfLog | ClusterWorkload, str | Path]:
     if isinstance(workload, (SwfLog, ClusterWorkload)):
         return workload, ""
     if not isinstance(workload, (str, Path)):
@@ -250,7 +252,7 @@ def _loaded(workload: Source) -> tuple[SwfLog | ClusterWorkload, str]:
     def parse(content: bytes) -> SwfLog | ClusterWorkload:
         return parse_workload(content) if is_json(content) else parse_swf(content)
 
-    return read_document(workload, parse), Path(workload).name
+    return read_document(workload, parse), workload
 
 
 def parsed(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -212,15 +212,15 @@ def workload_from_swf(
     asked = log.column(SwfField.REQUESTED_TIME)
     estimate = np.where(asked > 0, asked, run)[row]
     submit, queue = submit[row], log.column(SwfField.QUEUE)[row]
-    ids = _whole(log.column(SwfField.JOB)[row], log, row, "job")
+    ids = _whole(log.column(SwfField.JOB)[row], log, row, "the number of a job")
     requests = Requests(
         processors=machine,
         ids=ids,
         submit=_seconds(np.array([since(one, submit[0]) for one in submit.tolist()]), log, row),
-        size=_whole(size[row], log, row, "processors"),
+        size=_whole(size[row], log, row, "a whole number of processors"),
         estimate=_seconds(estimate, log, row),
-        user=_whole(log.column(SwfField.USER)[row], log, row, "user"),
-        group=_whole(log.column(SwfField.GROUP)[row], log, row, "group"),
+        user=_whole(log.column(SwfField.USER)[row], log, row, "the number of a user"),
+        group=_whole(log.column(SwfField.GROUP)[row], log, row, "the number of a group"),
         weight=tuple((queue_weights or {}).get(int(number), 1) for number in queue.tolist()),
     )
     return Workload(
@@ -291,7 +291,7 @@ def _seconds(values: NDArray[np.float64], log: SwfLog, row: NDArray[np.intp]) ->
 def _whole(values: NDArray[np.float64], log: SwfLog, row: NDArray[np.intp], what: str) -> tuple[int, ...]:
     fits = (values == np.floor(values)) & (np.abs(values) <= LARGEST_COUNT)
     if not fits.all():
-        raise _refusal(log, row, np.where(fits, -np.inf, np.abs(values)), f"is not a number of {what}")
+        raise _refusal(log, row, np.where(fits, -np.inf, np.abs(values)), f"is not {what}")
     return tuple(values.astype(np.int64).tolist())
 
 

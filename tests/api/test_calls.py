@@ -105,7 +105,7 @@ A: Any = aucsched
         (lambda: A.simulate(DAYS, "partitioned", class_limits_s=["x"]), "class_limits_s: 'x' is not a num"),
         (lambda: A.simulate(DAYS, "partitioned", class_limits_s=[None]), "class_limits_s: None is not a num"),
         (lambda: A.simulate(DAYS, order="weight", queue_weights={1: "x"}), "'1=x' is not QUEUE=WEIGHT"),
-        (lambda: A.sweep(DAYS, window="a\nb"), r"window a b: 'a\\nb' is not an integer"),
+        (lambda: A.sweep(DAYS, window="a\nb"), r"window: 'a\\nb' is not an integer"),
         (lambda: A.simulate(DAYS, "planning", log_begins="wed 25:00"), "log_begins: 'wed 25:00' is no DAY"),
         (lambda: A.simulate(DAYS, order="fcsf"), "order: 'fcsf' is not one of .*: did you mean fcfs?"),
         (lambda: A.simulate(OVERTAKEN, "aucsched3", winow=3), "winow: simulate has no such option: did you"),
@@ -127,7 +127,7 @@ A: Any = aucsched
         (lambda: A.sweep(DAYS, polcy="easy"), "polcy: a sweep has no such option: did you mean policy?"),
         (lambda: A.sweep(DAYS, policy="eazy"), "did you mean easy?"),
         (lambda: A.sweep(DAYS, policy="easy", repeat="a"), "repeat: 'a' is not an integer"),
-        (lambda: A.sweep(DAYS, policy="easy", processors=True), "processors on: 'on' is not an integer"),
+        (lambda: A.sweep(DAYS, policy="easy", processors=True), "processors: 'on' is not an integer"),
         (lambda: A.sweep(DAYS, policy="easy", progress=5), "progress: 5 is not a class or function"),
         (lambda: A.sweep(DAYS, policy="easy", output=5), "output: 5 is not"),
         (
@@ -160,6 +160,14 @@ def test_what_is_wrong_is_one_line_that_names_it(call: Callable[[], object], mes
 def test_a_name_that_no_system_has_is_an_error_of_one_line(call: Any) -> None:
     with pytest.raises(aucsched.InputError, match=r"^a\\u0000b: embedded null byte$"):
         call("a\0b")
+
+
+@pytest.mark.parametrize("call", [A.simulate, A.sweep])
+def test_what_a_log_of_a_file_lacks_names_the_file(call: Any, tmp_path: Path) -> None:
+    (path := tmp_path / "small.swf").write_text("1 0 -1 10 3 -1 -1 3 10\n")
+    with pytest.raises(aucsched.InputError) as caught:
+        call(path)
+    assert str(caught.value).startswith(f"{path}: the header has neither MaxProcs nor MaxNodes")
 
 
 def test_a_sweep_takes_all_values_of_a_text() -> None:

@@ -212,7 +212,7 @@ def test_fractions_of_seconds_are_kept() -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (ROW.replace(" 2 20", " 1.5 20"), "job 1: 1.5 is not a number of processors"),
+        (ROW.replace(" 2 20", " 1.5 20"), "job 1: 1.5 is not a whole number of processors"),
         (ROW.replace("1 0 -1 10", "1 0 -1 0.0001"), "job 1 run: 0.0001 is not within 0.001 and 1e\\+15"),
         (ROW.replace(" 20 ", " 1e300 "), "job 1: 1e\\+300 is not a time"),
         (
