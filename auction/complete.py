@@ -15,7 +15,10 @@ from ..bidgen.generate import BidOptions, Bids, first_fit_bids, generate_bids
 from ..bidgen.table import BidTable, joined_tables
 from ..cluster.resources.allocation import resources_of
 from ..cluster.resources.demand import Demand
-from ..models.model import Weight
+from ..models.model import Weight, bid_weights
+from ..models.search.packing import Worth, packing_of
+from ..models.search.proving import best_among
+from ..models.solve.lexicographic import integer_weights
 from ..models.solve.solver import SolverStatus
 from .attempt import counted_award, other_award
 from .ledger import FreeState, what_is_left
@@ -23,6 +26,8 @@ from .options import StepOptions
 from .step_pass import StepPass
 from .strategies import AttemptResult, answer_of, keeps_whole
 
+#: Seconds that a proof takes at most.
+_PROOF_S = 0.5
 #: A job that starts on what is left, and its bid: a table of this one.
 _Found = tuple[Demand, BidTable]
 
@@ -56,6 +61,8 @@ def complete(step: StepPass) -> None:
     if found:
         step.behind_started = {demand.job.id: demand for demand, _ in found}
         step.best = _joined(award, found, step.cluster, options)
+        if award is not base and base.proved and options.is_anytime:
+            step.best = _lowered(step.best, base, step)
         window = {demand.job.id for demand in step.window}
         if options.weights == "paper" and window & step.behind_started.keys():
             # What a bid prints may lie below 0: with it the sum need not be the best.
@@ -85,6 +92,35 @@ def _completed(
             break
     award, found, _ = max(tried, key=lambda one: _worth(one[0], one[1], one[2], cluster, options))
     return award, found
+
+
+def _lowered(joined: AttemptResult, base: AttemptResult, step: StepPass) -> AttemptResult:
+    """Return an award with the bound over the auction's bids and those that joined it, if soon proved.
+
+    An award without one of these is in the auction's bound; those with it are looked at beside it.
+
+    Args:
+        joined: another award than the auction's, and the jobs that start beside it.
+        base: the auction's, proved.
+        step: the pass.
+    """
+    table, cluster, chosen = joined.answer.table, step.cluster, joined.answer.chosen
+    packing = packing_of(table, cluster.columns, cluster.guards)
+    weights = bid_weights(table, step.options.objective)
+    worth = Worth.scaled(integer_weights(weights)[0], np.zeros(len(table)))
+    new = [bid for bid in chosen.tolist() if table.demands[table.job[bid]].job.id in step.behind_started]
+    bids, bound = np.setdiff1d(np.arange(len(table)), new), base.bound
+    for bid in new:
+        if bound is None or not step.has_left(_PROOF_S):
+            return joined
+        others = bids[table.job[bids] != table.job[bid]]
+        beside = replace(packing, capacity=packing.capacity - packing.use(np.array([bid])))
+        best, proved = best_among(beside, worth, np.intersect1d(chosen, others), others, may_wait=False)
+        if not proved:
+            return joined
+        bound = max(bound, weights[bid] + sum(weights[one] for one in best.tolist()))
+        bids = np.sort(np.append(bids, bid))
+    return replace(joined, bound=bound, proved=bound == joined.answer.priority)
 
 
 def _winners(award: AttemptResult) -> frozenset[str]:

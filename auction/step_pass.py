@@ -139,6 +139,10 @@ class StepPass:
         """Return whether a time has come."""
         return deadline is not None and self.options.clock() >= deadline
 
+    def has_left(self, seconds: float) -> bool:
+        """Return whether so much time is left before the step is over."""
+        return self.end is None or self.options.clock() + seconds < self.end
+
     def passes_over(self, demand: Demand) -> bool:
         """Return whether nothing is reserved for a job, as for one whose limits are used up."""
         if not self.mix.reserves_for(demand, self.options.reservations):

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 from second_pass import OTHERS, STRATEGIES, crowded, options_of, started_second
 from support.build import ALONE, snapshot
 
-from aucsched import ArrivingJob, ClusterWorkload, Job, Request
+from aucsched import ArrivingJob, ClusterWorkload, Job, Request, Snapshot, schedule
+from aucsched.auction import complete as complete_module
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.step import run_step
+from aucsched.auction.step_pass import StepPass
+from aucsched.auction.strategies import AttemptResult
 from aucsched.cluster.schedule import Reason
+from aucsched.models.model import bid_weights
+from aucsched.models.search.packing import packing_of
+from aucsched.models.solve.lexicographic import integer_weights
+from aucsched.models.solve.solver import SolverOptions, solve
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 
 
@@ -90,3 +99,48 @@ def test_complete_steps_are_worth_as_much_as_awards_alone_and_more() -> None:
         assert len(alone.started) + len(alone.pending) == len(whole.started) + len(whole.pending)
         more += len(whole.started) - len(alone.started)
     assert more > 0
+
+
+def _of_equals(seed: int) -> Snapshot:
+    """Return jobs of nearly equal priorities: the best award of a window often has others beside it."""
+    draw = np.random.default_rng(seed)
+    nodes = [
+        {"name": f"n{place}", "cores": 4, "free_cores": int(draw.choice([1, 2, 4])), "gres": {"gpu": 2}}
+        for place in range(int(draw.integers(4, 9)))
+    ]
+    jobs: list[dict[str, Any]] = []
+    for _ in range(14):
+        job: dict[str, Any] = {"cores": int(draw.integers(1, 7))}
+        if draw.random() < 0.5:
+            job = {"nodes": int(draw.integers(1, 4)), "cores_per_node": int(draw.integers(1, 4))}
+            job |= {"contiguous": bool(draw.random() < 0.5)}
+            job |= {"gres_per_node": {"gpu": 1}} if draw.random() < 0.5 else {}
+        jobs.append({"priority": 100 + int(draw.integers(9)), "time_limit_s": 600, **job})
+    return snapshot(nodes, jobs)
+
+
+def test_a_bound_holds_for_the_jobs_that_joined_the_auction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With them no award is worth more: HiGHS says what the best is over all bids, theirs among them."""
+    looked: list[tuple[AttemptResult, AttemptResult, StepPass]] = []
+    lowered = complete_module._lowered  # noqa: SLF001 - what it does is not seen from outside
+
+    def noted(joined: AttemptResult, base: AttemptResult, step: StepPass) -> AttemptResult:
+        found = lowered(joined, base, step)
+        looked.append((joined, found, step))
+        return found
+
+    monkeypatch.setattr(complete_module, "_lowered", noted)
+    for seed in range(200):
+        schedule(_of_equals(seed), window=3 + seed % 4, work_limit=5, promise="none", reserve=0)
+    tighter = 0
+    for joined, found, step in looked:
+        table, columns = found.answer.table, step.cluster.columns
+        packing = packing_of(table, columns, step.cluster.guards)
+        program = packing.program(np.arange(len(table)), packing.capacity)
+        weights, unit = integer_weights(bid_weights(table, "priority"))
+        solved = solve(program.maximising(np.array(weights, np.float64)), SolverOptions(time_limit_s=10))
+        best = sum(weight for weight, won in zip(weights, solved.values, strict=True) if won > 0.5) * unit
+        assert found.bound >= best >= found.answer.priority
+        assert found.proved == (found.bound == found.answer.priority)
+        tighter += found.bound < joined.bound
+    assert tighter > 3, len(looked)
