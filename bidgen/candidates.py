@@ -382,12 +382,30 @@ class CandidateCache:
         self._free = free
         # Beside the nodes the variant: no other can have its identity while it lives.
         self._open: dict[object, tuple[Variant, IntArray]] = {}
+        #: Since the last start the same for all that ask alike of each node.
+        self._found: dict[object, UsableNodes] = {}
+        self._runs: dict[object, tuple[IntArray, IntArray]] = {}
+
+    def less_is_free(self) -> None:
+        """Look at nodes again: a job has started."""
+        self._found.clear()
+        self._runs.clear()
 
     def all(self, asked: Reading) -> UsableNodes:
         """Return all nodes that the job could use."""
-        left = usable_nodes(asked, self._free, self._columns, self._known(asked))
-        self._open[key_of(asked)] = asked.variant, left.nodes
-        return left
+        key = key_of(asked)
+        if key not in self._found:
+            left = usable_nodes(asked, self._free, self._columns, self._known(asked))
+            self._open[key] = asked.variant, left.nodes
+            self._found[key] = left
+        return self._found[key]
+
+    def runs(self, asked: Reading) -> tuple[IntArray, IntArray]:
+        """Return the nodes and the units of each run of neighbours among them."""
+        key = key_of(asked)
+        if key not in self._runs:
+            self._runs[key] = runs_of(self.all(asked))
+        return self._runs[key]
 
     def first(self, asked: Reading, least: int, units: int) -> UsableNodes | None:
         """Return the first nodes that are so many with so many units together; None: there are not enough."""

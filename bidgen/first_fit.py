@@ -221,8 +221,10 @@ class FirstFitPlacer:
         found = usable_nodes(asked, free, columns) if self._guards else self._candidates.all(asked)
         if _is_simple(demand, asked.choice) and not _are_enough(demand, asked.variant, found.units):
             return None
-        if demand.contiguous and not could_stand(runs_of(found), demand):
-            return None
+        if demand.contiguous:
+            runs = runs_of(found) if self._guards else self._candidates.runs(asked)
+            if not could_stand(runs, demand):
+                return None
         if demand.max_switches is not None:
             found = found.at(np.argsort(self._topology.rank[found.nodes]))
         if self._placer is None:
@@ -252,6 +254,7 @@ class FirstFitPlacer:
         """Let a job start."""
         nodes, held = where.nodes, where.held
         self._views = None
+        self._candidates.less_is_free()
         self._placed.add(job.id)
         self._pools.take(job, held)
         self._cores -= int(held.cores.sum())
