@@ -60,7 +60,7 @@ class _Explainer:
     def __init__(
         self, state: SnapshotState, decision: StepPass, winners: set[str], is_over: Callable[[], bool]
     ) -> None:
-        self._is_over, self._winners = is_over, winners
+        self._is_over, self._late, self._winners = is_over, False, winners
         self._seen = state
         self.impossible = ImpossibleRequests(state)
         self._decision = decision
@@ -109,17 +109,22 @@ class _Explainer:
         if demand.job.id in self._decision.passed:
             return self._behind_others(demand)
         place = -1 if self._decision.best is None else self._place.get(demand.job.id, -1)
-        if place < 0:
-            return self._why_none(demand)
-        bids = range(*np.searchsorted(self._table.job, [place, place + 1]).tolist())
-        if not bids:
-            return self._without_bids(demand, place)
-        return self._outbid(bids, self._state)
+        if place >= 0 and (bids := range(*np.searchsorted(self._table.job, [place, place + 1]).tolist())):
+            return self._outbid(bids, self._state)
+        if self._is_late():
+            late = Refusal(job=demand.job.id, reason=Reason.WINDOW, detail="it did not win")
+            return self.behind(demand, late)
+        return self._why_none(demand) if place < 0 else self._without_bids(demand, place)
+
+    def _is_late(self) -> bool:
+        """Return whether there is no more time, of which no clock is asked again."""
+        self._late = self._late or self._is_over()
+        return self._late
 
     def behind(self, demand: Demand, refused: Refusal | None) -> tuple[Reason, str]:
         """Return the same for one behind the window; ``refused``: None if it was passed over."""
         why = "" if refused is None else refused.detail
-        is_late = refused is not None and self._is_over()
+        is_late = refused is not None and self._is_late()
         known = self._seen.reader.impossible
         if impossible := known.get(demand.form, "") if is_late else self.impossible.why(demand):
             return Reason.INELIGIBLE, impossible

@@ -62,6 +62,8 @@ class StepReservations:
         self._reserved: list[Job] = []
         #: How many of them start now.
         self._passed_on = 0
+        #: Jobs that fit now, beyond those reserved for now: what is reserved later is not to delay them.
+        self._unreserved: list[StartingJob] = []
         self._guards: tuple[Guard, ...] | None = ()
         self.asked: set[str] = set()
 
@@ -144,6 +146,8 @@ class StepReservations:
         self.asked.add(job.id)
         kept = self._kept.values()
         forecast = self._forecast.beside(kept)
+        started = {start.demand.job.id for start in before}
+        before = [*before, *(one for one in self._unreserved if one.demand.job.id not in started)]
         if before:
             forecast = Forecast(self._state, limits_of(before), kept, self._is_over)
         found = forecast.first(job, demand)
@@ -153,6 +157,8 @@ class StepReservations:
             self._reserved.append(job)
             self._kept[job.id] = ReservedPlace.of_run(job, *found)
             self._guards = None
+        elif found is not None and not self._later_only:
+            self._unreserved.append(StartingJob(demand=demand, allocation=found[1]))
         return self.wants_more
 
     def _at(self, demand: Demand, time: float, allocation: Allocation | None) -> ReservedPlace | None:

@@ -299,3 +299,19 @@ def test_what_a_bid_takes_of_a_reservation_counts_whatever_its_other_nodes(model
     places = {award.job: dict(award.nodes) for award in found.started}
     assert places["j0"].keys() == {"n0", "n1"}
     assert "n0" not in places.get("j2", {}) or "j1" in places
+
+
+def test_what_is_reserved_for_a_later_job_does_not_delay_one_before_it_that_fits_now() -> None:
+    """B is reserved for now, so A is not as well: then C starts after both, and A with B."""
+    asked = {"A": (742, 6, 7055), "B": (739, 6, 1197), "C": (738, 13, 1000), "D": (732, 9, 600)}
+    asked |= {"E": (667, 5, 100_000), "F": (639, 5, 100_000)}
+    jobs = [
+        {"id": name, "priority": priority, "nodes": nodes, "cores_per_node": 8, "time_limit_s": limit_s}
+        for name, (priority, nodes, limit_s) in asked.items()
+    ]
+    step = take_step(
+        snapshot([{"name": "n[01-16]", "cores": 8}], jobs), StepOptions(promise="none", work_limit=20)
+    )
+    assert [award.job for award in step.schedule.started] == ["A", "B"]
+    now = step.state.now
+    assert {guard.job.id: guard.time - now for guard in step.cluster.guards} == {"B": 0.0, "C": 7055.0}
