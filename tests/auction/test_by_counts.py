@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from fractions import Fraction
 from itertools import chain, combinations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from random_snapshots import random_snapshot
-from support.build import snapshot
+from support.build import all_bid, snapshot
 
 from aucsched import Auction, Snapshot, schedule
 from aucsched.auction import attempt as attempt_module
@@ -72,15 +72,6 @@ def decided(cluster: Snapshot, options: StepOptions) -> StepPass:
     state = state_of(cluster)
     queue = queue_of(cluster, state.reader, options)
     return decide(state, queue.waiting, options)
-
-
-@contextmanager
-def all_bid() -> Iterator[None]:
-    """Let no pass be settled by counts."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decide_module, "settled", lambda *_: None)
-        patch.setattr(decide_module, "_stand", lambda *_: False)
-        yield
 
 
 def plain(seed: int) -> Snapshot:

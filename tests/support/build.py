@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
+import pytest
 
+from aucsched.auction import decide as decide_module
 from aucsched.cluster.snapshot import Snapshot
 from aucsched.formats.native.cluster_file import parse_snapshot
 
@@ -83,3 +86,12 @@ def _tiny_job(rng: random.Random) -> dict[str, Any]:
     if rng.random() < 0.25:
         job["contiguous"] = True
     return job
+
+
+@contextmanager
+def all_bid() -> Iterator[None]:
+    """Let no pass be settled by counts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decide_module, "settled", lambda *_: None)
+        patch.setattr(decide_module, "_stand", lambda *_: False)
+        yield

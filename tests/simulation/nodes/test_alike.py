@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
+from support.build import all_bid
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Resources, Span
 from aucsched.auction import decide
@@ -114,9 +115,10 @@ def test_the_program_over_fewer_has_the_same_optimum(
         max_bids_per_job=None if model == "ipsched" else 200,
         promise="plan",
     )
-    few, all_ = (
-        decide.decide(machine.state(0), waiting, options, all_bid_up_to=most).best for most in (0, 100)
-    )
+    with all_bid():
+        few, all_ = (
+            decide.decide(machine.state(0), waiting, options, all_bid_up_to=most).best for most in (0, 100)
+        )
     assert few is not None
     assert all_ is not None
     assert few.answer.value[0] == all_.answer.value[0]
@@ -128,15 +130,16 @@ def test_how_long_alike_jobs_run_matters_only_where_some_are_reserved_for() -> N
     machine = Machine(of)
     read = [machine.reader.read(job.job, at) for at, job in enumerate(of.jobs)]
     waiting = [demand for demand in read if isinstance(demand, Demand)]
-    most = {
-        reserve: decide.decide(
-            machine.state(0),
-            waiting,
-            StepOptions(work_limit=0, reserve=reserve, promise="plan"),
-            all_bid_up_to=0,
-        ).best
-        for reserve in (0, 1)
-    }
+    with all_bid():
+        most = {
+            reserve: decide.decide(
+                machine.state(0),
+                waiting,
+                StepOptions(work_limit=0, reserve=reserve, promise="plan"),
+                all_bid_up_to=0,
+            ).best
+            for reserve in (0, 1)
+        }
     asked = {reserve: len(best.bids.table.demands) for reserve, best in most.items() if best is not None}
     assert asked == {0: 2, 1: 20}
 
