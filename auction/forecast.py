@@ -255,10 +255,7 @@ class Forecast:
 
         def holding(step: int) -> tuple[Demand, Columns] | None:
             found = seen(step)
-            if found is None:
-                return None
-            asked, columns = found
-            return found if GuardedViews(columns, columns.free).of(asked).could_hold(asked, leaf) else None
+            return found if found is not None and _could_hold(*found, leaf) else None
 
         steps = len(self.times)
         counted = first_found(holding, steps, max(self._first_with(demand), bisect_left(self.times, since)))
@@ -305,6 +302,11 @@ class Forecast:
     def _place(self, demand: Demand, columns: Columns) -> Allocation | None:
         """Return where a job could start, None when it fits nowhere."""
         return place_alone(demand, columns, self._state.topology, (), self._is_over)
+
+
+def _could_hold(demand: Demand, columns: Columns, leaf: IntArray) -> bool:
+    """Return whether there is enough for a job alone, by counting; ``leaf``: the switch of each node."""
+    return GuardedViews(columns, columns.free).of(demand).could_hold(demand, leaf)
 
 
 def first_found(

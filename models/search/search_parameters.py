@@ -136,7 +136,7 @@ def parameters_of(
         return DEFAULT_PARAMETERS
     for name in given:
         if name not in _DEFAULTS:
-            raise OptionError(f"{option}: {name}: there is no such one{did_you_mean(name, _DEFAULTS)}")
+            raise OptionError(f"{option}: the search has no parameter {name}{did_you_mean(name, _DEFAULTS)}")
     whole = {name: _as_whole(value, _DEFAULTS[name]) for name, value in given.items()}
     return SearchParameters(**whole)
 

@@ -37,7 +37,19 @@ def node_forecasts_of(
     pools = NodePools(machine.nodes, columns, DemandReader(machine, columns).partition_masks)
     policy = RESPONSE if by_worth else EASY
     forecaster = Forecaster(pools.cores, policy=policy, is_exact=False, depth=depth, futures=futures)
-    # Jobs that ask for the same are read once.
+    return follow(
+        result,
+        forecaster,
+        _queued(result, pools),
+        asked_at=asked_at,
+        held_by=lambda running: pools.held_at_once([result.allocations[number] for number in running]),
+        every=every,
+        progress=progress,
+    )
+
+
+def _queued(result: NodeResult, pools: NodePools) -> list[QueuedRequest]:
+    """Return the jobs of a run as forecasts see them; those that ask for the same are read once."""
     requested: dict[int, tuple[int, int]] = {}
     jobs = []
     for number, demand in enumerate(result.demands):
@@ -56,10 +68,4 @@ def node_forecasts_of(
                 rank=-float(demand.job.priority),
             )
         )
-
-    def held_by(running: Sequence[int]) -> Iterator[list[int]]:
-        return pools.held_at_once([result.allocations[number] for number in running])
-
-    return follow(
-        result, forecaster, jobs, asked_at=asked_at, held_by=held_by, every=every, progress=progress
-    )
+    return jobs

@@ -477,7 +477,7 @@ def test_what_steers_the_search_is_an_option() -> None:
     steered = schedule(cluster, work_limit=5, search_parameters="moves=1:near=0.02")
     assert steered.objective.priority == plain.objective.priority
     for text, says in (
-        ("move=1", "search_parameters: move: there is no such one"),
+        ("move=1", "search_parameters: the search has no parameter move"),
         ("moves", "search_parameters: 'moves' is not NAME=NUMBER"),
     ):
         with pytest.raises(OptionError, match=says):
