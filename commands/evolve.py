@@ -26,7 +26,7 @@ from ..simulation.evolving.evolving_options import (
     FairnessOptions,
 )
 from ..simulation.simulate_options import EVOLVING
-from .built_options import INPUT, OUTPUT, click_option, in_order, record_options
+from .built_options import INPUT, OUTPUT, record_options
 from .outputs import Output, output_options, snapshot_argument, tell, write_report
 from .parties import journal_in, link_of, link_options, secret_in
 from .parties import tell as remark
@@ -42,7 +42,7 @@ _LONGEST = 40
 
 
 _OPTIONS = options_in(EvolvingRecord)
-evolving_options = in_order(click_option(one) for one in _OPTIONS.values())
+evolving_options = record_options(EvolvingRecord)
 fairness_options = record_options(FairnessOptions)
 depth_options = record_options(DepthOptions)
 #: Options of other simulations that are read here too.

@@ -71,17 +71,21 @@ def file_name(path: str) -> str:
     return "standard input" if path == "-" else one_line(Path(path).name)
 
 
-def read_jobs(path: str, log: SwfLog, processors: int | None, queue_weights: str | None) -> Workload:
-    """Return the log's jobs; say on stderr how many rows were dropped, and why."""
+def read_log(
+    path: str, content: bytes, processors: int | None, queue_weights: str | None = None
+) -> tuple[SwfLog, Workload]:
+    """Return the log that a file holds, and its jobs; say on stderr how many rows were dropped, and why."""
+    from ..formats.swf import parse_swf
     from ..simulation.log_columns import describe_dropped, workload_from_swf
     from ..simulation.logs.policies import weights_by_queue
 
     weights = weights_by_queue(queue_weights) if queue_weights is not None else None
     with errors_in(path):
+        log = parse_swf(content)
         jobs = workload_from_swf(log, processors=processors, queue_weights=weights)
     if any(jobs.dropped.values()):
         say(f"aucsched: {shown_name(path)}: {describe_dropped(jobs.dropped, jobs.rows)}")
-    return jobs
+    return log, jobs
 
 
 def write_report(run: RunReport, name: str, options: Mapping[str, Any]) -> None:

@@ -27,8 +27,8 @@ from ..simulation.simulate_options import (
     SimulateKeywords,
     check_read,
 )
-from .built_options import click_option, in_order, in_section
-from .outputs import note, read_jobs, write_report
+from .built_options import click_option, in_order, in_section, record_options
+from .outputs import note, read_log, write_report
 
 if TYPE_CHECKING:
     from ..negotiation.malleable.malleable_policies import IschedulerPolicy
@@ -208,7 +208,7 @@ class PlayingOptions:
 
 _DECIDING, _PLAYING = options_in(DecidingOptions), options_in(PlayingOptions)
 _OWN = {**_DECIDING, **_PLAYING}
-malleable_options = in_order(click_option(one) for one in _OWN.values())
+malleable_options = record_options(DecidingOptions, PlayingOptions)
 #: Options of simulations that have no meaning here.
 _FOREIGN = (
     *("check", "batsim_out", "swf_out", "forecasts", "forecast_at", "gantt", "plot"),
@@ -254,14 +254,14 @@ def policy_of(options: dict[str, Any]) -> IschedulerPolicy:
     )
 
 
-def simulate_malleable_log(path: str, options: dict[str, Any], processors: int | None) -> None:
+def simulate_malleable_log(
+    path: str, content: bytes, options: dict[str, Any], processors: int | None
+) -> None:
     """Play a log under a policy of applications, write what the options name, and print the metrics."""
-    from ..formats.swf import load_swf
     from ..simulation.malleable_run import moved_bytes, simulate_malleable
 
     policy, settings = policy_of(options), _settings(options)
-    log = load_swf(path)
-    jobs = read_jobs(path, log, processors, None)
+    log, jobs = read_log(path, content, processors)
     found = simulate_malleable(
         jobs,
         policy,

@@ -21,7 +21,7 @@ from .outputs import (
     plot_option,
     processors_option,
     progress_over,
-    read_jobs,
+    read_log,
     workload_argument,
 )
 from .policy_options import (
@@ -38,7 +38,6 @@ from .simulate_runs import (
     ForecastOptions,
     asked_at,
     check_log_options,
-    is_native,
     machine_processors,
     node_options,
     simulate_on_log,
@@ -91,16 +90,20 @@ def simulate(workload: str, **options: Any) -> None:
 
 def _simulate_one(workload: str, policy: str, options: dict[str, Any]) -> None:
     """Run one policy over the machine that the input and the policy ask for."""
+    from ..formats.file_kinds import is_json
+    from ..formats.reading import read_document
+
     if options["policy"] == EVOLVING:
         simulate_evolving_workload(workload, options)
         return
     refuse_evolving(workload, options)
     is_malleable = options["policy"] in MALLEABLE_POLICIES
-    if is_native(workload):
+    content = read_document(workload, bytes)
+    if is_json(content):
         if is_malleable:
             raise OptionError(f"--policy {options['policy']} needs a log, not a workload of nodes")
         refuse_malleable(options)
-        simulate_on_nodes(workload, options)
+        simulate_on_nodes(workload, content, options)
         return
     options["policy"] = current_name(options["policy"])
     check_log_options(options)
@@ -108,10 +111,10 @@ def _simulate_one(workload: str, policy: str, options: dict[str, Any]) -> None:
     asked_at(options)
     if is_malleable:
         check_malleable(options)
-        simulate_malleable_log(workload, options, machine_processors(options))
+        simulate_malleable_log(workload, content, options, machine_processors(options))
         return
     refuse_malleable(options)
-    simulate_on_log(workload, policy, options)
+    simulate_on_log(workload, content, policy, options)
 
 
 FORMAT = "aucsched-board/1"
@@ -135,10 +138,10 @@ def board(
     """
     from ..api.simulations import FEWEST_BLOCKS, on_edge
     from ..api.simulations import board as played
-    from ..formats.swf import load_swf
+    from ..formats.reading import read_document
     from ..reports.console_tables import Column, figure_columns, table_of
 
-    jobs = read_jobs(log, load_swf(log), processors, None)
+    _, jobs = read_log(log, read_document(log, bytes), processors)
     rows = played(jobs, [one for text in policies for one in split_policies(text)], progress=progress_over)
     edge = {row["policy"] for row in on_edge(rows)}
     if plot is not None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..cluster.errors import OptionError, errors_in, shown_name, system_errors
+from ..cluster.errors import OptionError, errors_in, shown_name
 from ..cluster.option_fields import Option, flag_of, options_in, refuse_given
 from ..cluster.option_table import SIMULATE, ValueOptions
 from ..cluster.text import plural
@@ -28,7 +26,7 @@ from ..simulation.simulate_options import (
     current_name,
     is_read,
 )
-from .built_options import click_option, in_order, record_options
+from .built_options import record_options
 from .outputs import (
     TopologyOption,
     file_name,
@@ -36,7 +34,7 @@ from .outputs import (
     note_unread,
     note_unstarted,
     progress_over,
-    read_jobs,
+    read_log,
     with_topology,
     write_rich,
     write_run,
@@ -125,8 +123,6 @@ def _write_forecasts(
         write_text(path, forecasts_csv(result, found))
 
 
-#: How many bytes of a file distinguish JSON from a log.
-_BEGINNING = 512
 #: Options of a machine of nodes, by parameter, and what it reads of them on a log.
 _NODE_OPTIONS = options_in(NodeKeywords)
 _READ_ON_BOTH = options_in(ValueOptions)
@@ -139,32 +135,7 @@ _LOG_OPTIONS = (
 )
 
 
-node_options = in_order(
-    [*(click_option(one, SIMULATE) for one in _NODE_OPTIONS.values()), record_options(TopologyOption)]
-)
-
-
-def is_native(path: str) -> bool:
-    """Return whether a workload file, plain or gzip, is JSON and no log.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    import zlib
-
-    from ..formats.file_kinds import is_json
-    from ..formats.reading import GZIP
-
-    with system_errors(path), suppress(zlib.error):  # the log's reader says what is wrong with it
-        if path == "-":
-            beginning = sys.stdin.buffer.peek(_BEGINNING)[:_BEGINNING]  # type: ignore[union-attr]
-        else:
-            with Path(path).open("rb") as file:
-                beginning = file.read(_BEGINNING)
-        unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        text = unpacking.decompress(beginning) if beginning.startswith(GZIP) else beginning
-        return is_json(text)
-    return False
+node_options = record_options(NodeKeywords, TopologyOption, reader=SIMULATE)
 
 
 def check_log_options(options: dict[str, Any]) -> None:
@@ -176,9 +147,9 @@ def check_log_options(options: dict[str, Any]) -> None:
     refuse_given(options, _NODES_ALONE, "needs a workload of nodes, not a log")
 
 
-def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
+def simulate_on_nodes(path: str, content: bytes, options: dict[str, Any]) -> None:
     """Play a native workload, write the files that the options name, and print the metrics."""
-    (run,) = _runs_on_nodes(path, options, [options])
+    (run,) = _runs_on_nodes(path, content, options, [options])
     files = {name: options[name] for name in ("failures", "topology")}
     named = {name: shown_name(path) for name, path in files.items() if path is not None}
     if options["forecasts"] is not None:
@@ -186,15 +157,19 @@ def simulate_on_nodes(path: str, options: dict[str, Any]) -> None:
     write_run(run, path, options, named=named)
 
 
-def _runs_on_nodes(path: str, options: dict[str, Any], each: Sequence[dict[str, Any]]) -> list[Simulation]:
+def _runs_on_nodes(
+    path: str, content: bytes, options: dict[str, Any], each: Sequence[dict[str, Any]]
+) -> list[Simulation]:
     """Play a workload of nodes; ``each`` has options of a run, ``options`` those of the machine."""
     from ..api.simulations import Simulation
     from ..cluster.workload import outages_by_node
-    from ..formats.native.cluster_file import load_workload
+    from ..formats.native.cluster_file import parse_workload
     from ..simulation.nodes.node_policies import play
 
     chosen = [_chosen_options(one) for one in each]
-    workload = with_topology(load_workload(path), options["topology"])
+    with errors_in(path):
+        workload = parse_workload(content)
+    workload = with_topology(workload, options["topology"])
     note_unread(workload)
     if options["failures"] is not None:
         with errors_in(options["failures"]):
@@ -250,17 +225,21 @@ def simulate_several(workload: str, policies: Sequence[str], options: dict[str, 
 
 
 def _several_runs(workload: str, policies: Sequence[str], options: dict[str, Any]) -> list[Simulation]:
+    from ..formats.file_kinds import is_json
+    from ..formats.reading import read_document
+
     for name in policies:
         if name.partition(":")[0] in (EVOLVING, *MALLEABLE_POLICIES):
             raise OptionError(f"--policy {name} cannot be combined with others: its jobs change at run time")
     refuse_given(options, _OF_ONE_RUN, "is of one run: name one policy")
     refuse_malleable(options)
-    if is_native(workload):
+    content = read_document(workload, bytes)
+    if is_json(content):
         from ..simulation.nodes.node_policies import READ_BY
 
         readers = {**READ_BY, "reservations": ("reservations",)}
         each = _narrowed(options, policies, readers, lambda name, policy: policy in readers[name])
-        return _runs_on_nodes(workload, options, each)
+        return _runs_on_nodes(workload, content, options, each)
     policies = [current_name(name) for name in policies]
     if len(set(policies)) < len(policies):
         raise OptionError(f"--policy {','.join(policies)}: one stands there twice")
@@ -270,7 +249,7 @@ def _several_runs(workload: str, policies: Sequence[str], options: dict[str, Any
     for one in each:
         check_log_options(one)
         check_policy_options(one)
-    return _runs_on_log(workload, options, dict(zip(policies, each, strict=True)))[0]
+    return _runs_on_log(workload, content, options, dict(zip(policies, each, strict=True)))[0]
 
 
 def _named_apart(runs: Sequence[Simulation], typed: Sequence[str]) -> list[Simulation]:
@@ -282,11 +261,11 @@ def _named_apart(runs: Sequence[Simulation], typed: Sequence[str]) -> list[Simul
     ]
 
 
-def simulate_on_log(path: str, policy: str, options: dict[str, Any]) -> None:
+def simulate_on_log(path: str, content: bytes, policy: str, options: dict[str, Any]) -> None:
     """Play a log under a policy as typed, write what the options name, and print the metrics."""
     from ..simulation.logs.policies import queue_rank
 
-    (run,), log, (choice,) = _runs_on_log(path, options, {policy: options})
+    (run,), log, (choice,) = _runs_on_log(path, content, options, {policy: options})
     if options["forecasts"] is not None:
         rank = queue_rank(run.result.workload.requests, options["order"], choice.flexible)
         _write_forecasts(options["forecasts"], run.result, options, log, rank)
@@ -306,14 +285,13 @@ def machine_processors(options: dict[str, Any]) -> int | None:
 
 
 def _runs_on_log(
-    path: str, options: dict[str, Any], each: Mapping[str, dict[str, Any]]
+    path: str, content: bytes, options: dict[str, Any], each: Mapping[str, dict[str, Any]]
 ) -> tuple[list[Simulation], SwfLog, list[PolicyOptions]]:
     """Play a log; return the runs, the log, and what the policy of each reads.
 
     ``each`` has options of a run by its policy as typed, ``options`` those of the log.
     """
     from ..api.simulations import Simulation
-    from ..formats.swf import load_swf
     from ..simulation.logs.policies import play_log
 
     chosen = []
@@ -321,8 +299,7 @@ def _runs_on_log(
         with naming_as_typed(typed):
             chosen.append(chosen_policy(one))
     processors = machine_processors(options)
-    log = load_swf(path)
-    jobs = read_jobs(path, log, processors, options["queue_weights"])
+    log, jobs = read_log(path, content, processors, options["queue_weights"])
     runs: list[Simulation] = []
     for (typed, one), (choice, settings) in zip(each.items(), chosen, strict=True):
         policy = one["policy"]

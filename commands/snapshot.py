@@ -1,6 +1,7 @@
-"""``aucsched snapshot`` and ``check``: a snapshot file of a cluster or its saved output; what one holds."""
+"""``aucsched snapshot``, ``check``, ``topology``, ``schema``: files of a cluster made, read and described."""
 
 import re
+from pathlib import Path
 
 import click
 
@@ -9,7 +10,7 @@ from ..cluster.option_fields import options_in
 from ..slurm.answers.slurm_files import SlurmFiles
 from .built_options import INPUT, TEXT_OUTPUT, record_options
 from .groups import HelpGroup
-from .outputs import Output, output_options, snapshot_argument, tell
+from .outputs import Output, output_option, output_options, plot_option, snapshot_argument, tell
 
 
 @click.group(cls=HelpGroup)
@@ -97,3 +98,46 @@ def check(snapshot: str, out: Output, *, strict: bool) -> None:
             f"{rules} of the site not looked at: {'; '.join(report['unread'])}", file=shown_name(snapshot)
         )
     out.write(lambda: report, lambda console: render_report(report, console))
+
+
+@click.command()
+@click.argument("topology", metavar="TOPOLOGY", type=INPUT)
+@plot_option("Picture of the network: nodes by leaf group, and their order")
+@output_options
+def topology(topology: str, plot: Path | None, out: Output) -> None:
+    """Check a network as a graph and describe it: levels, groups, distances, the order of its nodes.
+
+    TOPOLOGY is topology.conf, topology.yaml, scontrol show topology, a snapshot or workload, the
+    topology member of one, GraphML, node-link JSON (- for standard input); or torus:16x8x8,
+    dragonfly:9x4x2x2 (groups, routers of each, nodes and global links of a router), fat-tree:3x16
+    (levels, radix), blocks:8x18 (blocks, nodes of each).
+    """
+    from ..auction.explain.network_levels import network_document, network_report, render_network
+    from ..formats.notes import Notes
+    from ..slurm.answers.topology_any import load_topology
+
+    notes = Notes()
+    with errors_in(topology):
+        named = load_topology(topology, None, notes)
+        report = network_report(named.names, named.laid.switches, named.laid.network)
+    tell(notes.summary())
+    if plot is not None:
+        from ..reports.machine_picture import draw_network
+
+        draw_network(report, plot)
+    out.write(lambda: network_document(report), lambda console: render_network(report, console))
+
+
+_FILES = ("snapshot", "workload", "schedule", "plan")
+
+
+@click.command()
+@click.argument("name", metavar="|".join(_FILES), type=click.Choice(_FILES))
+@output_option
+def schema(name: str, output: Path) -> None:
+    """Print the JSON Schema (2020-12) of a snapshot, a workload, a schedule or a plan file."""
+    from ..cluster.tabular import indented_json
+    from ..formats.native.json_schema import schema_of
+    from ..formats.writing import write_text
+
+    write_text(output, indented_json(schema_of(name)))

@@ -18,7 +18,7 @@ from .outputs import (
     output_option,
     plot_option,
     processors_option,
-    read_jobs,
+    read_log,
     with_topology,
     workload_argument,
 )
@@ -309,14 +309,11 @@ def _described_log(
     name: str, content: bytes, processors: int | None, plot: Path | None
 ) -> tuple[dict[str, Any], str]:
     """Return a log's figures, and as text; draw it where it is asked for."""
-    from ..formats.swf import parse_swf
     from ..reports.curves import draw_workload
     from ..simulation.workloads.describe import describe as figures_of
     from ..simulation.workloads.describe import description_text
 
-    with errors_in(name):
-        log = parse_swf(content)
-    jobs = read_jobs(name, log, processors, None)
+    log, jobs = read_log(name, content, processors)
     if plot is not None:
         draw_workload(jobs, log, plot)
     figures = figures_of(jobs, log)

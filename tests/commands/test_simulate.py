@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -53,6 +55,19 @@ def test_a_run_s_forecasts_are_a_file_of_rows_with_their_starts(
         for row in rows:
             assert float(row["p10_s"]) <= float(row["p50_s"]) <= float(row["p90_s"])
             assert float(row["start_s"]) >= 0
+
+
+@pytest.mark.parametrize("policies", ["easy", "easy,fcfs"])
+def test_a_pipe_s_log_is_read_whole(
+    policies: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe, told = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cp", SMALL, pipe]):
+        for source in (str(pipe), SMALL):
+            assert run(["simulate", source, "--policy", policies, "--format", "json"]) == 0
+            told.append(re.sub(r'"seconds": [0-9.e-]+', "", capsys.readouterr().out))
+    assert told[0] == told[1] != ""
 
 
 def test_dropped_rows_are_reported_on_stderr_and_in_the_document(capsys: pytest.CaptureFixture[str]) -> None:
