@@ -18,6 +18,7 @@ from ..cluster.resources.demand import Demand
 from ..models.model import Weight, bid_weights
 from ..models.search.packing import Worth, packing_of
 from ..models.search.proving import best_among
+from ..models.search.search_parameters import PROOF_S
 from ..models.solve.lexicographic import integer_weights
 from ..models.solve.solver import SolverStatus
 from .attempt import counted_award, other_award
@@ -26,8 +27,6 @@ from .options import StepOptions
 from .step_pass import StepPass
 from .strategies import AttemptResult, answer_of, keeps_whole
 
-#: Seconds that a proof takes at most.
-_PROOF_S = 0.5
 #: A job that starts on what is left, and its bid: a table of this one.
 _Found = tuple[Demand, BidTable]
 
@@ -111,7 +110,7 @@ def _lowered(joined: AttemptResult, base: AttemptResult, step: StepPass) -> Atte
     new = [bid for bid in chosen.tolist() if table.demands[table.job[bid]].job.id in step.behind_started]
     bids, bound = np.setdiff1d(np.arange(len(table)), new), base.bound
     for bid in new:
-        if bound is None or not step.has_left(_PROOF_S):
+        if bound is None or not step.has_left(PROOF_S):
             return joined
         others = bids[table.job[bids] != table.job[bid]]
         beside = replace(packing, capacity=packing.capacity - packing.use(np.array([bid])))

@@ -103,7 +103,7 @@ class AuctionInstance:
 def solve_exactly(instance: AuctionInstance) -> AttemptResult:
     """Give HiGHS all bids at once, as the papers' model in PuLP.
 
-    Where there is no time to state it, first-fit's award stands. Where only work is counted HiGHS
+    Where there is no time to state it, first-fit's award stands. Where work is counted HiGHS
     gets what branch and bound does not soon prove.
     """
     bids, cluster, options = instance.bids, instance.cluster, instance.options
@@ -145,8 +145,7 @@ def solve_exactly(instance: AuctionInstance) -> AttemptResult:
 def _settled(instance: AuctionInstance) -> AttemptResult | None:
     """Return the best award, proved, where branch and bound finds it soon; else None."""
     bids, cluster, options = instance.bids, instance.cluster, instance.options
-    is_timed = options.most_work is None or instance.deadline is not None
-    if is_timed or options.export or options.weights == "paper":
+    if options.most_work is None or options.export or options.weights == "paper":
         return None
     relaxed = options.auction.relaxed(model_input(bids.table, cluster, options))
     if relaxed is None:
@@ -154,7 +153,8 @@ def _settled(instance: AuctionInstance) -> AttemptResult | None:
     preference, shown = preferences(bids.table, cluster, options)
     worth = Worth.scaled(integer_weights(instance.weights)[0], preference)
     built = options.clock()
-    found = settled(relaxed.packing, worth, _quick_award(instance, preference), relaxed.dealing)
+    quick, limits = _quick_award(instance, preference), _limits(options, instance.deadline)
+    found = settled(relaxed.packing, worth, quick, limits, relaxed.dealing)
     if found is None:
         return None
     (won, amounts), table = found, bids.table

@@ -17,6 +17,7 @@ from ..solve.solver import RelaxedSolver
 from .compiled_search import as_lists, compiled_proofs, is_loaded, load_within
 from .packing import Packing, Worth, packing_from
 from .proofs import Branch, ProofBids, prove
+from .search_parameters import SearchLimits
 
 #: Bids of which every choice is looked at: without it `response` on KTH-SP2 takes 1.5 % longer.
 _FEW_BIDS = 8
@@ -110,32 +111,40 @@ def _is_large(worth: Worth) -> bool:
 
 
 def settled(
-    packing: Packing, worth: Worth, award: IntArray, dealing: AmountFlow | None = None
+    packing: Packing,
+    worth: Worth,
+    award: IntArray,
+    limits: SearchLimits,
+    dealing: AmountFlow | None = None,
 ) -> tuple[IntArray, FloatArray | None] | None:
     """Return the best award by weights and then by preference, proved, and its dealt amounts, if any.
 
-    None where branch and bound does not prove it soon; no clock takes part.
+    None where branch and bound does not prove it soon, or no steps are counted: that asks for HiGHS alone.
 
     Args:
         packing: bids, of which all could win, and capacities.
         worth: of the bids.
         award: one that fits, ascending: what is returned unless something beats it.
+        limits: of the search; of a clock only whether there is time.
         dealing: deals what the packing leaves out; an award to which it cannot is cut off.
     """
     everything = np.arange(len(packing))
-    if not 0 < len(packing) <= _MOST_BIDS:
+    if limits.steps is None or not 0 < len(packing) <= _MOST_BIDS:
         return None
     program = packing.program(everything, packing.capacity)
     if dealing is not None:
         program = strengthened(program, packing.job, dealing.excluding)
     for _ in range(_MOST_CUTS):
+        if not limits.may_prove:
+            return None
         if dealing is not None:
             rows = Rows.of(program)
             amount, most = rows.value.astype(np.int64), np.floor(rows.upper).astype(np.int64)
             packing = packing_from(packing.job, rows.column, rows.row, amount, most)
         stated = packing.program(everything, packing.capacity)
         price = _prices(packing, stated.maximising(worth.value))
-        found, proved = best_among(packing, worth, award, everything, price)
+        may_wait = limits.deadline is None
+        found, proved = best_among(packing, worth, award, everything, price, may_wait=may_wait)
         if not proved or dealing is None:
             return (found, None) if proved else None
         amounts = dealing.amounts(np.isin(everything, found).astype(np.float64))

@@ -278,10 +278,9 @@ def determine(
 def _solve_exact(
     packing: Packing, weights: list[int], second: FloatArray, start: IntArray, limits: SearchLimits
 ) -> Found:
-    """Give HiGHS all bids at once; where only work counts, if branch and bound does not settle them."""
+    """Give HiGHS all bids at once; where steps count, if branch and bound does not settle them."""
     everything = np.arange(len(packing))
-    is_timed = limits.steps is None or limits.deadline is not None
-    won = None if is_timed else settled(packing, Worth.scaled(weights, second), start)
+    won = settled(packing, Worth.scaled(weights, second), start, limits)
     if won is not None:
         return _proved(won[0], packing, weights)
     settings = SolveSettings(

@@ -234,7 +234,8 @@ def test_without_prices_of_the_relaxation_the_best_is_proved_all_the_same(
         return highspy.HighsStatus.kError
 
     monkeypatch.setattr(highspy.Highs, "run", failed)
-    found = settled(packing, worth, NOTHING)
+    limits = SearchLimits(deadline=None, steps=1, seed=0, clock=perf_counter)
+    found = settled(packing, worth, NOTHING, limits)
     assert asked
     assert found is not None
     assert worth.of(found[0]) == best_by_force(packing, worth)
