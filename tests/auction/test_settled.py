@@ -57,7 +57,7 @@ def beside_running(seed: int) -> Snapshot:
 def worth_of(cluster: Snapshot, model: Any, reserve: int = 0, **options: Any) -> Worth:
     """Return what an award is worth, by priority and by preference, and whether that is proved."""
     options |= {"reserve": reserve, "award_alone": not reserve, "promise": "none" if reserve else None}
-    told = StepOptions(model=model, strategy="exact", work_limit=50, **options)
+    told = StepOptions(model=model, strategy="exact", **{"work_limit": 50, **options})
     best = take_step(cluster, told).best
     if best is None:
         return Fraction(0), 0.0, True
@@ -114,8 +114,10 @@ def test_highs_is_not_asked_for_what_is_settled(
     assert not asked
     worth_of(dealt(1), model, weights="paper")
     assert len(asked) == 1
-    # Beside a clock the time is HiGHS's.
+    # The time of a clock alone is HiGHS's; beside one that has hardly begun, steps count.
     assert worth_of(dealt(1), model, time_limit_s=60)[2]
+    assert len(asked) == 1
+    assert worth_of(dealt(1), model, work_limit=None, time_limit_s=60)[2]
     assert len(asked) == 2
     monkeypatch.setattr(proving, "_FIRST_LOOKS", 1)
     monkeypatch.setattr(proving, "_LOOKS", 1)
@@ -148,7 +150,7 @@ def test_winners_of_a_settled_auction_have_no_gap(monkeypatch: pytest.MonkeyPatc
     assert found.proved
     assert found.status is Status.OPTIMAL
     with pytest.raises(TypeError, match="not callable"):
-        winners(bids, {"a": 1, "b": 1}, strategy="exact", work_limit=1, time_limit_s=60)
+        winners(bids, {"a": 1, "b": 1}, strategy="exact", time_limit_s=60)
 
 
 def test_awards_to_which_no_cores_can_be_dealt_are_cut_off(

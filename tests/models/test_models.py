@@ -310,7 +310,7 @@ def test_the_command_knows_models_presets_reserve_and_export(tmp_path: Path) -> 
     assert "minimises" in done.stderr
     assert file.stat().st_size > 1000
     assert "window: ipsched needs 1000 jobs" not in done.stderr
-    assert "reserve: -1" in refused("schedule", example, "--reserve", "-1")
+    assert "'--reserve': -1" in refused("schedule", example, "--reserve", "-1")
     assert "plugin are not known here" in refused(
         "schedule", example, "--preset", "plugin", "--model", "aucsched2"
     )
