@@ -23,9 +23,9 @@ from .commands.streams import OutputLostError, give_up_output, prepare_streams
 #: Where each command stands here (and its name, where not its file's) -> one line for --help.
 COMMANDS = {
     "commands.schedule": "Run one auction over a snapshot and print who starts where.",
-    "commands.explain": "Say why one job starts or waits, and what it bid on.",
+    "commands.schedule:explain": "Say why one job starts or waits, and what it bid on.",
     "commands.snapshot:check": "Read a snapshot, check it, and report what it holds.",
-    "commands.explain:compare": "Compare the auction with first-fit by priority and Slurm's own plan.",
+    "commands.schedule:compare": "Compare the auction with first-fit by priority and Slurm's own plan.",
     "commands.forecast:plan": "Plan a snapshot: when and where each of its jobs will start.",
     "commands.forecast": "Say when pending jobs will start: P10, P50 and P90 of each.",
     "commands.evolve": "Serve running jobs' requests for more resources, then start the queue.",

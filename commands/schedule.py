@@ -1,23 +1,29 @@
-"""``aucsched schedule``: one auction over a snapshot."""
+"""``aucsched schedule``, ``explain``, ``compare``: one auction over a snapshot, and what it comes to.
+
+Why a job starts or waits; our award beside first-fit's and Slurm's.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from inspect import unwrap
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..cluster.errors import errors_in
+from ..cluster.errors import OptionError, errors_in
 from ..cluster.option_fields import options_in
-from ..cluster.option_table import OPTIONS_BY_NAME, SCHEDULE, StepRecord
-from .built_options import INPUT, TEXT_OUTPUT, SectionCommand, click_option
+from ..cluster.option_table import OPTIONS_BY_NAME, SCHEDULE, StepRecord, WithinOption
+from .built_options import INPUT, TEXT_OUTPUT, SectionCommand, click_option, filled_options
 from .outputs import (
+    Output,
     auction_options,
     file_name,
     html_option,
     note,
+    output_options,
     plot_option,
     snapshot_argument,
     text_output_option,
@@ -28,6 +34,11 @@ from .outputs import (
 )
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..api.forecasts import Forecasts
+    from ..auction.explain.explanation import Explanation
+    from ..auction.explain.overview import Overview
     from ..cluster.schedule import Schedule
     from ..cluster.snapshot import Snapshot
 
@@ -119,3 +130,125 @@ def schedule(
         from ..reports.schedule_text import render
 
         write_rich(output, lambda console: render(loaded, result, baseline, console, top=top))
+
+
+@click.command(cls=SectionCommand)
+@snapshot_argument
+@click.argument("job", metavar="[JOB]", required=False)
+@auction_options
+@click.option(
+    "--award",
+    type=INPUT,
+    help="Schedule file of SNAPSHOT: explain its award instead of a new one.",
+)
+@click.option(
+    "--forecast",
+    "is_forecast",
+    is_flag=True,
+    help="Say too when the job, or each job of the queue, will start: P10, P50 and P90.",
+)
+@click.option(
+    "--history", type=INPUT, metavar="FILE", help="With --forecast: output of sacct, for run times."
+)
+@html_option
+@output_options
+def explain(
+    snapshot: str,
+    job: str | None,
+    award: str | None,
+    out: Output,
+    is_forecast: bool,
+    history: str | None,
+    **options: Any,
+) -> None:
+    """Run the auction over SNAPSHOT and say why JOB (its id) starts or waits; without JOB, what nodes cost.
+
+    The output shows the request of the job and its bids, with their cost and what each lacks. It names the
+    jobs and nodes that keep the job from starting and the smallest change of its request that would start
+    it. It gives the latest start if running jobs end as estimated. Prices are in the objective's units.
+    """
+    from ..api.auctions import explain as explained
+    from ..auction.explain.overview import Overview
+    from ..formats.native.cluster_file import load_snapshot
+    from ..reports.explanation_text import render_explanation, render_overview
+
+    if award is not None and job is None:
+        raise OptionError("--award explains what became of one job: name it")
+    if history is not None and not is_forecast:
+        raise OptionError("--history needs --forecast")
+    loaded = load_snapshot(snapshot)
+    with errors_in(snapshot if award is None else f"{snapshot}, {award}"):
+        # Its errors name no keywords.
+        found: Explanation | Overview = unwrap(explained)(loaded, job, award=award, **options)
+    never = _why_never(found, loaded)
+    starts = None
+    if is_forecast:
+        from ..api.forecasts import forecast
+
+        starts = forecast(loaded, job, history=() if history is None else history)
+
+    def document() -> dict[str, Any]:
+        return found.to_dict() | ({} if starts is None else {"forecast": starts.to_dict()["jobs"]})
+
+    def render(console: Console) -> None:
+        if isinstance(found, Overview):
+            render_overview(found, console)
+        else:
+            render_explanation(found, loaded.time, console, never)
+        if starts is not None:
+            from ..reports.forecast_text import render_forecasts
+
+            console.print()
+            render_forecasts(starts, loaded.time, console)
+
+    out.write(document, render, lambda: _page(found, file_name(snapshot), starts, never))
+
+
+def _page(found: Explanation | Overview, name: str, starts: Forecasts | None, never: str) -> str:
+    from ..auction.explain.overview import Overview
+    from ..reports.auction_pages import explanation_page, prices_page
+    from ..reports.forecast_text import interval_bars
+
+    bars = [] if starts is None else [interval_bars(starts.forecasts)]
+    if isinstance(found, Overview):
+        return prices_page(found, name, bars)
+    return explanation_page(found, name, bars, never)
+
+
+def _why_never(found: Explanation | Overview, snapshot: Snapshot) -> str:
+    """Return why a job could not even start on the empty cluster, as ``forecast`` says it."""
+    from ..api.forecasts import forecast
+    from ..auction.explain.overview import Overview
+    from ..cluster.jobs import may_start
+
+    if isinstance(found, Overview) or found.award or found.alone or not may_start(found.job):
+        return ""
+    return forecast(snapshot, found.job.id, futures=2).forecasts[0].never
+
+
+@click.command(cls=SectionCommand)
+@snapshot_argument
+@filled_options(WithinOption)
+@auction_options
+@html_option
+@top_option
+@output_options
+def compare(snapshot: str, out: Output, **options: Any) -> None:
+    """Run the auction over SNAPSHOT and compare its award with first-fit by priority and Slurm's own plan.
+
+    Slurm's plan is what its backfill scheduler expected when the snapshot was taken: the jobs'
+    expected_start_time, which aucsched snapshot slurm keeps.
+    """
+    from ..api.auctions import compare as compared
+    from ..formats.native.cluster_file import load_snapshot
+    from ..reports.auction_pages import comparison_page
+    from ..reports.schedule_text import render_comparison
+
+    loaded = load_snapshot(snapshot)
+    with errors_in(snapshot):
+        found = unwrap(compared)(loaded, **options)  # its errors name no keywords
+    out.write(
+        found.to_dict,
+        lambda console: render_comparison(found, console, top=out.top),
+        lambda: comparison_page(loaded, found, file_name(snapshot)),
+    )

@@ -8,7 +8,7 @@ from ...cluster.errors import OptionError
 from ...cluster.text import one_line, plural
 from ..built_options import WholeRange
 from ..groups import HelpGroup
-from .live_options import licence_option
+from .loops import licence_option
 
 dry_run_option = click.option("--dry-run", is_flag=True, help="Print the commands; change nothing.")
 

@@ -13,7 +13,7 @@ import click
 from ...cluster.option_fields import Option
 from ...cluster.text import one_line
 from ..built_options import filled_options
-from .live_options import licence_option, no_rest_options
+from .loops import licence_option, no_rest_options
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

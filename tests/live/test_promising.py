@@ -9,7 +9,7 @@ from support.gated_slurm import CORES, FakeJob, FakeSlurm, loop_on
 from aucsched.auction.options import StepOptions, options_with_preset
 from aucsched.cli import cli
 from aucsched.cluster.errors import OptionError
-from aucsched.commands.slurm.run import promised_options
+from aucsched.commands.slurm.loops import promised_options
 from aucsched.slurm.live.live_queue import Carrier, Mark, read_mark
 from aucsched.slurm.live.loop import Loop
 from aucsched.slurm.live.loop_options import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aucsched.cluster.errors import InputError
-from aucsched.commands.slurm.live_options import say_unknown_release
+from aucsched.commands.slurm.loops import say_unknown_release
 from aucsched.slurm.answers.live import Command, collect, release_here
 from aucsched.slurm.answers.slurm_files import SlurmFiles
 from aucsched.slurm.answers.versions import SlurmRelease, parse_release
