@@ -87,22 +87,6 @@ class SlurmConf:
         return frozenset(node.name for node in self.nodes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line's pairs by key in lower case, and its place."""
-
-    pairs: dict[str, str]
-    path: str
-
-    def count(self, key: str, otherwise: int) -> int:
-        value = self.pairs.get(key)
-        if value is None:
-            return otherwise
-        if not re.fullmatch(r"[0-9]{1,12}", value):
-            raise InputError(f"{value[:60]!r} is not a number", path=f"{self.path} {key}")
-        return int(value)
-
-
 def parse_slurm_conf(text: str, notes: Notes) -> SlurmConf:
     """Return the site that a slurm.conf describes.
 
@@ -140,22 +124,22 @@ def parse_slurm_conf(text: str, notes: Notes) -> SlurmConf:
     )
 
 
-def _lines(text: str, notes: Notes) -> tuple[dict[str, str], dict[str, list[_Line]]]:
+def _lines(text: str, notes: Notes) -> tuple[dict[str, str], dict[str, list[Paragraph]]]:
     """Return settings, and lines of nodes and partitions; ``DEFAULT`` ones change those after them."""
     settings: dict[str, str] = {}
-    lines: dict[str, list[_Line]] = {"nodename": [], "partitionname": []}
+    lines: dict[str, list[Paragraph]] = {"nodename": [], "partitionname": []}
     defaults: dict[str, dict[str, str]] = {kind: {} for kind in lines}
     for number, content in joined_lines(text, _COMMENT):
         path = f"line {number}"
         if content.lower().startswith("include"):
             notes.add("slurm.conf", f"{path}: {content[:60]!r}: included files are not read")
             continue
-        line = _Line(_pairs(content, path), path)
+        line = Paragraph(_pairs(content, path), path)
         first = next(iter(line.pairs))
         if first in defaults and line.pairs[first].upper() == "DEFAULT":
             defaults[first] |= {key: value for key, value in line.pairs.items() if key != first}
         elif first in defaults:
-            lines[first].append(_Line({**defaults[first], **line.pairs}, path))
+            lines[first].append(Paragraph({**defaults[first], **line.pairs}, path))
         elif first in ("downnodes", "nodeset"):
             notes.add("slurm.conf", f"{path}: {content[:60]!r} is not read")
         elif first not in ("frontendname", "slurmctldhost"):
@@ -173,7 +157,7 @@ def _pairs(content: str, path: str) -> dict[str, str]:
     return pairs
 
 
-def _nodes(line: _Line, notes: Notes) -> Iterator[Node]:
+def _nodes(line: Paragraph, notes: Notes) -> Iterator[Node]:
     """Yield the nodes of a NodeName line."""
     for key in sorted(line.pairs.keys() - _NODE_KEYS - _NODE_HARMLESS):
         notes.add("nodes", f"slurm.conf: {key} of nodes is not looked at")
@@ -187,7 +171,7 @@ def _nodes(line: _Line, notes: Notes) -> Iterator[Node]:
     all_plain((*gres, *features), line.path)
     memory = None
     if "realmemory" in line.pairs:
-        memory = max(0, line.count("realmemory", 0) - line.count("memspeclimit", 0))
+        memory = max(0, (line.count("realmemory") or 0) - (line.count("memspeclimit") or 0))
     amount = Resources(cores=_cpus(line, notes), memory_mib=memory, gres=gres)
     names = expand(line.pairs["nodename"], f"{line.path} nodename")
     charge(len(names) * len(amount.gres), line.path)
@@ -195,19 +179,20 @@ def _nodes(line: _Line, notes: Notes) -> Iterator[Node]:
         yield Node(name=name, total=amount, free=amount, state=_STATES[state], features=features)
 
 
-def _cpus(line: _Line, notes: Notes) -> int:
+def _cpus(line: Paragraph, notes: Notes) -> int:
     """Return a node's CPUs: as written, or sockets × cores × threads; less those set aside."""
-    threads = line.count("threadspercore", 1)
-    sockets = line.count("sockets", line.count("boards", 1) * line.count("socketsperboard", 1))
-    cores = sockets * line.count("corespersocket", 1)
-    cpus = line.count("cpus", cores * threads)
+    threads = line.count("threadspercore") or 1
+    sockets = line.count("sockets") or (line.count("boards") or 1) * (line.count("socketsperboard") or 1)
+    cores = sockets * (line.count("corespersocket") or 1)
+    told = line.count("cpus")
+    cpus = cores * threads if told is None else told
     per_core = threads if cpus == cores * threads else 1
     if per_core > 1:
         notes.unread("threads", THREADS_NOTE)
-    return cpus - line.count("corespeccount", 0) * per_core
+    return cpus - (line.count("corespeccount") or 0) * per_core
 
 
-def _paragraph(line: _Line, nodes: Mapping[str, Node]) -> Paragraph:
+def _paragraph(line: Paragraph, nodes: Mapping[str, Node]) -> Paragraph:
     """Return a PartitionName line as ``scontrol show partition`` would print it."""
     spelt = {key.lower(): key for key in _PARTITION_KEYS}
     pairs = {spelt.get(key, key): value for key, value in line.pairs.items()}
@@ -254,11 +239,12 @@ def fit_gres(conf: SlurmConf, text: str, notes: Notes) -> SlurmConf:
     counts: dict[str, Counter[str]] = {}
     for number, content in joined_lines(text, _COMMENT):
         path = f"line {number}"
-        line = _Line(_pairs(content, path), path)
+        line = Paragraph(_pairs(content, path), path)
         if "name" in line.pairs:
             # How many devices File=/dev/nvidia[0-3] names.
             files = line.pairs.get("file", line.pairs.get("multiplefiles", "")).rpartition("/")[2]
-            count = line.count("count", len(expand(files, path)) if files else 1)
+            told, devices = line.count("count"), len(expand(files, path)) if files else 1
+            count = devices if told is None else told
             for node in expand(line.pairs["nodename"], path) if "nodename" in line.pairs else ():
                 counts.setdefault(node, Counter())[line.pairs["name"]] += count
     return replace(
