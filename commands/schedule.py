@@ -1,11 +1,11 @@
 """``aucsched schedule``, ``explain``, ``compare``: one auction over a snapshot, and what it comes to.
 
-Why a job starts or waits; our award beside first-fit's and Slurm's.
+Why a job starts or waits; our award beside first-fit's and Slurm's. ``plan``: when its jobs will start.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from inspect import unwrap
 from pathlib import Path
 from time import perf_counter
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..cluster.errors import OptionError, errors_in
-from ..cluster.option_fields import options_in
+from ..cluster.option_fields import Option, options_in
 from ..cluster.option_table import OPTIONS_BY_NAME, SCHEDULE, StepRecord, WithinOption
 from .built_options import INPUT, TEXT_OUTPUT, SectionCommand, click_option, filled_options
 from .outputs import (
@@ -25,6 +25,7 @@ from .outputs import (
     note,
     output_options,
     plot_option,
+    progress_over,
     snapshot_argument,
     text_output_option,
     top_option,
@@ -252,3 +253,41 @@ def compare(snapshot: str, out: Output, **options: Any) -> None:
         lambda console: render_comparison(found, console, top=out.top),
         lambda: comparison_page(loaded, found, file_name(snapshot)),
     )
+
+
+@dataclass(kw_only=True)
+class PlanOptions:
+    """How many jobs are planned, and their chart."""
+
+    #: By default some minutes at most.
+    jobs: Option[int] = Option(
+        "How many jobs of highest priority to plan; the time rises with their square.", default=5_000, low=1
+    )
+    gantt: Option[Path | None] = Option("Chart of all nodes over time (.png, .pdf, .svg).")
+
+
+@click.command()
+@snapshot_argument
+@filled_options(PlanOptions)
+@top_option
+@output_options
+def plan(snapshot: str, jobs: int, gantt: Path | None, out: Output) -> None:
+    """Plan SNAPSHOT (a file, or - for standard input): when and where each of its jobs will start.
+
+    The plan gives each job, in order of priority, the earliest start that running jobs, advance reservations,
+    licences and the jobs planned before it allow. To replan after a change, plan a new snapshot.
+    """
+    from ..auction.planning.plan import plan as make_plan
+    from ..formats.native.cluster_file import load_snapshot
+    from ..reports.gantt import draw_plan
+    from ..reports.schedule_text import render_plan
+
+    loaded = load_snapshot(snapshot)
+    with errors_in(snapshot):
+        if len(loaded.jobs) > jobs:
+            note(f"the first {jobs} of {len(loaded.jobs)} jobs are planned: --jobs plans more")
+        with progress_over(min(len(loaded.jobs), jobs)) as progress:
+            found = make_plan(loaded, jobs=jobs, progress=progress)
+    if gantt is not None:
+        draw_plan(loaded, found, gantt)
+    out.write(found.to_json, lambda console: render_plan(loaded, found, console, top=out.top))

@@ -18,7 +18,7 @@ import aucsched as au
 from aucsched import cli
 from aucsched.api.forecasts import changed_job, forecast, history_of
 from aucsched.cluster.errors import InputError, OptionError
-from aucsched.commands.forecast import moment_by
+from aucsched.commands.history import moment_by
 from aucsched.formats.native.cluster_file import load_snapshot
 from aucsched.reports.forecast_text import forecast_page, record_words
 from aucsched.simulation.forecast.calibration import LEVELS
