@@ -108,7 +108,7 @@ def _with_places(jobs: FutureJobs, more: int, first: int, last: int) -> FutureJo
 
 def _machine_of(free: Ints, jobs: int, *, is_compiled: bool) -> FutureMachine:
     pools = len(free)
-    known: list[Any] = [np.zeros(jobs + 1), np.zeros(jobs + 1, np.int64)] if is_compiled else [[], []]
+    known: Any = (np.zeros(jobs + 1), *np.zeros((2, jobs + 1), np.int64)) if is_compiled else ([], [], [])
     return FutureMachine(
         counts=np.zeros(COUNTED, np.int64),
         numbers=np.zeros(NUMBERS),
@@ -118,7 +118,7 @@ def _machine_of(free: Ints, jobs: int, *, is_compiled: bool) -> FutureMachine:
         ending=np.zeros(jobs + 1, np.int64),
         known_end=known[0],
         known=known[1],
-        queue=np.zeros(jobs + 1, np.int64),
+        queue=known[2],
         key=np.zeros(jobs + 1),
         start=np.full(jobs, -1.0),
         is_wanted=np.zeros(jobs, np.int64),

@@ -9,7 +9,7 @@ Python over columns.
 from math import inf
 from typing import NamedTuple
 
-from ...cluster.kernels.column_operations import insert_pair, pop, push, remove, remove_pair
+from ...cluster.kernels.column_operations import insert, insert_pair, pop, push, remove, remove_pair
 from ...cluster.kernels.harness import Column, Floats, FloatTable, Ints, IntTable, kernel
 from ...cluster.timeline.count_profile import ProfileColumns, add, earliest
 from ..promised.awards import cost
@@ -142,6 +142,7 @@ def begin(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, targets:
     counts = machine.counts
     remove(machine.known_end, counts[RUNNING], 0, counts[RUNNING])
     remove(machine.known, counts[RUNNING], 0, counts[RUNNING])
+    remove(machine.queue, counts[QUEUED], 0, counts[QUEUED])
     counts[QUEUED] = counts[RUNNING] = 0
     for pool in range(len(machine.free)):
         machine.spare[pool] = machine.free[pool]
@@ -164,12 +165,12 @@ def begin(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, targets:
 @kernel
 def wait(jobs: FutureJobs, machine: FutureMachine, job: int) -> None:
     """Let a job join the queue."""
-    place, queue = machine.counts[QUEUED], machine.queue
+    counts, queue = machine.counts, machine.queue
+    place = counts[QUEUED]
     while place > 0 and jobs.rank[queue[place - 1]] > jobs.rank[job]:
-        queue[place] = queue[place - 1]
         place -= 1
-    queue[place] = job
-    machine.counts[QUEUED] += 1
+    insert(queue, counts[QUEUED], place, job)
+    counts[QUEUED] += 1
 
 
 @kernel
@@ -217,17 +218,8 @@ def pass_of_plan(jobs: FutureJobs, machine: FutureMachine, now: float) -> None:
         else:
             queue[kept] = job
             kept += 1
-    _keep_rest(machine, kept, place)
-
-
-@kernel
-def _keep_rest(machine: FutureMachine, kept: int, place: int) -> None:
-    """Move the jobs from a place of the queue on behind those that are kept."""
-    while place < machine.counts[QUEUED]:
-        machine.queue[kept] = machine.queue[place]
-        kept += 1
-        place += 1
-    machine.counts[QUEUED] = kept
+    remove(queue, waiting, kept, place)
+    counts[QUEUED] = waiting - place + kept
 
 
 @kernel
@@ -263,7 +255,8 @@ def make_pass(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, now:
         kept += 1
         if counts[HEAD] == NOBODY and is_in_turn and jobs.submit[job] <= now:
             _reserve(jobs, machine, now, job)
-    _keep_rest(machine, kept, place)
+    remove(queue, waiting, kept, place)
+    counts[QUEUED] = waiting - place + kept
 
 
 @kernel

@@ -14,6 +14,7 @@ from ...auction.options import StepOptions
 from ...auction.planning.plan import Planner
 from ...auction.queue import in_order
 from ...auction.step import run_step
+from ...bidgen.candidates import fewest_gres, usable
 from ...cluster.jobs import Job, JobType, RunningJob, may_start, running_job
 from ...cluster.limits import AMOUNTS, Lasting, Limit
 from ...cluster.nodes import Node, NodeState
@@ -280,12 +281,15 @@ class NodePools:
     def requested(self, demand: Demand) -> tuple[int, int]:
         """Return the cores that a job counts for, and the pools that it can use as bits."""
         bits = cores = 0
-        for variant in demand.variants:
-            fitting = self._fitting(demand, variant)
+        for asked in fewest_gres(demand):
+            fitting, _ = usable(asked, self._total, self.columns)
+            for kind, _, low, _ in asked.choice.total:
+                # A node without any would never help.
+                fitting &= np.greater(self._total.gres.get(kind, 0), 0) | (low == 0)
             for pool in np.unique(self.pool[fitting]).tolist():
                 bits |= 1 << pool
             if fitting.any() and not cores:
-                cores = self._cores_on(demand, variant, int(np.flatnonzero(fitting)[0]))
+                cores = self._cores_on(demand, asked.variant, int(np.flatnonzero(fitting)[0]))
         return cores or demand.job.request.fewest_cores, bits
 
     def held_at_once(self, allocations: Sequence[Allocation]) -> Iterator[list[int]]:
@@ -318,19 +322,6 @@ class NodePools:
         cores = np.ceil(np.max(shares, axis=0) * total.cores - 1e-9)
         found: IntArray = np.minimum(cores, total.cores).astype(np.int64)
         return found
-
-    def _fitting(self, demand: Demand, variant: Variant) -> BoolArray:
-        """Return the nodes that a job may use and that have what it needs on each."""
-        total = self._total
-        cores = demand.unit * (demand.units_per_node or demand.least)
-        memory = demand.memory_per_node + demand.memory_per_core * cores
-        fitting = variant.eligible & (total.cores >= cores) & (total.memory >= memory)
-        for kind, _, span in variant.gres:
-            fitting = fitting & (total.gres.get(kind, np.zeros_like(total.cores)) >= span.minimum)
-        for kind, _, span in variant.gres_total:
-            if span.minimum:
-                fitting = fitting & (total.gres.get(kind, np.zeros_like(total.cores)) > 0)
-        return fitting
 
     def _cores_on(self, demand: Demand, variant: Variant, node: int) -> int:
         """Return the cores that a job counts for where all its nodes are like one."""

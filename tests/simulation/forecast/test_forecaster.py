@@ -437,6 +437,19 @@ def test_nodes_that_the_same_jobs_can_use_are_one_pool() -> None:
     assert [*pools.held_at_once([allocation_of_resources(uses, pools.columns)])] == [[4, 3]]
 
 
+def test_an_exclusive_job_needs_memory_for_all_cores_of_a_node() -> None:
+    nodes = [{"name": f"n{place}", "cores": 8, "memory_mib": (9_000, 16_000)[place]} for place in range(2)]
+    shown = snapshot(
+        nodes, [{"cores_per_node": 2, "exclusive": True, "memory_mib_per_core": 2000, "nodes": 1}]
+    )
+    columns = columns_of(shown)
+    reader = DemandReader(shown, columns)
+    pools = NodePools(shown.nodes, columns, reader.partition_masks)
+    demand = reader.read(shown.jobs[0], 0)
+    assert isinstance(demand, Demand)
+    assert pools.requested(demand) == (8, 0b10)
+
+
 def test_jobs_of_a_node_count_for_no_core_twice() -> None:
     nodes = [
         {"name": "n0", "cores": 12, "gres": {"gpu": 3}, "free_cores": 0, "free_gres": {"gpu": 0}},
