@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol
@@ -34,19 +33,10 @@ from ..simulation.logs.plan_constraints import StartRule, read_advance
 from ..simulation.logs.policies import play_log, weights_by_queue
 from ..simulation.logs.reservations import class_limits
 from ..simulation.nodes.node_policies import NodeOptions, play
-from ..simulation.nodes.node_report import (
-    node_job_columns,
-    node_jobs_csv,
-    node_metrics,
-    to_node_document,
-    to_node_text,
-)
-from ..simulation.nodes.node_result import NodeResult
 from ..simulation.own_policy import Factory, name_of
-from ..simulation.placement import place_on_nodes
 from ..simulation.policy_names import naming_as_typed, policy_with_parameters, with_parameters
-from ..simulation.report import RunReport, job_columns, to_document, to_text
-from ..simulation.result import BOUND_S, Result, metrics
+from ..simulation.report import RunReport
+from ..simulation.result import BOUND_S, Result
 from ..simulation.simulate_options import (
     READ_ON_LOGS,
     OrderOptions,
@@ -105,34 +95,27 @@ class Simulation(RunReport):
         """The policy's name."""
         return self.result.policy
 
-    @cached_property
+    @property
     def metrics(self) -> dict[str, Any]:
         """Every metric by name, None where the machine cannot have it; docs/simulation.md defines them."""
-        result = self.result
-        return node_metrics(result) if isinstance(result, NodeResult) else metrics(result)
+        return self.result.metrics
 
     @property
     def columns(self) -> dict[str, list[Any]]:
         """A row for each job in order of submission; times in seconds, None where a job never started."""
-        result = self.result
-        return node_job_columns(result) if isinstance(result, NodeResult) else job_columns(result)
+        return self.result.job_columns
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome's file (``aucsched-simulation/1``) as plain values."""
-        result = self.result
-        if isinstance(result, NodeResult):
-            return to_node_document(result, self.settings)
-        return to_document(result, self.settings)
+        return self.result.to_document(self.settings)
 
     def to_text(self, name: str) -> str:
         """Return the outcome as a table for people, under a name of the input."""
-        result = self.result
-        return to_node_text(result, name) if isinstance(result, NodeResult) else to_text(result, name)
+        return self.result.to_text(name)
 
     def jobs_csv(self) -> str:
         """Return the jobs as CSV (``columns``)."""
-        result = self.result
-        return node_jobs_csv(result) if isinstance(result, NodeResult) else super().jobs_csv()
+        return self.result.jobs_csv()
 
     def summary(self) -> dict[str, Any]:
         """Return what a summary says: the first metrics."""
@@ -150,20 +133,15 @@ class Simulation(RunReport):
         """
         is_use = of_type("chart", chart, Literal["use", "gantt"]) == "use"
         where = ("reports.curves", "draw_utilization") if is_use else ("reports.gantt", "draw_gantt")
-        result, more = self.result, {}
-        if isinstance(result, NodeResult) and not is_use:
-            nodes = (result.columns.names, result.columns.total.cores.tolist())
-            more = {"placed": place_on_nodes(result), "nodes": nodes}
-        figure: Figure = drawing(path, *where)(result, name=self.name, **more)
+        figure: Figure = drawing(path, *where)(self.result, name=self.name)
         return figure
 
     def title(self) -> str:
         """Return the run in one line."""
         wait = self.metrics.get("wait_mean_s")
         mean = "" if wait is None else f", mean wait {wait:.6g} s"
-        result, left = self.result, len(self.result.never_started)
-        started = result.starts if isinstance(result, NodeResult) else result.started
-        jobs = plural(len(started), "job") + (f", {left} never started" if left else "")
+        left = len(self.result.never_started)
+        jobs = plural(len(self.result.started), "job") + (f", {left} never started" if left else "")
         return f"{self.name}: {self.policy}, {jobs}{mean}".removeprefix(": ")
 
 
@@ -391,7 +369,7 @@ def board(jobs: Workload, own: Sequence[str] = (), *, progress: Progress) -> lis
 
 def row_of(policy: str, results: Sequence[Result]) -> BoardRow:
     """Return a policy's figures: means over the results; of one also 95 % intervals over its blocks."""
-    found = [metrics(one) for one in results]
+    found = [one.metrics for one in results]
     row: BoardRow = {"policy": policy}
     for name in ("bounded_slowdown_mean", "wait_mean_s", "cpu_utilization"):
         row[name] = float(np.mean([one[name] for one in found]))

@@ -28,7 +28,6 @@ from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload, Outage
 from aucsched.formats.native.cluster_file import parse_snapshot
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
-from aucsched.simulation.nodes.node_report import node_jobs_csv, node_metrics, to_node_document, to_node_text
 from aucsched.simulation.nodes.node_result import NodeResult
 from aucsched.simulation.stepping import LEFT_WAITING
 
@@ -396,16 +395,16 @@ def _as_in_the_file(
 
 def _written(result: NodeResult) -> Iterator[str]:
     """What is printed of a run counts every job."""
-    rows = node_jobs_csv(result).splitlines()
-    document = to_node_document(result, {})
+    rows = result.jobs_csv().splitlines()
+    document = result.to_document({})
     if len(rows) != len(result.cluster.jobs) + 1:
         yield f"{len(rows) - 1} rows of {len(result.cluster.jobs)} jobs"
     if document["jobs"] + len(document["never_started"]) + len(document["lost"]) != document["rows"]:
         yield "the document does not count every job"
-    share = node_metrics(result).get("loss_of_capacity")
+    share = result.metrics.get("loss_of_capacity")
     if share is not None and not 0 <= share <= 1:
         yield f"{share} of the capacity is lost"
-    if "lost core s" not in to_node_text(result, "run"):
+    if "lost core s" not in result.to_text("run"):
         yield "the text does not tell what was lost"
 
 

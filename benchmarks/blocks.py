@@ -36,7 +36,6 @@ from aucsched.cluster.snapshot import Snapshot
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.formats.native.cluster_file import save_snapshot
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
-from aucsched.simulation.nodes.node_report import node_metrics
 from aucsched.simulation.nodes.node_result import NodeResult
 from aucsched.topology.blocks import BlockRequest, Blocks
 from aucsched.topology.units import blocks
@@ -387,7 +386,7 @@ def day(seeds: int, hours: float, passes: bool, policies: Sequence[str]) -> None
         for name, chosen in ((one, POLICIES[one]) for one in policies):
             began = process_time()
             result = play(workload, NodeOptions(**{"policy": name, **chosen}))
-            values = node_metrics(result)
+            values = result.metrics
             cells = "".join(f"{values[one]:23.2f}" for one in _SHOWN)
             used, free = in_use(result, hours * 3600), whole_in_mean(result, hours * 3600)
             seconds = process_time() - began

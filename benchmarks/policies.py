@@ -15,7 +15,7 @@ from aucsched.formats.swf import load_swf
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import POLICIES, make_policy
-from aucsched.simulation.result import Result, metrics
+from aucsched.simulation.result import Result
 from aucsched.simulation.stepping import StoppedRun
 
 
@@ -29,7 +29,7 @@ def main() -> None:
         print("| policy | utilisation | loss of capacity | mean wait (s) | mean bounded slowdown | s |")
         print("|---|---|---|---|---|---|")
         results = {name: simulated(workload, name) for name in POLICIES}
-        figures = {name: metrics(result) for name, result in results.items()}
+        figures = {name: result.metrics for name, result in results.items()}
         for name, found in figures.items():
             print(
                 f"| `{name}` | {found['cpu_utilization']:.6f} | {found['loss_of_capacity']:.4f} "

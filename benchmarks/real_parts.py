@@ -16,7 +16,6 @@ from real_logs import LOGS
 from aucsched.formats.swf import load_swf
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.policies import play_log
-from aucsched.simulation.result import metrics
 from aucsched.simulation.simulate_options import PolicyOptions
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
@@ -40,8 +39,8 @@ def part_of(workload: Workload, first: int, count: int) -> Workload:
 
 def ratios(workload: Workload) -> list[float]:
     """Return the auction's metrics as multiples of EASY's."""
-    ours = metrics(play_log(workload, "promised", options=PolicyOptions(objective="response")))
-    easy = metrics(play_log(workload, "easy"))
+    ours = play_log(workload, "promised", options=PolicyOptions(objective="response")).metrics
+    easy = play_log(workload, "easy").metrics
     return [float(ours[name] or 0.0) / float(easy[name] or 1.0) for name in NAMES]
 
 

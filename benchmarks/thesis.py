@@ -167,7 +167,6 @@ def _check(table: str, rows: list[Row], seed: int, nodes: int | None) -> None:
 def run(table: str, row: Row, seed: int, nodes: int | None = None) -> dict[str, Any]:
     """Play one workload under one policy and return the metrics, with the fluid bound beside them."""
     from aucsched.simulation.nodes.node_policies import NodeOptions, play
-    from aucsched.simulation.nodes.node_report import node_metrics
 
     workload = make(table, row, seed, nodes)
     options = NodeOptions(policy=row.policy, **row.options)
@@ -175,7 +174,7 @@ def run(table: str, row: Row, seed: int, nodes: int | None = None) -> dict[str, 
     with counted_starts() as counts:
         result = play(workload, options)
     seconds = time.process_time() - began
-    metrics = node_metrics(result)
+    metrics = result.metrics
     metrics["makespan_h"] = metrics["makespan_s"] / 3600
     metrics["wait_h"] = metrics["wait_mean_s"] / 3600
     assert len(result.played) + len(result.record.never) == len(workload.jobs), "a job is lost"

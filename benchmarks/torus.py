@@ -19,7 +19,6 @@ import click
 
 from aucsched.cluster.workload import ClusterWorkload
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
-from aucsched.simulation.nodes.node_report import node_metrics
 from aucsched.simulation.workloads.named_clusters import HYPOTHETICAL
 from aucsched.simulation.workloads.soner import soner_workload
 from aucsched.simulation.workloads.workload_options import SonerOptions
@@ -57,8 +56,7 @@ def main(hours: float, seeds: int) -> None:
         for order in ("members", "hilbert"):
             began = process_time()
             found = [
-                node_metrics(play(on_torus(one, order), NodeOptions(policy=policy, **chosen)))
-                for one in workloads
+                play(on_torus(one, order), NodeOptions(policy=policy, **chosen)).metrics for one in workloads
             ]
             links, level, span, use, wait = (fmean(one[name] for one in found) for name in _COLUMNS)
             values = f"{links:7.2f}{level:7.2f}{span:7.0f}{100 * use:7.1f}{wait:8.0f}"

@@ -97,7 +97,6 @@ def _is_done(path: Path, row: str, jobs: int) -> bool:
 def run(folder: Path, row: str) -> _Run:
     """Play the week in one row; every job is among those that ran or those that never can."""
     from aucsched.simulation.nodes.node_policies import NodeOptions, play
-    from aucsched.simulation.nodes.node_report import node_metrics
 
     workload, _ = week(folder)
     policy, options = RUNS[row]
@@ -116,7 +115,7 @@ def run(folder: Path, row: str) -> _Run:
         "never": Counter(never.values()),
         "passes": result.record.passes,
         "seconds": round(result.seconds, 1),
-        "metrics": node_metrics(result),
+        "metrics": result.metrics,
     }
 
 

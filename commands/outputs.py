@@ -265,7 +265,7 @@ def write_run(
 ) -> None:
     """Write the files that the options name, then the metrics."""
     from ..formats.swf import write_swf
-    from ..simulation.report import batsim_csv, simulated_log
+    from ..simulation.result import batsim_csv, simulated_log
 
     name = run.name or file_name(path)
     if log is not None:

@@ -21,7 +21,8 @@ from ..cluster.snapshot import Snapshot
 from ..cluster.text import plural
 from ..negotiation.runtime.runtime_machine import places
 from ..simulation.negotiated.negotiated_report import Negotiated
-from ..simulation.placement import Runs, Stay, lowest_first, place_lowest_first
+from ..simulation.nodes.node_result import NodeResult
+from ..simulation.placement import Stay, lowest_first
 from ..simulation.result import Result
 from .canvas import (
     GREY,
@@ -170,37 +171,28 @@ def _cells(begin: float, end: float, count: int) -> tuple[slice, NDArray[np.floa
     return slice(first, last), np.diff(edges)
 
 
-def draw_gantt(
-    result: Result,
-    path: Path | None,
-    placed: Mapping[int, Runs] | None = None,
-    *,
-    name: str = "",
-    nodes: tuple[Sequence[str], Sequence[int]] | None = None,
-) -> Figure:
+def draw_gantt(result: Result, path: Path | None, *, name: str = "") -> Figure:
     """Draw the chart.
 
     Args:
-        result: the outcome.
+        result: the outcome; the nodes of a machine that has any stand on the axis.
         path: file to write; None: none.
-        placed: the processors of each job; None where the machine only counts them: the lowest that are free.
         name: of the log or workload, for the title.
-        nodes: names and cores of the nodes, which then stand on the axis.
     """
     with styled():
         figure, axes, seconds = _chart(3.6, max(result.makespan, 1), result.workload.requests.processors)
-        axes.set_ylabel("Processors" if placed is None else "Cores, node by node")
         write_title(axes, f"{result.policy} on {name}" if name else "")
-        if nodes is None:
-            count_axis(axes)
+        if isinstance(result, NodeResult):
+            axes.set_ylabel("Cores, node by node")
+            name_nodes(axes, result.columns.names, result.columns.total.cores.tolist())
         else:
-            name_nodes(axes, *nodes)
+            axes.set_ylabel("Processors")
+            count_axis(axes)
         wait_unit, wait_seconds = time_unit(float(result.wait.max(initial=0)), largest="h")
         wait = np.zeros(len(result.starts))
         wait[result.started] = result.wait / wait_seconds
         names = [str(number) for number in result.workload.ids]
-        placed = place_lowest_first(result.workload, result.starts) if placed is None else placed
-        draw_jobs(axes, _simulated_boxes(result, seconds, placed), wait, names)
+        draw_jobs(axes, _simulated_boxes(result, seconds), wait, names)
         label_waits(axes, wait, f"Waiting time ({wait_unit})")
         save_figure(figure, path)
     return figure
@@ -218,11 +210,11 @@ def _chart(
     return figure, axes, seconds
 
 
-def _simulated_boxes(result: Result, seconds: float, placed: Mapping[int, Runs]) -> GanttBars:
+def _simulated_boxes(result: Result, seconds: float) -> GanttBars:
     starts, run = result.starts, result.workload.run
     return _boxes_of(
         (job, starts[job] / seconds, (starts[job] + run[job]) / seconds, first, first + count)
-        for job, runs in placed.items()
+        for job, runs in result.placed.items()
         for first, count in runs
     )
 

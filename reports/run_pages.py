@@ -9,7 +9,6 @@ from ..api.gains import Gain
 from ..api.simulations import Simulation
 from ..cluster.text import plural, utc
 from ..simulation.nodes.node_result import NodeResult
-from ..simulation.placement import place_lowest_first, place_on_nodes
 from ..simulation.waits import size_class, size_rank
 from ..slurm.live.shadow_report import CAVEATS, ShadowReport
 from .page import Section, as_columns, facts, lines, page_of, table
@@ -112,7 +111,7 @@ def _in_nodes(result: NodeResult) -> dict[int, list[tuple[float, float]]]:
 
     return {
         job: [(row(core), row(core + count) - row(core)) for core, count in spots]
-        for job, spots in place_on_nodes(result).items()
+        for job, spots in result.placed.items()
     }
 
 
@@ -125,7 +124,7 @@ def _gantt(run: Simulation, of: str) -> Section:
     else:
         placed = {
             job: [(float(first), float(count)) for first, count in spots]
-            for job, spots in place_lowest_first(workload, result.starts).items()
+            for job, spots in result.placed.items()
         }
         names, rows, unit = None, workload.requests.processors, "processors"
     waits = (starts - np.array(workload.requests.submit, np.float64)).tolist()

@@ -3,18 +3,10 @@
 Machines only count; a schedule that never uses more than there are can always be numbered afterwards.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
-
-from .stepping import NEVER
-
-if TYPE_CHECKING:
-    from .log_columns import Workload
-    from .nodes.node_result import NodeResult
+from typing import NamedTuple
 
 #: Runs of processors: first number and how many.
 Runs = tuple[tuple[int, int], ...]
@@ -26,31 +18,6 @@ class Stay(NamedTuple):
     start: float
     end: float
     cores: Iterable[tuple[int, int]]
-
-
-def place_lowest_first(workload: Workload, starts: Sequence[float]) -> dict[int, Runs]:
-    """Return the processors of each started job: the lowest-numbered that are free when it starts.
-
-    Jobs that start together take theirs in order of submission.
-    """
-    run, size = workload.run, workload.requests.size
-    stays = {
-        job: Stay(start, start + run[job], [(0, size[job])])
-        for job, start in enumerate(starts)
-        if start != NEVER
-    }
-    return lowest_first([workload.requests.processors], stays)
-
-
-def place_on_nodes(result: NodeResult) -> dict[int, Runs]:
-    """Return the cores of each job, numbered through all nodes in order: the lowest free of each node."""
-    # The machine's own clock: counted from the first submission, rounding may put an end after a
-    # start that it made room for.
-    stays = {}
-    for job, one in enumerate(result.played):
-        nodes, cores = one.allocation.nodes.tolist(), one.allocation.held.cores.tolist()
-        stays[job] = Stay(one.start_s, one.start_s + one.run_s, list(zip(nodes, cores, strict=True)))
-    return lowest_first(result.columns.total.cores.tolist(), stays)
 
 
 def lowest_first(cores: Sequence[int], stays: Mapping[int, Stay]) -> dict[int, Runs]:

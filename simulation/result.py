@@ -1,23 +1,55 @@
-"""A finished simulation, the machine's use over its time, and its metrics (Soner, 7.4; Nagendra, 7).
+"""A finished simulation: the machine's use over its time, its metrics (Soner, 7.4; Nagendra, 7), its files.
 
 Sums are correctly rounded (``math.fsum``), so that a figure does not depend on the machine that
 adds. Standard deviations are of the population: a simulation's jobs are all there are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..cluster.text import plural
 from ..cluster.value_types import shortest
+from ..formats.swf import SwfField, SwfLog, number_text
 from .log_columns import Workload
+from .placement import Runs, Stay, lowest_first
+from .report import FORMAT, count_lines, csv_of, metric_lines, speed_line
 from .stepping import LEFT_WAITING, NEVER, StoppedRun
 
 Column = NDArray[np.float64]
+
+#: The columns of Batsim 4's ``…_jobs.csv``.
+BATSIM_COLUMNS = (
+    "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,success,"
+    "final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,"
+    "allocated_resources,consumed_energy,metadata"
+)
+
+#: Bounded slowdown counts shorter run times as this many seconds.
+BOUND_S = 10.0
+_HOUR_S = 3600
+
+#: What needs nodes, gres or a topology, which a counts-only machine has not: always null there.
+_NEEDS_NODES = (
+    "gpu_utilization",
+    "spread_mean",
+    "spread_std",
+    "span_mean",
+    "span_std",
+    "level_mean",
+    "level_std",
+    "level_job_shares",
+    "level_time_shares",
+    "fragmentation_mean",
+    "fragmentation_std",
+    "packing_factor_mean",
+    "packing_factor_std",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +65,25 @@ class Result:
         seconds: wall time of the simulation itself, without reading and writing.
         stopped: the runs that the policy stopped before their end; None for one that never does.
         refused: fixed-time requests that the policy refused; None where none was submitted.
+        spreads, figures: of the table for people, what they read -> a metric's name and unit: those of mean,
+            deviation and maximum, and those of one figure.
     """
+
+    spreads: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "wait": ("wait", "_s"),
+        "response": ("response", "_s"),
+        "slowdown": ("slowdown", ""),
+        "bounded slowdown": ("bounded_slowdown", ""),
+    }
+    figures: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "makespan": ("makespan_s", "s"),
+        "theoretical run time": ("theoretical_runtime_s", "s"),
+        "CPU utilisation": ("cpu_utilization", ""),
+        "loss of capacity": ("loss_of_capacity", ""),
+        "throughput": ("throughput_per_h", "jobs/h"),
+        "response by width": ("response_weighted_by_width_s", "s"),
+        "slowdown by area": ("slowdown_weighted_by_area", ""),
+    }
 
     workload: Workload
     policy: str
@@ -113,6 +163,148 @@ class Result:
             waiting=np.cumsum(np.bincount(place, weights=waiting)),
         )
 
+    @cached_property
+    def metrics(self) -> dict[str, Any]:
+        """Every metric by name, None where the run cannot have it; times in seconds.
+
+        With run times t, processors R, waiting times w, response times r = w + t, and A processors in
+        all:
+
+        - ``theoretical_runtime_s``: Σ t·R / A (7.2); ``makespan_s``: first submission to last end;
+          ``cpu_utilization``: their ratio (7.3).
+        - ``wait``, ``response``; ``slowdown``: r / t; ``bounded_slowdown``: max(1, r / max(t, 10 s)).
+        - ``response_weighted_by_width_s``: Σ R·r / Σ R; ``slowdown_weighted_by_area``: Σ tR·(r/t) / Σ
+          tR.
+        - ``throughput_per_h``: jobs over the makespan in hours.
+        - ``loss_of_capacity``: the share of A × makespan that was idle while any job waited.
+        """
+        return self._metrics()
+
+    def _metrics(self) -> dict[str, Any]:
+        theoretical = self._theoretical_s() if len(self.started) else None
+        values: dict[str, Any] = {
+            "makespan_s": shortest(self.makespan) if len(self.started) else None,
+            "theoretical_runtime_s": theoretical,
+            "cpu_utilization": _ratio(theoretical, self.makespan),
+        }
+        response = self.wait + self.run
+        columns = {
+            "wait": ("_s", self.wait),
+            "response": ("_s", response),
+            "slowdown": ("", response / self.run),
+            "bounded_slowdown": ("", np.maximum(1, response / np.maximum(self.run, BOUND_S))),
+        }
+        for name, (unit, column) in columns.items():
+            values[f"{name}_mean{unit}"], values[f"{name}_std{unit}"] = mean_and_std(column)
+            values[f"{name}_max{unit}"] = shortest(float(column.max())) if len(column) else None
+        area = self.run * self.size
+        values["response_weighted_by_width_s"] = _ratio(_sum(self.size * response), _sum(self.size))
+        values["slowdown_weighted_by_area"] = _ratio(_sum(area * (response / self.run)), _sum(area))
+        values["throughput_per_h"] = _ratio(len(self.started) * _HOUR_S, self.makespan)
+        # Processor-seconds idle while a job waited, of all processor-seconds (Nagendra, chapter 7).
+        processors, line = self.workload.requests.processors, self.timeline
+        idle = np.where(line.waiting > 0, processors - line.used, 0)[:-1] * np.diff(line.times)
+        values["loss_of_capacity"] = _ratio(_sum(idle), processors * self.makespan)
+        return values | dict.fromkeys(_NEEDS_NODES)
+
+    def _theoretical_s(self) -> float:
+        """Return (7.2), over the jobs that started."""
+        return _sum(self.run * self.size) / self.workload.requests.processors
+
+    @property
+    def job_columns(self) -> dict[str, list[Any]]:
+        """A row for each job in order of submission, by column; None where a job never started.
+
+        ``nodes`` is empty: the machine counts processors only.
+        """
+        workload, requests = self.workload, self.workload.requests
+        starts = [None if start == NEVER else float(start) for start in self.starts]
+        runs, submits = workload.run, requests.submit
+        return {
+            "id": list(workload.ids),
+            "submit_s": [float(submit) for submit in submits],
+            "start_s": starts,
+            "end_s": [
+                None if start is None else start + run for start, run in zip(starts, runs, strict=True)
+            ],
+            "cores": list(requests.size),
+            "nodes": [""] * len(starts),
+            "wait_s": [
+                None if one is None else round(one - sub, 6) for one, sub in zip(starts, submits, strict=True)
+            ],
+            "run_s": [float(run) for run in runs],
+            "estimate_s": [float(estimate) for estimate in requests.estimate],
+            "user": list(requests.user),
+        }
+
+    @property
+    def placed(self) -> dict[int, Runs]:
+        """The processors of each started job: the lowest-numbered that are free when it starts.
+
+        Jobs that start together take theirs in order of submission.
+        """
+        starts, run, size = self.starts, self.workload.run, self.workload.requests.size
+        stays = {
+            job: Stay(starts[job], starts[job] + run[job], [(0, size[job])]) for job in self.started.tolist()
+        }
+        return lowest_first([self.workload.requests.processors], stays)
+
+    def jobs_csv(self) -> str:
+        """Return the jobs as CSV (``job_columns``)."""
+        return csv_of(self.job_columns)
+
+    def to_document(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the outcome as plain values; ``settings`` are what its policy has besides."""
+        workload = self.workload
+        return {
+            "format": FORMAT,
+            "policy": self.policy,
+            "order": self.order,
+            **settings,
+            "processors": workload.requests.processors,
+            "jobs": len(self.started),
+            "rows": workload.rows,
+            "dropped": {reason.value: count for reason, count in workload.dropped.items()},
+            "killed_at_estimate": len(workload.killed.intersection(self.started.tolist())),
+            **self._stopped(),
+            **({} if self.refused is None else {"refused_requests": list(self.refused)}),
+            "never_started": self.never_started,
+            "seconds": round(self.seconds, 6),
+            **self._members_of_machine(),
+            "metrics": dict(self.metrics),
+        }
+
+    def _stopped(self) -> dict[str, float]:
+        """Return how many runs the policy stopped, and what they had used for nothing."""
+        if self.stopped is None:
+            return {}
+        size = self.workload.requests.size
+        lost = fsum(size[job] * (end - start) for job, start, end in self.stopped)
+        return {"stopped_runs": len(self.stopped), "stopped_processor_s": lost}
+
+    def _members_of_machine(self) -> dict[str, Any]:
+        """Return what the document says of this kind of machine alone."""
+        return {}
+
+    def to_text(self, name: str) -> str:
+        """Return the outcome as a table for people, under a name of the input."""
+        workload = self.workload
+        order = "" if self.order == "fcfs" else f", {self.order} order"
+        machine = plural(workload.requests.processors, "processor")
+        lines = [f"{name}: {self.policy}{order}, {plural(len(self.started), 'job')} on {machine}"]
+        lines += metric_lines(self.metrics, self.spreads, self.figures)
+        lines += count_lines(self._stopped())
+        if self.refused is not None:
+            lines += count_lines({"refused_requests": len(self.refused)})
+        if left := len(self.never_started):
+            lines += count_lines({"never_started": left})
+        lines += [speed_line(len(workload), self.seconds), *self._lines_of_machine()]
+        return "\n".join(lines) + "\n"
+
+    def _lines_of_machine(self) -> list[str]:
+        """Return what the table says of this kind of machine alone."""
+        return []
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutShort:
@@ -157,69 +349,6 @@ class Timeline:
         return np.array([values[i:j].max() for i, j in zip(first, last, strict=True)])
 
 
-#: Bounded slowdown counts shorter run times as this many seconds.
-BOUND_S = 10.0
-_HOUR_S = 3600
-
-#: What needs nodes, gres or a topology, which a counts-only machine has not: always null there.
-_NEEDS_NODES = (
-    "gpu_utilization",
-    "spread_mean",
-    "spread_std",
-    "span_mean",
-    "span_std",
-    "level_mean",
-    "level_std",
-    "level_job_shares",
-    "level_time_shares",
-    "fragmentation_mean",
-    "fragmentation_std",
-    "packing_factor_mean",
-    "packing_factor_std",
-)
-
-
-def metrics(result: Result) -> dict[str, float | None]:
-    """Return every metric by name, None where the run cannot have it; times in seconds.
-
-    With run times t, processors R, waiting times w, response times r = w + t, and A processors in
-    all:
-
-    - ``theoretical_runtime_s``: Σ t·R / A (7.2); ``makespan_s``: first submission to last end;
-      ``cpu_utilization``: their ratio (7.3).
-    - ``wait``, ``response``; ``slowdown``: r / t; ``bounded_slowdown``: max(1, r / max(t, 10 s)).
-    - ``response_weighted_by_width_s``: Σ R·r / Σ R; ``slowdown_weighted_by_area``: Σ tR·(r/t) / Σ
-      tR.
-    - ``throughput_per_h``: jobs over the makespan in hours.
-    - ``loss_of_capacity``: the share of A × makespan that was idle while any job waited.
-    """
-    values: dict[str, float | None] = {
-        "makespan_s": shortest(result.makespan) if len(result.started) else None,
-        "theoretical_runtime_s": _theoretical_runtime(result),
-        "cpu_utilization": _ratio(_theoretical_runtime(result), result.makespan),
-    }
-    response = result.wait + result.run
-    columns = {
-        "wait": ("_s", result.wait),
-        "response": ("_s", response),
-        "slowdown": ("", response / result.run),
-        "bounded_slowdown": ("", np.maximum(1, response / np.maximum(result.run, BOUND_S))),
-    }
-    for name, (unit, column) in columns.items():
-        values[f"{name}_mean{unit}"], values[f"{name}_std{unit}"] = mean_and_std(column)
-        values[f"{name}_max{unit}"] = shortest(float(column.max())) if len(column) else None
-    area = result.run * result.size
-    values["response_weighted_by_width_s"] = _ratio(_sum(result.size * response), _sum(result.size))
-    values["slowdown_weighted_by_area"] = _ratio(_sum(area * (response / result.run)), _sum(area))
-    values["throughput_per_h"] = _ratio(len(result.started) * _HOUR_S, result.makespan)
-    # Processor-seconds idle while a job waited, of all processor-seconds (Nagendra, chapter 7).
-    processors, line = result.workload.requests.processors, result.timeline
-    idle = np.where(line.waiting > 0, processors - line.used, 0)[:-1] * np.diff(line.times)
-    values["loss_of_capacity"] = _ratio(_sum(idle), processors * result.makespan)
-    values |= dict.fromkeys(_NEEDS_NODES)
-    return values
-
-
 def bounded_slowdown(wait_s: float, run_s: float) -> float:
     """Return the bounded slowdown: shorter runs count as BOUND_S seconds; it is 1 or more."""
     return max(1.0, (wait_s + run_s) / max(run_s, BOUND_S))
@@ -246,8 +375,42 @@ def mean_and_std(column: NDArray[Any]) -> tuple[float | None, float | None]:
     return mean, sqrt(_sum((column - mean) ** 2) / len(column))
 
 
-def _theoretical_runtime(result: Result) -> float | None:
-    """(7.2), over the jobs that started."""
-    if not len(result.started):
-        return None
-    return _sum(result.run * result.size) / result.workload.requests.processors
+def batsim_csv(result: Result) -> str:
+    """Return the jobs as Batsim's tools read them, rows in order of end, as Batsim writes them.
+
+    Batsim numbers its machines; here the numbers are given lowest first (placement.py).
+    """
+    return "\n".join([BATSIM_COLUMNS, *_batsim_rows(result)]) + "\n"
+
+
+def _batsim_rows(result: Result) -> Iterator[str]:
+    workload, requests = result.workload, result.workload.requests
+    placed = result.placed
+    for job in sorted(placed, key=lambda job: (result.starts[job] + workload.run[job], job)):
+        submit, start, run = requests.submit[job], result.starts[job], workload.run[job]
+        killed = job in workload.killed
+        resources = " ".join(
+            f"{first}-{first + count - 1}" if count > 1 else f"{first}" for first, count in placed[job]
+        )
+        times = (start, run, start + run, start - submit, start + run - submit)
+        yield ",".join(
+            [
+                f"{workload.ids[job]},w0,{workload.ids[job]}",
+                f"{number_text(submit)},{requests.size[job]},{number_text(requests.estimate[job])}",
+                "0,COMPLETED_WALLTIME_REACHED" if killed else "1,COMPLETED_SUCCESSFULLY",
+                *map(number_text, times),
+                f'{times[-1] / run!r},{resources},-1,""',
+            ]
+        )
+
+
+def simulated_log(result: Result, log: SwfLog) -> SwfLog:
+    """Return the log as the simulated machine would have written it: kept rows, its own waiting times."""
+    workload = result.workload
+    begun = [job for job, start in enumerate(result.starts) if start != NEVER]
+    table = log.table[[workload.row[job] for job in begun]]
+    table[:, SwfField.WAIT] = result.wait
+    table[:, SwfField.RUN] = result.run
+    table[:, SwfField.ALLOCATED_PROCESSORS] = np.asarray(result.size)
+    note = f" Note: simulated by aucsched, policy {result.policy}, order {result.order}"
+    return SwfLog(comments=(*log.comments, note), table=table)

@@ -38,9 +38,7 @@ from ..simulation.negotiated.negotiation_options import SWEPT, NegotiationOption
 from ..simulation.negotiated.plays import Play, play_of
 from ..simulation.nodes.node_policies import READ_BY as READ_BY_NODES
 from ..simulation.nodes.node_policies import RESERVATIONS, SELECTION, NodeOptions, play, step_options
-from ..simulation.nodes.node_report import node_metrics
 from ..simulation.policy_names import policy_with_parameters, with_parameters
-from ..simulation.result import metrics
 from ..simulation.simulate_options import (
     READ_ON_LOGS,
     RENAMED,
@@ -220,7 +218,7 @@ def _run_log(log: SwfLog, options: Row) -> Row:
         "never_started": len(result.never_started),
         "dropped": sum(jobs.dropped.values()),
         # What needs nodes is null for a machine that counts, in every row: no columns.
-        **{name: float(value) for name, value in metrics(result).items() if value is not None},
+        **{name: float(value) for name, value in result.metrics.items() if value is not None},
     }
 
 
@@ -335,7 +333,7 @@ def _run_nodes(workload: ClusterWorkload, options: Row) -> Row:
     if options["policy"] == NEGOTIATE:
         return _run_negotiated(on_network(workload, options), options)
     result = play(on_network(workload, options), _node_options(options))
-    values = node_metrics(result)
+    values = result.metrics
     return {
         "status": "done",
         "jobs": len(result.played),

@@ -22,7 +22,7 @@ from ..events import Event, EventKind, EventQueue, run_events, turn_of
 from ..stepping import LEFT_WAITING
 from .node_machine import Failures, Machine, Remaining, why_never
 from .node_queue import NodePolicy, NodeQueue
-from .node_result import NodeOutage, NodeRun, PlayedJob, Preempted, StoppedAttempt
+from .node_run import NodeOutage, NodeRun, PlayedJob, Preempted, StoppedAttempt
 from .preemption import Preemption, Preemptor
 
 #: Ends between two reports of progress.

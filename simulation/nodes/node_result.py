@@ -1,24 +1,39 @@
-"""A finished node-level simulation: the counts of result.py, and beside them where each job ran."""
+"""A finished node-level simulation: result.py's, and where each job ran (Soner, section 7.4)."""
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import fsum
-from typing import NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...bidgen.candidates import FreeView, shape_of
 from ...cluster.resources.allocation import Allocation
+from ...cluster.resources.capacity import Capacity
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
-from ...cluster.workload import ClusterWorkload
+from ...cluster.text import plural
+from ...cluster.workload import ArrivingJob, ClusterWorkload
+from ...formats.hostlist import fold
 from ...topology.tree import Topology
 from ..log_columns import LARGEST_TIME_S, Requests, Workload, since
-from ..result import Column, CutShort, Result
+from ..placement import Runs, Stay, lowest_first
+from ..report import count_lines, csv_of
+from ..result import Column, CutShort, Result, mean_and_std
 from .node_machine import Machine
+from .node_run import NodeRun, PlayedJob
 
 Counts = NDArray[np.int64]
+#: A row of each job.
+_COLUMNS = (
+    *("id", "submit_s", "start_s", "end_s", "cores", "nodes", "wait_s", "run_s", "estimate_s"),
+    *("user", "account", "gpus", "level", "span", "fragmentation"),
+)
+#: Jobs that never start which the table names before it says how many more there are.
+_LISTED = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,11 +52,24 @@ class NodeResult(Result):
         balance: credits that users paid (below 0) or were paid for stopped work; None: nobody might stop.
     """
 
+    spreads: ClassVar[Mapping[str, tuple[str, str]]] = {
+        **Result.spreads,
+        "span (nodes)": ("span", ""),
+        "spread": ("spread", ""),
+        "level": ("level", ""),
+        "fragmentation": ("fragmentation", ""),
+        "packing factor": ("packing_factor", ""),
+    }
+    figures: ClassVar[Mapping[str, tuple[str, str]]] = {
+        **Result.figures,
+        "GPU utilisation": ("gpu_utilization", ""),
+    }
+
     cluster: ClusterWorkload
     topology: Topology
     columns: Columns
-    played: "tuple[PlayedJob, ...]"
-    record: "NodeRun"
+    played: tuple[PlayedJob, ...]
+    record: NodeRun
     nodes_fail: bool = False
     promises: Mapping[int, float] | None = None
     balance: Mapping[str, float] | None = None
@@ -179,11 +207,196 @@ class NodeResult(Result):
         ]
         return np.array(held, np.float64)
 
+    def _metrics(self) -> dict[str, Any]:
+        """Return every metric by name: those of any machine, and those of nodes.
+
+        - ``theoretical_runtime_s`` (7.2) with the run time at the fewest gres, so that it is the same
+          for every policy; ``cpu_utilization`` (7.3) is its ratio to the makespan.
+        - ``gpu_utilization``: GPU-seconds held over GPUs × makespan; null without GPUs.
+        - ``level``: of the lowest common switch, leaf = 0; ``level_job_shares`` and
+          ``level_time_shares`` by level, of the jobs and of their run times; null where there are no
+          switches.
+        - ``hops``: on a torus, dragonfly or graph: mean links between two nodes of a job, of jobs with
+          several.
+        - ``span``: last node less first, plus one; ``spread``: span over nodes.
+        - ``fragmentation``: runs of consecutive nodes.
+        - ``packing_factor``: nodes over the fewest nodes of the empty cluster that hold the request.
+        """
+        values = super()._metrics()
+        if not len(self.started):
+            return values
+        values["gpu_utilization"] = self._gpu_utilization()
+        columns: dict[str, NDArray[Any]] = {
+            "span": self.span,
+            "spread": self.span / self.node_count,
+            "fragmentation": self.blocks,
+            "packing_factor": self.node_count / self._fewest(),
+        }
+        if not self.topology.is_linear:
+            columns["level"] = self.level
+            values["level_job_shares"] = self._shares(np.ones(len(self.level)))
+            values["level_time_shares"] = self._shares(self.run)
+        several = self.node_count > 1
+        if self.topology.distances is not None and several.any():
+            columns["hops"] = self.hops[several]
+        for name, column in columns.items():
+            values[f"{name}_mean"], values[f"{name}_std"] = mean_and_std(column)
+        return values
+
+    def _theoretical_s(self) -> float:
+        jobs = self.cluster.jobs
+        work = []
+        for demand in self.demands:
+            arriving = jobs[demand.index]
+            limit = arriving.job.time_limit_s
+            run = arriving.run_time_s if limit is None else min(arriving.run_time_s, limit)
+            work.append(run * demand.job.request.fewest_cores)
+        return fsum(work) / self.workload.requests.processors
+
+    def _gpu_utilization(self) -> float | None:
+        total = self.columns.total.gres
+        kinds = [kind for kind in total if kind.partition(":")[0] == "gpu"]
+        there = sum(int(total[kind].sum()) for kind in kinds)
+        if not there:
+            return None
+        held = fsum(fsum((self.gres_held(kind) * self.run).tolist()) for kind in kinds)
+        return held / (there * self.makespan)
+
+    def _shares(self, weight: Column) -> dict[str, float]:
+        whole = fsum(weight.tolist())
+        levels = range(self.topology.max_level + 1)
+        return {str(level): fsum(weight[self.level == level].tolist()) / whole for level in levels}
+
+    def _fewest(self) -> Counts:
+        """Return the fewest nodes of the empty cluster that hold each job."""
+        view = FreeView(self.columns, self.columns.total)
+        known: dict[object, int] = {}
+        fewest = []
+        for demand in self.demands:
+            key = (shape_of(demand), demand.units, demand.node_counts)
+            if key not in known:
+                most = (one.most_units for one in view.candidates(demand))
+                of_units = min(int(np.searchsorted(units, demand.units or 0)) for units in most)
+                known[key] = max(demand.fewest_nodes, of_units)
+            fewest.append(known[key])
+        return np.array(fewest, np.int64)
+
+    def _members_of_machine(self) -> dict[str, Any]:
+        """Return what the document says of nodes: every job is counted or listed; only what was asked for."""
+        failed = {**self.failure_counts(), "lost": self.named(self.record.lost)}
+        promised = {
+            "promises": len(self.promises or ()),
+            "broken_promises": self.named(self.broken_promises()),
+        }
+        preempted = {**self.preemption_counts(), "balances": dict(sorted((self.balance or {}).items()))}
+        return {
+            "nodes": len(self.columns.names),
+            "passes": self.record.passes,
+            **(failed if self.nodes_fail else {}),
+            **(promised if self.promises is not None else {}),
+            **(preempted if self.balance is not None else {}),
+        }
+
+    def _lines_of_machine(self) -> list[str]:
+        lines = []
+        for what in ("job", "time"):
+            shares = self.metrics.get(f"level_{what}_shares")
+            if shares:
+                levels = "  ".join(f"{level}: {share:.1%}" for level, share in shares.items())
+                lines.append(f"{f'{what} share by level':<22}  {levels}")
+        if self.nodes_fail:
+            lines += count_lines(self.failure_counts())
+        if self.balance is not None:
+            lines += count_lines(self.preemption_counts())
+        if self.promises is not None:
+            broken = self.broken_promises()
+            lines += count_lines({"promises": len(self.promises), "broken_promises": len(broken)})
+            lines += self._listed(broken, "starts late")
+        lines += self._listed(self.record.never, "never starts")
+        return lines + self._listed(self.record.lost, "is lost")
+
+    def _listed(self, reasons: Mapping[int, str], what: str) -> list[str]:
+        """Return a line for each of the first jobs, and how many more there are."""
+        named = self.named(reasons)
+        lines = [f"job {one['job']} {what}: {one['reason']}" for one in named[:_LISTED]]
+        if (more := len(named) - _LISTED) > 0:
+            lines.append(f"and {plural(more, 'more job', what)}; --format json lists all")
+        return lines
+
+    @property
+    def job_columns(self) -> dict[str, list[Any]]:
+        """A row for each job in order of arrival, by column; None where a job never started.
+
+        Times count from the first arrival of a job that ran to its end; ``nodes`` is a hostlist.
+        """
+        places = {one.demand.index: place for place, one in enumerate(self.played)}
+        jobs = enumerate(self.cluster.jobs)
+        rows = [self._row(arriving, places.get(number)) for number, arriving in jobs]
+        return {name: [row[name] for row in rows] for name in _COLUMNS}
+
+    def _row(self, arriving: ArrivingJob, place: int | None) -> dict[str, Any]:
+        """Return what a table says of a job; ``place``: its own of those that ended, None: it has not."""
+        begin, job = self.cluster.jobs[0].arrival_s, arriving.job
+        submit = since(arriving.arrival_s, begin)
+        row = dict.fromkeys(_COLUMNS) | {
+            "id": job.id,
+            "submit_s": submit,
+            "run_s": arriving.run_time_s,
+            "estimate_s": job.time_limit_s,
+            "user": job.user,
+            "account": job.account,
+        }
+        if place is None:
+            return row
+        # An end has the float of the start that takes its place.
+        one = self.played[place]
+        start = since(one.start_s, begin)
+        return row | {
+            "start_s": start,
+            "end_s": since(one.start_s + one.run_s, begin),
+            "cores": int(one.allocation.held.cores.sum()),
+            "nodes": ",".join(fold([self.columns.names[node] for node in one.allocation.nodes.tolist()])),
+            "wait_s": round(start - submit, 6),
+            "run_s": one.run_s,
+            "gpus": _gpus(one.allocation.held),
+            "level": None if self.topology.is_linear else int(self.level[place]),
+            "span": int(self.span[place]),
+            "fragmentation": int(self.blocks[place]),
+        }
+
+    @property
+    def placed(self) -> dict[int, Runs]:
+        """The cores of each job, numbered through all nodes in order: the lowest free of each node."""
+        # The machine's own clock: counted from the first submission, rounding may put an end after a
+        # start that it made room for.
+        stays = {}
+        for job, one in enumerate(self.played):
+            nodes, cores = one.allocation.nodes.tolist(), one.allocation.held.cores.tolist()
+            stays[job] = Stay(one.start_s, one.start_s + one.run_s, list(zip(nodes, cores, strict=True)))
+        return lowest_first(self.columns.total.cores.tolist(), stays)
+
+    def jobs_csv(self) -> str:
+        """Return the jobs as CSV (``job_columns`` without accounts).
+
+        Beside the columns of the counts-only machine: GPUs held, level (empty without switches), span
+        and runs of consecutive nodes; where nodes fail, how often the job was stopped.
+        """
+        columns = self.job_columns
+        columns.pop("account", None)
+        if self.nodes_fail:
+            stops = Counter(one.job for one in self.record.stopped)
+            columns["stops"] = [stops[number] for number in range(len(self.cluster.jobs))]
+        return csv_of(columns, quoted="nodes")
+
+
+def _gpus(held: Capacity) -> int:
+    return sum(int(counts.sum()) for kind, counts in held.gres.items() if kind.partition(":")[0] == "gpu")
+
 
 def node_result(
     cluster: ClusterWorkload,
     machine: Machine,
-    record: "NodeRun",
+    record: NodeRun,
     *,
     policy: str,
     order: str,
@@ -222,67 +435,3 @@ def node_result(
         played=played,
         record=record,
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class PlayedJob:
-    """What became of a job that started; ``run_s`` is its true run time, cut at its time limit."""
-
-    demand: Demand
-    allocation: Allocation
-    start_s: float
-    run_s: float
-    killed: bool
-
-
-class StoppedAttempt(NamedTuple):
-    """A run that ended when one of its nodes went down: the job's number, where and when it ran."""
-
-    job: int
-    allocation: Allocation
-    start_s: float
-    end_s: float
-
-
-class NodeOutage(NamedTuple):
-    """A node that was down: its place, since when, and when it came back; infinite where it never did."""
-
-    node: int
-    down_s: float
-    up_s: float
-
-
-class Preempted(NamedTuple):
-    """A run that a job which paid more ended: both numbers, when, core-seconds lost, credits paid."""
-
-    job: int
-    by: int
-    time_s: float
-    lost_core_s: float
-    credits: float
-
-
-@dataclass(slots=True, eq=False, kw_only=True)
-class NodeRun:
-    """A finished simulation.
-
-    Attributes:
-        played: the runs that came to their ends, by job number, ascending.
-        never: why a job can never start, or never again, by job number.
-        lost: why a job that a failure stopped is lost, by job number; every job stands in one of
-            the three.
-        preempted: runs that other jobs stopped, in that order; they stand in ``stopped`` too.
-        stopped: runs that failures or other jobs stopped, in that order; a job may have several.
-        outages: nodes that went down while there was something to do, in that order.
-        requeues: how often a job that a failure stopped waited again.
-        passes: how often the policy was asked.
-    """
-
-    played: dict[int, PlayedJob] = field(default_factory=dict)
-    never: dict[int, str] = field(default_factory=dict)
-    lost: dict[int, str] = field(default_factory=dict)
-    stopped: list[StoppedAttempt] = field(default_factory=list)
-    preempted: list[Preempted] = field(default_factory=list)
-    outages: list[NodeOutage] = field(default_factory=list)
-    requeues: int = 0
-    passes: int = 0

@@ -13,7 +13,6 @@ from aucsched.reports.curves import draw_utilization
 from aucsched.reports.gantt import draw_gantt
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.node_result import NodeResult
-from aucsched.simulation.placement import place_on_nodes
 
 
 def full(name: str, arrival_s: float, run_s: float, cores: int = 8) -> ArrivingJob:
@@ -48,7 +47,7 @@ def test_a_job_may_take_the_cores_that_another_leaves_at_that_moment() -> None:
     first, run = unlucky()
     result = played(full("1", first, run), full("2", first, 5), full("3", first, 5))
     assert result.starts[1] < result.starts[0] + result.workload.run[0]
-    assert place_on_nodes(result) == {0: ((0, 8),), 1: ((0, 8),), 2: ((0, 8),)}
+    assert result.placed == {0: ((0, 8),), 1: ((0, 8),), 2: ((0, 8),)}
 
 
 def test_no_more_than_the_machine_is_ever_used() -> None:
@@ -62,7 +61,7 @@ def test_no_more_than_the_machine_is_ever_used() -> None:
 def test_cores_are_numbered_through_all_nodes_the_lowest_first() -> None:
     result = played(full("1", 0, 10, cores=2), full("2", 0, 20, cores=5), full("3", 12, 5, cores=3))
     # Job 2 fills node n1 beside job 1 and goes on in n2; job 3 gets job 1's cores and the next of n2.
-    assert place_on_nodes(result) == {0: ((0, 2),), 1: ((2, 5),), 2: ((0, 2), (7, 1))}
+    assert result.placed == {0: ((0, 2),), 1: ((2, 5),), 2: ((0, 2), (7, 1))}
 
 
 @pytest.mark.parametrize("option", ["--gantt", "--plot"])
@@ -86,4 +85,4 @@ def test_a_run_in_which_nothing_starts_has_empty_charts(tmp_path: Path) -> None:
     for name, draw in (("use.png", draw_utilization), ("gantt.png", draw_gantt)):
         draw(result, tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
-    assert place_on_nodes(result) == {}
+    assert result.placed == {}

@@ -18,8 +18,7 @@ from aucsched.formats.swf import SwfField, load_swf, swf_text
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import make_policy
-from aucsched.simulation.report import batsim_csv, csv_of, job_columns, simulated_log, to_document, to_text
-from aucsched.simulation.result import Result, metrics
+from aucsched.simulation.result import Result, batsim_csv, simulated_log
 from aucsched.simulation.stepping import NEVER
 from aucsched.simulation.workloads.describe import describe
 
@@ -49,7 +48,7 @@ def test_metrics_by_hand(small: Result) -> None:
 
     Nagendra: metrics of users and of the system (7).
     """
-    values = metrics(small)
+    values = small.metrics
     work = 10 * 2 + 30 * 4 + 5 * 1 + 50 * 2 + 6 * 1
     assert values["makespan_s"] == 90
     assert values["theoretical_runtime_s"] == work / 4
@@ -75,32 +74,32 @@ def test_metrics_by_hand(small: Result) -> None:
 def test_loss_of_capacity_by_hand(small: Result) -> None:
     # A job waits from 1 on (job 2), 10-40 job 4 does but nothing is idle. Idle while one waits:
     # 1-2: 2, 2-3: 1, 3-7: 0, 7-9: 1, 9-10: 2 processors.
-    assert metrics(small)["loss_of_capacity"] == (1 * 2 + 1 * 1 + 0 + 2 * 1 + 1 * 2) / (4 * 90)
+    assert small.metrics["loss_of_capacity"] == (1 * 2 + 1 * 1 + 0 + 2 * 1 + 1 * 2) / (4 * 90)
 
 
 def test_what_a_counts_only_machine_cannot_have_is_null(small: Result) -> None:
-    values = metrics(small)
+    values = small.metrics
     nodes = ("gpu_utilization", "spread_mean", "span_mean", "level_mean", "fragmentation_mean")
     assert all(values[name] is None for name in (*nodes, "packing_factor_mean"))
 
 
 def test_a_run_that_started_nothing_has_no_metrics(small: Result) -> None:
     nothing = Result(workload=small.workload, policy="easy", order="fcfs", starts=(NEVER,) * 5, seconds=0.0)
-    assert set(metrics(nothing).values()) == {None}
-    assert csv_of(job_columns(nothing)).splitlines()[1] == "1,0,,,2,,,10,20,1"
+    assert set(nothing.metrics.values()) == {None}
+    assert nothing.jobs_csv().splitlines()[1] == "1,0,,,2,,,10,20,1"
     assert len(batsim_csv(nothing).splitlines()) == 1
-    assert "-" in to_text(nothing, "x")
+    assert "-" in nothing.to_text("x")
 
 
 def test_jobs_that_never_start_are_not_killed_at_their_estimate(small: Result) -> None:
     workload = replace(small.workload, killed=frozenset({0, 2}))
     for starts, killed in ((small.starts, 2), ((0, 10, NEVER, 40, 3), 1), ((NEVER,) * 5, 0)):
         result = replace(small, workload=workload, starts=starts)
-        assert to_document(result, {})["killed_at_estimate"] == killed
+        assert result.to_document({})["killed_at_estimate"] == killed
 
 
 def test_document_has_the_promised_members(small: Result) -> None:
-    document = to_document(small, {})
+    document = small.to_document({})
     assert document["format"] == "aucsched-simulation/1"
     assert list(document) == [
         "format", "policy", "order", "processors", "jobs", "rows", "dropped", "killed_at_estimate",
@@ -110,7 +109,7 @@ def test_document_has_the_promised_members(small: Result) -> None:
 
 
 def test_jobs_rows_are_in_order_of_submission(small: Result) -> None:
-    rows = list(csv.DictReader(io.StringIO(csv_of(job_columns(small)))))
+    rows = list(csv.DictReader(io.StringIO(small.jobs_csv())))
     assert list(rows[0])[:6] == ["id", "submit_s", "start_s", "end_s", "cores", "nodes"]
     assert [row["id"] for row in rows] == ["1", "2", "3", "4", "5"]
     assert [row["start_s"] for row in rows] == ["0", "10", "2", "40", "3"]

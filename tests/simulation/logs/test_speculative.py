@@ -16,7 +16,7 @@ from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import ORDERS, make_policy
-from aucsched.simulation.result import Result, metrics
+from aucsched.simulation.result import Result
 from aucsched.simulation.simulate_options import PolicyOptions
 from aucsched.simulation.stepping import StoppedRun
 
@@ -213,7 +213,7 @@ def test_processors_of_a_lost_bet_are_used_not_idle() -> None:
     assert (used[2], used[6], used[10], used[18], used[29]) == (10, 7, 10, 2, 0)
     assert (waiting[1], waiting[2], waiting[10], waiting[18]) == (1, 1, 1, 0)
     # Idle while somebody waits: 2 from 1 to 2, 3 from 6 to 10; of 10 processors for 29 s.
-    assert metrics(result)["loss_of_capacity"] == pytest.approx((2 * 1 + 3 * 4) / 290)
+    assert result.metrics["loss_of_capacity"] == pytest.approx((2 * 1 + 3 * 4) / 290)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from aucsched.simulation.nodes import kernel
 from aucsched.simulation.nodes.auction import NodeAuction
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_queue import NodeQueue
-from aucsched.simulation.nodes.node_result import NodeRun
+from aucsched.simulation.nodes.node_run import NodeRun
 
 STRATEGIES = ("anytime", "exact", "greedy")
 

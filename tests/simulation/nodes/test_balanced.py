@@ -14,7 +14,6 @@ from support.run import aucsched, refused
 from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Resources, Span
 from aucsched.cluster.nodes import Switch
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
-from aucsched.simulation.nodes.node_report import node_metrics
 from aucsched.simulation.workloads.named_clusters import (
     EvenCluster,
     make_workload,
@@ -76,7 +75,7 @@ def test_a_balanced_mix_uses_more_of_the_machine(
     balanced = play(made, replace(BALANCED, window=150))
     plain = play(made, replace(BALANCED, window=100, balance=None, strategy="greedy"))
     slurm = play(made, NodeOptions(policy="backfill-slurm"))
-    used = [node_metrics(result)["cpu_utilization"] for result in (balanced, plain, slurm)]
+    used = [result.metrics["cpu_utilization"] for result in (balanced, plain, slurm)]
     assert len(balanced.played) == len(made.jobs)
     assert used[0] > max(used[1:]) + points, used
 

@@ -28,8 +28,8 @@ from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.node_machine import Failures, Machine, drawn_times
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
 from aucsched.simulation.nodes.node_queue import NodePolicy, NodeQueue
-from aucsched.simulation.nodes.node_report import node_jobs_csv, to_node_document, to_node_text
-from aucsched.simulation.nodes.node_result import NodeOutage, NodeResult
+from aucsched.simulation.nodes.node_result import NodeResult
+from aucsched.simulation.nodes.node_run import NodeOutage
 
 
 def workload(*jobs: tuple[float, float, int], nodes: int = 4) -> ClusterWorkload:
@@ -95,12 +95,12 @@ def test_a_lost_job_is_listed_and_counts_as_lost_work() -> None:
     of = workload((0, 100, 4), (10, 5, 1))
     result = played(of, down("n2", 30, 50), on_failure="lost")
     assert times(result) == {"1": 30}
-    document = to_node_document(result, {})
+    document = result.to_document({})
     assert document["lost"] == [{"job": "0", "reason": "n2 went down at 30 s while it ran"}]
     assert (document["jobs"], document["rows"], document["lost_jobs"]) == (1, 2, 1)
     assert document["lost_core_s"] == 480
-    assert "job 0 is lost: n2 went down at 30 s while it ran" in to_node_text(result, "test")
-    assert [row.split(",")[:4] for row in node_jobs_csv(result).splitlines()[1:]] == [
+    assert "job 0 is lost: n2 went down at 30 s while it ran" in result.to_text("test")
+    assert [row.split(",")[:4] for row in result.jobs_csv().splitlines()[1:]] == [
         ["0", "0", "", ""],
         ["1", "10", "30", "35"],
     ]
@@ -131,7 +131,7 @@ def test_jobs_that_need_a_node_that_never_comes_back_are_listed_and_hold_up_nobo
 def test_the_table_counts_from_the_first_job_though_it_is_lost() -> None:
     of = workload((100, 50, 4), (410, 5, 4))
     result = played(of, down("n0", 120, 130), on_failure="lost")
-    rows = [row.split(",") for row in node_jobs_csv(result).splitlines()]
+    rows = [row.split(",") for row in result.jobs_csv().splitlines()]
     submit, start = rows[0].index("submit_s"), rows[0].index("start_s")
     assert [(row[submit], row[start]) for row in rows[1:]] == [("0", ""), ("310", "310")]
 

@@ -18,7 +18,6 @@ from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.formats.native.cluster_file import parse_snapshot
 from aucsched.models.ipsched import Ipsched
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
-from aucsched.simulation.nodes.node_report import node_metrics, to_node_document
 from aucsched.simulation.nodes.node_result import NodeResult
 
 
@@ -54,10 +53,10 @@ def check(snapshot: Snapshot, factor: float | None = None) -> None:
         is_refused = setting["policy"] == "ipsched" and Ipsched.cannot_express(snapshot.jobs[0])
         result = alone(snapshot, factor, **setting)
         assert len(result.played) == (0 if is_refused else starts), (setting, result.record.never)
-        assert to_node_document(result, {})["jobs"] == len(result.played)
+        assert result.to_document({})["jobs"] == len(result.played)
         if result.played:
             assert 0.001 <= result.played[0].run_s <= 5
-            assert node_metrics(result)["makespan_s"] > 0
+            assert result.metrics["makespan_s"] > 0
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,6 @@ from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
 from aucsched.simulation.nodes.node_queue import NodePolicy, NodeQueue
-from aucsched.simulation.nodes.node_report import node_jobs_csv, node_metrics, to_node_document, to_node_text
 from aucsched.simulation.nodes.node_result import NodeResult
 from aucsched.topology.tree import topology_of
 
@@ -225,7 +224,7 @@ def test_every_job_is_done_or_reported_with_its_reason(policy: str) -> None:
     )
     result = played(policy, *jobs, work_limit=1 if policy in AUCTIONS else None)
     done = set(starts(result))
-    never = {one["job"]: one["reason"] for one in to_node_document(result, {})["never_started"]}
+    never = {one["job"]: one["reason"] for one in result.to_document({})["never_started"]}
     assert done | set(never) == {str(number) for number in range(1, 8)}
     assert not done & set(never)
     assert {"1", "2", "4"} <= set(never)
@@ -247,7 +246,7 @@ def test_more_gpus_shorten_a_job_that_says_so() -> None:
     assert result.played[0].run_s == 50
     assert played("backfill-slurm", wide).played[0].run_s == 100
     # The theoretical run time counts the fewest GPUs for every policy.
-    assert node_metrics(result)["theoretical_runtime_s"] == 100 * 4 / 32
+    assert result.metrics["theoretical_runtime_s"] == 100 * 4 / 32
 
 
 @pytest.mark.parametrize("policy", ["easy", "backfill-slurm", "aucsched3"])
@@ -265,7 +264,7 @@ def test_metrics_of_one_job_by_hand() -> None:
     """
     # 6 nodes of 8 in two leaves of 4; 24 of 32 cores for 100 s; 6 of 16 GPUs.
     result = played("backfill-slurm", job("1", cores=24, nodes=6, gpus=1))
-    values = node_metrics(result)
+    values = result.metrics
     assert nodes_of(result, "1") == [0, 1, 2, 3, 4, 5]
     assert values["cpu_utilization"] == 0.75
     assert values["gpu_utilization"] == 6 / 16
@@ -294,7 +293,7 @@ def test_fragmentation_of_figure_7_1() -> None:
 
 def test_linear_machines_have_no_level() -> None:
     cluster = {**machine(), "switches": None}
-    values = node_metrics(played("easy", job("1", cores=8), cluster=cluster))
+    values = played("easy", job("1", cores=8), cluster=cluster).metrics
     assert values["level_mean"] is None
     assert values["span_mean"] == 2
 
@@ -311,8 +310,8 @@ def test_the_same_run_gives_the_same_bytes() -> None:
     texts = set()
     for _ in range(2):
         result = played("aucsched3", *jobs, work_limit=8)
-        document = {**to_node_document(result, {}), "seconds": 0}
-        texts.add(json.dumps(document) + node_jobs_csv(result))
+        document = {**result.to_document({}), "seconds": 0}
+        texts.add(json.dumps(document) + result.jobs_csv())
     assert len(texts) == 1
 
 
@@ -412,4 +411,4 @@ def test_no_job_is_lost_and_none_starts_before_it_comes(jobs: list[ArrivingJob],
     for one in result.played:
         assert one.start_s >= jobs[one.demand.index].arrival_s
     assert result.columns.free.cores.tolist() == result.columns.total.cores.tolist()
-    assert "CPU utilisation" in to_node_text(result, "test")
+    assert "CPU utilisation" in result.to_text("test")
