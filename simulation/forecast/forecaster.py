@@ -14,7 +14,7 @@ from zlib import crc32
 import numpy as np
 
 from ...cluster.jobs import Job, RunningJob
-from ...cluster.kernels.harness import Floats, Ints
+from ...cluster.kernels.harness import Floats, FloatTable, Ints
 from ...cluster.text import plural
 from ..run_times import FADING, RunTimes
 from ..workloads.imported import LoggedJob
@@ -311,24 +311,16 @@ class Forecaster:
         return starts_of(
             self.run_times.table,
             self._free,
-            FutureJobs(
-                size=jobs.size[numbers],
-                limit=jobs.limit[numbers],
-                submit=submit,
-                start=jobs.start[numbers],
+            jobs.taken(
+                numbers,
                 run=np.zeros(len(numbers)),
-                length=jobs.limit[numbers] * np.array(shares),
-                pools=jobs.pools[numbers],
-                rank=jobs.rank[numbers],
-                held=jobs.held[numbers],
-                rows=jobs.rows[numbers],
+                share=np.array(shares),
                 chance=np.array(chance).reshape(len(numbers), self._futures),
-                drawn=np.zeros((0, 0)),
             ),
             FutureRules(
                 now=float(now),
                 live=len(numbers),
-                arrivals=_ARRIVALS if len(past.submit) else 0,
+                arrivals=_ARRIVALS if len(past.jobs.submit) else 0,
                 depth=self._depth,
                 policy=self._policy,
                 begins=int(bool((submit > now).any())),
@@ -367,7 +359,6 @@ class Forecaster:
         if last - first < _KNOWN or now <= jobs.submit[first]:
             first = last
         known = slice(first, last)
-        length = jobs.limit[known] * jobs.share[known]
         span = 0.0 if first == last else now - float(jobs.submit[first])
         days, weeks = min(int(span / _DAY_S), _DAYS), min(int(span / _DAY_S / _WEEK), _DAYS // _WEEK)
         chosen, of_week = self._share_of_day
@@ -375,16 +366,9 @@ class Forecaster:
         if weeks:
             back = np.where(of_week < 0.5, _WEEK * (1.0 + np.floor(chosen * weeks)), back)  # noqa: PLR2004
         moments = now - (back * _DAY_S if days else (1.0 - chosen) * span)
-        return Past(
-            submit=jobs.submit[known],
-            size=jobs.size[known],
-            limit=jobs.limit[known],
-            run=np.where(jobs.run[known] >= 0, jobs.run[known], 0.5 * jobs.limit[known]),
-            length=length,
-            pools=jobs.pools[known],
-            rank=jobs.rank[known],
-            moment=moments,
-        )
+        run = np.where(jobs.run[known] >= 0, jobs.run[known], 0.5 * jobs.limit[known])
+        came = jobs.taken(known, run=run, share=jobs.share[known], chance=np.zeros((0, 0)))
+        return Past(came, moments)
 
     def _taken(self, number: int) -> Ints:
         """Return cores from the first pools that a job can use."""
@@ -428,6 +412,13 @@ class _Columns:
         self.held[number] = 0
         self.count += 1
         return number
+
+    def taken(self, which: Ints | slice, *, run: Floats, share: Floats, chance: FloatTable) -> FutureJobs:
+        """Return some jobs as futures have them, with run times, shares of limits and random numbers."""
+        names = ("size", "limit", "submit", "start", "pools", "rank", "held", "rows")
+        columns = {name: getattr(self, name)[which] for name in names}
+        length, drawn = self.limit[which] * share, np.zeros((0, 0))
+        return FutureJobs(**columns, run=run, length=length, chance=chance, drawn=drawn)
 
 
 def _limit(limit_s: float | None) -> float:

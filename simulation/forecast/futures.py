@@ -43,17 +43,11 @@ class Past(NamedTuple):
     """Jobs that came before now, of which those to come are copies, and where each future begins to copy.
 
     Attributes:
-        submit, size, limit, run, length, pools, rank: as in ``FutureJobs``.
+        jobs: in order of submission.
         moment: by future, a time before now.
     """
 
-    submit: Floats
-    size: Ints
-    limit: Floats
-    run: Floats
-    length: Floats
-    pools: Ints
-    rank: Floats
+    jobs: FutureJobs
     moment: Floats
 
 
@@ -164,13 +158,14 @@ def play_futures(
 @kernel
 def _copy_arrivals(jobs: FutureJobs, rules: FutureRules, past: Past, moment: float) -> int:
     """Let jobs come as they came after a past moment; return how many."""
-    known = len(past.submit)
+    came = past.jobs
+    known = len(came.submit)
     if known == 0 or moment > rules.now:
         return 0
     low, high = 0, known
     while low < high:
         middle = (low + high) // 2
-        if past.submit[middle] > moment:
+        if came.submit[middle] > moment:
             high = middle
         else:
             low = middle + 1
@@ -179,15 +174,15 @@ def _copy_arrivals(jobs: FutureJobs, rules: FutureRules, past: Past, moment: flo
         if low == known:
             # The record ends now: what follows is taken from its beginning.
             low = 0
-            shift += max(rules.now - past.submit[0], 1.0)
-        jobs.size[job] = past.size[low]
-        jobs.limit[job] = past.limit[low]
-        jobs.run[job] = past.run[low]
-        jobs.submit[job] = past.submit[low] + shift
+            shift += max(rules.now - came.submit[0], 1.0)
+        jobs.size[job] = came.size[low]
+        jobs.limit[job] = came.limit[low]
+        jobs.run[job] = came.run[low]
+        jobs.submit[job] = came.submit[low] + shift
         jobs.start[job] = -1.0
-        jobs.length[job] = past.length[low]
-        jobs.pools[job] = past.pools[low]
-        jobs.rank[job] = past.rank[low]
+        jobs.length[job] = came.length[low]
+        jobs.pools[job] = came.pools[low]
+        jobs.rank[job] = came.rank[low]
         low += 1
     return rules.arrivals
 
