@@ -160,9 +160,6 @@ def _bid_table(bids: Sequence[BidView], console: Console) -> Group:
         is_only = places[bid.bid_class, bid.nodes, bid.cores] == 1
         return str(bid.cores) if is_only else f"{bid.cores} as {dealt(bid.cores_by_node)}"
 
-    def preference(bid: BidView) -> str:
-        return "" if bid.preference is None else f"{bid.preference:.4g}"
-
     def lacks(bid: BidView) -> str:
         return "it won" if bid.won else "; ".join(map(_lack, bid.lacks)) or _without_lack(bids)
 
@@ -172,7 +169,7 @@ def _bid_table(bids: Sequence[BidView], console: Console) -> Group:
         Column("cores", cores, is_right=True, leaves=3),
         Column("gres", lambda bid: " ".join(f"{n} {name}" for name, n in sorted(bid.gres.items())), leaves=4),
         Column("level", lambda bid: bid.level, is_right=True, leaves=5),
-        Column("preference", preference, is_right=True, leaves=1),
+        Column("preference", lambda bid: f"{bid.preference:.4g}", is_right=True, leaves=1),
         Column("price", lambda bid: figure(bid.price), is_right=True),
         Column("where", lambda bid: shortened(bid.nodes), is_text=True),
         Column("what it lacks (held by)", lacks, is_text=True),

@@ -28,6 +28,7 @@ from ..ledger import FreeState, Short
 from ..options import MODELS_BY_NAME, StepOptions
 from ..queue import pending_job
 from ..step import Step, take_step
+from ..strategies import preferences
 from .job_changes import Change, FreeRoom, smallest_changes
 from .unit_prices import Market, Quote, market_of, quote_document
 from .words import asked, dealt
@@ -58,8 +59,7 @@ class BidLack:
 class BidView:
     """One bid of the job: its nodes, total amounts, preference, and what it lacks beside the award.
 
-    ``level`` is None in the linear topology, ``preference`` where the model has none. ``worth`` and
-    ``price`` are in units of what is maximised.
+    ``level`` is None in the linear topology. ``worth`` and ``price`` are in units of what is maximised.
     """
 
     bid_class: BidClass
@@ -68,7 +68,7 @@ class BidView:
     cores_by_node: tuple[int, ...]
     gres: Mapping[str, int]
     level: int | None
-    preference: float | None
+    preference: float
     worth: float
     price: float
     won: bool
@@ -89,7 +89,7 @@ class JobBids:
         place = next((one.index for one in table.demands if one.job.id == job.id), None)
         if place is None or not MODELS_BY_NAME[step.schedule.model].has_bids:
             return
-        preference = None if step.best is None else step.best.answer.preference
+        preference = preferences(table, step.cluster, self._market.options)[1]
         award = next((one for one in step.schedule.started if one.job == job.id), None)
         won = None if award is None else {name: use.cores for name, use in award.nodes.items()}
         for bid in range(*np.searchsorted(table.job, [place, place + 1]).tolist()):
@@ -103,7 +103,7 @@ class JobBids:
                 cores_by_node=tuple(cores.tolist()),
                 gres={kind: count for kind, count in gres.items() if count},
                 level=None if step.cluster.topology.is_linear else int(table.level[bid]),
-                preference=None if preference is None else float(preference[bid]),
+                preference=float(preference[bid]),
                 worth=float(self._market.worth[bid]),
                 price=float(self._market.cost[bid]),
                 won=won == dict(zip(nodes, cores.tolist(), strict=True)),

@@ -60,6 +60,16 @@ def test_a_job_that_starts_tells_which_bid_won() -> None:
     assert found.groups == ()
 
 
+@pytest.mark.parametrize("seed", [34, 40])
+def test_bids_in_parts_are_shown_with_the_preferences_that_awards_have(seed: int) -> None:
+    # The award's own table has other bids than were made at first.
+    cluster = random_snapshot(seed)
+    awards = {award.job: award.bid.preference for award in schedule(cluster, part_nodes=4, **ALONE).started}
+    for job in cluster.jobs:
+        won = [bid.preference for bid in explained(cluster, job.id, part_nodes=4).bids if bid.won]
+        assert won in ([], [awards.get(job.id)])
+
+
 def test_a_job_that_is_outbid_tells_by_whom_on_which_nodes() -> None:
     found = explained(crowded(), "J2")
     assert found.refusal is not None
