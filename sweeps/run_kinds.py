@@ -39,6 +39,7 @@ from ..simulation.negotiated.plays import Play, play_of
 from ..simulation.nodes.node_policies import READ_BY as READ_BY_NODES
 from ..simulation.nodes.node_policies import RESERVATIONS, SELECTION, NodeOptions, play, step_options
 from ..simulation.policy_names import policy_with_parameters, with_parameters
+from ..simulation.result import Result
 from ..simulation.simulate_options import (
     READ_ON_LOGS,
     RENAMED,
@@ -212,14 +213,20 @@ def _run_log(log: SwfLog, options: Row) -> Row:
     policy, order, choice, _ = _chosen_on_log(options)
     jobs = workload_from_swf(log, processors=int(str(options["processors"])))
     result = play_log(jobs, policy, order=order, options=choice)
-    return {
-        "status": "done",
-        "jobs": len(result.started),
-        "never_started": len(result.never_started),
-        "dropped": sum(jobs.dropped.values()),
+    return _figures_of(result, {"dropped": sum(jobs.dropped.values())})
+
+
+def _figures_of(result: Result, counted: Row) -> Row:
+    """Return a simulation's figures and what was counted besides; shares by level have a column each."""
+    row: Row = {"status": "done", "jobs": len(result.started), "never_started": len(result.never_started)}
+    row |= counted
+    for name, value in result.metrics.items():
+        if isinstance(value, Mapping):
+            row |= {f"{name}.{level}": float(share) for level, share in value.items()}
         # What needs nodes is null for a machine that counts, in every row: no columns.
-        **{name: float(value) for name, value in result.metrics.items() if value is not None},
-    }
+        elif value is not None:
+            row[name] = float(value)
+    return row
 
 
 def _policy_of(options: Mapping[str, Value]) -> str:
@@ -333,25 +340,7 @@ def _run_nodes(workload: ClusterWorkload, options: Row) -> Row:
     if options["policy"] == NEGOTIATE:
         return _run_negotiated(on_network(workload, options), options)
     result = play(on_network(workload, options), _node_options(options))
-    values = result.metrics
-    return {
-        "status": "done",
-        "jobs": len(result.played),
-        "never_started": len(result.record.never),
-        "passes": result.record.passes,
-        **{name: value for name, value in _flat(values).items() if value is not None},
-    }
-
-
-def _flat(values: Mapping[str, Any]) -> Row:
-    """Return metrics as columns: shares by level become one for each."""
-    row: Row = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            row |= {f"{name}.{level}": float(share) for level, share in value.items()}
-        else:
-            row[name] = None if value is None else float(value)
-    return row
+    return _figures_of(result, {"passes": result.record.passes})
 
 
 def _reads(name: str, point: Mapping[str, Value]) -> bool:

@@ -6,6 +6,7 @@ A running job grows, shrinks, stops or starts: its nodes are free or held, never
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, inf
+from typing import TypeAlias
 
 from ...auction.planning.plan import Planner
 from ...bidgen.families.registry import columns_of
@@ -129,6 +130,10 @@ class NodeGrant:
     shrunk: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
+#: A grant, and the board with it.
+_Granted: TypeAlias = tuple[NodeGrant, "SnapshotBoard"]
+
+
 class SnapshotBoard:
     """A snapshot and what is planned on it (see iteration.Board)."""
 
@@ -166,7 +171,7 @@ class SnapshotBoard:
         self.allocations[job.id] = found[1]
         return found[0]
 
-    def grants(self, request: DynamicRequest) -> "Iterator[tuple[NodeGrant, SnapshotBoard]]":
+    def grants(self, request: DynamicRequest) -> "Iterator[_Granted]":
         """Yield the grant from idle nodes; else from preemptible or malleable jobs, or from both."""
         found = self._granted(request, self.snapshot, NodeGrant(nodes={}))
         if found is not None:
@@ -177,9 +182,7 @@ class SnapshotBoard:
             if found is not None:
                 yield found
 
-    def _from_others(
-        self, request: DynamicRequest, *, preempts: bool, shrinks: bool
-    ) -> "tuple[NodeGrant, SnapshotBoard] | None":
+    def _from_others(self, request: DynamicRequest, *, preempts: bool, shrinks: bool) -> "_Granted | None":
         snapshot, stopped = self.snapshot, list[str]()
         running = {job.id for job in snapshot.running}
         for name in self._requests.preemptible if preempts else ():
@@ -202,9 +205,7 @@ class SnapshotBoard:
                 return found
         return None
 
-    def _fewest_stopped(
-        self, request: DynamicRequest, stopped: list[str]
-    ) -> "tuple[NodeGrant, SnapshotBoard] | None":
+    def _fewest_stopped(self, request: DynamicRequest, stopped: list[str]) -> "_Granted | None":
         """Leave running whom the request does not need, those to be stopped last first."""
         for name in reversed(stopped[:-1]):
             others = [one for one in stopped if one != name]
@@ -212,9 +213,7 @@ class SnapshotBoard:
                 stopped = others
         return self._without(request, stopped)
 
-    def _without(
-        self, request: DynamicRequest, stopped: list[str]
-    ) -> "tuple[NodeGrant, SnapshotBoard] | None":
+    def _without(self, request: DynamicRequest, stopped: list[str]) -> "_Granted | None":
         snapshot = self.snapshot
         for name in stopped:
             snapshot = without(snapshot, name)
@@ -241,9 +240,7 @@ class SnapshotBoard:
             snapshot = held_less(snapshot, name, {node: uses[name][node] for node in nodes})
         return taken, snapshot
 
-    def _granted(
-        self, request: DynamicRequest, snapshot: Snapshot, grant: NodeGrant
-    ) -> "tuple[NodeGrant, SnapshotBoard] | None":
+    def _granted(self, request: DynamicRequest, snapshot: Snapshot, grant: NodeGrant) -> "_Granted | None":
         """Return the grant with nodes that are free in a snapshot, None where it does not fit."""
         nodes = _placed(request, snapshot)
         if nodes is None:
