@@ -21,7 +21,6 @@ _RANGES = (
 )
 _CLASS = "[" + "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in _RANGES) + "]"
 _HIDDEN = re.compile(_CLASS)
-_FIRST_PAIR, _UNITS = 0x10000, 0x400
 #: The calendar repeats after 400 years; datetime ends with the year 9999.
 _CYCLE_YEARS, _CYCLE_S, _LAST_PLAIN_YEAR = 400, 146_097 * 86_400, 9999
 #: More names than these are counted, not listed.
@@ -142,8 +141,5 @@ def one_line(text: str) -> str:
 
 def escape(character: str) -> str:
     r"""Return a character as JSON escapes it: ``\u202e``, two of them above U+FFFF."""
-    code = ord(character)
-    if code < _FIRST_PAIR:
-        return f"\\u{code:04x}"
-    high, low = divmod(code - _FIRST_PAIR, _UNITS)
-    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+    units = character.encode("utf-16-be", "surrogatepass").hex(" ", 2).split()
+    return "".join(f"\\u{unit}" for unit in units)
