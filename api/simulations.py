@@ -29,7 +29,7 @@ from ..formats.swf import SwfLog, parse_swf
 from ..simulation.log_columns import Workload, workload_from_swf
 from ..simulation.logs.hours import QueueLimits, moment_of_week
 from ..simulation.logs.orderings import FlexiblePriorities, MultifactorWeights
-from ..simulation.logs.planning import StartRule, read_advance
+from ..simulation.logs.plan_constraints import StartRule, read_advance
 from ..simulation.logs.policies import play_log, weights_by_queue
 from ..simulation.logs.reservations import class_limits
 from ..simulation.nodes.node_policies import NodeOptions, play

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..cluster.workload import Outage
     from .logs.hours import QueueLimits
     from .logs.orderings import FlexiblePriorities, MultifactorWeights
-    from .logs.planning import Advance, StartRule
+    from .logs.plan_constraints import Advance, StartRule
 
 #: Policies that play logs, in the order of ``--help``; some play nodes, too.
 LogPolicyName: TypeAlias = Literal[
@@ -201,7 +201,7 @@ class LogRecord:
         unit="START,DURATION,PROCESSORS[,SUBMIT][,unused]|FILE",
         is_text=True,
         is_multiple=True,
-        elsewhere="simulation.logs.planning",
+        elsewhere="simulation.logs.plan_constraints",
     )
     queue: TextOption[Sequence[QueueLimits]] = _of(
         "queues",
@@ -232,7 +232,7 @@ class LogRecord:
         unit="KIND:LIMIT",
         is_text=True,
         is_multiple=True,
-        elsewhere="simulation.logs.planning",
+        elsewhere="simulation.logs.plan_constraints",
     )
     replan: Option[Literal["keep", "rebuild"]] = _of(
         "planning", "never plan a job later than before, or replan all jobs.", default="keep"

@@ -33,7 +33,7 @@ WAITING, VERSION, COUNTED = 0, 1, 2
 
 
 class StartConstraints(Protocol):
-    """What stands in a job's way beside processors (logs/planning.py)."""
+    """What stands in a job's way beside processors (logs/plan_constraints.py)."""
 
     def advance(self, now: float) -> None:
         """Forget the time before now."""

@@ -22,7 +22,7 @@ from aucsched.cluster.nodes import Node, Resources
 from aucsched.simulation.log_columns import Requests, Workload
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.hours import QueueLimits
-from aucsched.simulation.logs.planning import Advance, StartRule
+from aucsched.simulation.logs.plan_constraints import Advance, StartRule
 from aucsched.simulation.logs.policies import ORDERS, POLICIES, make_policy
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
 from aucsched.simulation.simulate_options import PolicyOptions

@@ -15,7 +15,7 @@ from aucsched.cluster.errors import InputError, OptionError
 from aucsched.formats.swf import load_swf
 from aucsched.simulation.log_columns import workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
-from aucsched.simulation.logs.planning import Advance, read_advance
+from aucsched.simulation.logs.plan_constraints import Advance, read_advance
 from aucsched.simulation.logs.policies import ORDERS, make_policy
 from aucsched.simulation.simulate_options import PolicyOptions
 

@@ -13,7 +13,7 @@ from support.plain import J, simulate_checked, starts_of, workload_of, workloads
 from aucsched.cli import run
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.simulation.logs.hours import DAY_S, WEEK_S, Hours, moment_of_week
-from aucsched.simulation.logs.planning import Advance, StartRule
+from aucsched.simulation.logs.plan_constraints import Advance, StartRule
 from aucsched.simulation.logs.policies import make_policy
 from aucsched.simulation.simulate_options import PolicyOptions
 from aucsched.simulation.stepping import StoppedRun
