@@ -105,9 +105,9 @@ class BiddingOptions:
     #: branch and bound, prices and search, then solves the model over the bids that could still be
     #: in a better award, from the award at hand. greedy proves nothing and reaches no limit.
     strategy: Option[StrategyName | None] = _option(
-        "exact: HiGHS over all bids, under a work limit alone after branch and bound; anytime: branch and "
-        "bound, search, then HiGHS over the bids that could still be in a better award; greedy: first-fit "
-        "and greedy awards only.",
+        "exact: branch and bound if steps count, then HiGHS over all bids; anytime: branch and bound, "
+        "search, then HiGHS over the bids that could still be in a better award; greedy: first-fit and "
+        "greedy awards only.",
         default="anytime for aucsched2 and aucsched3 under lexicographic weights, else exact; "
         "greedy with --balance",
         other_defaults={
