@@ -65,8 +65,8 @@ def explain(snapshot: _Source, job: str | int | None = None, **options: Any) -> 
     Args:
         snapshot: the cluster and its queue, or a snapshot file.
         job: id of a pending job; None: the prices of the whole auction.
-        options: as ``schedule`` takes them, and ``award``: an earlier schedule of the snapshot to explain
-            instead, or its file.
+        options: as ``schedule`` takes them, and ``award``: an earlier schedule of the snapshot to
+            explain instead, or its file.
 
     Returns:
         The job's bids, what each costs and lacks, who holds that, and the smallest change of its request
@@ -107,8 +107,8 @@ def compare(snapshot: _Source, **options: Any) -> Comparison:
 
     Args:
         snapshot: the cluster and its queue, or a snapshot file.
-        options: as ``schedule`` takes them, and ``within_s``: counts the jobs that Slurm's plan starts
-            within this many seconds (60).
+        options: as ``schedule`` takes them, and ``within_s``: counts the jobs that Slurm's plan
+            starts within this many seconds (60).
 
     Raises:
         OptionError: an option's value cannot be used.

@@ -173,9 +173,9 @@ def simulate(workload: Source, policy: PolicyName | str | Factory = "easy", **op
     Args:
         workload: what ``load_swf`` or ``load_workload`` returns, or a file of either.
         policy: a name (docs/policies.md), a class with ``step`` (``Policy``), or ``module:Class``.
-        options: ``order``, ``processors``, ``checked``, ``progress``, and what the policy reads, with the
-            names of ``aucsched simulate --help`` and underscores (seconds end in ``_s``); one it
-            would ignore is refused.
+        options: ``order``, ``processors``, ``checked``, ``progress``, and what the policy reads,
+            with the names of ``aucsched simulate --help`` and underscores (seconds end in ``_s``);
+            one it would ignore is refused.
 
     Raises:
         InputError: the file cannot be read, or holds neither.

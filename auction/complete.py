@@ -77,8 +77,8 @@ def _completed(
 
     Args:
         base: the award; those found with less work, and first-fit's, are looked at too.
-        waiting: the jobs that wait beside some winners (ids), highest priority first; read as far as there is
-            time.
+        waiting: the jobs that wait beside some winners (ids), highest priority first; read as far
+            as there is time.
         step: the pass.
     """
     cluster, options = step.cluster, step.options

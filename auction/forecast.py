@@ -33,8 +33,8 @@ class ShadowStart:
     """When and where a job could start at the latest.
 
     Attributes:
-        time: seconds since the epoch; the snapshot's own time (0 where it has none) when nothing has to
-            end first.
+        time: seconds since the epoch; the snapshot's own time (0 where it has none) when nothing
+            has to end first.
         nodes: names of the nodes, in snapshot order.
         at_once: ``time`` is the snapshot's own, and nothing that is past its end has to end first.
     """
@@ -57,8 +57,8 @@ def shadow_time(state: SnapshotState, job: Job, awards: Iterable[Award] = ()) ->
         awards: jobs of the queue that start now; each ends after its time limit, one without never.
 
     Returns:
-        None when no end of running jobs lets it start: it asks for more than there is, or for nodes that
-        are down or held by something without an end.
+        None when no end of running jobs lets it start: it asks for more than there is, or for nodes
+        that are down or held by something without an end.
     """
     jobs = {one.id: one for one in state.snapshot.jobs}
     started = [(jobs[one.job], allocation_of_resources(one.nodes, state.columns)) for one in awards]
@@ -129,8 +129,8 @@ class Forecast:
         is_over: whether there is no more time: places are then looked for by first-fit only.
 
     Attributes:
-        times: now, then each later end of a running job, a start, a reservation or an advance reservation;
-            ascending.
+        times: now, then each later end of a running job, a start, a reservation or an advance
+            reservation; ascending.
     """
 
     def __init__(

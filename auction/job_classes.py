@@ -145,9 +145,9 @@ class ClassDemand:
     def rooms(self, held: Mapping[JobClass, int], longest_s: float) -> dict[JobClass, float]:
         """Return how many nodes more the jobs of each waiting shape may hold; below 0 where it has too many.
 
-        A shape's share of the machine is its waiting node-seconds over the time that all of it takes. Beside
-        some slack it may hold what it would in the longest job's time: the last jobs then wait for nothing.
-        ``node_s / span · (slack + longest / span) − held``.
+        A shape's share of the machine is its waiting node-seconds over the time that all of it
+        takes. Beside some slack it may hold what it would in the longest job's time: the last jobs
+        then wait for nothing. ``node_s / span · (slack + longest / span) − held``.
 
         Args:
             held: nodes that running jobs hold, by shape.

@@ -104,8 +104,8 @@ class StepState:
         is_timed: whether ``now`` is known.
         holds: what runs.
         comes_back: nodes that take jobs again when a job on them ends, shape (nodes,); None: none.
-        changes: later times at which jobs may use other nodes though nothing ends: the ends of advance
-            reservations.
+        changes: later times at which jobs may use other nodes though nothing ends: the ends of
+            advance reservations.
         reread: what a job asks for at a later time; None: the same as now.
         views: what has been found of the columns before, by what jobs ask for; None: nothing.
         impossible: what a job asks for that the machine never has; empty: it could run.

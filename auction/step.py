@@ -189,8 +189,8 @@ def take_step(
         options: of the step.
         window: jobs that are looked at; None: as many as the options say.
         last: the state of an earlier snapshot, of which what has not changed is not read anew.
-        lazy: reasons, and a bound over all placements that proves nothing more, are found when they are
-            first read.
+        lazy: reasons, and a bound over all placements that proves nothing more, are found when they
+            are first read.
     """
     check_queue_promise(options)
     began = _start_time(options, len(snapshot.jobs))

@@ -46,8 +46,8 @@ class StepPass:
         columns: free resources, with the rows of the mix.
         deadline, end: when to have decided, and when the step is over, by the options' clock; None:
             never.
-        reserved: reservations, which grow; ``guards``: those that the award is beside; ``beside``: those
-            that the bids of the last auction were.
+        reserved: reservations, which grow; ``guards``: those that the award is beside; ``beside``:
+            those that the bids of the last auction were.
         able, bidding, passed: ids of the jobs that could start, of those of them that bid, and of
             those that backfilling passes over: it starts others before them.
         attempts, best: all auctions in their order, and the one whose award stands; None where no

@@ -52,8 +52,8 @@ class AttemptResult:
         sizes: of the program.
         built: when building it ended, by the options' clock (seconds).
         seconds: that the attempt took.
-        earlier: other awards over the answer's table, found with less work. What one of them leaves may hold
-            more: with all of them looked at, more work is never worse.
+        earlier: other awards over the answer's table, found with less work. What one of them leaves
+            may hold more: with all of them looked at, more work is never worse.
         first: first-fit's award, a table and the winners in it, ascending, where a strategy found another:
             what it leaves is looked at too, so that no strategy is worth less than the first bids.
     """
@@ -381,8 +381,8 @@ def _paper_bound(weights: list[Weight], group: IntArray, printed: FloatArray, up
 def export(stated: Model, path: str, *, weighted: bool) -> None:
     """Write the program to ``path``, .mps or .lp, with the objective of the first stage.
 
-    Under lexicographic weights that is the sum of priorities: an optimum of the file is the schedule's
-    ``objective.priority``. The options refuse other endings.
+    Under lexicographic weights that is the sum of priorities: an optimum of the file is the
+    schedule's ``objective.priority``. The options refuse other endings.
 
     Raises:
         InputError: the file cannot be written.

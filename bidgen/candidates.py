@@ -195,8 +195,8 @@ class Candidates:
     Attributes:
         variant, choice: how the request is read.
         nodes: usable nodes, ascending, shape (m,); units: what each could give, shape (n,).
-        most_units: what the richest k of them could give together, shape (m + 1,); ``most_gres``: the same of
-            each gres asked for over all nodes.
+        most_units: what the richest k of them could give together, shape (m + 1,); ``most_gres``:
+            the same of each gres asked for over all nodes.
     """
 
     variant: Variant

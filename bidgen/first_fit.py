@@ -104,8 +104,8 @@ class FirstFitPlacer:
     """Places jobs one after another on what is still free.
 
     Args:
-        cluster: what is free, beside which reservations; without a placer jobs are placed by priority, each
-            on the first nodes that hold it.
+        cluster: what is free, beside which reservations; without a placer jobs are placed by
+            priority, each on the first nodes that hold it.
         in_place: what starts is taken of its columns and reservations themselves.
     """
 

@@ -60,8 +60,8 @@ class BidOptions:
         use_switches: scan below every switch (AUCSCHED3).
         spreads_jobs: a job for cores alone bids on more nodes than it needs, too.
         order: ``spec`` as above, or ``figure-4.5``: A, B, C of each job in turn until MAXBIDS.
-        packings: ways to place the jobs one after another besides first-fit; of the best ones each placement
-            is a bid.
+        packings: ways to place the jobs one after another besides first-fit; of the best ones each
+            placement is a bid.
         worth: what each job's start counts, by which packings are compared, shape (jobs,).
     """
 

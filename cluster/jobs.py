@@ -324,10 +324,10 @@ class Job(Owned):
     Attributes:
         priority: an integer or a fraction, exactly as given, a float as its shortest decimal; 0 means held.
         submit_time: seconds since the epoch; breaks ties of priority, then the order in the file does.
-        expected_start_time: when another scheduler plans to start it, seconds since the epoch; no award
-            depends on it, but ``aucsched compare`` shows it.
-        promised_start: latest start that was promised, seconds since the epoch; no award delays it as long as
-            running jobs keep their limits.
+        expected_start_time: when another scheduler plans to start it, seconds since the epoch; no
+            award depends on it, but ``aucsched compare`` shows it.
+        promised_start: latest start that was promised, seconds since the epoch; no award delays it
+            as long as running jobs keep their limits.
         hold: why the job is held or what it waits for, in Slurm's word; or None.
         unsupported: parts of the real request that this type cannot express; such a job never starts.
         speedup: the speedup model of a malleable job: any value of JSON.

@@ -131,9 +131,9 @@ class Limit:
     Attributes:
         name: for messages; unique.
         jobs: the set.
-        most: by ``cores``, ``nodes``, ``jobs``, ``core_seconds`` and ``gres/NAME`` (of every type, or of one:
-            ``gres/NAME:TYPE``). Core-seconds are those still to come: of a running job its cores
-            times the seconds to its estimated end; the writer subtracts past usage.
+        most: by ``cores``, ``nodes``, ``jobs``, ``core_seconds`` and ``gres/NAME`` (of every type,
+            or of one: ``gres/NAME:TYPE``). Core-seconds are those still to come: of a running job
+            its cores times the seconds to its estimated end; the writer subtracts past usage.
         per: None: the set together; a member of JOB_MEMBERS: this amount for the jobs of each.
 
     Examples:

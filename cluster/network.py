@@ -109,10 +109,10 @@ class Network:
 
     Attributes:
         kind: which network.
-        members: its nodes as the kind numbers them: a torus' last dimension first, a dragonfly router by
-            router.
-        sizes: a torus' shape; a dragonfly's groups, routers of a group, nodes and global links of a router;
-            a fat tree's levels and radix; the block sizes, the least first.
+        members: its nodes as the kind numbers them: a torus' last dimension first, a dragonfly
+            router by router.
+        sizes: a torus' shape; a dragonfly's groups, routers of a group, nodes and global links of a
+            router; a fat tree's levels and radix; the block sizes, the least first.
         links: a graph's: pairs of nodes and switches.
         units: the blocks, rings or three-dimensional tori, in the order of their file.
         order: "hilbert", or "members": a torus' nodes along a Hilbert curve, or as they are numbered.

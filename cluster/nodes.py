@@ -114,8 +114,8 @@ class Node:
     The order of a snapshot's nodes is the linear topology: *contiguous* means consecutive in it.
 
     Attributes:
-        total: its resources; instead ``cores``, ``memory_mib`` (MiB, None: not limited) and ``gres`` may be
-            given.
+        total: its resources; instead ``cores``, ``memory_mib`` (MiB, None: not limited) and
+            ``gres`` may be given.
         free: the free part of them, by default everything.
         state: only ``idle`` and ``mixed`` ones take jobs.
         features: names that a job's constraint may ask for.

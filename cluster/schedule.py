@@ -141,8 +141,8 @@ class Objective(Copied):
 class Sizes:
     """The size of the winning attempt and of its integer program. Nodesets are |S|, bids |B|.
 
-    Where counts settled the award, the program has none. ``schedule`` then counts the bids that it makes for
-    its reasons, ``Auction.award`` none.
+    Where counts settled the award, the program has none. ``schedule`` then counts the bids that it
+    makes for its reasons, ``Auction.award`` none.
     """
 
     nodesets: int = 0
@@ -175,9 +175,9 @@ def summed(kind: type[_Figures], records: Iterable[_Figures]) -> _Figures:
 class Schedule(Copied, Tabular):
     """The result for a snapshot: each of its jobs is in exactly one of the two lists.
 
-    ``window`` is that of the award; ``next_window`` how many jobs the next step should consider: half as many
-    after a limit without a proof, twice as many after a proof, never more than asked for. Of an ``Auction``'s
-    award the reasons in ``pending`` are found when they are first read.
+    ``window`` is that of the award; ``next_window`` how many jobs the next step should consider:
+    half as many after a limit without a proof, twice as many after a proof, never more than asked
+    for. Of an ``Auction``'s award the reasons in ``pending`` are found when they are first read.
 
     Examples:
         >>> import aucsched

@@ -48,8 +48,8 @@ class ArrivingJob:
     Attributes:
         job: as the queue holds it once it has come; ``submit_time`` is None.
         arrival_s: seconds after the workload's beginning.
-        run_time_s: at its nominal size and the fewest gres it accepts, from SHORTEST_RUN_S on. A job is
-            killed at its time limit.
+        run_time_s: at its nominal size and the fewest gres it accepts, from SHORTEST_RUN_S on. A
+            job is killed at its time limit.
         gres_run_time_factor: N of Soner's equation (7.1), drawn once for each job: with more gres than
             the fewest, it runs ``run_time_s · factor · fewest / allocated`` seconds, never above
             ``run_time_s`` nor below SHORTEST_RUN_S; None when gres do not change its run time.

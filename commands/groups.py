@@ -81,8 +81,8 @@ class LazyGroup(HelpGroup):
     """A group whose commands are imported when they are called; ``--help`` reads their lines from a table.
 
     Args:
-        table: where each command stands and its line, in the order of the help: a module that is named
-            like the command, or ``module:command``.
+        table: where each command stands and its line, in the order of the help: a module that is
+            named like the command, or ``module:command``.
         package: the package that the modules are below.
     """
 

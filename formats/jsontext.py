@@ -72,8 +72,8 @@ def _refused(error: msgspec.ValidationError, text: bytes) -> InputError:
     try:
         return _explained(str(error), text)
     except (ValueError, RecursionError) as worse:
-        # Behind the wrong type the text is no JSON, or lists in lists in lists that nobody reads to their
-        # ground: the decoder stopped before it came there.
+        # Behind the wrong type the text is no JSON, or lists in lists in lists that nobody reads to
+        # their ground: the decoder stopped before it came there.
         return _malformed(text, worse)
 
 

@@ -118,8 +118,8 @@ def unpacked(content: bytes) -> bytes:
     """Return a file's content, unpacked where it is gzip (recognised by its content).
 
     Raises:
-        InputError: it is cut short or damaged, unpacks to more than the limit, or to very much more than
-            its own size.
+        InputError: it is cut short or damaged, unpacks to more than the limit, or to very much more
+            than its own size.
     """
     if not content.startswith(GZIP):
         return content

@@ -34,8 +34,8 @@ def toml_tables(content: bytes) -> dict[str, Any]:
     """Return a TOML file's tables.
 
     Raises:
-        InputError: it is no TOML, too large or too deep, or a number is none that an option takes; the path
-            or the line says where.
+        InputError: it is no TOML, too large or too deep, or a number is none that an option takes;
+            the path or the line says where.
     """
     if len(content) > _MOST_BYTES:
         raise InputError(f"not TOML of options: it holds more than {_MOST_BYTES} bytes")

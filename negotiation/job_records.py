@@ -73,10 +73,10 @@ class MapEntry(RecordBase, frozen=True, kw_only=True):
         eligible: sets of nodes by name, of which all of its nodes must stand in one; empty: any there are.
         contiguous: it starts on nodes that stand side by side, and takes only such when it grows.
         max_switches: it starts below at most that many leaf switches, where its Map says, and does not grow.
-        node_share: how much of each of its nodes it asks for, (of it, the whole): a runtime scheduler that
-            gives out parts of nodes lets others have the rest.
-        parts: within a runtime scheduler that counts parts of nodes, how many make one of the job's; 0: all
-            counts are nodes. No message has it.
+        node_share: how much of each of its nodes it asks for, (of it, the whole): a runtime
+            scheduler that gives out parts of nodes lets others have the rest.
+        parts: within a runtime scheduler that counts parts of nodes, how many make one of the
+            job's; 0: all counts are nodes. No message has it.
     """
 
     job: str
@@ -155,8 +155,8 @@ class JobReport(RecordBase, frozen=True, kw_only=True, gc=False):
         run_time_s: time it has held nodes; ``node_s``: how many nodes for how long, together.
         end_s: its end, expected or past.
         lost_node_s: node-seconds of work that its death lost.
-        measured: of a job with a name that ended: the node counts that it ran on, and the seconds that the
-            whole job takes on each (its performance model).
+        measured: of a job with a name that ended: the node counts that it ran on, and the seconds
+            that the whole job takes on each (its performance model).
     """
 
     job: str
@@ -219,8 +219,8 @@ def informed(entry: MapEntry, known: Mapping[str, Mapping[int, tuple[int, float]
     """Return a job with the run time and the speedup that runs of its name have shown.
 
     One count known: the user's model converts its run time. Several: their run times are the model, a table
-    that the user's goes on with beyond them; as no model falls with more nodes, a count that was slower than
-    fewer nodes counts as they do. What the job will take in truth stays what it was.
+    that the user's goes on with beyond them; as no model falls with more nodes, a count that was
+    slower than fewer nodes counts as they do. What the job will take in truth stays what it was.
     """
     counts = known.get(entry.name) if entry.name else None
     if not counts:

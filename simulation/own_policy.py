@@ -115,8 +115,8 @@ class MachineView:
 
         Args:
             job: one of ``waiting``.
-            nodes: what it gets on which nodes, a number for cores alone; None: the first nodes that hold
-                it. A log's machine has no nodes.
+            nodes: what it gets on which nodes, a number for cores alone; None: the first nodes that
+                hold it. A log's machine has no nodes.
 
         Raises:
             AwardError: the job does not wait, or a node is unknown.

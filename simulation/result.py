@@ -65,8 +65,8 @@ class Result:
         seconds: wall time of the simulation itself, without reading and writing.
         stopped: the runs that the policy stopped before their end; None for one that never does.
         refused: fixed-time requests that the policy refused; None where none was submitted.
-        spreads, figures: of the table for people, what they read -> a metric's name and unit: those of mean,
-            deviation and maximum, and those of one figure.
+        spreads, figures: of the table for people, what they read -> a metric's name and unit: those
+            of mean, deviation and maximum, and those of one figure.
     """
 
     spreads: ClassVar[Mapping[str, tuple[str, str]]] = {
@@ -167,8 +167,8 @@ class Result:
     def metrics(self) -> dict[str, Any]:
         """Every metric by name, None where the run cannot have it; times in seconds.
 
-        With run times t, processors R, waiting times w, response times r = w + t, and A processors in
-        all:
+        With run times t, processors R, waiting times w, response times r = w + t, and A processors
+        in all:
 
         - ``theoretical_runtime_s``: Σ t·R / A (7.2); ``makespan_s``: first submission to last end;
           ``cpu_utilization``: their ratio (7.3).

@@ -75,11 +75,11 @@ class RunKind:
         axes: names of the options it reads; others are refused.
         uses_seed: whether runs with these options differ by their seed.
         load: makes the file's content what a run takes; raises InputError.
-        resolve: from one combination of options, its seed among them, to the columns that hold all options of
-            the run; raises OptionError where they cannot go together, InputError where the input
-            lacks what they need.
-        reads: whether a run with these options reads an axis; where several policies, or models, are swept,
-            an axis is for those that do, and the others run once for all its values.
+        resolve: from one combination of options, its seed among them, to the columns that hold all
+            options of the run; raises OptionError where they cannot go together, InputError where
+            the input lacks what they need.
+        reads: whether a run with these options reads an axis; where several policies, or models,
+            are swept, an axis is for those that do, and the others run once for all its values.
         run: one run over the loaded input with resolved options; returns the columns of its result.
     """
 

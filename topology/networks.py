@@ -72,8 +72,8 @@ def dragonfly(groups: int, routers: int, nodes: int, global_links: int, *, membe
     """Return a dragonfly of groups of routers, all linked in a group, each with nodes and global links.
 
     Raises:
-        InputError: a count is below 1, members are another number, or the global links of a group do not
-            reach every other group.
+        InputError: a count is below 1, members are another number, or the global links of a group
+            do not reach every other group.
     """
     sizes = (groups, routers, nodes, global_links)
     for name, size in zip(SIZES[NetworkKind.DRAGONFLY], sizes, strict=True):
@@ -149,8 +149,8 @@ def linked(links: Sequence[tuple[str, str]], members: Sequence[str]) -> Network:
     and again, each time between two that are far from each other, and three halvings are a level.
 
     Raises:
-        InputError: no vertex is a node, a node has no link, the graph is not connected, or it is too large
-            to measure.
+        InputError: no vertex is a node, a node has no link, the graph is not connected, or it is
+            too large to measure.
     """
     if not members:
         raise InputError("no vertex is a node", path="topology")

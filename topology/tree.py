@@ -32,8 +32,8 @@ class Topology:
         names: switch names, by switch index.
         level: level of each switch, shape (switches,).
         depth: steps from the root to each switch, shape (switches,).
-        path: switch indices from the root to the leaf of each node, shape (n, D); where a leaf stands
-            higher than others its index is repeated.
+        path: switch indices from the root to the leaf of each node, shape (n, D); where a leaf
+            stands higher than others its index is repeated.
         rank: place of each node in depth-first order, shape (n,); nodes of a leaf in snapshot order.
         order: node indices in depth-first order, shape (n,).
         low, high: the half-open range of ranks below each switch, shape (switches,).

@@ -31,14 +31,14 @@ def blocks(sizes: Sequence[int], units: Iterable[Unit], *, outside: Sequence[str
     """Return blocks of nodes, in the order of their file, in groups of 2^k neighbours.
 
     Args:
-        sizes: nodes of a base block, then of the groups above; none: the nodes of the first block that has
-            any, and 2, 4, 8 and 16 times as many.
+        sizes: nodes of a base block, then of the groups above; none: the nodes of the first block
+            that has any, and 2, 4, 8 and 16 times as many.
         units: the blocks. One may be empty, and hold more or fewer nodes than its nominal size.
         outside: nodes in no block.
 
     Raises:
-        InputError: a size is not the first times a power of two up to 2^15, no block has nodes, a name or a
-            node stands twice.
+        InputError: a size is not the first times a power of two up to 2^15, no block has nodes, a
+            name or a node stands twice.
     """
     units = tuple(units)
     _check_units(units, "blocks")
@@ -74,8 +74,8 @@ def toruses(units: Iterable[Unit], *, outside: Sequence[str] = ()) -> Network:
     """Return three-dimensional tori, on which a job has one of the sizes that each places.
 
     Raises:
-        InputError: a torus has not the nodes of its dimensions, a box is larger than it, a name or a node
-            stands twice.
+        InputError: a torus has not the nodes of its dimensions, a box is larger than it, a name or
+            a node stands twice.
     """
     units = tuple(units)
     _check_units(units, "toruses", may_be_empty=False)

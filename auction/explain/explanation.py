@@ -156,10 +156,10 @@ class Explanation(Tabular):
         award, refusal: exactly one is None.
         bids: in the order they were made; empty for a job that made none, and under IPSCHED, which has none.
         quote: what the job pays at the market's prices, or what its best bid would cost; None without a bid.
-        award_worth, bound: what the award is worth, and what the prices prove that none can exceed; None
-            where no job takes part.
-        changes: of its request that would start it with the award, the smallest first; None for one that
-            starts, is held, or that no award could express.
+        award_worth, bound: what the award is worth, and what the prices prove that none can exceed;
+            None where no job takes part.
+        changes: of its request that would start it with the award, the smallest first; None for one
+            that starts, is held, or that no award could express.
         reserved: when and where ``--reserve`` keeps nodes for the job.
         groups: the machine's nodes, grouped by why the job can or cannot use them; empty for one that starts.
         alone: when it could start at the latest if nothing else started before it.
@@ -269,8 +269,8 @@ def explain(
         snapshot: the cluster and its queue.
         job_id: of a pending job; of an array its first task that waits.
         options: of the auction.
-        made: a schedule of the snapshot that was made before: its award is explained; bids and prices are
-            those of the auction as it is run now.
+        made: a schedule of the snapshot that was made before: its award is explained; bids and
+            prices are those of the auction as it is run now.
 
     Raises:
         InputError: no pending job has that id, or ``made`` is no schedule of this snapshot.

@@ -272,8 +272,8 @@ class Change:
 
     Attributes:
         words: what would be asked for instead; empty when the job fits as it is.
-        given_up: the share of what was asked for that is given up, 0 where only conditions on the nodes fall;
-            of two amounts what is kept of both is multiplied.
+        given_up: the share of what was asked for that is given up, 0 where only conditions on the
+            nodes fall; of two amounts what is kept of both is multiplied.
         job: the job as changed.
         nodes: where it would start beside the award, in snapshot order.
     """

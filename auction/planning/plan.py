@@ -126,8 +126,8 @@ def plan(
         progress: called with the number of jobs that are done.
 
     Raises:
-        InputError: the file cannot be read, or the snapshot has no time to compare running jobs' ends or
-            reservations with.
+        InputError: the file cannot be read, or the snapshot has no time to compare running jobs'
+            ends or reservations with.
         OptionError: the snapshot is neither one nor a file, or ``jobs`` is no number above 0.
 
     Examples:

@@ -26,8 +26,8 @@ class Claim:
         row, amount: which cell, and how much of it, shape (entries,); by bid (bids,).
         capacity: of each cell, shape (cells,): nodes; of a reservation's room its nodes.
         per_core: what of an amount follows from each core on the entry, where a program deals the cores.
-        beside_own: the amount less what the job has reserved there itself, below 0 where that is more; None:
-            it has reserved nothing.
+        beside_own: the amount less what the job has reserved there itself, below 0 where that is
+            more; None: it has reserved nothing.
     """
 
     resource: Resource

@@ -17,8 +17,8 @@ class Allocation:
     """Where a job could start: nodes, ascending, and what it would hold on each, shape (nodes,).
 
     Attributes:
-        own: 1 for nodes that the job gets, 0 for those that it only keeps others from, as the rest of a
-            block that must be its alone; None: it gets all.
+        own: 1 for nodes that the job gets, 0 for those that it only keeps others from, as the rest
+            of a block that must be its alone; None: it gets all.
     """
 
     nodes: IntArray

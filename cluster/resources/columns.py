@@ -21,8 +21,8 @@ class Columns:
         total, free: what each node has, and what of it is free.
         takes_jobs: the node's state lets jobs start, shape (n,).
         is_empty: nothing on the node is in use, shape (n,).
-        gres_max: G_max of Soner (6.5) by request name: the most configured on any node. A name without a
-            type (``gpu``) takes the most of any of its types.
+        gres_max: G_max of Soner (6.5) by request name: the most configured on any node. A name
+            without a type (``gpu``) takes the most of any of its types.
         pools: what is left of what stands on no node: licences, limits, shares.
         kept: cores that some jobs leave for others, where a balance asks for it.
     """

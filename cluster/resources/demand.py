@@ -53,8 +53,8 @@ class Demand:
         form: equal for those that ask for the same, for however long: as good where nothing is reserved.
         worth: what starting it counts in the objective; None: its priority.
         reserves: whether a reservation is made for it where the step reserves.
-        alone_in: the block or ring of each node, shape (n,), where no other job may be in those of its
-            nodes; None: others may.
+        alone_in: the block or ring of each node, shape (n,), where no other job may be in those of
+            its nodes; None: others may.
     """
 
     index: int

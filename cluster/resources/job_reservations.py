@@ -18,10 +18,10 @@ class Guard:
         job: the job that it is for.
         time: when it starts, seconds since the epoch; ``now`` is the snapshot's time.
         nodes: node indices, ascending.
-        room: what is free on those nodes at ``time`` if nothing started before, less what the reservation
-            takes and those made before it; arrays of shape (nodes,).
-        kept: what reservations made before hold on these nodes, by job. Their jobs may take it beside the
-            room: it has been taken from that already.
+        room: what is free on those nodes at ``time`` if nothing started before, less what the
+            reservation takes and those made before it; arrays of shape (nodes,).
+        kept: what reservations made before hold on these nodes, by job. Their jobs may take it
+            beside the room: it has been taken from that already.
     """
 
     job: Job

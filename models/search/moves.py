@@ -50,11 +50,11 @@ class MoveProblem(NamedTuple):
     """What does not change.
 
     Attributes:
-        indptr, row, amount: what bid ``i`` takes of which row, shape (bids + 1,), (entries,). A job is
-            a row of capacity 1.
+        indptr, row, amount: what bid ``i`` takes of which row, shape (bids + 1,), (entries,). A job
+            is a row of capacity 1.
         near_at, near: bids that bid ``i`` excludes through hard rows, shape (bids + 1,), (pairs,).
-        by_row, bid, wanted: soft rows row by row, the largest amount first; hard ones are empty there, shape
-            (rows + 1,), (soft entries,).
+        by_row, bid, wanted: soft rows row by row, the largest amount first; hard ones are empty
+            there, shape (rows + 1,), (soft entries,).
         room: where the winners on each row stand in ``MoveState.holder``, shape (rows + 1,).
         weight, liked: of each bid, shape (bids,).
         pool: bids that fit on the empty machine, shape (pool,).
@@ -90,17 +90,17 @@ class MoveState(NamedTuple):
         left: of each row, shape (rows,).
         place: of each row, where in ``bid`` the first stands that wants no more than is left, shape (rows,).
         held, holder: winners on each row, shape (rows,); who they are, from ``room`` on.
-        short: winners that exclude a bid and soft rows on which it finds too little, shape (bids,); never 0
-            for a bid that is not in the pool.
+        short: winners that exclude a bid and soft rows on which it finds too little, shape (bids,);
+            never 0 for a bid that is not in the pool.
         won, best: 1 for winners at hand, and of the best award met, shape (bids,).
         kept: the same for awards at the ends of the last cycles, one after another, shape (KEPT × bids,).
         seen: the last stamp that made a bid a candidate, shape (bids,).
-        candidate, key, out, into: room for a move's candidates and their keys, who left, who came, shape
-            (bids,).
+        candidate, key, out, into: room for a move's candidates and their keys, who left, who came,
+            shape (bids,).
         marked: of rows, the last branch that counted them, shape (rows,).
-        branch, ends, begins, worth, pick, found: of ``complete``: bids left to try at each depth, shape
-            (DEPTH × COMPLETED,), where they end and begin, the weight so far, who was taken, shape
-            (DEPTH,), and the best bids found.
+        branch, ends, begins, worth, pick, found: of ``complete``: bids left to try at each depth,
+            shape (DEPTH × COMPLETED,), where they end and begin, the weight so far, who was taken,
+            shape (DEPTH,), and the best bids found.
         counter: at the places RANDOM to KIND, and from REACHED on.
     """
 

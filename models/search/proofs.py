@@ -49,15 +49,15 @@ class Branch(NamedTuple):
         begins: where the bids of each job among them begin, and where the last end; ``most_weight``,
             ``most_liked``, ``most_gain``: what these jobs and all behind them could add at most;
             ``top_weight``, ``top_liked``: and one of them; shape (levels × (jobs + 1),).
-        room: what is free, as shares of rows; ``more``: how many of a level's jobs find room together, at
-            most: of the first level all of ``levels`` but one; shape (levels,).
+        room: what is free, as shares of rows; ``more``: how many of a level's jobs find room
+            together, at most: of the first level all of ``levels`` but one; shape (levels,).
         small: the least sizes of jobs, ascending, shape (levels,).
-        jobs: how many a level has; ``job``: which of them comes next; ``next``: the bid that is tried next;
-            ``taken``: the bid that wins, −1 for none; shape (levels,).
-        weight, liked: of the winners before each level; ``bound``: what rows cost and these gain, shape
-            (levels,).
-        award: the winners of the best award that was found, then −1; its last is 1 once there is one, shape
-            (levels,).
+        jobs: how many a level has; ``job``: which of them comes next; ``next``: the bid that is
+            tried next; ``taken``: the bid that wins, −1 for none; shape (levels,).
+        weight, liked: of the winners before each level; ``bound``: what rows cost and these gain,
+            shape (levels,).
+        award: the winners of the best award that was found, then −1; its last is 1 once there is
+            one, shape (levels,).
     """
 
     left: Integers

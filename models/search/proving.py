@@ -29,8 +29,8 @@ _FEW_LOOKS = 200
 _FIRST_LOOKS, _UNPRICED_LOOKS, _LOOKS, _PLAIN_LOOKS = 20_000, 2_000_000, 8_000_000, 200_000
 #: Entries of the columns of a branch: some megabytes, and counts of jobs times weights stay in 64 bits.
 _MOST_CELLS = 2_000_000
-#: Bids of a whole program that branch and bound is given, and awards that turn out to be none: more than
-#: 20 in one of 2 000 auctions of table A.3, where HiGHS then takes 3 s in place of 0.1.
+#: Bids of a whole program that branch and bound is given, and awards that turn out to be none: more
+#: than 20 in one of 2 000 auctions of table A.3, where HiGHS then takes 3 s in place of 0.1.
 _MOST_BIDS, _MOST_CUTS = 600, 100
 #: Sums of weights that integers and floats hold.
 _LARGEST_SUM = 1 << 52
@@ -54,8 +54,8 @@ def best_among(
         worth: of the bids.
         award: bids, ascending: what is returned unless something beats it.
         bids: that a better award could hold, ascending.
-        price: of each row, any but better the nearer to the relaxation's, in units of ``worth.value``; None:
-            0 each.
+        price: of each row, any but better the nearer to the relaxation's, in units of
+            ``worth.value``; None: 0 each.
         may_wait: the compiled loop may be loaded now, and where there is none seconds may pass.
     """
     bids = bids[packing.fit(bids, packing.capacity)]

@@ -37,8 +37,8 @@ class DiveBids(NamedTuple):
         ends, first, end, amount: runs of rows of which a bid takes the same: those of bid ``i`` are
             ``ends[i]:ends[i + 1]``, each takes ``amount`` of the rows ``first ≤ row < end``.
         job, place: of each bid, shape (bids,): jobs ascend, places are where bids stand.
-        weight, liked, value: of each bid, shape (bids,): integers that are compared, and what prices are
-            compared with.
+        weight, liked, value: of each bid, shape (bids,): integers that are compared, and what
+            prices are compared with.
         capacity: of each row, shape (rows,).
     """
 
@@ -58,17 +58,17 @@ class Dive(NamedTuple):
     """What dives change.
 
     Attributes:
-        won, hand, best: 1 for the winners of the dive, of the award that dives start from, and of the best
-            one met, shape (bids,).
+        won, hand, best: 1 for the winners of the dive, of the award that dives start from, and of
+            the best one met, shape (bids,).
         held: 1 for jobs that win in the dive, shape (jobs,).
         left: what is free of each row, shape (rows,).
         price: of each row in the dive, shape (rows,).
-        live, share, gain, key: the bids that still fit, ascending; how often rounds chose a bid lately; room
-            for their gains and keys, shape (bids,).
+        live, share, gain, key: the bids that still fit, ascending; how often rounds chose a bid
+            lately; room for their gains and keys, shape (bids,).
         chosen: room for bids that a round chooses, or winners, shape (bids,).
         local, wanted: the place of each row among those that live bids want; those rows, shape (rows + 1,).
-        free, upto, used, move: over those rows: what is free, sums of prices before each, what is chosen and
-            what moves prices, shape (rows + 1,).
+        free, upto, used, move: over those rows: what is free, sums of prices before each, what is
+            chosen and what moves prices, shape (rows + 1,).
         counter: at the places RANDOM to DIVES.
     """
 

@@ -56,12 +56,12 @@ class SearchParameters:
         first_whole: the step from which on, at powers of two, the whole program is tried again (not
             measured).
         whole_share: share of what is left of the time for a whole program (clock).
-        branched: bids that branch and bound alone is given before a search and after its first step.
-            Without it: up to twice the time; 35 of 79 passes of table 8.4, workload 1, end two steps
-            with a gap above 1 %, up to 92 % (with it: one, of 15 %).
+        branched: bids that branch and bound alone is given before a search and after its first
+            step. Without it: up to twice the time; 35 of 79 passes of table 8.4, workload 1, end
+            two steps with a gap above 1 %, up to 92 % (with it: one, of 15 %).
         near: gap below which HiGHS is given more bids than at once. Without it: as ``whole_later``.
-        nearly_proved: gap below which any program is given whole (clock). Without it: the award of a
-            thousand equal jobs on 999 nodes is not proved most preferred within a minute.
+        nearly_proved: gap below which any program is given whole (clock). Without it: the award of
+            a thousand equal jobs on 999 nodes is not proved most preferred within a minute.
         program_share: share of the time that is kept for HiGHS at the end (clock);
             ``stated_share``: of that, the share in which the program may be stated;
             ``stated_entry_s``: seconds that an entry takes.

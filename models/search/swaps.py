@@ -39,8 +39,8 @@ class Swaps(NamedTuple):
 
     Attributes:
         won, best, run: 1 for the winners at hand, of the best award met, and of the best of this run.
-        adds: what a bid adds: its weight less that of the winners whom it excludes; FAR less if it has won or
-            is away, 2 FAR less if it is in no pool.
+        adds: what a bid adds: its weight less that of the winners whom it excludes; FAR less if it
+            has won or is away, 2 FAR less if it is in no pool.
         away, until: who may not come back, the first ``counter[GONE]`` places, and the last swap of that.
         ends: 1 for the winners at the best ends of runs, one after another, shape (KEPT × bids,).
         worth: what these count, 0 for none, shape (KEPT,).

@@ -131,8 +131,8 @@ class Decomposition(AmountFlow):
     """A program without the amounts that are dealt afterwards.
 
     Attributes:
-        program: over the columns that are left, its rows relaxed; with the ``cuts`` it has the solutions of
-            the whole one, as far as these are known to matter.
+        program: over the columns that are left, its rows relaxed; with the ``cuts`` it has the
+            solutions of the whole one, as far as these are known to matter.
         kept: which columns of the whole program are left, ascending: the bids.
         columns: how many the whole program has.
         amount: the column of the whole program of each amount, shape (amounts,).

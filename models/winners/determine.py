@@ -144,15 +144,15 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
         capacities: how much there is of each item: by name, or an array by place.
         groups: ``xor``: at most one bid of a bidder wins (a bid without a bidder excludes none); ``or``:
             any of them; or the group of each bid: at most one bid of a group wins, None is no group.
-        second: a second objective: among awards of the greatest value one with the greatest sum of these
-            is looked for, shape (bids,), not negative.
+        second: a second objective: among awards of the greatest value one with the greatest sum of
+            these is looked for, shape (bids,), not negative.
         start: places of bids that may win together, to begin with.
         time_limit_s: wall time; 3 s where no limit is given.
         work_limit: instead, the same everywhere: steps of the search, nodes of ``exact``.
         seed: of every random choice.
         strategy: ``anytime``, ``exact`` or ``greedy`` (docs/winners.md).
-        workers: processes that search at once, for ``anytime``. Under a work limit alone their number
-            changes nothing but the time.
+        workers: processes that search at once, for ``anytime``. Under a work limit alone their
+            number changes nothing but the time.
         parameters: what steers ``anytime``: SearchParameters, or some of them by name.
 
     Raises:
@@ -246,8 +246,8 @@ def determine(
         second: not negative, higher is better, shape (bids,).
         start: an award that fits, ascending.
         limits: when to stop.
-        strategy: ``anytime``: search and HiGHS; ``exact``: HiGHS over all bids at once; ``greedy``: greedy
-            awards, which no limit ends.
+        strategy: ``anytime``: search and HiGHS; ``exact``: HiGHS over all bids at once; ``greedy``:
+            greedy awards, which no limit ends.
         state: for ``anytime``: states the program over some bids for HiGHS; None: the packing's own rows.
         workers: for ``anytime`` without ``state``: searches at once, in processes.
     """

@@ -108,8 +108,8 @@ class Engine:
 
     Attributes:
         strategy: ``greedy``, ``anytime`` or ``exact``.
-        work_limit: steps of the search, or branch-and-bound nodes of an exact solve; None: WORK_LIMIT where
-            no time is given either.
+        work_limit: steps of the search, or branch-and-bound nodes of an exact solve; None:
+            WORK_LIMIT where no time is given either.
         time_limit_s: instead of work, seconds of wall time: then one run may differ from another.
     """
 

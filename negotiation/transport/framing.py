@@ -114,8 +114,8 @@ def decoded(text: bytes, as_type: type[T]) -> T:
     """Return what an unauthenticated peer has sent, decoded.
 
     Raises:
-        InputError: it cannot be decoded, whatever the reason. A text that does not look right is refused
-            without the work of explaining it.
+        InputError: it cannot be decoded, whatever the reason. A text that does not look right is
+            refused without the work of explaining it.
     """
     try:
         msgspec.json.decode(text, type=as_type)

@@ -121,8 +121,8 @@ class Identity:
         """Return the other's hello.
 
         Raises:
-            RefusedError: it is none, of another version, of the same party, on other terms, or its notes
-                cannot be.
+            RefusedError: it is none, of another version, of the same party, on other terms, or its
+                notes cannot be.
         """
         try:
             version = decoded(text, _Versioned).version

@@ -103,9 +103,9 @@ class PartyJournal(CheckedLines):
     Args:
         path: the file.
         identity: whose it is, by name: the party, the workload, its settings.
-        checkpoint_entries: entries from one checkpoint to the next, at least: the journal also has to have
-            twice the length of its last one, so that all checkpoints together are as much work as
-            the entries; 0: never.
+        checkpoint_entries: entries from one checkpoint to the next, at least: the journal also has
+            to have twice the length of its last one, so that all checkpoints together are as much
+            work as the entries; 0: never.
 
     Raises:
         InputError: it is another's, damaged, in use, or cannot be written.

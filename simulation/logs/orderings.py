@@ -119,8 +119,8 @@ class FlexiblePriorities:
         admin: weight of the administrative priority, which favours users and projects.
         user: weight of the user priority, which tells the jobs of one user apart.
         scheduler: weight of the scheduler's, above 0.
-        of_user, of_group: administrative priorities by the log's numbers of users, and of groups, which are
-            projects; 0 where none is named.
+        of_user, of_group: administrative priorities by the log's numbers of users, and of groups,
+            which are projects; 0 where none is named.
     """
 
     admin: float = 1

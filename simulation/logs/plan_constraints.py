@@ -150,8 +150,8 @@ class StartRule:
         bound: processors, seconds, or a user's or group's number.
         is_share: the bound is percent of the machine.
         hours: when such jobs may start, or
-        most: for processors and estimates, how many such jobs at once; for a user or group, how many
-            processors.
+        most: for processors and estimates, how many such jobs at once; for a user or group, how
+            many processors.
         text: as given.
     """
 

@@ -57,8 +57,8 @@ class Adaptive(CountPolicy):
     order of submission.
 
     Args:
-        options: submissions between two comparisons, how many of the last are simulated, and the candidates,
-            of which the first serves until the first comparison.
+        options: submissions between two comparisons, how many of the last are simulated, and the
+            candidates, of which the first serves until the first comparison.
     """
 
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:

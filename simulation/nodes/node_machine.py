@@ -50,8 +50,8 @@ class Machine:
         running: by job number.
         arrivals: when jobs come (seconds), by id.
         ran: by job number, how long those ran that have ended or were stopped (seconds).
-        changes: rises with every start and end, with every node that goes down or comes back, and where
-            a step has more to give than the one before left.
+        changes: rises with every start and end, with every node that goes down or comes back, and
+            where a step has more to give than the one before left.
     """
 
     def __init__(self, workload: ClusterWorkload) -> None:

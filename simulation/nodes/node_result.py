@@ -214,8 +214,8 @@ class NodeResult(Result):
           for every policy; ``cpu_utilization`` (7.3) is its ratio to the makespan.
         - ``gpu_utilization``: GPU-seconds held over GPUs × makespan; null without GPUs.
         - ``level``: of the lowest common switch, leaf = 0; ``level_job_shares`` and
-          ``level_time_shares`` by level, of the jobs and of their run times; null where there are no
-          switches.
+          ``level_time_shares`` by level, of the jobs and of their run times; null where there are
+          no switches.
         - ``hops``: on a torus, dragonfly or graph: mean links between two nodes of a job, of jobs with
           several.
         - ``span``: last node less first, plus one; ``spread``: span over nodes.
@@ -367,8 +367,8 @@ class NodeResult(Result):
     @property
     def placed(self) -> dict[int, Runs]:
         """The cores of each job, numbered through all nodes in order: the lowest free of each node."""
-        # The machine's own clock: counted from the first submission, rounding may put an end after a
-        # start that it made room for.
+        # The machine's own clock: counted from the first submission, rounding may put an end after
+        # a start that it made room for.
         stays = {}
         for job, one in enumerate(self.played):
             nodes, cores = one.allocation.nodes.tolist(), one.allocation.held.cores.tolist()
@@ -378,8 +378,8 @@ class NodeResult(Result):
     def jobs_csv(self) -> str:
         """Return the jobs as CSV (``job_columns`` without accounts).
 
-        Beside the columns of the counts-only machine: GPUs held, level (empty without switches), span
-        and runs of consecutive nodes; where nodes fail, how often the job was stopped.
+        Beside the columns of the counts-only machine: GPUs held, level (empty without switches),
+        span and runs of consecutive nodes; where nodes fail, how often the job was stopped.
         """
         columns = self.job_columns
         columns.pop("account", None)

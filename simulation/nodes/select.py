@@ -403,8 +403,8 @@ def _compared(one: list[int], other: list[int], above: list[int], others: list[i
     From the leaves up to where either has enough: there the fewer the better; below one switch that
     is the first to have enough, the more the better.
 
-    ``one`` and ``other`` are the usable nodes below each leaf and each switch above it, ``above`` and
-    ``others`` those switches; ``missing`` nodes are still needed.
+    ``one`` and ``other`` are the usable nodes below each leaf and each switch above it, ``above``
+    and ``others`` those switches; ``missing`` nodes are still needed.
     """
     for step, (mine, its) in enumerate(zip(one, other, strict=True)):
         if mine >= missing and its >= missing:

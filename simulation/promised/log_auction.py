@@ -55,8 +55,8 @@ class LogAuction(CountPolicy):
         requests: the jobs.
         resort: sorts the queue before each pass, under ``priority``.
         objective: ``priority`` or ``response``.
-        promise: ``plan``, ``backfill``, ``none``, ``auto`` or a duration; None: the objective's own, ``auto``
-            for ``response`` and ``backfill`` for ``priority``.
+        promise: ``plan``, ``backfill``, ``none``, ``auto`` or a duration; None: the objective's
+            own, ``auto`` for ``response`` and ``backfill`` for ``priority``.
 
     Raises:
         OptionError: no such promise.

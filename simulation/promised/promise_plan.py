@@ -7,9 +7,9 @@ where the plan of the others still does. A plan that lets jobs pass each other h
 Nobody may start now who would put somebody off beyond what the plan leaves him (``verdict``).
 
 Promises may follow the log: a job is promised a start when it is due (``promise_due``). Until then the plan
-has a place for it behind all that are due, and leaves it as much as a promise made now would: what starts now
-may put it off so far, and no farther. Whoever is due stands behind those that were before, and nobody comes
-between them later, so that the plan goes on keeping their promises.
+has a place for it behind all that are due, and leaves it as much as a promise made now would: what
+starts now may put it off so far, and no farther. Whoever is due stands behind those that were
+before, and nobody comes between them later, so that the plan goes on keeping their promises.
 """
 
 from math import inf

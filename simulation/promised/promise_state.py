@@ -41,8 +41,8 @@ class PromisedJobs(NamedTuple):
         estimate: seconds that the user asked for.
         start: when it started; below 0 where it has not.
         run: of those that ended; below 0 where it is not known yet.
-        promise: by when the job starts as long as estimates hold; of one that has not been promised a start,
-            what the present pass leaves it.
+        promise: by when the job starts as long as estimates hold; of one that has not been promised
+            a start, what the present pass leaves it.
         due: when it is promised a start, where that is not on arrival.
         rank: of those that wait, their places in the queue's order, the first lowest.
         user: whose it is, counted from 0; -1: nobody's.
@@ -64,11 +64,11 @@ class PromisedMachine(NamedTuple):
 
     Attributes:
         counts: see above.
-        waiting: jobs by their promises, behind them those that have none by when they are due; until a pass
-            is over also those that it has started.
+        waiting: jobs by their promises, behind them those that have none by when they are due;
+            until a pass is over also those that it has started.
         planned: beside them, when the plan starts each.
-        easy: what runs by estimates and what is free, the jobs that the present pass has started, and a
-            queue for a pass of EASY's.
+        easy: what runs by estimates and what is free, the jobs that the present pass has started,
+            and a queue for a pass of EASY's.
     """
 
     counts: Ints
@@ -136,8 +136,8 @@ class PromiseRules(NamedTuple):
 
     Attributes:
         promises: whether any are made.
-        follows: whether the window is a share of the longest wait on the copy, and jobs are promised starts
-            when they are due; else ``window_s`` it is, and they are on arrival.
+        follows: whether the window is a share of the longest wait on the copy, and jobs are
+            promised starts when they are due; else ``window_s`` it is, and they are on arrival.
         window_s: a job is promised no start earlier than so long after its submission.
         share: of the longest wait.
         looseness: of a plan's start, as a multiple of its distance.

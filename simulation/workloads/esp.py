@@ -112,8 +112,8 @@ def esp_workload(
         cluster: the machine, which table 7.1's sizes are shares of.
         seed: of the order and the arrivals.
         gpus: add the copies.
-        arrival_mean_s: mean of the times between arrivals, seconds; None: it spreads them over the first
-            quarter of the theoretical run time.
+        arrival_mean_s: mean of the times between arrivals, seconds; None: it spreads them over the
+            first quarter of the theoretical run time.
         arrival_sd_s: their standard deviation, seconds; None: half the mean.
 
     Raises:

@@ -23,8 +23,8 @@ class EvenCluster:
     Attributes:
         nodes: how many.
         cores, gpus: of each node.
-        tree: nodes below leaf switches, leaves below switches, one switch above all; False is the linear
-            topology.
+        tree: nodes below leaf switches, leaves below switches, one switch above all; False is the
+            linear topology.
         leaf_nodes: nodes below a leaf switch.
         switch_leaves: leaves below a switch of the second level.
     """

@@ -208,12 +208,12 @@ def snapshot_from_slurm(
 
     Args:
         time: of the snapshot, in seconds since the epoch; None: the last scheduling pass.
-        schedule_held: schedule jobs that were held by hand, with their saved priorities, those without one
-            behind all others; those saved with priority 0 stay held.
-        files: plain or gzip, of ``jobs`` (squeue --json), ``nodes`` (scontrol show nodes --json, or 22.05's
-            sinfo --json), ``topology``, ``job_detail`` (scontrol -d show job), ``licenses``,
-            ``partitions``, ``reservations``, ``limits``, ``conf`` (scontrol show config),
-            ``priorities`` (sprio); for files not given the commands are run.
+        schedule_held: schedule jobs that were held by hand, with their saved priorities, those
+            without one behind all others; those saved with priority 0 stay held.
+        files: plain or gzip, of ``jobs`` (squeue --json), ``nodes`` (scontrol show nodes --json, or
+            22.05's sinfo --json), ``topology``, ``job_detail`` (scontrol -d show job),
+            ``licenses``, ``partitions``, ``reservations``, ``limits``, ``conf`` (scontrol show
+            config), ``priorities`` (sprio); for files not given the commands are run.
 
     Returns:
         The snapshot; ``notes`` and each job's ``unsupported`` say what it could not express.

@@ -49,8 +49,8 @@ class SlurmSources:
     Attributes:
         jobs: ``squeue --json``, or slurmrestd's jobs.
         nodes: ``sinfo --json`` of 22.05, ``scontrol show nodes --json``, or slurmrestd's nodes.
-        topology: topology.conf, topology.yaml, ``scontrol show topology``, or what ``topology_any`` reads;
-            None: the nodes' order.
+        topology: topology.conf, topology.yaml, ``scontrol show topology``, or what ``topology_any``
+            reads; None: the nodes' order.
         job_detail: ``scontrol -d show job``; None: 22.05 does not tell who asks for ``--switches``.
         licenses: ``scontrol show licenses``; a job that asks for one not known is not expressible.
         partitions: ``scontrol show partition``; None: no limits but the nodes' own partitions.
@@ -89,10 +89,10 @@ def import_slurm(
     Args:
         sources: Slurm's answers.
         time: when they were taken, seconds since the epoch; by default the newest scheduling pass.
-        schedule_held: jobs held by hand are scheduled, with their saved priorities, those without one in
-            order of submission behind all others; those saved with priority 0 stay held.
-        gate: a licence that no job needs, only kept from all: jobs that wait for it may start. By default
-            the usual one, while its gate is up.
+        schedule_held: jobs held by hand are scheduled, with their saved priorities, those without
+            one in order of submission behind all others; those saved with priority 0 stay held.
+        gate: a licence that no job needs, only kept from all: jobs that wait for it may start. By
+            default the usual one, while its gate is up.
         notes: notes made before, which then stand first.
         known: what the answers of the look before held; for answers of live commands, with their ``time``.
 

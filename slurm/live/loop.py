@@ -104,8 +104,8 @@ class Loop:
     """Passes over one cluster.
 
     Args:
-        journal: keeps a line for each action, before and after it; raises AucschedError where it cannot: then
-            nothing is changed either.
+        journal: keeps a line for each action, before and after it; raises AucschedError where it
+            cannot: then nothing is changed either.
         clock: seconds that only go on.
     """
 

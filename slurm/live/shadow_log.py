@@ -189,8 +189,8 @@ def read_logs(paths: Sequence[str]) -> tuple[list[ShadowPass], int]:
     """Return the passes of all files by their time, and how many lines were cut short or nulls.
 
     Raises:
-        InputError: a file cannot be read or is not a shadow log; names file and line. Or there is no
-            pass in any.
+        InputError: a file cannot be read or is not a shadow log; names file and line. Or there is
+            no pass in any.
     """
     entries: dict[float, ShadowPass] = {}
     torn = 0
