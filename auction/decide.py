@@ -307,17 +307,18 @@ def reserve_for_losers(step: StepPass) -> bool:
     """Reserve for the first jobs that did not start; return whether the award delays any."""
     best, reserved = step.best, step.reserved
     winners = {start.demand.job.id: start for start in step.winners()}
-    wants_more = reserved.pass_on(winners)
-    if best is None or not wants_more:
+    if best is None:
         return False
     before: list[StartingJob] = []
+    seen: set[str] = set()
     for demand in step.window:
+        if not reserved.pass_on(winners, seen):
+            break
         if demand.job.id in winners:
             before.append(winners[demand.job.id])
         elif demand.job.id not in reserved.asked and not step.passes_over(demand):
             reserved.reserve(demand, before)
-        if not reserved.wants_more:
-            break
+        seen.add(demand.job.id)
     if len(reserved.guards) == len(step.guards):
         return False
     step.guards = reserved.guards

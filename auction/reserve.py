@@ -60,7 +60,8 @@ class StepReservations:
         self._promised: dict[str, Job] = {}
         #: Those of the K.
         self._reserved: list[Job] = []
-        #: How many of them start now.
+        #: Those of them before the next to get one, and how many of all stand in no job's place before it.
+        self._before = self._reserved
         self._passed_on = 0
         #: Jobs that fit now, beyond those reserved for now: what is reserved later is not to delay them.
         self._unreserved: list[StartingJob] = []
@@ -81,9 +82,10 @@ class StepReservations:
         is_late = standing > 0 and self._is_over is not None and self._is_over()
         return standing < self._count and not is_late
 
-    def pass_on(self, started: Container[str]) -> bool:
-        """Let as many more jobs have a reservation as of the K start now; return whether any are to."""
-        self._passed_on = sum(job.id in started for job in self._reserved)
+    def pass_on(self, started: Container[str], before: Container[str]) -> bool:
+        """Return whether a job is to get one: of those before it fewer than K wait and have one."""
+        self._before = [job for job in self._reserved if job.id in before]
+        self._passed_on = len(self._reserved) - sum(job.id not in started for job in self._before)
         return self.wants_more
 
     def promise(self, promise: Promise) -> ReservedPlace | None:
@@ -151,7 +153,7 @@ class StepReservations:
         if before:
             forecast = Forecast(self._state, limits_of(before), kept, self._is_over)
         found = forecast.first(job, demand)
-        at_once = sum(self._kept[one.id].start <= self._state.now for one in self._reserved)
+        at_once = sum(self._kept[one.id].start <= self._state.now for one in self._before)
         may_be_now = not self._later_only and at_once < self._count
         if found is not None and (may_be_now or found[0] > self._state.now):
             self._reserved.append(job)

@@ -45,7 +45,8 @@ def test_when_the_time_is_up_only_the_first_blocked_job_gets_a_reservation() -> 
     assert [late.reserve(demand, ()) for demand in demands] == [False] * 3
     assert (len(in_time.guards), len(late.guards)) == (3, 1)
     # Where that one starts after all, the next blocked job is the first.
-    assert late.pass_on({demands[0].job.id})
+    first = {demands[0].job.id}
+    assert late.pass_on(first, first)
     late.reserve(demands[1], ())
     assert len(late.guards) == 2
 
@@ -314,4 +315,32 @@ def test_what_is_reserved_for_a_later_job_does_not_delay_one_before_it_that_fits
     )
     assert [award.job for award in step.schedule.started] == ["A", "B"]
     now = step.state.now
-    assert {guard.job.id: guard.time - now for guard in step.cluster.guards} == {"B": 0.0, "C": 7055.0}
+    assert {guard.job.id: guard.time - now for guard in step.cluster.guards} == {
+        "A": 0.0,
+        "B": 0.0,
+        "C": 7055.0,
+    }
+
+
+def test_a_job_that_loses_to_what_leaves_room_for_one_behind_it_has_the_reservation() -> None:
+    """Beside what is reserved for "wide" others together are worth more than "first", whose time has come."""
+    asked: list[dict[str, Any]] = [
+        {"id": "first", "priority": 999, "time_limit_s": 300, "nodes": 2, "cores_per_node": 3},
+        {"id": "a", "priority": 997, "time_limit_s": 60, "nodes": 1, "cores_per_node": 2},
+        {
+            "id": "wide",
+            "priority": 996,
+            "time_limit_s": 60,
+            "nodes": 2,
+            "cores_per_node": 3,
+            "exclusive": True,
+        },
+        {"id": "b", "priority": 991, "time_limit_s": 120, "nodes": 1, "cores_per_node": 4},
+        {"id": "c", "priority": 990, "time_limit_s": 120, "cores": 4},
+        {"id": "long", "priority": 987, "time_limit_s": 600, "nodes": 1, "cores_per_node": 1},
+        {"id": "d", "priority": 986, "time_limit_s": 300, "nodes": 2, "cores_per_node": 1},
+    ]
+    state = snapshot([{"name": "n0", "cores": 4}, {"name": "n1", "cores": 8}], asked)
+    step = take_step(state, StepOptions(promise="none", work_limit=20))
+    assert [award.job for award in step.schedule.started] == ["first", "a", "c"]
+    assert {guard.job.id for guard in step.cluster.guards} == {"first", "wide"}
