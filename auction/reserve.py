@@ -63,8 +63,6 @@ class StepReservations:
         #: Those of them before the next to get one, and how many of all stand in no job's place before it.
         self._before = self._reserved
         self._passed_on = 0
-        #: Jobs that fit now, beyond those reserved for now: what is reserved later is not to delay them.
-        self._unreserved: list[StartingJob] = []
         self._guards: tuple[Guard, ...] | None = ()
         self.asked: set[str] = set()
 
@@ -148,8 +146,6 @@ class StepReservations:
         self.asked.add(job.id)
         kept = self._kept.values()
         forecast = self._forecast.beside(kept)
-        started = {start.demand.job.id for start in before}
-        before = [*before, *(one for one in self._unreserved if one.demand.job.id not in started)]
         if before:
             forecast = Forecast(self._state, limits_of(before), kept, self._is_over)
         found = forecast.first(job, demand)
@@ -159,8 +155,6 @@ class StepReservations:
             self._reserved.append(job)
             self._kept[job.id] = ReservedPlace.of_run(job, *found)
             self._guards = None
-        elif found is not None and not self._later_only:
-            self._unreserved.append(StartingJob(demand=demand, allocation=found[1]))
         return self.wants_more
 
     def _at(self, demand: Demand, time: float, allocation: Allocation | None) -> ReservedPlace | None:
