@@ -60,7 +60,7 @@ class StepReservations:
         self._promised: dict[str, Job] = {}
         #: Those of the K.
         self._reserved: list[Job] = []
-        #: Those of them before the next to get one, and how many of all stand in no job's place before it.
+        #: Those of them before the job that is next to get one, and how many of all do not count against K.
         self._before = self._reserved
         self._passed_on = 0
         self._guards: tuple[Guard, ...] | None = ()

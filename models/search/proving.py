@@ -1,7 +1,7 @@
 """Proofs by branch and bound (proofs.py): the best award over few bids.
 
 HiGHS says so too, in forty times the time: beside some dozens of bids most of what it does is to
-begin. No clock takes part: the same packing gives the same answer, compiled or not.
+begin. A clock says only whether there is time: the same packing gives the same answer, compiled or not.
 """
 
 from functools import cache
