@@ -219,9 +219,11 @@ class _Leftover:
         if placement is not None:
             table = first_fit_bids(alone, cluster, self._made, [placement])
         if not table and cluster.placer is None and fit.could_hold(demand):
-            # Bids are made on nodes that first-fit does not look at together.
-            few = BidOptions(max_bids=1, max_bids_per_job=1, use_switches=self._made.use_switches)
+            # Bids are made on nodes that first-fit does not look at together; limits take only some.
+            most = 1 if cluster.columns.pools.are_empty else self._made.max_bids_per_job
+            few = BidOptions(max_bids=most, max_bids_per_job=most, use_switches=self._made.use_switches)
             table = generate_bids(alone, cluster, few, is_over).table
+            table = table.only([0]) if table else table
         return table if table and FreeState(table, cluster, takes=False).fits(0) else None
 
     def _take(self, bid: BidTable) -> None:

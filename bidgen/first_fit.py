@@ -5,7 +5,7 @@ auction's bids always hold an award as good as this one.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -192,6 +192,10 @@ class FirstFitPlacer:
             return None
         for asked in fewest_gres(demand):
             found = self._first(asked)
+            if found is not None and not self._pools.hold(demand.job, found.held):
+                # Limits may have room for fewer nodes, with more on each.
+                most = self._pools.most_nodes(demand.job, len(found.nodes) - 1)
+                found = self._first(asked._replace(variant=replace(asked.variant, max_nodes=most)))
             if found is not None and self._pools.hold(demand.job, found.held):
                 return found
         return None

@@ -4,9 +4,10 @@ A pool says which jobs take how much of which of its resources; ``Pools`` keeps 
 them: take, give back, what a job lacks.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, TypeVar
 
 from ..jobs import Job, RunningJob
@@ -206,6 +207,13 @@ class Pools:
     def hold(self, job: Job, held: Held | None = None) -> bool:
         """Return whether there is enough for a job."""
         return not self._asked or next(self.lacks(job, held), None) is None
+
+    def most_nodes(self, job: Job, most: int) -> int:
+        """Return on how many nodes there is enough for a job, at most so many."""
+        least = fewest(job)
+        counts = range(least.nodes, most + 1)
+        enough = bisect_left(counts, True, key=lambda count: not self.hold(job, replace(least, nodes=count)))
+        return least.nodes + enough - 1
 
     def keep(self, job: Job) -> bool:
         """Return whether a reservation of a job keeps nodes: it lacks nothing for longer than this step."""

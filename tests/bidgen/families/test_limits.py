@@ -235,6 +235,18 @@ def test_a_job_starts_where_it_is_within_its_limits(
     assert len(play(plays, NodeOptions(policy="easy", selection="best")).played) == 1
 
 
+@pytest.mark.parametrize(("nodes", "most", "job"), [WITHIN_ON_FEW[place] for place in (0, 1, 7)])
+def test_a_job_starts_where_it_is_within_what_running_jobs_leave_of_its_limits(
+    nodes: list[dict[str, Any]], most: dict[str, int], job: dict[str, Any]
+) -> None:
+    full = {"name": "full", "cores": 1, "free_cores": 0}
+    running = [{"id": "r", "nodes": {"full": {"cores": 1}}}]
+    limits = [{"name": "all", "max": {what: count + 1 for what, count in most.items()}}]
+    cluster = snapshot([*nodes, full], [{**job, "time_limit_s": 10}], limits=limits, running=running)
+    for promise in ("backfill", "none"):
+        assert [award.job for award in schedule(cluster, promise=promise).started] == ["J1"]
+
+
 def test_licences_which_others_give_back_take_no_nodes_from_a_request() -> None:
     job = {"cores": 4, "licenses": {"m": 2}}
     state = state_of(snapshot([LARGE, SMALL], [job], licenses={"m": {"total": 2, "free": 1}}))
