@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from decimal import Decimal, InvalidOperation
 from math import inf, isfinite
 from typing import Any, TypeVar
@@ -48,11 +49,12 @@ def decode(text: bytes | str, as_type: type[T], file_format: str = "") -> T:
 
 
 def _decoded(text: bytes, as_type: type[T], file_format: str) -> T:
+    decoder = msgspec.json.Decoder(as_type, float_hook=_decimal)
     try:
         _refuse_repeats(text)
-        found = msgspec.json.Decoder(as_type, float_hook=_decimal).decode(text)
+        found = decoder.decode(text)
     except msgspec.ValidationError as error:
-        raise _refused(error, text) from error
+        raise _refused(error, text, decoder.decode) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _malformed(text, error) from error
     if file_format and (said := getattr(found, "format", "")) != file_format:
@@ -68,9 +70,9 @@ def _decimal(text: str) -> Decimal:
         return Decimal(str(float(text))) or Decimal("1E-99999999")
 
 
-def _refused(error: msgspec.ValidationError, text: bytes) -> InputError:
+def _refused(error: msgspec.ValidationError, text: bytes, read: Callable[[str], object]) -> InputError:
     try:
-        return _explained(str(error), text)
+        return _explained(str(error), text, read)
     except (ValueError, RecursionError) as worse:
         # Behind the wrong type the text is no JSON, or lists in lists in lists that nobody reads to
         # their ground: the decoder stopped before it came there.
@@ -130,17 +132,25 @@ def values_in(document: Any, most_levels: float = inf) -> Iterator[tuple[str, An
         waiting += reversed(below)
 
 
-def _explained(message: str, text: bytes) -> InputError:
+def _explained(message: str, text: bytes, read: Callable[[str], object]) -> InputError:
     """Turn msgspec's message into ours: the value beside what was expected, and its full path."""
     problem, path = _taken_apart(message)
     got = _GOT.match(problem)
     document = json.loads(text, parse_int=_whole, parse_float=_fraction)
+
+    def fails() -> bool:
+        try:
+            read(json.dumps(document))
+        except msgspec.ValidationError as error:
+            return str(error) == message
+        return False
+
     try:
-        value, place = _value_at(document, path.lstrip("."), got["got"] if got else None)
+        value, place = _value_at(document, path.lstrip("."), fails)
         if _AT + _KEY in message:
             value = next(name for name in value if not name.isdecimal())
     except (LookupError, TypeError, AttributeError, StopIteration):
-        # Several members stand for the path's [...], and another one was meant.
+        # The document is refused otherwise once it is written anew: its numbers have too many digits.
         return InputError(problem, path=path.lstrip("."))
     if unknown := re.match(r"Object contains unknown field `(.*)`", problem, re.DOTALL):
         return InputError(f"unknown member {unknown[1]!r}", path=place)
@@ -177,31 +187,30 @@ def _fraction(text: str) -> float | str:
     return number if isfinite(number) else text
 
 
-def _value_at(value: Any, path: str, got: str | None) -> tuple[Any, str]:
-    """Follow msgspec's path; its ``[...]`` is the member whose value is of the JSON type ``got``."""
+def _value_at(value: Any, path: str, fails: Callable[[], bool]) -> tuple[Any, str]:
+    """Follow msgspec's path; its ``[...]`` is the first member with which the document ``fails``."""
     place = ""
     for index, name in _STEP.findall(path):
-        if index == "...":
-            name, value = _member(value, got)  # noqa: PLW2901 - the member it stands for
-            place = f"{place}.{name}" if place else name
-        elif index:
+        if index.isdecimal():
             value, place = value[int(index)], f"{place}[{index}]"
-        else:
-            value, place = value[name], f"{place}.{name}" if place else name
+            continue
+        name = name or _first_wrong(value, fails)  # noqa: PLW2901 - the member that [...] stands for
+        value, place = value[name], f"{place}.{name}" if place else name
     return value, place
 
 
-_JSON_TYPES = {"int": int, "str": str, "bool": bool, "float": float, "array": list, "object": dict}
+def _first_wrong(members: dict[str, Any], fails: Callable[[], bool]) -> str:
+    every = list(members.items())
 
+    def fails_with(count: int) -> bool:
+        members.clear()
+        members.update(every[:count])
+        return fails()
 
-def _member(members: dict[str, Any], got: str | None) -> tuple[str, Any]:
-    wanted = _JSON_TYPES.get(got or "", object)
-    for name, value in members.items():
-        if got == "null" and value is None:
-            return name, value
-        if type(value) is wanted:
-            return name, value
-    return next(iter(members.items()))
+    names = list(members)
+    wrong = names[bisect_left(range(1, len(names) + 1), True, key=fails_with)]
+    members.update(every)
+    return wrong
 
 
 def shown(value: Any) -> str:

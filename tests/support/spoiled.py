@@ -114,11 +114,16 @@ def drop(path: str) -> Spoil:
     return spoil
 
 
+WRONG_GRES = {"n1": {"cores": 1}, "n2": {"cores": 1, "gres": {"a": 1, "b": "x"}}}
 MALFORMED: list[tuple[Spoil, str, str]] = [
     (put("format", "aucsched-snapshot/9"), "format", "'aucsched-snapshot/9'"),
     (drop("nodes"), "", "'nodes' is missing"),
     (put("nodes", []), "nodes", "at least one node"),
     (put("jobs/0/colour", "red"), "jobs[0]", "unknown member 'colour'"),
+    (put("licenses", {"a": {"total": 1}, "b": {"x": 1}}), "licenses.b:", "unknown member 'x'"),
+    (put("licenses", {"a": {"total": 1}, "b": {}, "c": {}}), "licenses.b:", "'total' is missing"),
+    (put("licenses", {"a": {"total": 1}, "b": {"total": "x"}}), "licenses.b.total:", '"x" is not an integer'),
+    (put("running/0/nodes", WRONG_GRES), "running[0].nodes.n2.gres.b:", '"x" is not an integer'),
     (put("jobs/0/cores", "many"), "jobs[0].cores", '"many" is not an integer'),
     (put("jobs/0/cores", 2.5), "jobs[0].cores", "2.5 is not an integer"),
     (put("jobs/0/cores", 0), "jobs[0].cores", "0 is below 1"),
