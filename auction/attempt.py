@@ -136,7 +136,8 @@ def settled(
 ) -> tuple[list[Placement], FirstFitPlacer] | None:
     """Return the places of an award that counts most, and what placed them; None: bids have to say.
 
-    Either first-fit starts all jobs, or those that counts choose.
+    Either first-fit starts all jobs, or those that counts choose; where no job has room beside the
+    reservations, none has a bid.
 
     Args:
         demands: the jobs that bid, highest priority first.
@@ -146,8 +147,12 @@ def settled(
     fit = FirstFitPlacer(cluster)
     placements = fit.place_all(demands)
     if None in placements:
-        chosen = most_valuable(demands, options.objective, cluster)
         fit = FirstFitPlacer(cluster)
+        # On more nodes a job may be through before a reservation.
+        may_bid = (demand.job.limits_by_nodes_s or fit.could_hold(demand) for demand in demands)
+        if are_preferred((), cluster, options) and not any(may_bid):
+            return [], fit
+        chosen = most_valuable(demands, options.objective, cluster)
         placements = fit.place_all(chosen)
         if not chosen or None in placements:
             return None

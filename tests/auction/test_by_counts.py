@@ -24,6 +24,7 @@ from aucsched.auction.decide import decide, settle
 from aucsched.auction.options import StepOptions
 from aucsched.auction.placements import most_valuable, worth_of_start
 from aucsched.auction.queue import queue_of
+from aucsched.auction.reserve import Promise
 from aucsched.auction.state import state_of
 from aucsched.auction.step import take_step
 from aucsched.auction.step_pass import StepPass
@@ -180,6 +181,28 @@ def test_a_start_that_counts_more_on_more_nodes_gets_them(promise: str) -> None:
         with how():
             (start,) = decided(cluster, options).starts
         assert len(start.allocation.nodes) == 2
+
+
+@pytest.mark.parametrize(("limits", "nodes"), [({}, []), ({1: 500, 2: 60}, [2])])
+def test_bids_are_made_where_a_job_on_more_nodes_is_through_before_a_promise(
+    limits: dict[int, int], nodes: list[int]
+) -> None:
+    machine = [{"name": f"n{place}", "cores": 1, "free_cores": 1 - place // 2} for place in range(4)]
+    held = {"n2": {"cores": 1}, "n3": {"cores": 1}}
+    jobs = [
+        {"id": "wide", "nodes": 4, "cores_per_node": 1, "time_limit_s": 100},
+        {"id": "long", "nodes": [1, 2], "cores_per_node": 1, "time_limit_s": 500},
+    ]
+    cluster = snapshot(
+        machine, jobs, running=[{"id": "R", "nodes": held, "end_time": "2026-11-20T09:31:40Z"}]
+    )
+    state, options = state_of(cluster), StepOptions(work_limit=3, promise="plan", reserve=0)
+    wide, long = queue_of(cluster, state.reader, options).window
+    long = replace(long, job=replace(long.job, limits_by_nodes_s=limits))
+    decision = decide(state, [wide, long], options, promised=[Promise(wide, state.now + 100)])
+    assert [len(one.allocation.nodes) for one in decision.starts] == nodes
+    # Nobody else has room beside the promise: counts say so, without an auction.
+    assert (decision.counted == []) == (not decision.attempts) == (not nodes)
 
 
 def test_reasons_read_after_later_changes_are_those_of_their_award() -> None:
