@@ -6,7 +6,7 @@ may not start: where, and who of the others, the auction decides. On nodes of se
 that ask for more than cores, cores that are free say little about who could start, and nobody is refused.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from math import inf
 from typing import Any
 
@@ -87,15 +87,16 @@ class CoreLevelPlan:
         places = np.flatnonzero(self._state.jobs.size[waiting] <= machine.easy.counts[FREE])
         return self._late(now, places, are_together=False)
 
-    def too_many(self, now: float, starts: Iterable[StartingJob], sure: Collection[int]) -> frozenset[int]:
+    def too_many(self, now: float, starts: Sequence[StartingJob], sure: Collection[int]) -> frozenset[int]:
         """Return which of a pass's starts the others leave no room for, in the order of the starts.
 
         Args:
             now: in seconds.
-            starts: of jobs that wait, those first that are to start first.
+            starts: of jobs that wait and that are not ``refused``, those first that are to start first.
             sure: jobs that start in any case, by number.
         """
-        if not self.is_kept:
+        # One that starts alone may, as ``refused`` has found where anything runs.
+        if not self.is_kept or (len(starts) == 1 and self._machine.running):
             return frozenset()
         self._fill(now)
         place = self.order()

@@ -197,7 +197,7 @@ class Promises:
         self._longest_s = 0.0
         #: By job, where it was last to start.
         self._allocations: dict[int, Allocation] = {}
-        #: What ran when the last new plan was made, and the nodes that took jobs; None: none was.
+        #: What ran when promises were last looked at, and the nodes that took jobs; None: they never were.
         self._running: set[int] | None = None
         self._up = b""
 
@@ -225,7 +225,7 @@ class Promises:
         return frozenset() if self._plan is None else self._plan.refused(now) - _come(promised, now)
 
     def too_many(
-        self, now: float, starts: Iterable[StartingJob], promised: Iterable[Promise]
+        self, now: float, starts: Sequence[StartingJob], promised: Iterable[Promise]
     ) -> frozenset[int]:
         """Return which starts of a pass, those first that are to start first, the plan leaves no room for.
 
@@ -241,18 +241,18 @@ class Promises:
 
     def _again(self, now: float, known: Sequence[Promise], new: Sequence[Demand]) -> list[Promise]:
         """Find the places of promises anew where they are no longer free, and make new promises."""
-        state, running = self._machine.state(now), set(self._machine.running)
+        state = self._machine.state(now)
+        running, self._running = self._running, set(self._machine.running)
+        has_ended = running is None or not running <= self._running
         up, self._up = self._up, state.columns.takes_jobs.tobytes()
-        has_lost_none = up == self._up and self._running is not None and self._running <= running
         are_to_come = bool(known) and all(one.allocation and one.start > now for one in known)
-        if self._is_auto and has_lost_none and are_to_come:
+        if self._is_auto and are_to_come and not has_ended and up == self._up:
             # What has started leaves promises their places, and no other job is promised one yet.
-            self._running = running
             self._allocations = {}
             self.move(known)
             return list(known)
-        made = self._sooner(state, known)
-        reservations, promised = self._one_sooner(state, known) if made is None else made
+        made = self._sooner(state, known) if has_ended else None
+        reservations, promised = self._one_sooner(state, known, has_ended) if made is None else made
         for demand in self._in_turn(new)[: max(0, self._most - len(promised))]:
             # What starts now stands in nobody's way.
             to_come = sum(one.allocation is not None and one.start > now for one in promised)
@@ -307,17 +307,14 @@ class Promises:
         return reservations.promise(Promise(demand, start, kept.allocation)) or kept
 
     def _one_sooner(
-        self, state: StepState, known: Sequence[Promise]
+        self, state: StepState, known: Sequence[Promise], has_ended: bool
     ) -> tuple[StepReservations, list[Promise]]:
         """Keep promises where they were made, or sooner where a job has ended, one after another."""
         reservations, promised = StepReservations(state, 0), []
         for promise in known:
             kept = reservations.promise(promise)
             promised.append(promise._replace(allocation=None if kept is None else kept.allocation))
-        before, self._running = self._running, set(self._machine.running)
-        if before is not None and before <= self._running:
-            return reservations, promised
-        for place, promise in enumerate(promised):
+        for place, promise in enumerate(promised if has_ended else ()):
             since = self._earliest(promise.demand)
             if promise.start <= max(since, state.now):
                 continue
@@ -335,12 +332,8 @@ class Promises:
     def _sooner(
         self, state: StepState, known: Sequence[Promise]
     ) -> tuple[StepReservations, list[Promise]] | None:
-        """Return a new plan in the order of arrival; None: a job would start later than promised.
-
-        Nothing is to be had where no job has ended since the last new plan.
-        """
-        running = set(self._machine.running)
-        if self._is_auto or self._duration or (self._running is not None and self._running <= running):
+        """Return a new plan in the order of arrival; None: a job would start later than promised."""
+        if self._is_auto or self._duration:
             return None
         reservations = StepReservations(state, 0)
         promised = []
@@ -352,7 +345,6 @@ class Promises:
                 return None
             promised.append(Promise(promise.demand, kept.start, kept.allocation))
         self.made.update((one.demand.index, one.start) for one in promised)
-        self._running = running
         return reservations, promised
 
 
