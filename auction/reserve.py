@@ -94,20 +94,14 @@ class StepReservations:
         for it stays. Its place is looked for where none is known, or where it is no longer free.
         Promises count beside the K, and come before them.
         """
-        demand = promise.demand
+        demand, time = promise.demand, max(promise.start, self._state.now)
         self.asked.add(demand.job.id)
-        before = self._kept.pop(demand.job.id, None)
-        time = max(promise.start, self._state.now)
-        kept = self._at(demand, time, promise.allocation)
-        if kept is None:
-            kept = self._first(self._kept.values(), demand, time)
-        if kept is None:
-            if before is not None:
-                self._kept[demand.job.id] = before
-            return None
-        self._kept[demand.job.id] = kept
-        self._promised[demand.job.id] = demand.job
-        self._guards = None
+        others = self._others(demand.job)
+        kept = self._at(others, demand, time, promise.allocation) or self._first(others, demand, time)
+        if kept is not None:
+            self._kept[demand.job.id] = kept
+            self._promised[demand.job.id] = demand.job
+            self._guards = None
         return kept
 
     def sooner(
@@ -118,8 +112,7 @@ class StepReservations:
         ``put_off`` says from when on a start is looked for instead of one that is later than ``since``.
         """
         demand, now = promise.demand, self._state.now
-        others = [kept for name, kept in self._kept.items() if name != demand.job.id]
-        time = max(since, now)
+        others, time = self._others(demand.job), max(since, now)
         kept = self._first(others, demand, time)
         if kept is not None and kept.start > time and put_off is not None:
             time = put_off(kept.start)
@@ -157,12 +150,18 @@ class StepReservations:
             self._guards = None
         return self.wants_more
 
-    def _at(self, demand: Demand, time: float, allocation: Allocation | None) -> ReservedPlace | None:
+    def _others(self, job: Job) -> tuple[ReservedPlace, ...]:
+        """Return what is kept for others than a job."""
+        return tuple(kept for name, kept in self._kept.items() if name != job.id)
+
+    def _at(
+        self, others: Sequence[ReservedPlace], demand: Demand, time: float, allocation: Allocation | None
+    ) -> ReservedPlace | None:
         """Return a place kept for a job where it is still free for as long as the job may run."""
         if allocation is None or self._state.changes:
             return None
         place = ReservedPlace.of_run(demand.job, time, allocation)
-        return place if self._forecast.leaves(place, tuple(self._kept.values())) else None
+        return place if self._forecast.leaves(place, others) else None
 
     def _first(self, kept: Iterable[ReservedPlace], demand: Demand, time: float) -> ReservedPlace | None:
         """Return the first place for a job from a time on beside what is kept, and until when."""
@@ -178,8 +177,7 @@ class StepReservations:
         """Return what others must leave free for a job, beside all that hold at its start."""
         mine = self._kept[job.id]
         time = mine.start
-        others = {name: one for name, one in self._kept.items() if name != job.id}
-        holding = {name: one for name, one in others.items() if one.is_held(time)}
+        holding = {name: one for name, one in self._kept.items() if name != job.id and one.is_held(time)}
         free = self._forecast.free_at(time, tuple(holding.values()))
         made = {name: one.allocation for name, one in holding.items()}
         return guard_for(job, self._state.now, time, mine.allocation, free, made)

@@ -141,7 +141,8 @@ class NodeAuction(NodePolicy):
         if self.promises is None or not promised or (not left and not decision.attempts):
             return decision
         able = (demand for demand in decision.window if demand.index in self._able)
-        moved, helped = given_way(state, able, promised)
+        has_others = self._options.reservations or self._options.balance
+        moved, helped = given_way(state, able, promised, () if has_others else decision.reserved.guards)
         if helped:
             other = beside(moved)
             started = {start.demand.index for start in other.starts}
@@ -198,7 +199,7 @@ TRIES = 3
 
 
 def given_way(
-    state: StepState, queue: Iterable[Demand], promised: Sequence[Promise]
+    state: StepState, queue: Iterable[Demand], promised: Sequence[Promise], guards: tuple[Guard, ...] = ()
 ) -> tuple[list[Promise], set[int]]:
     """Return the promises of those that do not start with their places, and the jobs that start by that.
 
@@ -206,8 +207,9 @@ def given_way(
         state: the cluster; left alone.
         queue: the waiting jobs, those first that are to start first.
         promised: their promises, the earliest first, all of which can be kept.
+        guards: what these leave others, if that is known.
     """
-    trial = _Trial(state, promised)
+    trial = _Trial(state, promised, guards)
     for demand in queue:
         if trial.failed >= TRIES:
             break
@@ -218,13 +220,13 @@ def given_way(
 class _Trial:
     """Starts jobs one after another; promises may move."""
 
-    def __init__(self, state: StepState, promised: Sequence[Promise]) -> None:
+    def __init__(self, state: StepState, promised: Sequence[Promise], guards: tuple[Guard, ...]) -> None:
         self._state = state
         reservations = StepReservations(state, 0)
-        for promise in promised:
+        for promise in () if guards else promised:
             reservations.promise(promise)
         #: What places jobs beside the promises.
-        self._fit = self._beside(reservations.guards)
+        self._fit = self._beside(guards or reservations.guards)
         self._hopeless: set[int] = set()
         self.promised = list(promised)
         self.helped: set[int] = set()
