@@ -336,11 +336,9 @@ class GuardedViews:
 
     def could_start(self, demand: Demand) -> bool:
         """Return whether there is enough for a job alone, by counting, and of what stands on no node too."""
-        if demand.fewest_cores > self.cores:
-            return False
         key = (demand.form, self.limits(demand))
         if key not in self._enough:
-            self._enough[key] = self.of(demand).could_hold(demand)
+            self._enough[key] = demand.fewest_cores <= self.cores and self.of(demand).could_hold(demand)
         return self._enough[key] and self._columns.pools.hold(demand.job)
 
 

@@ -169,6 +169,8 @@ class FirstFitPlacer:
 
     def could_hold(self, demand: Demand) -> bool:
         """Return whether there is enough for a job beside those placed, by counting."""
+        if demand.fewest_cores > self._cores:
+            return False
         if demand.kind in self._hopeless and demand.job.id not in self._own:
             return False
         if self._views is None:
