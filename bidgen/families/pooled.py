@@ -5,9 +5,10 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 import numpy as np
 
 from ...cluster.jobs import Job, RunningJob
-from ...cluster.limits import AMOUNTS, Lasting, Limit, Owned, limited, of_gres
+from ...cluster.limits import AMOUNTS, JOB_MEMBERS, Lasting, Limit, Owned, limited, of_gres
 from ...cluster.resources.capacity import IntArray, Resource
 from ...cluster.resources.columns import Columns
+from ...cluster.resources.demand import Demand
 from ...cluster.resources.pools import ResourcePool, Use
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
@@ -92,6 +93,14 @@ class LimitPool(ResourcePool):
     def __init__(self, limits: tuple[Limit, ...]) -> None:
         self.limits = limits
         self._known: dict[str, tuple[Limit, str]] = {}
+        self._counting: dict[tuple[str, ...], tuple[Limit, ...]] = {}
+
+    def limits_of(self, job: Owned) -> tuple[Limit, ...]:
+        """Return the limits that count a job: a site may have one for each user."""
+        key = tuple(getattr(job, name) for name in JOB_MEMBERS)
+        if key not in self._counting:
+            self._counting[key] = tuple(limit for limit in self.limits if limit.jobs.holds(job))
+        return self._counting[key]
 
     @property
     def is_empty(self) -> bool:
@@ -107,12 +116,11 @@ class LimitPool(ResourcePool):
 
     def takes(self, job: Owned, use: Use, seconds: float | None) -> Iterator[tuple[Resource, int]]:
         """Yield what a job takes of every limit that counts it."""
-        for limit in self.limits:
-            if limit.jobs.holds(job):
-                for what in limit.most:
-                    amount = _amount(what, use, seconds)
-                    if amount:
-                        yield self.resource(limit, what, job), amount
+        for limit in self.limits_of(job):
+            for what in limit.most:
+                amount = _amount(what, use, seconds)
+                if amount:
+                    yield self.resource(limit, what, job), amount
 
     def spent(self, job: Job, use: Use, seconds: float | None) -> Iterator[tuple[Resource, int]]:
         """Yield the core-seconds that a job has used when it ends so many seconds before its time limit."""
@@ -141,8 +149,7 @@ class LimitPool(ResourcePool):
         """Return which of the limits count a job."""
         return tuple(
             (limit.name, None if limit.per is None else getattr(job, limit.per))
-            for limit in self.limits
-            if limit.jobs.holds(job)
+            for limit in self.limits_of(job)
         )
 
     def lacking(self, resource: Resource, asked: int, left: int) -> str:
@@ -181,14 +188,17 @@ class JobLimits(Pooled):
     def claims(self, table: BidTable, columns: Columns) -> Iterator[Claim]:
         """Yield what the bids of each limit's jobs take of it."""
         pool = columns.pools.find(LimitPool)
+        counted: dict[str, list[Demand]] = {}
+        for demand in table.demands:
+            for limit in pool.limits_of(demand.job):
+                counted.setdefault(limit.name, []).append(demand)
         number = 0
-        for limit in pool.limits:
+        for limit in (one for one in pool.limits if one.name in counted):
             for what in limit.most:
                 taken: dict[Resource, list[int]] = {}
-                for demand in table.demands:
-                    if limit.jobs.holds(demand.job):
-                        taken.setdefault(pool.resource(limit, what, demand.job), []).append(demand.index)
-                amounts = _amounts(what, table) if taken else np.zeros(0, np.int64)
+                for demand in counted[limit.name]:
+                    taken.setdefault(pool.resource(limit, what, demand.job), []).append(demand.index)
+                amounts = _amounts(what, table)
                 for resource, jobs in taken.items():
                     taking = amounts * np.isin(table.job, jobs)
                     yield claim_of_pool(resource, f"limit{number}", taking, columns)

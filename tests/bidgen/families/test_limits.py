@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from aucsched.auction.explain.snapshot_report import report_on
 from aucsched.auction.options import MODELS, StepOptions
 from aucsched.auction.planning.plan import plan as make_plan
 from aucsched.auction.state import state_of
+from aucsched.cluster.limits import JobSet
 from aucsched.formats.native.cluster_file import (
     parse_snapshot,
     parse_workload,
@@ -106,6 +108,20 @@ def test_all_members_of_a_set_must_match_and_one_name_of_each() -> None:
     other = {**ANN, "account": "chemistry"}
     cluster = limited([ANN, other, HIGH], {"name": "both", "jobs": both, "max": {"jobs": 1}})
     assert started(cluster) == ["J2", "J3"]
+
+
+def test_limits_are_searched_once_for_the_jobs_of_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    holds, calls = JobSet.holds, Counter[str]()
+
+    def counted(self: JobSet, job: Any) -> bool:
+        calls[job.user] += 1
+        return holds(self, job)
+
+    monkeypatch.setattr(JobSet, "holds", counted)
+    limits = [{"name": f"of {user}", "jobs": {"user": str(user)}, "max": {"jobs": 3}} for user in range(20)]
+    jobs = [{"cores": 1, "user": str(place % 5), "time_limit_s": 60 + place} for place in range(60)]
+    assert len(schedule(snapshot(NODES, jobs, limits=limits)).started) == 15
+    assert set(calls.values()) == {20}
 
 
 def test_whole_nodes_of_an_exclusive_job_count() -> None:
