@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..bidgen.first_fit import Cluster, FirstFitPlacer
-from ..bidgen.generate import BidOptions, Bids, first_fit_bids, generate_bids
+from ..bidgen.generate import Bids, first_bid, first_fit_bids
 from ..bidgen.table import BidTable, joined_tables
 from ..cluster.resources.allocation import resources_of
 from ..cluster.resources.demand import Demand
@@ -219,11 +219,8 @@ class _Leftover:
         if placement is not None:
             table = first_fit_bids(alone, cluster, self._made, [placement])
         if not table and cluster.placer is None and fit.could_hold(demand):
-            # Bids are made on nodes that first-fit does not look at together; limits take only some.
-            most = 1 if cluster.columns.pools.are_empty else self._made.max_bids_per_job
-            few = BidOptions(max_bids=most, max_bids_per_job=most, use_switches=self._made.use_switches)
-            table = generate_bids(alone, cluster, few, is_over).table
-            table = table.only([0]) if table else table
+            # Bids are made on nodes that first-fit does not look at together.
+            table = first_bid(demand, cluster, is_over, use_switches=self._made.use_switches)
         return table if table and FreeState(table, cluster, takes=False).fits(0) else None
 
     def _take(self, bid: BidTable) -> None:

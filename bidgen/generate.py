@@ -226,12 +226,25 @@ def place_alone(
     placement = FirstFitPlacer(cluster).place(demand)
     if placement is not None:
         return placement.allocation()
-    if is_settled(demand):
+    if is_settled(demand) and columns.pools.are_empty:
         return None
     # The auction also bids on nodes that first-fit does not look at together.
-    options, alone = BidOptions(max_bids=1, max_bids_per_job=1), (replace(demand, index=0),)
-    table = generate_bids(alone, cluster, options, is_over).table
+    table = first_bid(demand, cluster, is_over)
     return table.allocation(0) if len(table) else None
+
+
+def first_bid(
+    demand: Demand,
+    cluster: Cluster,
+    is_over: Callable[[], bool] | None = None,
+    *,
+    use_switches: bool = True,
+) -> BidTable:
+    """Return the first bid of a job that licences and limits have enough for, an empty table without one."""
+    most = 1 if cluster.columns.pools.are_empty else BidOptions().max_bids_per_job
+    few = BidOptions(max_bids=most, max_bids_per_job=most, use_switches=use_switches)
+    table = generate_bids((replace(demand, index=0),), cluster, few, is_over).table
+    return table.at(np.arange(min(len(table), 1)))
 
 
 @lru_cache(maxsize=64)

@@ -251,8 +251,10 @@ class DemandReader:
         known = self._within_limits
         if form not in known:
             job, allow = demand.job, self._columns.pools.allow
-            some = [one for one in demand.variants if allow(job, _least_use(job, one))]
-            found = tuple(_within_limits(demand, one, self._columns) for one in some or demand.variants)
+            some = [one for one in demand.variants if allow(job, _least_use(job, one))] or demand.variants
+            within = [_within_limits(demand, one, self._columns) for one in some]
+            # What no limit allows, however few and small its nodes, stays: reasons name the limit.
+            found = tuple(one for one in within if one.eligible.any()) or tuple(some)
             key = (id(demand.variants), *((one.eligible.tobytes(), one.max_nodes) for one in found))
             known[form] = known.setdefault(key, found)
         return known[form]
@@ -422,10 +424,7 @@ def _least_use(job: Job, variant: Variant) -> Use:
 
 
 def _within_limits(demand: Demand, variant: Variant, columns: Columns) -> Variant:
-    """Return a variant without the node counts, and whole nodes, that a job's limits never allow it.
-
-    What no limit allows, however few and small its nodes, stays: reasons name the limit.
-    """
+    """Return a variant without the node counts, and whole nodes, that a job's limits never allow it."""
     fewest, eligible, span = demand.fewest_nodes, variant.eligible, demand.node_counts
 
     def allowed(count: int, amounts: IntArray) -> bool:
@@ -441,9 +440,8 @@ def _within_limits(demand: Demand, variant: Variant, columns: Columns) -> Varian
         least = on_nodes.min(axis=0)
         kinds_of_nodes, kind = np.unique(on_nodes, axis=0, return_inverse=True)
         may_take = [allowed(fewest, (fewest - 1) * least + one) for one in kinds_of_nodes]
-        if any(may_take):
-            eligible = eligible.copy()
-            eligible[eligible] = np.array(may_take)[kind.ravel()]
+        eligible = eligible.copy()
+        eligible[eligible] = np.array(may_take)[kind.ravel()]
     elif span is None or not span.is_exact:
         kinds = tuple(kind for kind, _, _ in variant.gres)
         each = [span.minimum for _, _, span in variant.gres]

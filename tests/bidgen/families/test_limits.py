@@ -220,6 +220,7 @@ def test_every_policy_of_simulations_honours_limits(policy: str) -> None:
 #: Nodes, the most of a limit, and a job that is within it on some of the nodes only, or on few.
 LARGE, SMALL = {"name": "a[1-2]", "cores": 4, "gres": {"gpu": 4}}, {"name": "b[1-3]", "cores": 2}
 TYPED = [{"name": name, "cores": 4, "gres": {f"gpu:{name}": 4}} for name in "ab"]
+APART = [{**LARGE, "partitions": ["a"]}, {**SMALL, "partitions": ["b"]}]
 WITHIN_ON_FEW = [
     ([SMALL, {**LARGE, "name": "a1"}], {"nodes": 1}, {"cores": 4}),
     ([LARGE, SMALL], {"nodes": 3}, {"nodes": [2, 4], "cores_per_node": 1}),
@@ -230,6 +231,7 @@ WITHIN_ON_FEW = [
     ([LARGE, SMALL], {"cores": 2}, {"nodes": 1, "cores_per_node": 1, "exclusive": True}),
     ([LARGE, SMALL], {"cores": 4}, {"nodes": 2, "cores_per_node": 1, "exclusive": True}),
     ([LARGE, SMALL], {"gres/gpu": 2}, {"nodes": [2, 5], "cores_per_node": 1, "exclusive": True}),
+    (APART, {"gres/gpu": 2}, {"nodes": 1, "cores_per_node": 1, "exclusive": True, "partition": "a,b"}),
 ]
 
 
@@ -261,6 +263,7 @@ def test_a_job_starts_where_it_is_within_what_running_jobs_leave_of_its_limits(
     cluster = snapshot([*nodes, full], [{**job, "time_limit_s": 10}], limits=limits, running=running)
     for promise in ("backfill", "none"):
         assert [award.job for award in schedule(cluster, promise=promise).started] == ["J1"]
+    assert [one.start for one in make_plan(cluster).planned] == [cluster.time]
 
 
 def test_licences_which_others_give_back_take_no_nodes_from_a_request() -> None:
