@@ -183,9 +183,9 @@ class StepRecord(AuctionOptions, ModelOption):
 
     #: Wall time of the whole step: bids, programs, search and solves of all its attempts.
     time_limit_s: Option[float | None] = _option(
-        "Seconds of wall time for a pass, from the file to the answer. A default work limit, "
-        "where there is one, ends a pass first. With --time-limit and no --work-limit the search runs until "
-        "then.",
+        "Seconds of wall time for a pass, from the file to the answer. It does not stop the reading of a "
+        "long queue. A default work limit, where there is one, ends a pass first. With --time-limit and no "
+        "--work-limit the search runs until then.",
         low=0,
         unit="SECONDS",
         default=3.0,
