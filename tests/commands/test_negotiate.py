@@ -359,6 +359,10 @@ def test_what_makes_no_sense_is_refused(
         ({"gres_per_node": {"gpu": 2}}, "jobs[0].gres_per_node: no node of the partition has 2 gpu"),
         ({"gres_per_node": {"tape": 1}}, "jobs[0].gres_per_node: no node that it may use has the gres tape"),
         ({"features": ["fast"]}, "jobs[0].features: no node has the features fast"),
+        (
+            {"features": ["fast"], "gres_per_node": {"gpu": 1}},
+            "json: jobs[0]: no node has the features fast",
+        ),
         ({"required_nodes": "n1"}, "jobs[0].required_nodes: negotiation shares whole nodes"),
         ({"nodes": 2, "gres_total": {"gpu": 3}}, "jobs[0].gres_total: it takes 3 nodes to hold so much"),
         ({"contiguous": True, "nodes": 3, "excluded_nodes": "n2"}, "jobs[0].nodes: 3 nodes are above the 2"),
