@@ -188,6 +188,22 @@ def totals_of(choice: GresChoice, free: Capacity, nodes: IntArray) -> tuple[IntA
     return tuple(free.gres[kind][nodes] if kind in free.gres else none for kind, _, _, _ in choice.total)
 
 
+class Runs(NamedTuple):
+    """Maximal runs of neighbours among some nodes; shape (runs,) each but the last.
+
+    Attributes:
+        start: the place of each run's first node among them; ``length``: its nodes; ``units``: theirs.
+        most: the nodes of the longest run, and the units of the richest.
+        before: the units of the nodes before each, and of all; shape (nodes + 1,).
+    """
+
+    start: IntArray
+    length: IntArray
+    units: IntArray
+    most: tuple[int, int]
+    before: IntArray
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Candidates:
     """The nodes that jobs of one shape may use now.
@@ -215,6 +231,8 @@ class Candidates:
 
         ``leaf``: the leaf switch of each node, shape (n,), for jobs on few of them; None: any will do.
         """
+        if demand.contiguous and not could_stand(self._runs, demand, self.variant):
+            return False
         fewest, count = demand.fewest_nodes, len(self.nodes)
         most = most_nodes(demand, self.variant, count)
         if most < fewest or int(self.most_units[most]) < (demand.units or 0):
@@ -230,26 +248,41 @@ class Candidates:
             together = np.sort(of_leaves)[:, ::-1][:, : demand.max_switches].sum(axis=1)
             if (together < (fewest, demand.units or 0)).any():
                 return False
-        return not demand.contiguous or could_stand(self._runs, demand)
+        return True
 
     @cached_property
-    def _runs(self) -> tuple[IntArray, IntArray]:
+    def _runs(self) -> Runs:
         return runs_of(UsableNodes(self.nodes, self.units[self.nodes]))
 
 
-def runs_of(found: UsableNodes) -> tuple[IntArray, IntArray]:
-    """Return the nodes and the units of each maximal run of neighbours; shape (runs,) each."""
-    nodes = found.nodes
-    if not len(nodes):
-        return nodes, nodes
-    starts = np.append(0, (nodes[1:] - nodes[:-1] != 1).nonzero()[0] + 1)
-    return np.append(starts[1:], len(nodes)) - starts, np.add.reduceat(found.units, starts)
+def runs_of(found: UsableNodes) -> Runs:
+    """Return the runs of neighbours of some nodes, which are ascending."""
+    nodes, before = found.nodes, sums_before(found.units)
+    inner = (nodes[1:] - nodes[:-1] != 1).nonzero()[0] + 1
+    ends = np.concatenate([[0], inner, [len(nodes)]]) if len(nodes) else np.zeros(1, np.int64)
+    length, units = ends[1:] - ends[:-1], before[ends[1:]] - before[ends[:-1]]
+    most = int(length.max(initial=0)), int(units.max(initial=0))
+    return Runs(ends[:-1], length, units, most, before)
 
 
-def could_stand(runs: tuple[IntArray, IntArray], demand: Demand) -> bool:
-    """Return whether one of some runs of neighbours, their nodes and units, could hold a job."""
-    counts, units = runs
-    return bool(((counts >= demand.fewest_nodes) & (units >= (demand.units or 0))).any())
+def could_stand(runs: Runs, demand: Demand, variant: Variant) -> bool:
+    """Return whether one of some runs of neighbours holds a job that wants neighbours."""
+    fewest, wanted = demand.fewest_nodes, demand.units or 0
+    if fewest > runs.most[0] or wanted > runs.most[1]:
+        return False
+    fits = (runs.length >= fewest) & (runs.units >= wanted)
+    most = most_nodes(demand, variant, len(runs.before) - 1)
+    if most >= runs.most[0] or not wanted:
+        return bool(fits.any())
+    # Of a longer run it takes no more nodes than it may.
+    is_short = fits & (runs.length <= most)
+    window = runs.before[most:] - runs.before[:-most]
+    longer = np.flatnonzero(fits & ~is_short)
+    ends = runs.start[longer] + runs.length[longer] - most + 1
+    return bool(is_short.any()) or any(
+        bool((window[start:end] >= wanted).any())
+        for start, end in zip(runs.start[longer].tolist(), ends.tolist(), strict=True)
+    )
 
 
 def _of_richest(amounts: IntArray) -> IntArray:
@@ -382,7 +415,7 @@ class CandidateCache:
         self._open: dict[object, tuple[Variant, IntArray]] = {}
         #: Since the last start the same for all that ask alike of each node.
         self._found: dict[object, UsableNodes] = {}
-        self._runs: dict[object, tuple[IntArray, IntArray]] = {}
+        self._runs: dict[object, Runs] = {}
 
     def less_is_free(self) -> None:
         """Look at nodes again: a job has started."""
@@ -398,8 +431,8 @@ class CandidateCache:
             self._found[key] = left
         return self._found[key]
 
-    def runs(self, asked: Reading) -> tuple[IntArray, IntArray]:
-        """Return the nodes and the units of each run of neighbours among them."""
+    def runs(self, asked: Reading) -> Runs:
+        """Return the runs of neighbours among them."""
         key = key_of(asked)
         if key not in self._runs:
             self._runs[key] = runs_of(self.all(asked))

@@ -229,7 +229,7 @@ class FirstFitPlacer:
             return None
         if demand.contiguous:
             runs = runs_of(found) if self._guards else self._candidates.runs(asked)
-            if not could_stand(runs, demand):
+            if not could_stand(runs, demand, asked.variant):
                 return None
         if demand.max_switches is not None:
             found = found.at(np.argsort(self._topology.rank[found.nodes]))
