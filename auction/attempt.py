@@ -133,30 +133,29 @@ def _table_of(placements: Sequence[Placement], cluster: Cluster, options: StepOp
 
 def settled(
     demands: tuple[Demand, ...], cluster: Cluster, options: StepOptions
-) -> tuple[list[Placement], FirstFitPlacer] | None:
-    """Return the places of an award that counts most, and what placed them; None: bids have to say.
+) -> tuple[Sequence[Demand], list[Placement | None], FirstFitPlacer] | None:
+    """Return jobs of which no others count more, where first-fit starts each, and what placed them.
 
-    Either first-fit starts all jobs, or those that counts choose; where no job has room beside the
-    reservations, none has a bid.
+    These are all jobs, or those that counts choose; none where no job has room beside the reservations.
+    None: no proof comes soon.
 
     Args:
         demands: the jobs that bid, highest priority first.
         cluster: free resources and reservations.
         options: of the step.
     """
-    fit = FirstFitPlacer(cluster)
-    placements = fit.place_all(demands)
-    if None in placements:
+    fit, free = FirstFitPlacer(cluster), int(np.maximum(cluster.columns.free.cores, 0).sum())
+    if sum(demand.fewest_cores for demand in demands) <= free:
+        placements = fit.place_all(demands)
+        if None not in placements:
+            return demands, placements, fit
         fit = FirstFitPlacer(cluster)
-        # On more nodes a job may be through before a reservation.
-        may_bid = (demand.job.limits_by_nodes_s or fit.could_hold(demand) for demand in demands)
-        if are_preferred((), cluster, options) and not any(may_bid):
-            return [], fit
-        chosen = most_valuable(demands, options.objective, cluster)
-        placements = fit.place_all(chosen)
-        if not chosen or None in placements:
-            return None
-    return [placement for placement in placements if placement is not None], fit
+    # On more nodes a job may be through before a reservation.
+    may_bid = (demand.job.limits_by_nodes_s or fit.could_hold(demand) for demand in demands)
+    if are_preferred((), cluster, options) and not any(may_bid):
+        return (), [], fit
+    chosen = most_valuable(demands, options.objective, cluster)
+    return (chosen, fit.place_all(chosen), fit) if chosen else None
 
 
 def are_preferred(placements: Sequence[Placement], cluster: Cluster, options: StepOptions) -> bool:

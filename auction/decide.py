@@ -271,15 +271,19 @@ def settle(step: StepPass) -> None:
     found = settled(demands, step.cluster, step.options)
     if found is None:
         return
+    chosen, places, fit = found
+    placements = [placement for placement in places if placement is not None]
+    are_placed, are_few = len(placements) == len(chosen), 2 * len(chosen) <= len(demands)
     if step.options.selects and _attempt_of(step.options, len(step.columns.names)) is attempt:
-        step.selected = frozenset(one.asked.demand.job.id for one in found[0])
-    if step.attempts:
+        # Of few the bids say soon whether all can win.
+        step.selected = frozenset(one.job.id for one in chosen if are_placed or are_few)
+    if step.attempts or not are_placed:
         return
-    known = step.reserved.asked | {one.asked.demand.job.id for one in found[0]}
+    known = step.reserved.asked | {one.job.id for one in chosen}
     losers = (demand for demand in step.window if demand.job.id not in known)
     # Where the award delays a loser's reservation, there is another auction.
     if not step.reserved.wants_more or all(map(step.passes_over, losers)):
-        _stand(step, *found)
+        _stand(step, placements, fit)
 
 
 def _stand(step: StepPass, placements: list[Placement], fit: FirstFitPlacer) -> bool:
@@ -349,11 +353,17 @@ def award(step: StepPass) -> None:
             # The file is the whole window's: halved attempts leave it alone.
             asked = replace(options, export="") if made or step.attempts else options
             end = deadline
-            if halves and size > 1 and deadline is not None and options.most_work is None:
+            may_repeat = bool(step.selected) or (halves and size > 1)
+            if may_repeat and deadline is not None and options.most_work is None:
                 end = options.clock() + _FIRST_OF_TWO * (deadline - options.clock())
             demands, others = step.bidders(size)
             make = _attempt_of(options, len(cluster.columns.names))
             made.append(make(demands, cluster, asked, size=size, deadline=end, others=others))
+            if step.selected and len(made[-1].answer.chosen) < len(demands):
+                # Not all that counts choose can win: everyone bids.
+                made.pop()
+                step.selected = frozenset()
+                continue
             if made[-1].ended or not halves or size == 1 or step.is_over(deadline):
                 break
             size //= 2

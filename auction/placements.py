@@ -3,9 +3,10 @@
 A bound over bids says nothing about node sets without a bid. This one relaxes IPSCHED (Soner, chapter
 3) instead: nodes are not distinguished, only counted. A job takes the fewest cores, gres and memory that it
 could hold, and one *slot* for each node on which it needs as much at once: of slots of t cores and h gres a
-node has min(⌊free cores / t⌋, ⌊free gres / h⌋), wherever they are. Jobs that want nodes whole share the empty
-ones. What jobs ask of switches and neighbours is left out. The linear program over jobs is solved by HiGHS,
-and the bound computed from its prices, then from how many jobs it lets start.
+node has min(⌊free cores / t⌋, ⌊free gres / h⌋), wherever they are. A job of many cores on few nodes needs
+nodes with more than t free. Of jobs of t cores on neighbours a run of nodes holds ⌊its free cores / t⌋.
+Jobs that want nodes whole share the empty ones. What jobs ask of switches is left out. The linear program
+over jobs is solved by HiGHS, and the bound computed from its prices, then from how many jobs it lets start.
 
 Packings are first-fit by worth for what jobs take, so that some of their bids fill the machine together. Bids
 that are chosen job by job rarely do. So jobs are also placed one after another. Who is to start is the greedy
@@ -23,7 +24,7 @@ from math import ceil
 
 import numpy as np
 
-from ..bidgen.candidates import GuardedViews
+from ..bidgen.candidates import GuardedViews, UsableNodes, most_by_units, runs_of
 from ..bidgen.first_fit import Cluster
 from ..cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, FloatArray, IntArray, Resource
 from ..cluster.resources.columns import Columns
@@ -41,7 +42,7 @@ from ..models.solve.lexicographic import BoundByNumber, integer_weights
 LARGEST_SUM = 2**53
 #: The largest priority becomes this for the solver.
 _SCALE = 1e4
-#: How many sizes of slots make rows: the largest ones.
+#: How many sizes make rows of a kind: the largest ones.
 _MOST_SIZES = 40
 
 
@@ -175,90 +176,124 @@ class _Rows:
 
     def __init__(self, columns: Columns, least: Sequence[Least], demands: Sequence[Demand]) -> None:
         self._columns = columns
+        self._free = columns.free.cores
         self._least = least
         self._demands = demands
-        self._capacity: list[int] = []
-        self._job: list[int] = []
-        self._row: list[int] = []
-        self._amount: list[int] = []
+        numbers = [(one.chunks, one.cores, one.nodes, one.cores_on_node) for one in least]
+        self._chunks, self._size, self._nodes, self._on_node = np.array(numbers, np.int64).reshape(-1, 4).T
+        self._is_tied = np.array([demand.contiguous for demand in demands], np.bool_)
+        self._rows: list[tuple[IntArray, IntArray, IntArray, IntArray]] = []
 
     def entries(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """Return job, row and amount of each entry, and the capacities."""
-        for add in (self._cores, self._whole, self._gres, self._slots, self._memory, self._pools):
+        for add in (self._cores, self._beyond, self._whole, self._gres, self._slots, self._memory):
             add()
-        arrays = (self._job, self._row, self._amount, self._capacity)
-        job, row, amount, capacity = (np.array(values, np.int64) for values in arrays)
-        return job, row, amount, capacity
+        self._pools()
+        none = np.zeros(0, np.int64)
+        capacity, row, job, amount = zip((none, none, none, none), *self._rows, strict=True)
+        before = np.cumsum([0, *map(len, capacity[:-1])]).tolist()
+        rows = [one + start for one, start in zip(row, before, strict=True)]
+        return np.concatenate(job), np.concatenate(rows), np.concatenate(amount), np.concatenate(capacity)
 
-    def _take(self, capacity: int, amounts: Iterator[tuple[int, int]]) -> None:
-        row = len(self._capacity)
-        self._capacity.append(max(capacity, 0))
-        for job, amount in amounts:
-            if amount:
-                self._job.append(job)
-                self._row.append(row)
-                self._amount.append(amount)
+    def _take(self, jobs: IntArray, amounts: IntArray, nodes: BoolArray, supply: IntArray) -> None:
+        """Σ amounts ≤ Σ supply, and Σ ⌊amounts / u⌋ ≤ Σ ⌊a run's supply / u⌋ over jobs that want neighbours.
 
-    def _mask(self, jobs: Sequence[int]) -> BoolArray:
-        """Return the nodes that any of some jobs may use."""
+        Args:
+            jobs: their places.
+            amounts: what each takes, shape (jobs,).
+            nodes: a mask of those where any of them could stand.
+            supply: what each of these nodes has.
+        """
+        self._add(supply.sum()[None], jobs, amounts[:, None])
+        is_tied = self._is_tied[jobs]
+        units = _largest(amounts[is_tied]) if is_tied.any() else _NO_COUNTS
+        if len(units):
+            runs = runs_of(UsableNodes(np.flatnonzero(nodes), supply)).units
+            self._add((runs[:, None] // units).sum(axis=0), jobs[is_tied], amounts[is_tied, None] // units)
+
+    def _add(self, capacity: IntArray, jobs: IntArray, amounts: IntArray) -> None:
+        """Add rows, shape (rows,) and (jobs, rows), but none that has enough for all."""
+        binds = amounts.sum(axis=0) > capacity
+        if binds.any():
+            row, place = amounts.T[binds].nonzero()
+            amount = amounts.T[binds][row, place]
+            self._rows.append((np.maximum(capacity[binds], 0), row, jobs[place], amount))
+
+    def _mask(self, jobs: IntArray) -> BoolArray:
+        """Return the nodes that any of some jobs may use and that have the cores of one."""
         mask = np.zeros(len(self._columns.names), np.bool_)
-        known = {id(self._demands[job].variants): self._demands[job].variants for job in jobs}
+        known = {id(self._demands[job].variants): self._demands[job].variants for job in jobs.tolist()}
         for variant in (variant for variants in known.values() for variant in variants):
             mask |= variant.eligible
-        return mask
+        return mask & (self._free >= self._on_node[jobs].min()) if len(jobs) else mask
+
+    def _on_each(self, kind: str) -> IntArray:
+        """Return how many gres of a kind each job wants on each of its nodes."""
+        return np.array([dict(one.gres_on_node).get(kind, 0) for one in self._least], np.int64)
 
     def _cores(self) -> None:
         """Σ chunks·⌊cores / t⌋ ≤ Σ ⌊free cores / t⌋ for each size t, over jobs with chunks no smaller."""
-        sizes = sorted({1, *(one.cores for one in self._least)}, reverse=True)
-        for size in dict.fromkeys([*sizes[:_MOST_SIZES], 1]):
-            jobs = [job for job, one in enumerate(self._least) if one.cores >= size]
-            free = self._columns.free.cores[self._mask(jobs)]
-            amounts = ((job, self._least[job].chunks * (self._least[job].cores // size)) for job in jobs)
-            self._take(int((free // size).sum()), amounts)
+        for size in _largest(self._size).tolist():
+            jobs = np.flatnonzero(self._size >= size)
+            mask = self._mask(jobs)
+            self._take(jobs, self._chunks[jobs] * (self._size[jobs] // size), mask, self._free[mask] // size)
+
+    def _beyond(self) -> None:
+        """Σ (cores - nodes·t)⁺ ≤ Σ (free cores - t)⁺ for each t and each count of gres on a node.
+
+        That many cores on at most that many nodes: of these some hold more than t.
+        """
+        most = np.array([_most_nodes(demand) for demand in self._demands], np.int64)
+        everyone = np.arange(len(self._least))
+        groups = [(everyone, self._mask(everyone))]
+        wanted = {one for least in self._least for one in least.gres_on_node}
+        for kind, count in sorted(wanted, reverse=True)[:_MOST_SIZES]:
+            jobs = np.flatnonzero(self._on_each(kind) >= count)
+            groups.append((jobs, self._mask(jobs) & (self._columns.free.gres[kind] >= count)))
+        for jobs, mask in groups:
+            cores, free = self._chunks[jobs] * self._size[jobs], self._free[mask]
+            largest = np.maximum(-(-cores // np.maximum(most[jobs], 1)), self._on_node[jobs]).max(initial=0)
+            for size in [0, *_largest(free[free < largest]).tolist()]:
+                amounts = np.maximum(
+                    cores - most[jobs] * size, self._nodes[jobs] * (self._on_node[jobs] - size)
+                )
+                self._take(jobs, np.maximum(amounts, 0), mask, np.maximum(free - size, 0))
 
     def _whole(self) -> None:
         """Σ nodes ≤ empty nodes, over jobs that want their nodes whole."""
-        jobs = [job for job, demand in enumerate(self._demands) if demand.exclusive]
+        jobs = np.flatnonzero([demand.exclusive for demand in self._demands])
         columns = self._columns
-        is_empty = columns.is_empty & (columns.free.cores == columns.total.cores)
-        if jobs:
-            amounts = ((job, self._least[job].nodes) for job in jobs)
-            self._take(int((self._mask(jobs) & is_empty).sum()), amounts)
+        mask = self._mask(jobs) & columns.is_empty & (self._free == columns.total.cores)
+        self._take(jobs, self._nodes[jobs], mask, np.ones(mask.sum(), np.int64))
 
     def _gres(self) -> None:
         """Σ gres ≤ Σ free gres of each kind."""
         for kind, free in self._columns.free.gres.items():
-            counts = [(job, dict(one.gres).get(kind, 0)) for job, one in enumerate(self._least)]
-            jobs = [job for job, count in counts if count]
-            if jobs:
-                self._take(int(free[self._mask(jobs)].sum()), iter(counts))
+            counts = np.array([dict(one.gres).get(kind, 0) for one in self._least], np.int64)
+            jobs = np.flatnonzero(counts)
+            mask = self._mask(jobs)
+            self._take(jobs, counts[jobs], mask, free[mask])
 
     def _slots(self) -> None:
         """Σ nodes·min(⌊cores / t⌋, ⌊gres / h⌋) ≤ Σ min(⌊free cores / t⌋, ⌊free gres / h⌋) for all t, h."""
         sizes = {(kind, one.cores_on_node, count) for one in self._least for kind, count in one.gres_on_node}
         for kind, cores, count in sorted(sizes, reverse=True)[:_MOST_SIZES]:
-            amounts: list[tuple[int, int]] = []
-            for job, one in enumerate(self._least):
-                mine = dict(one.gres_on_node).get(kind, 0)
-                amounts.append((job, one.nodes * min(one.cores_on_node // cores, mine // count)))
-            jobs = [job for job, amount in amounts if amount]
-            mask, free = self._mask(jobs), self._columns.free
-            slots = np.minimum(free.cores[mask] // cores, free.gres[kind][mask] // count)
-            self._take(int(slots.sum()), iter(amounts))
+            amounts = self._nodes * np.minimum(self._on_node // cores, self._on_each(kind) // count)
+            jobs = np.flatnonzero(amounts)
+            slots = np.minimum(self._free // cores, self._columns.free.gres[kind] // count)
+            mask = self._mask(jobs) & (slots > 0)
+            self._take(jobs, amounts[jobs], mask, slots[mask])
 
     def _memory(self) -> None:
         """Σ memory ≤ Σ free memory, where every node's is limited."""
-        wanted = [
-            (
-                job,
-                demand.memory_per_node * one.nodes + demand.memory_per_core * one.chunks * one.cores,
-            )
-            for job, (demand, one) in enumerate(zip(self._demands, self._least, strict=True))
-        ]
-        jobs = [job for job, amount in wanted if amount]
-        free = self._columns.free.memory[self._mask(jobs)] if jobs else np.zeros(0, np.int64)
+        amounts = [(demand.memory_per_node, demand.memory_per_core) for demand in self._demands]
+        per_node, per_core = np.array(amounts, np.int64).reshape(-1, 2).T
+        wanted = per_node * self._nodes + per_core * self._chunks * self._size
+        jobs = np.flatnonzero(wanted)
+        mask = self._mask(jobs)
+        free = self._columns.free.memory[mask]
         if len(free) and (free < UNLIMITED_MIB).all():
-            self._take(int(free.sum()), iter(wanted))
+            self._take(jobs, wanted[jobs], mask, free)
 
     def _pools(self) -> None:
         """Take the least of licences, limits and shares."""
@@ -266,13 +301,26 @@ class _Rows:
         if pools.are_empty:
             return
         amounts: dict[Resource, list[tuple[int, int]]] = {}
-        left: dict[Resource, int] = {}
         for job, demand in enumerate(self._demands):
             for resource, amount in pools.asked(demand.job, fewest(demand.job)):
                 amounts.setdefault(resource, []).append((job, amount))
-                left[resource] = pools.remaining(resource)
         for resource, entries in amounts.items():
-            self._take(left[resource], iter(entries))
+            jobs, wanted = np.array(entries, np.int64).T
+            self._add(np.array([pools.remaining(resource)]), jobs, wanted[:, None])
+
+
+_NO_COUNTS = np.zeros(0, np.int64)
+
+
+def _largest(values: IntArray) -> IntArray:
+    """Return the largest of some values above 0, each once."""
+    return np.unique(values[values > 0])[::-1][:_MOST_SIZES]
+
+
+def _most_nodes(demand: Demand) -> int:
+    """Return on how many nodes a job stands at most, as far as its request says."""
+    most = most_by_units(demand)
+    return most if demand.node_counts is None else min(most, demand.node_counts.maximum)
 
 
 #: Packings: the first three by the prices as they are, the others by prices that chance changes so much (the

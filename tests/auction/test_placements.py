@@ -56,6 +56,31 @@ def test_slots_are_counted_on_each_node(jobs: list[dict[str, object]], best: int
     assert bound_of(snapshot(nodes, jobs)) == best
 
 
+def test_a_run_of_neighbours_holds_so_many_jobs() -> None:
+    # Runs of 12, 8 and 4 free cores hold two jobs of eight, or three of five.
+    free = [4, 4, 4, 0, 4, 4, 0, 4]
+    nodes = [{"name": f"n{place}", "cores": 4, "free_cores": cores} for place, cores in enumerate(free)]
+    assert bound_of(snapshot(nodes, [{"cores": 8, "contiguous": True}] * 4)) == 1999
+    assert bound_of(snapshot(nodes, [{"cores": 5, "contiguous": True}] * 4)) == 2997
+    assert bound_of(snapshot(nodes, [{"cores": 8}] * 4)) == 2997
+    assert bound_of(snapshot(nodes, [{"cores": 5}] * 4)) == 3994
+
+
+def test_many_cores_on_few_nodes_need_nodes_with_more() -> None:
+    # Eight cores free on two nodes, and two on six others: 28 in all, of which 12 are beyond two on a node.
+    nodes: list[dict[str, object]] = [
+        {"name": f"n{place}", "cores": 8, "free_cores": 8 if place < 2 else 2} for place in range(8)
+    ]
+    # A job of 14 cores on two nodes needs ten of them.
+    assert bound_of(snapshot(nodes, [{"nodes": 2, "cores": 14}] * 2)) == 1000
+    assert bound_of(snapshot(nodes, [{"nodes": [2, 8], "cores": 14}] * 2)) == 1999
+    # Only nodes with a GPU count for jobs that want one on each.
+    for place, node in enumerate(nodes):
+        node |= {"gres": {"gpu": 1}, "free_gres": {"gpu": int(place != 1)}}
+    job = {"nodes": 2, "gres_per_node": {"gpu": 1}}
+    assert bound_of(snapshot(nodes, [job | {"cores": 10}, job | {"cores": 5}])) == 1000
+
+
 def test_jobs_that_want_whole_nodes_share_the_empty_ones() -> None:
     # Three nodes stand empty, though three others have three cores free each.
     nodes = [{"name": "a[1-3]", "cores": 4}, {"name": "b[1-3]", "cores": 4, "free_cores": 3}]
