@@ -272,6 +272,8 @@ def could_stand(runs: Runs, demand: Demand, variant: Variant) -> bool:
         return False
     fits = (runs.length >= fewest) & (runs.units >= wanted)
     most = most_nodes(demand, variant, len(runs.before) - 1)
+    if most < fewest:
+        return False
     if most >= runs.most[0] or not wanted:
         return bool(fits.any())
     # Of a longer run it takes no more nodes than it may.

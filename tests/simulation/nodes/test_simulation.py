@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
+from support.build import snapshot
+from support.optimum import fits_alone
 
 from aucsched.auction.attempt import attempt
 from aucsched.auction.options import StepOptions
@@ -32,7 +34,6 @@ from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
 from aucsched.simulation.nodes.node_queue import NodePolicy, NodeQueue
 from aucsched.simulation.nodes.node_result import NodeResult
-from aucsched.topology.tree import topology_of
 
 AUCTIONS = ("ipsched", "aucsched1", "aucsched2", "aucsched3")
 
@@ -154,11 +155,15 @@ def test_without_a_reservation_an_auction_lets_narrow_jobs_pass_a_wide_one_for_e
 @settings(max_examples=80, deadline=None)
 def test_what_is_held_back_before_an_auction_could_start_nowhere(seed: int) -> None:
     cluster = random_snapshot(seed)
-    columns, topology = columns_of(cluster), topology_of(cluster)
+    jobs = [
+        replace(job, request=replace(job.request, contiguous=True)) if place % 2 else job
+        for place, job in enumerate(cluster.jobs)
+    ]
+    cluster = replace(cluster, jobs=tuple(jobs))
+    columns = columns_of(cluster)
     view = FreeView(columns, columns.free)
     for demand in queue_of(cluster, DemandReader(cluster, columns), StepOptions()).window:
-        if not view.could_hold(demand):
-            assert place_alone(demand, columns, topology) is None
+        assert view.could_hold(demand) or not fits_alone(cluster, demand.job)
 
 
 def test_contiguous_jobs_need_neighbours() -> None:
@@ -176,6 +181,30 @@ def test_contiguous_jobs_need_neighbours() -> None:
     read = [made.reader.read(arriving.job, place) for place, arriving in enumerate(jobs)]
     held = [isinstance(one, Demand) and view.could_hold(one) for one in read]
     assert held == [True, True, False, True, False, True]
+
+
+@given(
+    free=st.lists(st.integers(0, 8), min_size=3, max_size=12),
+    counts=st.tuples(st.integers(1, 6), st.integers(0, 3)),
+    cores=st.integers(1, 40),
+)
+def test_neighbours_have_the_cores_on_as_many_nodes_as_a_job_may_have(
+    free: list[int], counts: tuple[int, int], cores: int
+) -> None:
+    fewest, more = counts
+    nodes = [{"name": f"n{place:02}", "cores": 8, "free_cores": each} for place, each in enumerate(free)]
+    cores = max(cores, fewest + more)
+    wanted = {"nodes": [fewest, fewest + more], "cores": cores, "contiguous": True}
+    cluster = snapshot(nodes, [wanted])
+    columns = columns_of(cluster)
+    read = DemandReader(cluster, columns).read(cluster.jobs[0], 0)
+    sets = (
+        free[first : first + length]
+        for length in range(fewest, fewest + more + 1)
+        for first in range(len(free) - length + 1)
+    )
+    fits = any(min(some) > 0 and sum(some) >= cores for some in sets)
+    assert (isinstance(read, Demand) and FreeView(columns, columns.free).could_hold(read)) == fits
 
 
 def test_a_job_that_fits_a_leaf_gets_one() -> None:
