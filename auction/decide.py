@@ -14,7 +14,7 @@ decision under a work limit.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 
 from ..bidgen.candidates import GuardedViews, most_at_once
 from ..bidgen.first_fit import Cluster, FirstFitPlacer, Placement
@@ -83,7 +83,8 @@ def decide(
     policies: Iterable[MixPolicy] = (NO_BALANCE,)
     if options.balance:
         waiting = waiting._replace(behind=tuple(waiting.behind))
-        policies = mixes_of(state, waiting.window, waiting.behind, mix)
+        behind = [demand for demand in waiting.behind if not state.impossible(demand)]
+        policies = mixes_of(state, waiting.window, behind, mix)
     many = MANY if all_bid_up_to is None else all_bid_up_to
     for policy in policies:
         step = open_window(state, waiting, options, policy, many)
@@ -123,16 +124,12 @@ def window_of(
 ) -> tuple[tuple[Demand, ...], Iterable[Demand]]:
     """Return the jobs of a window, and the others.
 
-    Of a longer queue no place goes to jobs that can never run, that lack a licence or whose limits
-    are used up, for which nothing is ever reserved: one user's could keep others from bidding.
+    No place goes to jobs that can never run, that lack a licence or whose limits are used up, for
+    which nothing is ever reserved: one user's could keep others from bidding.
     """
     jobs, pools = iter(queue), state.columns.pools
-    seen = tuple(islice(jobs, size + 1))
-    if len(seen) <= size:
-        return seen, ()
     first: list[Demand] = []
     passed: list[Demand] = []
-    jobs = chain(seen, jobs)
     while len(first) < size and (demand := next(jobs, None)) is not None:
         could = pools.hold(demand.job) and not state.impossible(demand)
         (first if could else passed).append(demand)

@@ -79,19 +79,16 @@ def _empty(seed: int) -> tuple[Snapshot, ClusterWorkload]:
     return replace(workload.snapshot(), time=0.0), workload
 
 
-def _first_pass(
-    workload: ClusterWorkload, options: StepOptions, monkeypatch: pytest.MonkeyPatch
-) -> dict[str, object]:
+def _first_pass(workload: ClusterWorkload, options: StepOptions) -> dict[str, object]:
     machine, queue = Machine(workload), NodeQueue()
+    # Jobs that can never run are in no queue of a simulation.
+    impossible = ImpossibleRequests(replace(state_of(workload.snapshot()), reader=machine.reader))
     for number, arriving in enumerate(workload.jobs):
         job = arriving.job
         demand = machine.reader.read(job, number)
-        if isinstance(demand, Demand) and job.hold is None and job.priority and not job.unsupported:
+        waits = job.hold is None and job.priority and not job.unsupported
+        if isinstance(demand, Demand) and waits and not impossible.why(demand):
             queue.add(demand)
-    # A simulation's queue has no job that can never run; here its engine is told of them, as schedule's is.
-    known = replace(state_of(workload.snapshot()), reader=machine.reader)
-    told = replace(machine.state(0.0), impossible=ImpossibleRequests(known).why)
-    monkeypatch.setattr(machine, "state", lambda _: told)
     starts = NodeAuction(machine, options).step(0.0, queue)
     names = machine.columns.names
     return {start.demand.job.id: resources_of(start.demand, start.allocation, names) for start in starts}
@@ -99,9 +96,7 @@ def _first_pass(
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("part", range(3))
-def test_a_first_pass_awards_what_schedule_awards(
-    model: str, part: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_first_pass_awards_what_schedule_awards(model: str, part: int) -> None:
     """Soner: figures 3.1, 3.2, 4.1 steps of a scheduler."""
     started = 0
     for seed in range(part, 75, 3):
@@ -113,16 +108,14 @@ def test_a_first_pass_awards_what_schedule_awards(
             **_other(seed, model),
         )
         awarded = {award.job: dict(award.nodes) for award in run_step(snapshot, options).started}
-        assert _first_pass(workload, options, monkeypatch) == awarded, seed
+        assert _first_pass(workload, options) == awarded, seed
         started += len(awarded)
     assert started > 20
 
 
 @pytest.mark.parametrize("balance", [False, True])
 @pytest.mark.parametrize("model", MODELS)
-def test_a_first_pass_within_limits_awards_what_schedule_awards(
-    model: str, balance: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_first_pass_within_limits_awards_what_schedule_awards(model: str, balance: bool) -> None:
     if balance and model not in AUCTIONS:
         pytest.skip("it places without bids")
     started = limited = 0
@@ -139,7 +132,7 @@ def test_a_first_pass_within_limits_awards_what_schedule_awards(
         options = StepOptions(model=model, balance=balance, **strategies[seed % len(strategies)], **other)  # type: ignore[arg-type]
         found = run_step(snapshot, options)
         awarded = {award.job: dict(award.nodes) for award in found.started}
-        assert _first_pass(workload, options, monkeypatch) == awarded, seed
+        assert _first_pass(workload, options) == awarded, seed
         started += len(awarded)
         limited += sum(refusal.reason == "limit" for refusal in found.pending)
     assert started > 10
@@ -148,9 +141,7 @@ def test_a_first_pass_within_limits_awards_what_schedule_awards(
 
 @pytest.mark.parametrize("model", AUCTIONS)
 @pytest.mark.parametrize("part", range(3))
-def test_a_first_balanced_pass_awards_what_schedule_awards(
-    model: str, part: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_first_balanced_pass_awards_what_schedule_awards(model: str, part: int) -> None:
     started = shared = 0
     for seed in range(part, 75, 3):
         snapshot, workload = _empty(seed)
@@ -163,7 +154,7 @@ def test_a_first_balanced_pass_awards_what_schedule_awards(
         options = StepOptions(model=model, balance=True, **strategies[seed // 3 % len(strategies)], **other)  # type: ignore[arg-type]
         found = run_step(snapshot, options)
         awarded = {award.job: dict(award.nodes) for award in found.started}
-        assert _first_pass(workload, options, monkeypatch) == awarded, seed
+        assert _first_pass(workload, options) == awarded, seed
         started += len(awarded)
         shared += sum(refusal.reason == "share" for refusal in found.pending)
     assert started > 20
