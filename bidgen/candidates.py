@@ -270,21 +270,13 @@ def could_stand(runs: Runs, demand: Demand, variant: Variant) -> bool:
     fewest, wanted = demand.fewest_nodes, demand.units or 0
     if fewest > runs.most[0] or wanted > runs.most[1]:
         return False
-    fits = (runs.length >= fewest) & (runs.units >= wanted)
     most = most_nodes(demand, variant, len(runs.before) - 1)
-    if most < fewest:
-        return False
-    if most >= runs.most[0] or not wanted:
-        return bool(fits.any())
-    # Of a longer run it takes no more nodes than it may.
-    is_short = fits & (runs.length <= most)
-    window = runs.before[most:] - runs.before[:-most]
-    longer = np.flatnonzero(fits & ~is_short)
-    ends = runs.start[longer] + runs.length[longer] - most + 1
-    return bool(is_short.any()) or any(
-        bool((window[start:end] >= wanted).any())
-        for start, end in zip(runs.start[longer].tolist(), ends.tolist(), strict=True)
-    )
+    if most >= runs.most[0]:
+        return bool(((runs.length >= fewest) & (runs.units >= wanted)).any())
+    # From each node on as many as it may have, or as there are.
+    start = np.arange(len(runs.before) - 1)
+    end = np.minimum(start + most, np.repeat(runs.start + runs.length, runs.length))
+    return bool(((end - start >= fewest) & (runs.before[end] - runs.before[start] >= wanted)).any())
 
 
 def _of_richest(amounts: IntArray) -> IntArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from random_snapshots import random_snapshot
 from support.build import snapshot
 
+from aucsched import schedule
 from aucsched.auction.options import StepOptions
 from aucsched.auction.placements import in_order
 from aucsched.auction.queue import queue_of
@@ -81,3 +83,17 @@ def test_gres_over_all_nodes_are_dealt_from_what_earlier_jobs_left() -> None:
     assert second is not None
     assert first.allocation().held.gres["gpu"].tolist() == [2]
     assert second.allocation().held.gres["gpu"].tolist() == [0, 2]
+
+
+def test_neighbours_where_limits_leave_a_job_no_node() -> None:
+    nodes = [{"name": f"n{place}", "cores": 4, "free_cores": free} for place, free in enumerate((4, 4, 3, 0))]
+    members: dict[str, Any] = {
+        "limits": [{"name": "all", "jobs": {}, "max": {"cores": 8}}],
+        "running": [{"id": "R", "nodes": {"n2": {"cores": 1}, "n3": {"cores": 4}}}],
+    }
+    cluster = snapshot(nodes, [{"cores": 2, "exclusive": True, "contiguous": True}], **members)
+    (refusal,) = schedule(cluster).pending
+    assert refusal.reason == "limit"
+    cluster = snapshot(nodes[:2], [{"cores": 1, "min_cores_per_node": 4, "contiguous": True}])
+    (refusal,) = schedule(cluster).pending
+    assert refusal.reason == "ineligible"
