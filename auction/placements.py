@@ -24,7 +24,7 @@ from math import ceil
 
 import numpy as np
 
-from ..bidgen.candidates import GuardedViews, UsableNodes, most_by_units, runs_of
+from ..bidgen.candidates import GuardedViews, UsableNodes, most_nodes, runs_of
 from ..bidgen.first_fit import Cluster
 from ..cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, FloatArray, IntArray, Resource
 from ..cluster.resources.columns import Columns
@@ -243,7 +243,9 @@ class _Rows:
 
         That many cores on at most that many nodes: of these some hold more than t.
         """
-        most = np.array([_most_nodes(demand) for demand in self._demands], np.int64)
+        usable = len(self._free)
+        counts = [max(most_nodes(one, variant, usable) for variant in one.variants) for one in self._demands]
+        most = np.array(counts, np.int64)
         everyone = np.arange(len(self._least))
         groups = [(everyone, self._mask(everyone))]
         wanted = {one for least in self._least for one in least.gres_on_node}
@@ -315,12 +317,6 @@ _NO_COUNTS = np.zeros(0, np.int64)
 def _largest(values: IntArray) -> IntArray:
     """Return the largest of some values above 0, each once."""
     return np.unique(values[values > 0])[::-1][:_MOST_SIZES]
-
-
-def _most_nodes(demand: Demand) -> int:
-    """Return on how many nodes a job stands at most, as far as its request says."""
-    most = most_by_units(demand)
-    return most if demand.node_counts is None else min(most, demand.node_counts.maximum)
 
 
 #: Packings: the first three by the prices as they are, the others by prices that chance changes so much (the

@@ -91,3 +91,9 @@ def test_jobs_that_want_whole_nodes_share_the_empty_ones() -> None:
         {"nodes": 1, "cores_per_node": 1, "exclusive": True, "priority": 10 - place} for place in range(5)
     ]
     assert bound_of(snapshot(nodes, jobs)) == 10 + 9 + 8
+
+
+def test_no_row_exceeds_what_a_number_holds() -> None:
+    """A job without a node count may have any number of nodes, and files allow nodes of 10¹² cores."""
+    nodes = [{"name": "a", "cores": 10**11}, {"name": "b", "cores": 10**11, "free_cores": 10**10}]
+    assert bound_of(snapshot(nodes, [{"cores": 10**11, "exclusive": True}, {"cores": 1}])) == 1999
