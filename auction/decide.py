@@ -256,31 +256,33 @@ def reserve(step: StepPass, *, by_counts: bool = True) -> None:
             break
 
 
-def settle(step: StepPass) -> None:
+def settle(step: StepPass) -> bool:
     """Start an award that no other could better, if counts say so.
 
-    Where they say so of the jobs but not of their nodes, these jobs alone bid.
+    Where they say so of the jobs but not of their nodes, these jobs alone bid. Return whether these may not
+    all win.
     """
     step.selected = frozenset()
     if step.mix.placer is not None:
-        return
+        return False
     demands, _ = step.bidders(len(step.window))
     found = settled(demands, step.cluster, step.options)
     if found is None:
-        return
+        return False
     chosen, places, fit = found
     placements = [placement for placement in places if placement is not None]
     are_placed, are_few = len(placements) == len(chosen), 2 * len(chosen) <= len(demands)
     if step.options.selects and _attempt_of(step.options, len(step.columns.names)) is attempt:
         # Of few the bids say soon whether all can win.
         step.selected = frozenset(one.job.id for one in chosen if are_placed or are_few)
-    if step.attempts or not are_placed:
-        return
+    if not are_placed:
+        return bool(step.selected)
     known = step.reserved.asked | {one.job.id for one in chosen}
     losers = (demand for demand in step.window if demand.job.id not in known)
     # Where the award delays a loser's reservation, there is another auction.
-    if not step.reserved.wants_more or all(map(step.passes_over, losers)):
+    if not step.attempts and (not step.reserved.wants_more or all(map(step.passes_over, losers))):
         _stand(step, placements, fit)
+    return False
 
 
 def _stand(step: StepPass, placements: list[Placement], fit: FirstFitPlacer) -> bool:
@@ -340,7 +342,7 @@ def award(step: StepPass) -> None:
     halves = options.chosen_on_timeout == "halve" and not options.is_anytime and not options.is_greedy
     for guards, share, everywhere in _auctions(step):
         step.guards = step.beside = guards
-        settle(step)
+        is_tried = settle(step)
         if step.counted is not None:
             return
         made: list[AttemptResult] = []
@@ -350,20 +352,21 @@ def award(step: StepPass) -> None:
             # The file is the whole window's: halved attempts leave it alone.
             asked = replace(options, export="") if made or step.attempts else options
             end = deadline
-            may_repeat = bool(step.selected) or (halves and size > 1)
-            if may_repeat and deadline is not None and options.most_work is None:
+            may_repeat = is_tried or (halves and size > 1 and options.most_work is None)
+            if may_repeat and deadline is not None:
                 end = options.clock() + _FIRST_OF_TWO * (deadline - options.clock())
             demands, others = step.bidders(size)
             make = _attempt_of(options, len(cluster.columns.names))
             made.append(make(demands, cluster, asked, size=size, deadline=end, others=others))
-            if step.selected and len(made[-1].answer.chosen) < len(demands):
+            is_lost, is_tried = is_tried and len(made[-1].answer.chosen) < len(demands), False
+            if is_lost:
                 # Not all that counts choose can win: everyone bids.
                 made.pop()
                 step.selected = frozenset()
-                continue
-            if made[-1].ended or not halves or size == 1 or step.is_over(deadline):
+            elif made[-1].ended or not halves or size == 1 or step.is_over(deadline):
                 break
-            size //= 2
+            else:
+                size //= 2
         step.attempts += made
         step.best = max(made, key=lambda one: (*one.answer.value, one.proved), default=step.best)
 

@@ -197,7 +197,7 @@ class StepOptions(StepRecord):
 
     @cached_property
     def selects(self) -> bool:
-        """Whether only the jobs bid that counts choose, where first-fit can start them all.
+        """Whether only the jobs bid that counts choose, where first-fit can start them all or they are few.
 
         First bids are where first-fit starts jobs: where none are made, all jobs bid.
         """

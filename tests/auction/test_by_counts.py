@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from random_snapshots import random_snapshot
-from support.build import all_bid, snapshot
+from support.build import all_bid, snapshot, tree
 
 from aucsched import Auction, Snapshot, schedule
 from aucsched.auction import attempt as attempt_module
@@ -28,9 +28,11 @@ from aucsched.auction.reserve import Promise
 from aucsched.auction.state import state_of
 from aucsched.auction.step import take_step
 from aucsched.auction.step_pass import StepPass
+from aucsched.auction.strategies import AttemptResult
 from aucsched.bidgen.first_fit import Cluster
 from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.resources.job_reservations import Guard
+from aucsched.models.solve.solver import SolverStatus
 
 OPTIONS = [
     StepOptions(work_limit=3),
@@ -105,9 +107,10 @@ def plain(seed: int) -> Snapshot:
 def test_the_same_jobs_start_on_the_same_nodes(options: StepOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[bool] = []
 
-    def noted(step: StepPass) -> None:
-        settle(step)
+    def noted(step: StepPass) -> bool:
+        is_tried = settle(step)
         found.append(bool(step.counted))
+        return is_tried
 
     chosen = noted_choices(monkeypatch)
     monkeypatch.setattr(decide_module, "settle", noted)
@@ -269,3 +272,56 @@ def test_a_schedule_and_an_auction_give_the_same_award(options: StepOptions) -> 
             assert found.started == asked.started
             assert found.pending == asked.pending
             assert found.objective.priority == asked.objective.priority
+
+
+NAMES = [f"n{place}" for place in range(4)]
+#: By counts two jobs have the nodes, but only one switch has two.
+TWO, ONE = {"nodes": 2, "cores_per_node": 1}, {"nodes": 1, "cores_per_node": 1, "priority": 1}
+BELOW_ONE = [TWO | {"priority": priority, "max_switches": 1} for priority in (10, 9)]
+ALL_LOST = snapshot(
+    [{"name": name, "cores": 1} for name in NAMES], [*BELOW_ONE, *[ONE] * 4], topology=tree(NAMES, 3)
+)
+ALL_WON = snapshot([{"name": name, "cores": 1} for name in NAMES], [TWO, TWO, ONE, ONE])
+
+
+@pytest.mark.parametrize("limits", [{"work_limit": 5}, {}])
+def test_who_is_tried_alone_leaves_time_for_an_auction_of_all(
+    limits: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[int, float]] = []
+
+    def noted(demands: Sequence[Demand], *given: Any, **members: Any) -> AttemptResult:
+        calls.append((len(demands), members["deadline"]))
+        return attempt_module.attempt(demands, *given, **members)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(decide_module, "attempt", noted)
+    alone: dict[str, Any] = {"promise": "none", "reserve": 0, "strategy": "exact", "on_timeout": "incumbent"}
+    options = StepOptions(**limits, time_limit_s=60, **alone)
+    assert len(decided(ALL_LOST, options).starts) == 3
+    (tried, first), (all_bid, second) = calls
+    assert (tried, all_bid) == (2, 6)
+    assert second - first > 20
+    # Nobody follows jobs that first-fit starts: they have all the time.
+    calls.clear()
+    step = decided(ALL_WON, options)
+    assert calls == [(2, step.deadline)]
+
+
+def test_jobs_that_alone_bid_stay_so_where_a_half_of_the_window_follows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes: list[int] = []
+
+    def unproved(*given: Any, **members: Any) -> AttemptResult:
+        sizes.append(members["size"])
+        found = attempt_module.attempt(*given, **members)
+        return replace(found, status=SolverStatus.FEASIBLE_AT_LIMIT, proved=False)
+
+    monkeypatch.setattr(decide_module, "attempt", unproved)
+    jobs = [TWO | {"max_switches": 1}, TWO | {"max_switches": 1}, *[ONE] * 4]
+    options = StepOptions(time_limit_s=60, promise="none", reserve=0, strategy="exact")
+    step = decided(
+        snapshot([{"name": name, "cores": 1} for name in NAMES], jobs, topology=tree(NAMES, 2)), options
+    )
+    assert sizes == [6, 3, 1]
+    assert step.selected == {"J1", "J2"}
