@@ -245,7 +245,8 @@ class _Rows:
         """
         usable = len(self._free)
         counts = [max(most_nodes(one, variant, usable) for variant in one.variants) for one in self._demands]
-        most = np.array(counts, np.int64)
+        # Jobs with as much on each node get no less than that on the fewest.
+        most = np.where(self._chunks == self._nodes, self._nodes, np.array(counts, np.int64))
         everyone = np.arange(len(self._least))
         groups = [(everyone, self._mask(everyone))]
         wanted = {one for least in self._least for one in least.gres_on_node}
@@ -254,12 +255,10 @@ class _Rows:
             groups.append((jobs, self._mask(jobs) & (self._columns.free.gres[kind] >= count)))
         for jobs, mask in groups:
             cores, free = self._chunks[jobs] * self._size[jobs], self._free[mask]
-            largest = np.maximum(-(-cores // np.maximum(most[jobs], 1)), self._on_node[jobs]).max(initial=0)
+            largest = (-(-cores // np.maximum(most[jobs], 1))).max(initial=0)
             for size in [0, *_largest(free[free < largest]).tolist()]:
-                amounts = np.maximum(
-                    cores - most[jobs] * size, self._nodes[jobs] * (self._on_node[jobs] - size)
-                )
-                self._take(jobs, np.maximum(amounts, 0), mask, np.maximum(free - size, 0))
+                amounts = np.maximum(cores - most[jobs] * size, 0)
+                self._take(jobs, amounts, mask, np.maximum(free - size, 0))
 
     def _whole(self) -> None:
         """Σ nodes ≤ empty nodes, over jobs that want their nodes whole."""

@@ -297,7 +297,8 @@ def test_who_is_tried_alone_leaves_time_for_an_auction_of_all(
     monkeypatch.setattr(decide_module, "attempt", noted)
     alone: dict[str, Any] = {"promise": "none", "reserve": 0, "strategy": "exact", "on_timeout": "incumbent"}
     options = StepOptions(**limits, time_limit_s=60, **alone)
-    assert len(decided(ALL_LOST, options).starts) == 3
+    step = decided(ALL_LOST, options)
+    assert (len(step.starts), len(step.attempts)) == (3, 1)
     (tried, first), (all_bid, second) = calls
     assert (tried, all_bid) == (2, 6)
     assert second - first > 20

@@ -74,6 +74,10 @@ def test_many_cores_on_few_nodes_need_nodes_with_more() -> None:
     # A job of 14 cores on two nodes needs ten of them.
     assert bound_of(snapshot(nodes, [{"nodes": 2, "cores": 14}] * 2)) == 1000
     assert bound_of(snapshot(nodes, [{"nodes": [2, 8], "cores": 14}] * 2)) == 1999
+    # Five cores on each of one to eight nodes are at least three beyond two on a node.
+    assert (
+        bound_of(snapshot(nodes, [{"nodes": 2, "cores": 14}, {"nodes": [1, 8], "cores_per_node": 5}])) == 1000
+    )
     # Only nodes with a GPU count for jobs that want one on each.
     for place, node in enumerate(nodes):
         node |= {"gres": {"gpu": 1}, "free_gres": {"gpu": int(place != 1)}}
