@@ -210,6 +210,8 @@ def _node(record: Record, notes: Notes) -> NodeFigures:
     all_plain(features, record.place(member))
     partitions = record.texts("partitions")
     all_plain(partitions, record.place("partitions"))
+    threads = record.number("threads") or 1
+    cores = (record.number("sockets") or 0) * (record.number("cores") or 0)
     return NodeFigures(
         node=Node(
             name=name,
@@ -219,7 +221,8 @@ def _node(record: Record, notes: Notes) -> NodeFigures:
             features=features,
             partitions=partitions,
         ),
-        threads=_threads(record),
+        # A site may count cores as CPUs on nodes that have threads: then a core is one CPU.
+        threads=threads if record.count("cpus") == cores * threads else 1,
         weight=record.number("weight") or 0,
         inactive=_features(record, "features") - features,
         is_asleep=any(word.startswith("POWER") for word in _state_words(record)),
@@ -281,13 +284,6 @@ def _untold(record: Record, total: Resources, notes: Notes) -> Iterator[str]:
 
 def _features(record: Record, member: str) -> frozenset[str]:
     return frozenset(name for text in record.texts(member) for name in text.split(",") if name)
-
-
-def _threads(record: Record) -> int:
-    threads = record.number("threads") or 1
-    cores = (record.number("sockets") or 0) * (record.number("cores") or 0)
-    # A site may count cores as CPUs on nodes that have threads: then a core is one CPU.
-    return threads if record.count("cpus") == cores * threads else 1
 
 
 def _state_words(record: Record) -> set[str]:

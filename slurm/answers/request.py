@@ -178,7 +178,11 @@ def _members(job: _Reading) -> dict[str, Any]:
     size = _whole_cores(job, size)
     fixed = size.cores_per_node is not None
     exclusive, exclusive_topo = _exclusive(job)
-    _check_topologies(job)
+    for name in filter(None, job.record.text("partition").split(",")):
+        if topology := job.site.elsewhere.get(name):
+            # Nodes under the rules of a topology that is not the snapshot's.
+            where = f"partition {name} is on the topology {topology}"
+            job.unsupported.append(f"{where}, which is not read")
     detail = job.detail
     flags = job.record.words("flags") | (detail.segments if detail else frozenset())
     switches = job.record.number("required_switches") or job.record.number("minimum_switches")
@@ -332,14 +336,6 @@ def _exclusive(job: _Reading) -> tuple[bool, bool]:
         elif word != "false":
             job.unsupported.append(f"nodes shared only within {word} (--exclusive={word})")
     return whole, topo
-
-
-def _check_topologies(job: _Reading) -> None:
-    """Keep a job from nodes under the rules of a topology that is not the snapshot's."""
-    for name in filter(None, job.record.text("partition").split(",")):
-        if topology := job.site.elsewhere.get(name):
-            where = f"partition {name} is on the topology {topology}"
-            job.unsupported.append(f"{where}, which is not read")
 
 
 def _sharing(job: _Reading) -> frozenset[str]:

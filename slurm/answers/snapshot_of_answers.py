@@ -144,8 +144,11 @@ def _snapshot(text: bytes, site: Site, time: float | None, notes: Notes, known: 
         for one in site.reservations
     )
     nodes = _nodes(site.nodes.values(), held_resources(running), closed, notes)
-    if site.config.counts_memory is None:
-        _note_memory(nodes, notes)
+    # Where memory is allocated Slurm gives a job that asks for none all of each node's.
+    is_allocated = any(node.free.memory_mib != node.total.memory_mib for node in nodes)
+    if site.config.counts_memory is None and is_allocated:
+        told = "Slurm gives a job that asks for no memory all of a node's; here it takes none"
+        notes.unread("memory", f"{told} (--conf tells)")
     _note_partition_qos(site, notes)
     return Snapshot(
         time=now,
@@ -168,20 +171,12 @@ def _read(source: SlurmText, parse: Callable[[bytes], T]) -> T:
     try:
         return parse(source.content)
     except InputError as error:
-        raise _with_release(error, source.content).in_file(source.name) from error
-
-
-def _with_release(error: InputError, content: bytes) -> InputError:
-    match = _RELEASE.search(content) if is_json(content) else None
-    release = parse_release(match[1].decode()) if match else None
-    if match is None or release is None or not release.is_newer:
-        return error
-    told = f"written by Slurm {match[1].decode()}; known are versions up to {NEWEST.series}"
-    return InputError(
-        f"{error.message} ({told})",
-        path=error.path,
-        file=error.file,
-    )
+        match = _RELEASE.search(source.content) if is_json(source.content) else None
+        version = match[1].decode() if match else ""
+        message, release = error.message, parse_release(version)
+        if release is not None and release.is_newer:
+            message += f" (written by Slurm {version}; known are versions up to {NEWEST.series})"
+        raise InputError(message, path=error.path, file=error.file or source.name) from error
 
 
 def _read_or(source: SlurmText | None, parse: Callable[[bytes], T], otherwise: T) -> T:
@@ -335,10 +330,3 @@ def _note_disagreement(figures: NodeFigures, left: Resources, notes: Notes) -> N
         if count != of_jobs[what]:
             text = f"by its record {count} {what} are free, by its jobs {of_jobs[what]}"
             notes.add("node figures", f"node {figures.node.name}: {text}: the less is taken")
-
-
-def _note_memory(nodes: Iterable[Node], notes: Notes) -> None:
-    """Say so when memory is allocated: then Slurm gives a job that asks for none all of each node's."""
-    if any(node.free.memory_mib != node.total.memory_mib for node in nodes):
-        text = "Slurm gives a job that asks for no memory all of a node's; here it takes none"
-        notes.unread("memory", f"{text} (--conf tells)")

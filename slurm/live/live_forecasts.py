@@ -40,7 +40,19 @@ class LiveForecasts:
         now = snapshot.time or 0.0
         running = []
         for job, end in started:
-            known = _logged(job, now if end is None else end.end)
+            known = LoggedJob(
+                id=job.job,
+                submit_s=job.submit,
+                start_s=job.start,
+                run_s=(now if end is None else end.end) - job.start,
+                limit_s=job.limit_s,
+                cores=job.cores,
+                nodes=len(expand(job.nodes, f"job {job.job} nodes")),
+                priority=job.priority,
+                user=job.user,
+                account=job.account,
+                partition=job.partition,
+            )
             self._learn(job)
             if end is None:
                 running.append(known)
@@ -85,19 +97,3 @@ class LiveForecasts:
         self._misses.append(abs(came - asked.p50_s))
         if asked.features is not None:
             self._calibrator.learn(asked.features, np.array(asked.quantiles), came)
-
-
-def _logged(job: SlurmStart, until: float) -> LoggedJob:
-    return LoggedJob(
-        id=job.job,
-        submit_s=job.submit,
-        start_s=job.start,
-        run_s=until - job.start,
-        limit_s=job.limit_s,
-        cores=job.cores,
-        nodes=len(expand(job.nodes, f"job {job.job} nodes")),
-        priority=job.priority,
-        user=job.user,
-        account=job.account,
-        partition=job.partition,
-    )

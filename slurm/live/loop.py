@@ -288,10 +288,14 @@ class Loop:
         self, actions: Sequence[Action], queue: Mapping[str, LiveJob], began: float, report: PassReport
     ) -> None:
         """Carry out what is still true, within the limits; log before, look after."""
-        actions, report.deferred = within(actions, self._allowance())
+        check = self._clock()
+        while self._spent and check - self._spent[0][0] >= _MINUTE_S:
+            self._spent.popleft()
+        spent = sum(count for _, count in self._spent)
+        most = max(0, min(self.settings.changes, self.settings.changes_a_minute - spent))
+        actions, report.deferred = within(actions, most)
         if not actions:
             return
-        check = self._clock()
         judged = list(still_true(actions, queue, jobs_now(self._ask), idle_now(self._ask)))
         age = self._clock() - began
         if age > self.settings.plan_age:
@@ -312,13 +316,6 @@ class Loop:
         if not self.settings.dry_run:
             self._verify(kept, said, report)
             report.verify_s = self._clock() - place - report.place_s
-
-    def _allowance(self) -> int:
-        now = self._clock()
-        while self._spent and now - self._spent[0][0] >= _MINUTE_S:
-            self._spent.popleft()
-        spent = sum(count for _, count in self._spent)
-        return max(0, min(self.settings.changes, self.settings.changes_a_minute - spent))
 
     def _verify(self, actions: Sequence[Action], said: Sequence[str], report: PassReport) -> None:
         """Look at each job again, and log what came of it."""

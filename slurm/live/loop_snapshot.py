@@ -45,7 +45,9 @@ def with_claims(
     Nodes that only the loop's own reservations reserve take other jobs on the cores that are left.
     The other nodes of a block that is to be a pinned job's alone take none.
     """
-    ours = _reserved_by_us(reserved)
+    entries = list(reserved)
+    ours = {name for entry in entries if entry.name.startswith(OWN) for name in entry.nodes}
+    ours -= {name for entry in entries if not entry.name.startswith(OWN) for name in entry.nodes}
     free = {node.name: node.free for node in snapshot.nodes}
     jobs: list[Job] = []
     claims: list[RunningJob] = []
@@ -73,13 +75,6 @@ def with_claims(
         # Their cores are claimed one by one.
         reservations=tuple(one for one in snapshot.reservations if not one.name.startswith(OWN)),
     )
-
-
-def _reserved_by_us(reserved: Iterable[ReservationFigures]) -> set[str]:
-    """Return the nodes of the loop's reservations that are in no other."""
-    entries = list(reserved)
-    ours = {name for entry in entries if entry.name.startswith(OWN) for name in entry.nodes}
-    return ours - {name for entry in entries if not entry.name.startswith(OWN) for name in entry.nodes}
 
 
 def _seconds_left(node: Node, free: Resources, *, is_ours: bool) -> Node:

@@ -101,21 +101,17 @@ def words_of(text: str, path: str) -> list[str]:
             missing = "escaped character" if text[place] == "\\" else "closing quotation"
             raise InputError(f"{text.strip()[:60]!r}: No {missing}", path=path)
         place = piece.end()
-        if piece.lastgroup != "blank":
-            parts.append(_meant(piece))
+        if piece.lastgroup == "double":
+            parts.append(_ESCAPED.sub(r"\1", piece["double"]))
+            within = True
+        elif piece.lastgroup != "blank":
+            parts.append(piece[piece.lastgroup or 0])
             within = True
         elif within:
             words.append("".join(parts))
             parts.clear()
             within = False
     return [*words, "".join(parts)] if within else words
-
-
-def _meant(piece: re.Match[str]) -> str:
-    """Return what a piece of a word stands for."""
-    if piece.lastgroup == "double":
-        return _ESCAPED.sub(r"\1", piece["double"])
-    return piece[piece.lastgroup or 0]
 
 
 def parse_sbatch(words: Sequence[str], path: str) -> dict[str, str]:

@@ -210,7 +210,11 @@ class Submission:
         """
         partition = self.options.get("partition") or self.conf.default_partition or ""
         for name in sorted(self.options.keys() - READ - HARMLESS):
-            self._leave_out(name)
+            value = self.options[name]
+            if name in PREFERENCES:
+                self._remark(f"--{name} is not looked at")
+            else:
+                self.unsupported.append(f"--{name}={value}" if value else f"--{name}")
         request = self._request(partition)
         for name in ("uid", "gid", "account", "qos", "partition"):
             plain(self.options.get(name, ""), f"{self.path} --{name}")
@@ -227,14 +231,6 @@ class Submission:
             hold="JobHeldUser" if "hold" in self.options else None,
             unsupported=tuple(map(one_line, self.unsupported)),
         )
-
-    def _leave_out(self, name: str) -> None:
-        value = self.options[name]
-        text = f"--{name}={value}" if value else f"--{name}"
-        if name in PREFERENCES:
-            self._remark(f"--{name} is not looked at")
-        else:
-            self.unsupported.append(text)
 
     def _remark(self, text: str) -> None:
         self.remarks[text].append(self.job_id)
