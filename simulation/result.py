@@ -4,7 +4,7 @@ Sums are correctly rounded (``math.fsum``), so that a figure does not depend on 
 adds. Standard deviations are of the population: a simulation's jobs are all there are.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum, sqrt
@@ -178,9 +178,6 @@ class Result:
         - ``throughput_per_h``: jobs over the makespan in hours.
         - ``loss_of_capacity``: the share of A × makespan that was idle while any job waited.
         """
-        return self._metrics()
-
-    def _metrics(self) -> dict[str, Any]:
         theoretical = self._theoretical_s() if len(self.started) else None
         values: dict[str, Any] = {
             "makespan_s": shortest(self.makespan) if len(self.started) else None,
@@ -380,12 +377,8 @@ def batsim_csv(result: Result) -> str:
 
     Batsim numbers its machines; here the numbers are given lowest first (placement.py).
     """
-    return "\n".join([BATSIM_COLUMNS, *_batsim_rows(result)]) + "\n"
-
-
-def _batsim_rows(result: Result) -> Iterator[str]:
     workload, requests = result.workload, result.workload.requests
-    placed = result.placed
+    placed, rows = result.placed, [f"{BATSIM_COLUMNS}\n"]
     for job in sorted(placed, key=lambda job: (result.starts[job] + workload.run[job], job)):
         submit, start, run = requests.submit[job], result.starts[job], workload.run[job]
         killed = job in workload.killed
@@ -393,7 +386,7 @@ def _batsim_rows(result: Result) -> Iterator[str]:
             f"{first}-{first + count - 1}" if count > 1 else f"{first}" for first, count in placed[job]
         )
         times = (start, run, start + run, start - submit, start + run - submit)
-        yield ",".join(
+        row = ",".join(
             [
                 f"{workload.ids[job]},w0,{workload.ids[job]}",
                 f"{number_text(submit)},{requests.size[job]},{number_text(requests.estimate[job])}",
@@ -402,6 +395,8 @@ def _batsim_rows(result: Result) -> Iterator[str]:
                 f'{times[-1] / run!r},{resources},-1,""',
             ]
         )
+        rows.append(f"{row}\n")
+    return "".join(rows)
 
 
 def simulated_log(result: Result, log: SwfLog) -> SwfLog:

@@ -87,11 +87,6 @@ class Difference:
     low: float | None
     high: float | None
 
-    @property
-    def is_clear(self) -> bool:
-        """Whether the history shows it: 0 is outside its interval."""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
-
     def words(self) -> str:
         """Return it as a sentence: in per cent of ``base``, else in its own unit."""
         more, less = ("longer", "shorter") if "wait" in self.figure else ("higher", "lower")
@@ -109,12 +104,13 @@ class Difference:
                 amount = duration(abs(value)) if "wait" in self.figure else f"{abs(value):.2g}"
             return f"{amount} {more if value > 0 else less}"
 
-        name = f"{self.of}: the {self.figure.removesuffix(' (s)').removesuffix(' (%)')}"
+        figure = f"the {self.figure.removesuffix(' (s)').removesuffix(' (%)')}"
+        name = f"{self.of}: {figure}"
         if self.low is None or self.high is None:
             return f"{name} is {said(self.value)} than with {self.than} (one history: no interval)"
         span = f"(95 %: {said(self.low)} to {said(self.high)})"
-        if not self.is_clear:
-            figure = name.removeprefix(f"{self.of}: ")
+        # The history shows it where 0 is outside its interval.
+        if self.low <= 0 <= self.high:
             return f"{self.of}: this history shows no difference in {figure} {span}"
         return f"{name} is {said(self.value)} than with {self.than} {span}"
 

@@ -153,7 +153,11 @@ class _System:
 
     def _pass(self, now: float, *, starts: bool) -> None:
         self._run.passes += 1
-        self._trim(now)
+        # Requests that wait as jobs ask for what is left of their parents' walltime.
+        for place, (order, number, job) in enumerate(self._waiting):
+            if (parent := self._parents.get(job.id)) is not None:
+                left = max(self._running[parent].walltime_end_s - now, 1.0)
+                self._waiting[place] = (order, number, replace(job, walltime_s=left))
         view = ProviderView(
             now_s=now,
             queue=[one[2] for one in self._waiting],
@@ -168,22 +172,14 @@ class _System:
         self._asking = [one for one in self._asking if one.job not in granted and self._stands(one, now)]
         for one in found.grants:
             self._grow(one, now)
-        for job, held in found.starts:
-            self._begin(job, held, now)
+        for starting, held in found.starts:
+            self._begin(starting, held, now)
 
     def _stands(self, request: CountRequest, now: float) -> bool:
         """Return whether a request that was not granted is asked again in the next pass."""
         played, kept = self._running[request.job], self._options.keep_requests
         keeps = self._provider.keeps_requests if kept is None else kept
         return keeps and now < played.start_s + played.job.asks_s[-1]
-
-    def _trim(self, now: float) -> None:
-        """Let requests that wait as jobs ask for what is left of their parents' walltime."""
-        for place, (order, number, job) in enumerate(self._waiting):
-            parent = self._parents.get(job.id)
-            if parent is not None:
-                left = max(self._running[parent].walltime_end_s - now, 1.0)
-                self._waiting[place] = (order, number, replace(job, walltime_s=left))
 
     def _seen(self, played: Playing) -> CountRunning:
         return CountRunning(

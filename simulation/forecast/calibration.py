@@ -110,7 +110,10 @@ class Calibrator:
         errors, weights = self._like(found)
         errors = np.concatenate([errors, own - middle])
         weights = np.concatenate([weights, np.full(len(own), _OWN / len(own))])
-        seconds = np.exp(middle + _quantiles(errors, weights, self._levels()))
+        order = np.argsort(errors, kind="stable")
+        errors, weights = errors[order], weights[order]
+        reached = (np.cumsum(weights) - 0.5 * weights) / weights.sum()
+        seconds = np.exp(middle + np.interp(self._levels(), reached, errors))
         # Schedulers count whole seconds: an interval holds those that it touches.
         seconds[:MIDDLE] = np.floor(seconds[:MIDDLE])
         seconds[MIDDLE + 1 :] = np.ceil(seconds[MIDDLE + 1 :])
@@ -157,11 +160,3 @@ class Calibrator:
         read = [0.0, LEVELS[LOWER] - lower, 0.5, LEVELS[UPPER] + upper, 1.0]
         moved: Floats = np.interp(LEVELS, known, read)
         return moved
-
-
-def _quantiles(values: Floats, weights: Floats, levels: Floats) -> Floats:
-    order = np.argsort(values, kind="stable")
-    values, weights = values[order], weights[order]
-    reached = (np.cumsum(weights) - 0.5 * weights) / weights.sum()
-    found: Floats = np.interp(levels, reached, values)
-    return found

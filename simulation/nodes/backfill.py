@@ -274,10 +274,12 @@ class _Plan:
 
     def _earliest(self, demand: Demand) -> tuple[float, Allocation] | None:
         """Return when and where a job could start beside the plans; None: no end lets it start."""
-        first = self._first_step(demand)
-        if first is None:
-            return None
         times = self._future.times
+        # The first step at which there is enough if nothing is planned.
+        found = first_found(lambda step: self._view(step).could_hold(demand) or None, len(times))
+        if found is None:
+            return None
+        first, _ = found
         ends = self._ends[(self._ends > times[first]) & (self._ends < inf)]
         moments = np.unique(np.concatenate([times[first:], ends]))
         begin, size = 0, 2
@@ -323,12 +325,6 @@ class _Plan:
             units[found.nodes] = found.units[found.nodes]
             self._known[key] = units
         return self._known[key]
-
-    def _first_step(self, demand: Demand) -> int | None:
-        """Return the first step at which there is enough for a job if nothing is planned, by bisection."""
-        steps = len(self._future.times)
-        found = first_found(lambda step: self._view(step).could_hold(demand) or None, steps)
-        return None if found is None else found[0]
 
     def _view(self, step: int) -> FreeView:
         if step not in self._views:

@@ -199,16 +199,9 @@ class NodeResult(Result):
                 means[place] = self.topology.hops(first, last).mean()
         return means
 
-    def gres_held(self, kind: str) -> Column:
-        """Return how many of a gres each job held, over all its nodes, shape (jobs,)."""
-        held = [
-            int(allocation.held.gres[kind].sum()) if kind in allocation.held.gres else 0
-            for allocation in self.allocations
-        ]
-        return np.array(held, np.float64)
-
-    def _metrics(self) -> dict[str, Any]:
-        """Return every metric by name: those of any machine, and those of nodes.
+    @cached_property
+    def metrics(self) -> dict[str, Any]:
+        """Every metric by name: those of any machine, and those of nodes.
 
         - ``theoretical_runtime_s`` (7.2) with the run time at the fewest gres, so that it is the same
           for every policy; ``cpu_utilization`` (7.3) is its ratio to the makespan.
@@ -222,7 +215,7 @@ class NodeResult(Result):
         - ``fragmentation``: runs of consecutive nodes.
         - ``packing_factor``: nodes over the fewest nodes of the empty cluster that hold the request.
         """
-        values = super()._metrics()
+        values = super().metrics
         if not len(self.started):
             return values
         values["gpu_utilization"] = self._gpu_utilization()
@@ -259,7 +252,11 @@ class NodeResult(Result):
         there = sum(int(total[kind].sum()) for kind in kinds)
         if not there:
             return None
-        held = fsum(fsum((self.gres_held(kind) * self.run).tolist()) for kind in kinds)
+        runs = list(zip(self.allocations, self.run.tolist(), strict=True))
+        held = fsum(
+            fsum(run * int(one.held.gres[kind].sum()) for one, run in runs if kind in one.held.gres)
+            for kind in kinds
+        )
         return held / (there * self.makespan)
 
     def _shares(self, weight: Column) -> dict[str, float]:

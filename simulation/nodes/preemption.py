@@ -114,7 +114,9 @@ class Preemptor:
         cheapest = np.lexsort((running.number, cost))
         cheapest = cheapest[able[cheapest]]
         most = rate * demand.job.request.fewest_cores * limit_s / _HOUR_S
-        if _has_one_size(demand):
+        counts = demand.job.request.node_counts
+        # A job that holds as many cores wherever it runs.
+        if not demand.exclusive and (counts is None or counts.is_exact):
             # Who costs more alone than the job earns is stopped for nobody.
             cheapest = cheapest[cost[cheapest] < most]
             if most <= self._least(demand, running.cores[cheapest], cost[cheapest]):
@@ -201,12 +203,6 @@ class Preemptor:
         nodes = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.allocation.nodes for _, one in gone)]))
         is_empty[nodes] = nothing_held(columns.total.at(nodes), free.at(nodes))
         return replace(columns, free=free, is_empty=is_empty)
-
-
-def _has_one_size(demand: Demand) -> bool:
-    """Whether a job holds as many cores wherever it runs."""
-    counts = demand.job.request.node_counts
-    return not demand.exclusive and (counts is None or counts.is_exact)
 
 
 def least_cost(missing: int, cores: IntArray, cost: FloatArray) -> float:

@@ -222,23 +222,19 @@ def draw_jobs(mix: WorkloadMix, cluster: EvenCluster, *key: object) -> list[Unda
         gpus = _RANGES.get(kind) if mix.ranges and kind in _RANGES else _GPUS[kind]
         drafts.append(
             UndatedJob(
-                request=_request_of_kind(kind, cores, divisor, gpus, contiguous=together),
+                # x cores; or x cores on y nodes, with GPUs on each.
+                request=Request(
+                    cores=cores,
+                    nodes=None if kind == "A" else Span.exactly(ceil(cores / divisor)),
+                    gres_per_node={} if gpus is None else {"gpu": gpus},
+                    contiguous=together,
+                ),
                 cores=cores,
                 run_time_s=times.randint(*RUN_TIMES_S),
                 gres_run_time_factor=None if gpus is None or gpus.is_exact else factor,
             )
         )
     return drafts
-
-
-def _request_of_kind(kind: str, cores: int, divisor: int, gpus: Span | None, *, contiguous: bool) -> Request:
-    """Return the request of a kind: x cores; or x cores on y nodes, with GPUs on each."""
-    return Request(
-        cores=cores,
-        nodes=None if kind == "A" else Span.exactly(ceil(cores / divisor)),
-        gres_per_node={} if gpus is None else {"gpu": gpus},
-        contiguous=contiguous,
-    )
 
 
 #: Kind E asks for so many GPUs on each node.
