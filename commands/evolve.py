@@ -34,7 +34,6 @@ from .parties import tell as remark
 if TYPE_CHECKING:
     from ..negotiation.evolving.fairness import Fairness
     from ..negotiation.evolving.serving import Evolution
-    from ..simulation.workloads.evolving import EvolvingWorkload
 
 _TARGET = "target:"
 #: How much of a name of another parameter is printed.
@@ -106,7 +105,10 @@ def simulate_evolving_workload(workload: str, options: dict[str, Any]) -> None:
     limits, remarks = read_fairness(options["fairness"], options["fairness_decay"])
     given = {name: options[name] for name in (*_OPTIONS, "strategy", "interval_s")}
     chosen = EvolvingOptions(limits=limits, **given)
-    _check_types(made, chosen)
+    known = {job.kind for job in made.jobs}
+    for name in ("preemptible", "shrinkable"):
+        for one in sorted({*(getattr(chosen, name) or "").split(",")} - known - {""}):
+            raise OptionError(f"{flag_of(name)}: {one!r} is not one of {', '.join(sorted(known))}")
     played = simulate_evolving(made, chosen, seed=seed)
     tell(remarks)
     if options["plot"] is not None:
@@ -125,14 +127,6 @@ def _check(workload: str, options: dict[str, Any]) -> None:
         raise OptionError(f"--policy {EVOLVING} serves first come, first served: no --order")
     others = [name for name in options if name not in _OPTIONS and name not in _SHARED]
     refuse_given(options, others, f"is not for --policy {EVOLVING}")
-
-
-def _check_types(workload: EvolvingWorkload, chosen: EvolvingOptions) -> None:
-    """Refuse types of jobs that the workload does not have."""
-    known = {job.kind for job in workload.jobs}
-    for name in ("preemptible", "shrinkable"):
-        for one in sorted({*(getattr(chosen, name) or "").split(",")} - known - {""}):
-            raise OptionError(f"{flag_of(name)}: {one!r} is not one of {', '.join(sorted(known))}")
 
 
 @click.command()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -91,9 +90,13 @@ def sweep(
         check_panels(plan)
     retry = options["retry_failed"]
     # Runs may take minutes each: the speed is the whole sweep's.
-    with _resumable(), progress_over(len(plan.runs), "runs", memory_s=inf) as progress:
-        start = partial(_note_start, len(plan.runs))
-        rows = sweep_plan(plan, outputs, executor, retry_failed=retry, on_start=start, progress=progress)
+    try:
+        with progress_over(len(plan.runs), "runs", memory_s=inf) as bar:
+            start = partial(_note_start, len(plan.runs))
+            rows = sweep_plan(plan, outputs, executor, retry_failed=retry, on_start=start, progress=bar)
+    except KeyboardInterrupt:
+        note("the same command goes on where this one stopped")
+        raise click.Abort from None
     _note_failed(rows)
     found = Sweep(plan=plan, rows=tuple(rows))
     axes = [name for name, _ in plan.axes]
@@ -150,13 +153,3 @@ def _note_failed(rows: list[Row]) -> None:
     # Of each policy the run that leaves most.
     for policy, (most, row) in {one[1].get("policy"): one for one in sorted(left, key=itemgetter(0))}.items():
         note_unstarted(f"{policy}, run {row['run']},", most)
-
-
-@contextmanager
-def _resumable() -> Iterator[None]:
-    """Say after Ctrl-C that nothing is lost."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        note("the same command goes on where this one stopped")
-        raise click.Abort from None

@@ -241,7 +241,12 @@ def _note_gpus(options: AlibabaOptions, jobs: Sequence[ArrivingJob], notes: Note
 
 def _note_too_large(nodes: Sequence[Node], jobs: Sequence[ArrivingJob], notes: Notes) -> None:
     """Count the jobs that no node holds even when it is empty; they stay, and never start."""
-    sizes = _sizes_by_model(nodes)
+    # The different sizes of nodes (cores, MiB, GPU shares) by model; under "" those of all.
+    sizes: dict[str, set[tuple[int, int, int]]] = {"": set()}
+    for node in nodes:
+        size = node.total.cores, node.total.memory_mib or 0, sum(node.total.gres.values())
+        for model in ("", *node.partitions):
+            sizes.setdefault(model, set()).add(size)
 
     @cache
     def holds(partition: str, *needed: int) -> bool:
@@ -255,13 +260,3 @@ def _note_too_large(nodes: Sequence[Node], jobs: Sequence[ArrivingJob], notes: N
     too_large = [one.job.id for one in jobs if not holds(one.job.partition, *needed(one.job.request))]
     if too_large:
         notes.add("too large", f"{len(too_large)} pods (first {too_large[0]}) fit no node: they stay pending")
-
-
-def _sizes_by_model(nodes: Sequence[Node]) -> dict[str, set[tuple[int, int, int]]]:
-    """Return the different sizes of nodes (cores, MiB, GPU shares) by model; under "" those of all."""
-    sizes: dict[str, set[tuple[int, int, int]]] = {"": set()}
-    for node in nodes:
-        size = node.total.cores, node.total.memory_mib or 0, sum(node.total.gres.values())
-        for model in ("", *node.partitions):
-            sizes.setdefault(model, set()).add(size)
-    return sizes

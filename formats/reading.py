@@ -104,7 +104,7 @@ def check_size(count: int) -> None:
 
 
 def _too_large(most: int) -> InputError:
-    return InputError(f"it holds more than {_size(most)}{_how_to_lift(most)}")
+    return InputError(f"it holds more than {_size(most)}")
 
 
 def _is_device(file: _Binary) -> bool:
@@ -132,7 +132,7 @@ def unpacked(content: bytes) -> bytes:
     except (EOFError, OSError, zlib.error) as error:
         raise InputError("the gzip file is cut short or damaged") from error
     except InputError as error:
-        message = f"the gzip file unpacks to more than {_size(most)}{_how_to_lift(most)}"
+        message = f"the gzip file unpacks to more than {_size(most)}"
         raise InputError(message) from error
 
 
@@ -146,13 +146,11 @@ def _limit() -> int:
     return int(text) * 2**20
 
 
-def _size(count: int) -> str:
+def _size(most: int) -> str:
+    """Return a limit in words, and how to set another where that would lift it."""
     mebi = 2**20
-    return f"{count // mebi} MiB" if count >= mebi and not count % mebi else f"{count} bytes"
-
-
-def _how_to_lift(most: int) -> str:
-    return f" ({LIMIT_VARIABLE} sets another limit)" if most >= _ALWAYS_UNPACKED else ""
+    size = f"{most // mebi} MiB" if most >= mebi and not most % mebi else f"{most} bytes"
+    return f"{size} ({LIMIT_VARIABLE} sets another limit)" if most >= _ALWAYS_UNPACKED else size
 
 
 def content_of(text: bytes | str) -> bytes:

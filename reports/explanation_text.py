@@ -160,8 +160,13 @@ def _bid_table(bids: Sequence[BidView], console: Console) -> Group:
         is_only = places[bid.bid_class, bid.nodes, bid.cores] == 1
         return str(bid.cores) if is_only else f"{bid.cores} as {dealt(bid.cores_by_node)}"
 
+    # Why a bid that lacks nothing did not win: another of the job did, or none was worth it.
+    otherwise = "nothing: not worth it under these weights, or not found in time"
+    if any(bid.won for bid in bids):
+        otherwise = "nothing: the bid that won is worth no less"
+
     def lacks(bid: BidView) -> str:
-        return "it won" if bid.won else "; ".join(map(_lack, bid.lacks)) or _without_lack(bids)
+        return "it won" if bid.won else "; ".join(map(_lack, bid.lacks)) or otherwise
 
     columns = (
         Column("class", lambda bid: bid.bid_class.value),
@@ -176,13 +181,6 @@ def _bid_table(bids: Sequence[BidView], console: Console) -> Group:
     )
     title = f"{plural(len(bids), 'bid')}, in the order they were made"
     return table_of(title, columns, shown, console, and_more("where", len(bids) - len(shown)))
-
-
-def _without_lack(bids: Sequence[BidView]) -> str:
-    """Return why a bid that lacks nothing did not win: another of the job did, or none was worth it."""
-    if any(bid.won for bid in bids):
-        return "nothing: the bid that won is worth no less"
-    return "nothing: not worth it under these weights, or not found in time"
 
 
 def _lack(lack: BidLack) -> str:

@@ -192,7 +192,13 @@ def draw_gantt(result: Result, path: Path | None, *, name: str = "") -> Figure:
         wait = np.zeros(len(result.starts))
         wait[result.started] = result.wait / wait_seconds
         names = [str(number) for number in result.workload.ids]
-        draw_jobs(axes, _simulated_boxes(result, seconds), wait, names)
+        starts, run = result.starts, result.workload.run
+        boxes = _boxes_of(
+            (job, starts[job] / seconds, (starts[job] + run[job]) / seconds, first, first + count)
+            for job, runs in result.placed.items()
+            for first, count in runs
+        )
+        draw_jobs(axes, boxes, wait, names)
         label_waits(axes, wait, f"Waiting time ({wait_unit})")
         save_figure(figure, path)
     return figure
@@ -208,15 +214,6 @@ def _chart(
     axes.set_ylim(0, rows)
     axes.set_xlabel(f"Time {since} ({unit})")
     return figure, axes, seconds
-
-
-def _simulated_boxes(result: Result, seconds: float) -> GanttBars:
-    starts, run = result.starts, result.workload.run
-    return _boxes_of(
-        (job, starts[job] / seconds, (starts[job] + run[job]) / seconds, first, first + count)
-        for job, runs in result.placed.items()
-        for first, count in runs
-    )
 
 
 #: What has no end is drawn this much longer than the last end that is known.

@@ -85,8 +85,7 @@ def draw_machine(snapshot: Snapshot, schedule: Schedule, path: Path | None) -> F
         entries = list(_legend(boxes, schedule.started, colors))
         figure, axes = _new_figure(layout, page[0], len(entries))
         _write_labels(axes, layout, snapshot)
-        _draw_cores(axes, boxes, colors, layout)
-        _draw_gpus(axes, boxes, colors, layout)
+        _draw_boxes(axes, boxes, colors, layout)
         _write_jobs(axes, boxes, colors, layout)
         _write_title(figure, whole, schedule, len(whole.nodes) - len(snapshot.nodes))
         _draw_legend(figure, entries)
@@ -127,7 +126,14 @@ def _write_labels(axes: Axes, layout: Layout, snapshot: Snapshot) -> None:
     """Write each row's leaf switch, or its first node in the linear topology, where it can be read."""
     size = min(LARGEST_LABEL_PT, LABEL_SIZE * _cell_pt(layout))
     if layout.named:
-        _write_names(axes, layout, snapshot)
+        # Each node's name above it.
+        longest = max(len(node.name) for node in snapshot.nodes)
+        widest = 0.95 * _cell_pt(layout) / (LETTER * longest)
+        of_names = min(LARGEST_LABEL_PT, 0.8 * NAME * _cell_pt(layout), widest)
+        for place, node in enumerate(snapshot.nodes):
+            x, y = layout.x[place] + 0.5, layout.y[place] + NAME
+            name = literal(node.name)
+            axes.text(x, y, name, ha="center", va="bottom", fontsize=of_names, color=_INK)
         if snapshot.switches is None:
             return
     if size < _LEAST_PT:
@@ -136,20 +142,11 @@ def _write_labels(axes: Axes, layout: Layout, snapshot: Snapshot) -> None:
         axes.text(x, y + 0.5, literal(text), ha="right", va="center", fontsize=size, color=_INK)
 
 
-def _write_names(axes: Axes, layout: Layout, snapshot: Snapshot) -> None:
-    """Write each node's name above it."""
-    longest = max(len(node.name) for node in snapshot.nodes)
-    size = min(LARGEST_LABEL_PT, 0.8 * NAME * _cell_pt(layout), 0.95 * _cell_pt(layout) / (LETTER * longest))
-    for place, node in enumerate(snapshot.nodes):
-        x, y = layout.x[place] + 0.5, layout.y[place] + NAME
-        axes.text(x, y, literal(node.name), ha="center", va="bottom", fontsize=size, color=_INK)
-
-
 def _add(axes: Axes, boxes: FloatArray, face: str, edge: str = "none", line: float = 0.0) -> Any:
     return add_boxes(axes, boxes, facecolors=face, edgecolors=edge, linewidths=line)
 
 
-def _draw_cores(axes: Axes, boxes: Boxes, colors: Mapping[str, str], layout: Layout) -> None:
+def _draw_boxes(axes: Axes, boxes: Boxes, colors: Mapping[str, str], layout: Layout) -> None:
     _add(axes, boxes("frames"), _FREE)
     _add(axes, boxes("busy"), _BUSY)
     _add(axes, boxes("closed"), "#f3f3f3", _LINE).set_hatch("/" * 8)
@@ -158,9 +155,6 @@ def _draw_cores(axes: Axes, boxes: Boxes, colors: Mapping[str, str], layout: Lay
         narrowest = float(boxes("jobs", job)[:, 2].min()) * _cell_pt(layout)
         _add(axes, boxes("jobs", job), color, "white", 0.3 if narrowest > _NARROW_PT else 0.0)
     _add(axes, boxes("frames"), "none", _LINE, min(0.5, 0.05 * _cell_pt(layout)))
-
-
-def _draw_gpus(axes: Axes, boxes: Boxes, colors: Mapping[str, str], layout: Layout) -> None:
     line = min(0.4, 0.03 * _cell_pt(layout))
     _add(axes, boxes("free_gpus"), _FREE, _LINE, line)
     _add(axes, boxes("used_gpus"), _USED_GPU, _USED_GPU, line)

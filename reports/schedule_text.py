@@ -33,12 +33,18 @@ def render(
     """Print a schedule, and what first-fit by priority would start; of each list ``top`` rows."""
     jobs = {job.id: job for job in snapshot.jobs}
     priority = sum(jobs[award.job].priority for award in schedule.started)
+    count, cores = len(schedule.started), sum(map(cores_of, schedule.started))
+    compared = (
+        f"The auction starts {plural(count, 'job')} ({plural(cores, 'core')}), "
+        f"priority {number(priority)}; "
+        f"first-fit by priority would start {len(baseline.started)}, priority {number(baseline.priority)}."
+    )
     console.print(
         Group(
             _starts(schedule, jobs, baseline, console, top),
             _waits(schedule, jobs, baseline, console, top),
             _solve_line(schedule, priority),
-            _baseline_line(schedule, priority, baseline),
+            Text(compared),
         )
     )
 
@@ -143,15 +149,6 @@ def _proved(schedule: Schedule, words: str) -> str:
     if gap == 0:
         return f"its {words} proved"
     return f"no proof at the limit: the best is at most {gap:.2%} higher"
-
-
-def _baseline_line(schedule: Schedule, priority: Fraction | int, baseline: Baseline) -> Text:
-    cores = sum(map(cores_of, schedule.started))
-    return Text(
-        f"The auction starts {plural(len(schedule.started), 'job')} ({plural(cores, 'core')}), "
-        f"priority {number(priority)}; "
-        f"first-fit by priority would start {len(baseline.started)}, priority {number(baseline.priority)}."
-    )
 
 
 def _plan(line: Line) -> str:

@@ -43,6 +43,10 @@ class Columns:
         kinds = sorted({kind for node in nodes for kind in node.total.gres})
         total = capacity_of([node.total for node in nodes], kinds, UNLIMITED_MIB)
         free = capacity_of([node.free for node in nodes], kinds, UNLIMITED_MIB)
+        most: dict[str, int] = {}
+        for name, counts in total.gres.items():
+            for request_name in {name, name.partition(":")[0]}:
+                most[request_name] = max(most.get(request_name, 0), int(counts.max()))
         return cls(
             names=tuple(node.name for node in nodes),
             index={node.name: place for place, node in enumerate(nodes)},
@@ -50,7 +54,7 @@ class Columns:
             free=free,
             takes_jobs=np.array([node.state.takes_jobs for node in nodes], np.bool_),
             is_empty=nothing_held(total, free),
-            gres_max=_gres_max(total),
+            gres_max=most,
             pools=pools,
         )
 
@@ -71,11 +75,3 @@ class Columns:
         takes[some] = [nodes[place].state.takes_jobs for place in places]
         empty[some] = nothing_held(self.total.at(some), now)
         return replace(self, free=free, takes_jobs=takes, is_empty=empty, pools=pools)
-
-
-def _gres_max(total: Capacity) -> dict[str, int]:
-    most: dict[str, int] = {}
-    for name, counts in total.gres.items():
-        for request_name in {name, name.partition(":")[0]}:
-            most[request_name] = max(most.get(request_name, 0), int(counts.max()))
-    return most

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..jobs import Job, JobType, Request, Span
 from ..network import Network, NetworkKind
-from ..nodes import Node, PartitionState, Reservation
+from ..nodes import Node, PartitionState
 from ..schedule import Reason
 from ..snapshot import Snapshot
 from ..value_types import copied
@@ -364,19 +364,15 @@ class DemandReader:
         return allowed
 
     def _outside_reservations(self, job: Job) -> BoolArray:
+        """Return the nodes of no reservation for others that holds while a job started now could run."""
         allowed = np.ones(len(self._columns.names), np.bool_)
+        now = self._time
+        end = inf if now is None or job.time_limit_s is None else now + job.time_limit_s
         for reservation in self._reservations:
-            if job.user not in reservation.users and _overlaps(self._time, job, reservation):
+            holds = now is None or (reservation.start < end and now < reservation.end)
+            if holds and job.user not in reservation.users:
                 allowed[[self._columns.index[name] for name in reservation.nodes]] = False
         return allowed
-
-
-def _overlaps(now: float | None, job: Job, reservation: Reservation) -> bool:
-    """Return whether a job started now could still run when a reservation holds."""
-    if now is None:
-        return True
-    end = inf if job.time_limit_s is None else now + job.time_limit_s
-    return reservation.start < end and now < reservation.end
 
 
 def _form_key(demand: Demand) -> object:

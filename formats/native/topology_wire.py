@@ -344,18 +344,13 @@ def _without_empty(lines: Sequence[TopologyEntry], notes: Notes) -> list[Switch]
                 if not below[above] and not left[above].nodes:
                     emptied[above] = None
         empty = sorted(emptied, key=order.__getitem__)
-    _note_unknown(lines, notes)
+    for line in lines:
+        for child in line.switches:
+            if child not in order:
+                notes.add("topology", f"switch {line.name}: {child} below it is not described and is dropped")
     return [
         Switch(
             name=line.name, nodes=line.nodes, switches=tuple(name for name in line.switches if name in left)
         )
         for line in left.values()
     ]
-
-
-def _note_unknown(lines: Sequence[TopologyEntry], notes: Notes) -> None:
-    names = {line.name for line in lines}
-    for line in lines:
-        for child in line.switches:
-            if child not in names:
-                notes.add("topology", f"switch {line.name}: {child} below it is not described and is dropped")
