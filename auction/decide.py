@@ -355,14 +355,16 @@ def award(step: StepPass) -> None:
             may_repeat = is_tried or (halves and size > 1 and options.most_work is None)
             if may_repeat and deadline is not None:
                 end = options.clock() + _FIRST_OF_TWO * (deadline - options.clock())
+            if is_tried:
+                asked = replace(asked, work_limit=1)
             demands, others = step.bidders(size)
             make = _attempt_of(options, len(cluster.columns.names))
             made.append(make(demands, cluster, asked, size=size, deadline=end, others=others))
-            is_lost, is_tried = is_tried and len(made[-1].answer.chosen) < len(demands), False
-            if is_lost:
-                # Not all that counts choose can win: everyone bids.
+            have_won, was_tried, is_tried = len(made[-1].answer.chosen) == len(demands), is_tried, False
+            if was_tried and not (have_won and made[-1].ended):
+                # Everyone bids where not all can win that counts choose.
                 made.pop()
-                step.selected = frozenset()
+                step.selected = step.selected if have_won else frozenset()
             elif made[-1].ended or not halves or size == 1 or step.is_over(deadline):
                 break
             else:

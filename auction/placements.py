@@ -1,20 +1,22 @@
 """A bound over all placements: no award is worth more, wherever its jobs are placed.
 
-A bound over bids says nothing about node sets without a bid. This one relaxes IPSCHED (Soner, chapter
-3) instead: nodes are not distinguished, only counted. A job takes the fewest cores, gres and memory that it
-could hold, and one *slot* for each node on which it needs as much at once: of slots of t cores and h gres a
-node has min(⌊free cores / t⌋, ⌊free gres / h⌋), wherever they are. A job of many cores on few nodes needs
-nodes with more than t free. Of jobs of t cores on neighbours a run of nodes holds ⌊its free cores / t⌋.
-Jobs that want nodes whole share the empty ones. What jobs ask of switches is left out. The linear program
-over jobs is solved by HiGHS, and the bound computed from its prices, then from how many jobs it lets start.
+A bound over bids says nothing about node sets without a bid. This one relaxes IPSCHED (Soner, chapter 3)
+instead: nodes are not distinguished, only counted. A job takes the fewest cores, gres and memory that it
+could hold, and *slots*: a node has min(⌊free cores / t⌋, ⌊free gres / h⌋) slots of t cores and h gres. A job
+of many cores on few nodes needs some nodes with more than t free cores. Jobs that want nodes whole share the
+empty ones. A *run* is a maximal set of consecutive nodes that a job could use; a job that wants neighbours
+stands in one run, so each run holds only whole jobs. What jobs ask of switches is left out. The linear
+program over jobs is solved by HiGHS; the bound is computed from its prices, then lowered by how many jobs
+could start at most. The same program in whole numbers chooses jobs for an auction, beside the first
+reservation.
 
-Packings are first-fit by worth for what jobs take, so that some of their bids fill the machine together. Bids
-that are chosen job by job rarely do. So jobs are also placed one after another. Who is to start is the greedy
-rule for knapsacks (Dantzig 1957): those whose worth is largest beside what they would pay at the prices of
-the linear program over placements, for as long as all that is free pays for them. Of these the ones that are
-hardest to place come first: jobs that want neighbours, then those that want large shares of nodes (first-fit
-decreasing, Johnson 1973). Where what is free does not hold all that the rule starts, that loses small jobs of
-great worth: of one packing only jobs that want neighbours come first. Each placement is a bid.
+Bids that are made for each job alone rarely fill the machine together. So jobs are also placed one after
+another by first-fit: a *packing*, in which each placement is a bid. Who is to start is said by the greedy
+rule for knapsacks (Dantzig 1957): jobs by worth divided by what they would pay at the prices of the linear
+program, until they cost as much as all that is free. Of these the ones that are hardest to place come first:
+jobs that want neighbours, then those that want large shares of nodes (first-fit decreasing, Johnson 1973). If
+not all of them fit, this order loses small jobs of great worth. So in one packing only jobs that want
+neighbours come first.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -142,7 +144,6 @@ def _sum_of_counts(
 
 def least_of(demand: Demand, columns: Columns) -> Least:
     """Return the least that a job takes, wherever it stands."""
-    counts = demand.node_counts
     nodes = demand.fewest_nodes
     variant = demand.variants[0]
     if demand.exclusive:
@@ -156,8 +157,6 @@ def least_of(demand: Demand, columns: Columns) -> Least:
         chunks, cores = nodes, on_node
     elif demand.units_per_node is not None:
         on_node = demand.units_per_node * demand.unit
-        if counts is None and demand.units is not None:
-            nodes = ceil(demand.units / demand.units_per_node)
         chunks, cores = nodes, on_node
     else:
         on_node = demand.least * demand.unit
@@ -181,7 +180,7 @@ class _Rows:
         self._demands = demands
         numbers = [(one.chunks, one.cores, one.nodes, one.cores_on_node) for one in least]
         self._chunks, self._size, self._nodes, self._on_node = np.array(numbers, np.int64).reshape(-1, 4).T
-        self._is_tied = np.array([demand.contiguous for demand in demands], np.bool_)
+        self._is_contiguous = np.array([demand.contiguous for demand in demands], np.bool_)
         self._rows: list[tuple[IntArray, IntArray, IntArray, IntArray]] = []
 
     def entries(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -196,7 +195,9 @@ class _Rows:
         return np.concatenate(job), np.concatenate(rows), np.concatenate(amount), np.concatenate(capacity)
 
     def _take(self, jobs: IntArray, amounts: IntArray, nodes: BoolArray, supply: IntArray) -> None:
-        """Σ amounts ≤ Σ supply, and Σ ⌊amounts / u⌋ ≤ Σ ⌊a run's supply / u⌋ over jobs that want neighbours.
+        """Σ amounts ≤ Σ supply; over jobs that want neighbours Σ ⌊amount / u⌋ ≤ Σ ⌊a run's supply / u⌋.
+
+        The second for each u that is the amount of one of these jobs: of them a run holds whole ones.
 
         Args:
             jobs: their places.
@@ -205,14 +206,13 @@ class _Rows:
             supply: what each of these nodes has.
         """
         self._add(supply.sum()[None], jobs, amounts[:, None])
-        is_tied = self._is_tied[jobs]
-        units = _largest(amounts[is_tied]) if is_tied.any() else _NO_COUNTS
-        if len(units):
-            runs = runs_of(UsableNodes(np.flatnonzero(nodes), supply)).units
-            self._add((runs[:, None] // units).sum(axis=0), jobs[is_tied], amounts[is_tied, None] // units)
+        own = self._is_contiguous[jobs]
+        if own.any() and len(units := _largest(amounts[own])):
+            runs = runs_of(UsableNodes(np.flatnonzero(nodes), supply)).units[:, None]
+            self._add((runs // units).sum(axis=0), jobs[own], amounts[own, None] // units)
 
     def _add(self, capacity: IntArray, jobs: IntArray, amounts: IntArray) -> None:
-        """Add rows, shape (rows,) and (jobs, rows), but none that has enough for all."""
+        """Add rows, shape (rows,) and (jobs, rows), without those whose capacity suffices for all jobs."""
         binds = amounts.sum(axis=0) > capacity
         if binds.any():
             row, place = amounts.T[binds].nonzero()
@@ -220,7 +220,7 @@ class _Rows:
             self._rows.append((np.maximum(capacity[binds], 0), row, jobs[place], amount))
 
     def _mask(self, jobs: IntArray) -> BoolArray:
-        """Return the nodes that any of some jobs may use and that have the cores of one."""
+        """Return the nodes that one of some jobs may use, and that have the cores that one needs on each."""
         mask = np.zeros(len(self._columns.names), np.bool_)
         known = {id(self._demands[job].variants): self._demands[job].variants for job in jobs.tolist()}
         for variant in (variant for variants in known.values() for variant in variants):
@@ -232,16 +232,17 @@ class _Rows:
         return np.array([dict(one.gres_on_node).get(kind, 0) for one in self._least], np.int64)
 
     def _cores(self) -> None:
-        """Σ chunks·⌊cores / t⌋ ≤ Σ ⌊free cores / t⌋ for each size t, over jobs with chunks no smaller."""
+        """Σ chunks·⌊cores / t⌋ ≤ Σ ⌊free cores / t⌋ for each t; cores of a chunk, which is on one node."""
         for size in _largest(self._size).tolist():
             jobs = np.flatnonzero(self._size >= size)
             mask = self._mask(jobs)
             self._take(jobs, self._chunks[jobs] * (self._size[jobs] // size), mask, self._free[mask] // size)
 
     def _beyond(self) -> None:
-        """Σ (cores - nodes·t)⁺ ≤ Σ (free cores - t)⁺ for each t and each count of gres on a node.
+        """Σ (cores - nodes·t)⁺ ≤ Σ (free cores - t)⁺ for each t.
 
-        That many cores on at most that many nodes: of these some hold more than t.
+        Of so many cores on at most so many nodes as many are above the first t of a node. For each count
+        of gres there is such a row over the jobs that want it on each node, and the nodes that have it.
         """
         usable = len(self._free)
         counts = [max(most_nodes(one, variant, usable) for variant in one.variants) for one in self._demands]
@@ -286,7 +287,7 @@ class _Rows:
             self._take(jobs, amounts[jobs], mask, slots[mask])
 
     def _memory(self) -> None:
-        """Σ memory ≤ Σ free memory, where every node's is limited."""
+        """Σ memory ≤ Σ free memory, if no node's memory is unlimited."""
         amounts = [(demand.memory_per_node, demand.memory_per_core) for demand in self._demands]
         per_node, per_core = np.array(amounts, np.int64).reshape(-1, 2).T
         wanted = per_node * self._nodes + per_core * self._chunks * self._size
@@ -297,7 +298,7 @@ class _Rows:
             self._take(jobs, wanted[jobs], mask, free)
 
     def _pools(self) -> None:
-        """Take the least of licences, limits and shares."""
+        """Add a row for each licence, limit and share, of which each job takes the least that it could."""
         pools = self._columns.pools
         if pools.are_empty:
             return
@@ -308,9 +309,6 @@ class _Rows:
         for resource, entries in amounts.items():
             jobs, wanted = np.array(entries, np.int64).T
             self._add(np.array([pools.remaining(resource)]), jobs, wanted[:, None])
-
-
-_NO_COUNTS = np.zeros(0, np.int64)
 
 
 def _largest(values: IntArray) -> IntArray:

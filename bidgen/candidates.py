@@ -188,7 +188,7 @@ def totals_of(choice: GresChoice, free: Capacity, nodes: IntArray) -> tuple[IntA
     return tuple(free.gres[kind][nodes] if kind in free.gres else none for kind, _, _, _ in choice.total)
 
 
-class Runs(NamedTuple):
+class NodeRuns(NamedTuple):
     """Maximal runs of neighbours among some nodes; shape (runs,) each but the last.
 
     Attributes:
@@ -251,21 +251,21 @@ class Candidates:
         return True
 
     @cached_property
-    def _runs(self) -> Runs:
+    def _runs(self) -> NodeRuns:
         return runs_of(UsableNodes(self.nodes, self.units[self.nodes]))
 
 
-def runs_of(found: UsableNodes) -> Runs:
+def runs_of(found: UsableNodes) -> NodeRuns:
     """Return the runs of neighbours of some nodes, which are ascending."""
     nodes, before = found.nodes, sums_before(found.units)
     inner = (nodes[1:] - nodes[:-1] != 1).nonzero()[0] + 1
     ends = np.concatenate([[0], inner, [len(nodes)]]) if len(nodes) else np.zeros(1, np.int64)
     length, units = ends[1:] - ends[:-1], before[ends[1:]] - before[ends[:-1]]
     most = int(length.max(initial=0)), int(units.max(initial=0))
-    return Runs(ends[:-1], length, units, most, before)
+    return NodeRuns(ends[:-1], length, units, most, before)
 
 
-def could_stand(runs: Runs, demand: Demand, variant: Variant) -> bool:
+def could_stand(runs: NodeRuns, demand: Demand, variant: Variant) -> bool:
     """Return whether one of some runs of neighbours holds a job that wants neighbours."""
     fewest, wanted = demand.fewest_nodes, demand.units or 0
     if fewest > runs.most[0] or wanted > runs.most[1]:
@@ -409,7 +409,7 @@ class CandidateCache:
         self._open: dict[object, tuple[Variant, IntArray]] = {}
         #: Since the last start the same for all that ask alike of each node.
         self._found: dict[object, UsableNodes] = {}
-        self._runs: dict[object, Runs] = {}
+        self._runs: dict[object, NodeRuns] = {}
 
     def less_is_free(self) -> None:
         """Look at nodes again: a job has started."""
@@ -425,7 +425,7 @@ class CandidateCache:
             self._found[key] = left
         return self._found[key]
 
-    def runs(self, asked: Reading) -> Runs:
+    def runs(self, asked: Reading) -> NodeRuns:
         """Return the runs of neighbours among them."""
         key = key_of(asked)
         if key not in self._runs:
