@@ -75,6 +75,7 @@ def attempt(
         # What is proved over some of the bids is no proof.
         solved = replace(solved, status=SolverStatus.FEASIBLE_AT_LIMIT, proved=False, bound=None)
     answer = solved.answer
+    is_final = options.is_greedy or (options.weights == "paper" and solved.proved)
     has_worth = any(demand.worth is not None for demand in demands)
     spent = made - began, solved.built - made, clock() - solved.built
     return replace(
@@ -83,7 +84,7 @@ def attempt(
         bound=None if has_worth or solved.bound is None else max(solved.bound, answer.priority),
         seconds=Seconds(bids=spent[0], build=spent[1], solve=spent[2], total=sum(spent)),
         earlier=solved.earlier if answer.table is bids.table else (),
-        first=_start_of(begun, bids) if _may_be_first(solved, begun[1], options) else None,
+        first=None if is_final or answer.chosen is begun[1] else _start_of(begun, bids),
     )
 
 
@@ -244,12 +245,6 @@ def _first_award(
     # Dealt as if each stood alone, gres over all nodes of several jobs do not fit together.
     table = first_fit_table(bids.table.demands, cluster, options.bids)
     return table, np.arange(len(table))
-
-
-def _may_be_first(solved: AttemptResult, first: IntArray, options: StepOptions) -> bool:
-    """Return whether first-fit's award is another one that may stand instead."""
-    is_settled = options.weights == "paper" and solved.proved
-    return not (options.is_greedy or is_settled or solved.answer.chosen is first)
 
 
 def _start_of(begun: tuple[BidTable, IntArray], bids: Bids) -> tuple[BidTable, IntArray]:

@@ -96,7 +96,9 @@ class Bounding:
             target = float(self._worth.value[award].sum())
             found = self._prices(target, _MORE_ROUNDS, self.price).price
         if not self._has_relaxed:
-            if after == 0 if self._limits.counts_steps else self._may_relax():
+            # A relaxation takes at most half of the time.
+            soon_s = self._began_s - self._limits.left_s()
+            if after == 0 if self._limits.counts_steps else self._entries * self._entry_s < soon_s:
                 self._has_relaxed = True
                 found = self._relaxed(self._relax(), award) or found
         elif self._may_tighten(after):
@@ -123,10 +125,6 @@ class Bounding:
         if not isfinite(bound):
             return None
         return floor(Fraction(bound * (1 + 1e-9) / SCALE) * self._largest + Fraction(1, 10**6))
-
-    def _may_relax(self) -> bool:
-        """Return whether the time that is gone is what the relaxation takes: it never takes most of it."""
-        return self._entries * self._entry_s < self._began_s - self._limits.left_s()
 
     def _may_tighten(self, after: int) -> bool:
         """Return whether a round of cliques is due: by steps, or by a share of the time where that counts."""

@@ -82,7 +82,8 @@ def _searched(
     looks: int,
 ) -> tuple[IntArray, bool]:
     """Return the best award that so many looks at bids find, and whether that is proved."""
-    if is_large := _is_large(worth):
+    # Beyond 64 bits Python's integers are compared, in plain Python.
+    if is_large := sum(worth.weights) >= _LARGEST_SUM:
         looks = min(looks, _PLAIN_LOOKS)
     weight = np.array(worth.weights, object if is_large else np.int64)
     unit = float(worth.value.max()) / max(float(weight.max()), 1.0) or 1.0
@@ -103,11 +104,6 @@ def _searched(
     if taken[-1] == 1:
         award = np.sort(bids[order[taken[:-1][taken[:-1] >= 0]]])
     return award, proved
-
-
-def _is_large(worth: Worth) -> bool:
-    """Return whether sums are beyond 64 bits: Python's integers are compared, in plain Python."""
-    return sum(worth.weights) >= _LARGEST_SUM
 
 
 def settled(
