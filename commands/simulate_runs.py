@@ -213,7 +213,12 @@ def simulate_several(workload: str, policies: Sequence[str], options: dict[str, 
     runs = _several_runs(workload, policies, options)
     for run, typed in zip(runs, policies, strict=True):
         note_unstarted(typed, len(run.result.never_started))
-    named = _named_apart(runs, policies)
+    counts = Counter(run.policy for run in runs)
+    # Those of one policy under several parameters are named as they were typed.
+    named = [
+        replace(run, result=replace(run.result, policy=name)) if counts[run.policy] > 1 else run
+        for run, name in zip(runs, policies, strict=True)
+    ]
     if options["html"] is not None:
         from ..reports.run_pages import simulation_page
 
@@ -250,15 +255,6 @@ def _several_runs(workload: str, policies: Sequence[str], options: dict[str, Any
         check_log_options(one)
         check_policy_options(one)
     return _runs_on_log(workload, content, options, dict(zip(policies, each, strict=True)))[0]
-
-
-def _named_apart(runs: Sequence[Simulation], typed: Sequence[str]) -> list[Simulation]:
-    """Return the runs, those of one policy under several parameters named as they were typed."""
-    counts = Counter(run.policy for run in runs)
-    return [
-        replace(run, result=replace(run.result, policy=name)) if counts[run.policy] > 1 else run
-        for run, name in zip(runs, typed, strict=True)
-    ]
 
 
 def simulate_on_log(path: str, content: bytes, policy: str, options: dict[str, Any]) -> None:

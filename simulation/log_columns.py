@@ -143,19 +143,16 @@ class Workload:
     def columns(self) -> LogColumns:
         """Return the log as arrays, made once."""
         if not self._columns:
-            self._columns.append(_columns_of(self))
+            requests = self.requests
+            kinds = set(map(type, requests.submit)) | set(map(type, self.run))
+            submit = np.append(np.array(requests.submit, np.float64), np.inf)
+            run, estimate = np.array(self.run, np.float64), np.array(requests.estimate, np.float64)
+            is_whole, longest_s = kinds == {int}, run.sum() + estimate.max(initial=0)
+            is_exact = kinds == {float} or (is_whole and submit[-2] + longest_s < EXACT_BELOW)
+            size, user = np.array(requests.size, np.int64), count_users(requests.user)
+            made = LogColumns(submit, size, estimate, run, user, is_whole, bool(is_exact))
+            self._columns.append(made)
         return self._columns[0]
-
-
-def _columns_of(workload: Workload) -> LogColumns:
-    requests = workload.requests
-    kinds = set(map(type, requests.submit)) | set(map(type, workload.run))
-    submit = np.append(np.array(requests.submit, np.float64), np.inf)
-    run, estimate = np.array(workload.run, np.float64), np.array(requests.estimate, np.float64)
-    is_whole = kinds == {int}
-    is_exact = kinds == {float} or (is_whole and submit[-2] + run.sum() + estimate.max() < EXACT_BELOW)
-    size, user = np.array(requests.size, np.int64), count_users(requests.user)
-    return LogColumns(submit, size, estimate, run, user, is_whole, bool(is_exact))
 
 
 def count_users(user: Sequence[int]) -> NDArray[np.int64]:

@@ -281,15 +281,6 @@ def _resolve_negotiated(workload: ClusterWorkload, options: Mapping[str, Value])
     return row | {"topology": options.get("topology")}
 
 
-def _run_negotiated(workload: ClusterWorkload, options: Row) -> Row:
-    """Return what a negotiation comes to."""
-    play = play_of(workload, None)
-    result = negotiate(play, *_negotiation_settings(play, options))
-    metrics = negotiated_metrics(result)
-    columns = {name: float(value) for name, value in metrics.items() if value is not None}
-    return {"status": "done", "jobs": len(result.done), **columns}
-
-
 def _negotiation_settings(play: Play, options: Mapping[str, Value]) -> tuple[BatchSettings, RuntimeSettings]:
     chosen = taken_from(NegotiationOptions, options)
     batch, runtime = batch_settings(play, chosen), runtime_settings(chosen)
@@ -302,11 +293,6 @@ _NODE_AXES = (
     *options_in(PassOptions, PriceOptions),
     *(name for name in options_in(AuctionOptions, PresetOption) if name != "seed"),
 )
-
-
-def _uses_seed(options: Mapping[str, Value]) -> bool:
-    """Return whether a policy takes chances: the auctions do."""
-    return _policy_of(options) in MODELS
 
 
 def _resolve_nodes(workload: ClusterWorkload, options: Mapping[str, Value]) -> Row:
@@ -322,7 +308,7 @@ def _resolve_nodes(workload: ClusterWorkload, options: Mapping[str, Value]) -> R
     plain = {"selection": SELECTION, "reserve": RESERVATIONS}
     names = (name for name in (*_NODE_AXES[2:], "seed") if _reads(name, row))
     values = {name: getattr(chosen, name) or plain.get(name) for name in names}
-    if _uses_seed(options):
+    if chosen.policy in MODELS:
         step = step_options(chosen)
         values |= {name: value for name, value in step.resolved().items() if name in values}
         if step.is_greedy:
@@ -337,9 +323,14 @@ def _node_options(options: Mapping[str, Value]) -> NodeOptions:
 
 
 def _run_nodes(workload: ClusterWorkload, options: Row) -> Row:
+    workload = on_network(workload, options)
     if options["policy"] == NEGOTIATE:
-        return _run_negotiated(on_network(workload, options), options)
-    result = play(on_network(workload, options), _node_options(options))
+        negotiation = play_of(workload, None)
+        came = negotiate(negotiation, *_negotiation_settings(negotiation, options))
+        metrics = negotiated_metrics(came)
+        columns = {name: float(value) for name, value in metrics.items() if value is not None}
+        return {"status": "done", "jobs": len(came.done), **columns}
+    result = play(workload, _node_options(options))
     return _figures_of(result, {"passes": result.record.passes})
 
 
@@ -356,7 +347,8 @@ WORKLOAD = RunKind(
     name="workload",
     title="a workload of nodes",
     axes=(*_NODE_AXES, "topology", *SWEPT),
-    uses_seed=_uses_seed,
+    # Auctions take chances.
+    uses_seed=lambda point: _policy_of(point) in MODELS,
     load=parse_workload,
     resolve=_resolve_nodes,
     run=_run_nodes,

@@ -355,19 +355,16 @@ class Party(Generic[State]):
             raise InputError("what was noted with the state is other when it is read back")
         return text, noted
 
-    def _restore(self, checkpoint: Checkpoint, journal: PartyJournal) -> None:
-        try:
-            self.state = self._codec.read(bytes(checkpoint.state))
-            if self._memory is not None:
-                self._memory.restore(bytes(checkpoint.memory))
-        except Exception as error:
-            raise journal.error(f"its checkpoint cannot be read: {_shown(error)}") from error
-        self.transitions = checkpoint.entries
-        self._last = checkpoint.last_event if checkpoint.last_event is not None else checkpoint.last_message
-
     def _replay(self, journal: PartyJournal) -> None:
-        if journal.checkpoint is not None:
-            self._restore(journal.checkpoint, journal)
+        if (begun := journal.checkpoint) is not None:
+            try:
+                self.state = self._codec.read(bytes(begun.state))
+                if self._memory is not None:
+                    self._memory.restore(bytes(begun.memory))
+            except Exception as error:
+                raise journal.error(f"its checkpoint cannot be read: {_shown(error)}") from error
+            self.transitions = begun.entries
+            self._last = begun.last_message if begun.last_event is None else begun.last_event
         for number, (happening, digest) in enumerate(journal.happened, start=self.transitions + 1):
             try:
                 after, sends = self._step(self.state, happening, "")

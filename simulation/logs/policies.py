@@ -93,19 +93,16 @@ class Adaptive(CountPolicy):
             self._new = 0
             best = self._best()
             if best != self._name:
-                self._name, self._policy = best, self._taking_over(best)
+                self._name = best
+                self._policy = POLICIES[best](self._requests, self._resort, self._options)
+                # It knows the running jobs: alone, each starts when it is submitted.
+                for job, start in self._start_of.items():
+                    self._policy.step(start, ((), (job,)))
                 ended, arrived = (), sorted(self._waiting)
         started = self._policy.step(now, (ended, arrived))
         self._waiting.difference_update(started)
         self._start_of.update(dict.fromkeys(started, now))
         return started
-
-    def _taking_over(self, name: str) -> CountPolicy:
-        """Return a new policy that knows the running jobs: alone, each starts when it is submitted."""
-        policy = POLICIES[name](self._requests, self._resort, self._options)
-        for job, start in self._start_of.items():
-            policy.step(start, ((), (job,)))
-        return policy
 
     def _best(self) -> str:
         jobs = list(self._recent)

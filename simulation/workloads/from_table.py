@@ -362,17 +362,17 @@ class _History:
         longest: dict[str, float] = {}
         for job in jobs:
             longest[job.partition] = max(longest.get(job.partition, 0), job.limit_s or 0)
-        return [self._ended(job, longest[job.partition]) for job in jobs]
-
-    def _ended(self, job: LoggedJob, longest: float) -> LoggedJob:
-        if job.limit_s is None and longest:
-            text = "job had no limit: the longest that is asked for in the partition"
-            self.counts[text] += 1
-            job = replace(job, limit_s=max(longest, job.run_s))
-        if (job.id, job.start_s) in self.running:
-            self.counts["job still ran: taken to run for the time limit"] += 1
-            job = replace(job, run_s=max(job.run_s, job.limit_s or 0))
-        return job
+        found = []
+        for job in jobs:
+            limit_s, run_s = job.limit_s, job.run_s
+            if limit_s is None and longest[job.partition]:
+                self.counts["job had no limit: the longest that is asked for in the partition"] += 1
+                limit_s = max(longest[job.partition], run_s)
+            if (job.id, job.start_s) in self.running:
+                self.counts["job still ran: taken to run for the time limit"] += 1
+                run_s = max(run_s, limit_s or 0)
+            found.append(replace(job, limit_s=limit_s, run_s=run_s))
+        return found
 
     def within(self, jobs: Sequence[LoggedJob], begin: float, end: float) -> Iterator[LoggedJob]:
         """Yield a history's jobs; what ran before goes on, what waited comes at the beginning."""
