@@ -25,8 +25,7 @@ from ..hostlist import charge, expand, fold, one_file
 from ..jsontext import decode
 from ..reading import read_document
 from ..writing import write_text
-from .file_objects import FileForm, FileObject, each, file_form
-from .forms import FromOne, FromZero, GresCounts, Hosts
+from .forms import FileForm, FileObject, FromOne, FromZero, GresCounts, Hosts, each, file_form
 from .topology_wire import TopologyWire, build_topology, written_topology
 
 T = TypeVar("T", Snapshot, ClusterWorkload)

@@ -17,8 +17,7 @@ from ...topology.networks import dragonfly, fat_tree, linked, torus
 from ...topology.units import blocks, default_sizes, rings, toruses
 from ..hostlist import expand, join
 from ..notes import Notes
-from .file_objects import FileObject, each, file_form
-from .forms import FromOne, Hosts
+from .forms import FileObject, FromOne, Hosts, each, file_form
 
 #: The members of each kind beside ``kind``; ``order`` and a network's ``nodes`` need not stand.
 MEMBERS = {

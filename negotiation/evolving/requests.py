@@ -31,8 +31,7 @@ from ...cluster.value_types import (
 )
 from ...formats.hostlist import expand
 from ...formats.jsontext import decode
-from ...formats.native.file_objects import FileForm
-from ...formats.native.forms import FORMS, Form
+from ...formats.native.forms import FORMS, FileForm, Form
 from ...formats.reading import read_document
 
 FORMAT = "aucsched-requests/1"

@@ -18,7 +18,7 @@ from ...cluster.snapshot import Snapshot
 from ...cluster.workload import SHORTEST_RUN_S, ArrivingJob, ClusterWorkload
 from ...formats.hostlist import expand
 from ...formats.native.cluster_file import parse_workload, workload_to_json
-from ...formats.native.file_objects import file_form
+from ...formats.native.forms import file_form
 from ...formats.notes import Notes
 from ..answers.running_jobs import SlurmStart
 from .shadow_log import ShadowPass
