@@ -65,7 +65,11 @@ class NodeOptions(NodeKeywords):
                 )
         self._check_values()
         self._check_failures()
-        self._check_preemption()
+        # Credits that nobody could spend, and promises that a stop would break.
+        if self.credits is not None and not self.preempt:
+            raise OptionError("--credits needs --preempt")
+        if self.preempt and self.promise not in (None, NONE):
+            raise OptionError("--preempt stops jobs that were promised to run: it needs --promise none")
 
     def _check_values(self) -> None:
         """Refuse numbers that mean nothing here; a step checks its own."""
@@ -79,21 +83,11 @@ class NodeOptions(NodeKeywords):
                 f"--reserve {self.reserve} would leave --policy reservations none: that is fcfs"
             )
         if self.policy in MODELS:
-            self._check_auction()
-
-    def _check_auction(self) -> None:
-        """Refuse what an auction would ignore; its other values the step checks."""
-        if self.objective == "response" and self.order != "fcfs":
-            raise OptionError(f"--order {self.order}: objective response orders the queue by worth")
-        if self.on_timeout is not None and step_options(self).is_greedy:
-            raise OptionError(f"--on-timeout: {self.policy} makes greedy awards, which reach no limit")
-
-    def _check_preemption(self) -> None:
-        """Refuse credits that nobody could spend, and promises that a stop would break."""
-        if self.credits is not None and not self.preempt:
-            raise OptionError("--credits needs --preempt")
-        if self.preempt and self.promise not in (None, NONE):
-            raise OptionError("--preempt stops jobs that were promised to run: it needs --promise none")
+            # What an auction would ignore.
+            if self.objective == "response" and self.order != "fcfs":
+                raise OptionError(f"--order {self.order}: objective response orders the queue by worth")
+            if self.on_timeout is not None and step_options(self).is_greedy:
+                raise OptionError(f"--on-timeout: {self.policy} makes greedy awards, which reach no limit")
 
     def _check_failures(self) -> None:
         """Refuse what says nothing clear about failures, or nothing at all."""

@@ -23,8 +23,8 @@ from ..log_columns import LARGEST_TIME_S, Requests, Workload, since
 from ..placement import Runs, Stay, lowest_first
 from ..report import count_lines, csv_of
 from ..result import Column, CutShort, Result, mean_and_std
+from .kernel import NodeRun, PlayedJob
 from .node_machine import Machine
-from .node_run import NodeRun, PlayedJob
 
 Counts = NDArray[np.int64]
 #: A row of each job.

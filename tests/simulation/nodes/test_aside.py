@@ -16,9 +16,9 @@ from aucsched.cluster.jobs import Job
 from aucsched.cluster.resources.demand import Demand
 from aucsched.simulation.nodes import kernel
 from aucsched.simulation.nodes.auction import NodeAuction
+from aucsched.simulation.nodes.kernel import NodeRun
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_queue import NodeQueue
-from aucsched.simulation.nodes.node_run import NodeRun
 
 STRATEGIES = ("anytime", "exact", "greedy")
 

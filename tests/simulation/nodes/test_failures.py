@@ -24,12 +24,11 @@ from aucsched.cluster.resources.allocation import StartingJob
 from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload, Outage
 from aucsched.simulation.nodes import node_machine
-from aucsched.simulation.nodes.kernel import simulate_nodes
+from aucsched.simulation.nodes.kernel import NodeOutage, simulate_nodes
 from aucsched.simulation.nodes.node_machine import Failures, Machine, drawn_times
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
 from aucsched.simulation.nodes.node_queue import NodePolicy, NodeQueue
 from aucsched.simulation.nodes.node_result import NodeResult
-from aucsched.simulation.nodes.node_run import NodeOutage
 
 
 def workload(*jobs: tuple[float, float, int], nodes: int = 4) -> ClusterWorkload:
