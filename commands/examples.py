@@ -235,21 +235,16 @@ def examples(folder: Path | None, kind: str | None, seed: int | None, output: Pa
         if value is not None:
             raise OptionError(f"{option} is for --instance KIND")
     if folder is None:
-        _list()
+        _table(EXAMPLES)
+        click.echo("\naucsched examples FOLDER copies them\n")
+        _table({name: kind.line for name, kind in KINDS.items()})
+        makes = "makes a snapshot, to schedule under those caps"
+        click.echo(f"\naucsched examples --instance KIND --seed N -o FILE {makes}")
         return
     from ..cluster.text import plural
 
     done = sum(_copy(name, folder / name) for name in EXAMPLES)
     click.echo(f"{plural(done, 'file')} copied to {folder}")
-
-
-def _list() -> None:
-    _table(EXAMPLES)
-    click.echo("\naucsched examples FOLDER copies them\n")
-    _table({name: kind.line for name, kind in KINDS.items()})
-    click.echo(
-        "\naucsched examples --instance KIND --seed N -o FILE makes a snapshot, to schedule under those caps"
-    )
 
 
 def _table(lines: Mapping[str, str]) -> None:

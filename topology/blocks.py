@@ -216,7 +216,11 @@ class Blocks:
         parts = [part for part in cut if any(free[place] for place in part)]
         needed = {place // reach.part for place, count in enumerate(asked.required) if count}
         found: list[tuple[int, list[int]]] = []
-        for some in _part_choices(parts, min(reach.parts, len(parts)), free):
+        # All sets of so many parts if they are few, else those with the most free nodes.
+        ranked = sorted(parts, key=lambda part: -sum(free[place] for place in part))
+        most = min(reach.parts, len(parts))
+        limit = _MOST_CHOICES if comb(len(parts), most) > _MOST_CHOICES else None
+        for some in islice(combinations(ranked, most), limit):
             if not needed <= {part.start // reach.part for part in some}:
                 continue
             filled = _filled(free, is_whole, asked, [place for part in some for place in part])
@@ -236,13 +240,6 @@ def _in_slots(free: Counts, asked: BlockRequest, order: Iterable[int]) -> list[i
         taken[place] = count * asked.unit
         missing -= count
     return None if missing else taken
-
-
-def _part_choices(parts: list[range], most: int, free: Counts) -> Iterator[tuple[range, ...]]:
-    """Yield sets of so many parts: all if they are few, else those with the most free nodes."""
-    ranked = sorted(parts, key=lambda part: -sum(free[place] for place in part))
-    limit = _MOST_CHOICES if comb(len(parts), most) > _MOST_CHOICES else None
-    yield from islice(combinations(ranked, most), limit)
 
 
 def _filled(

@@ -69,7 +69,13 @@ def transform(
     fresh = [in_parts(entry, machine.parts) for entry in entries if not machine.knows(entry.job)]
     draft = TentativeState(machine)
     reserved = _serve(draft, fresh, settings, attempt)
-    if atomic and not _starts_whole(draft, fresh):
+    # Whether every mapped entry starts, on as many nodes as it is mapped to.
+    starts_whole = all(
+        entry.job in draft.starts and draft.starts[entry.job][1].bit_count() == entry.node_cnt
+        for entry in fresh
+        if entry.node_cnt
+    )
+    if atomic and not starts_whole:
         return Transformation(
             machine=machine,
             started=(),
@@ -159,15 +165,6 @@ def _expand_holders(draft: TentativeState, reserved: Sequence[Planned], shrinkin
                 draft.grown_for[job] = waiting
                 any_grown = True
     return any_grown
-
-
-def _starts_whole(draft: TentativeState, entries: Sequence[MapEntry]) -> bool:
-    """Say whether every mapped entry starts, on as many nodes as it is mapped to."""
-    return all(
-        entry.job in draft.starts and draft.starts[entry.job][1].bit_count() == entry.node_cnt
-        for entry in entries
-        if entry.node_cnt
-    )
 
 
 def _reservations(

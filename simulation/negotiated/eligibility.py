@@ -148,7 +148,12 @@ class PartitionNodes:
         read = self._reader.read(replace(job, partition=""), 0)
         if not isinstance(read, Demand):
             raise InputError(read.detail, path=_about(request))
-        cores, wanted = self._columns.total.cores, _cores_of_a_node(request)
+        cores, wanted = self._columns.total.cores, request.cores_per_node
+        if wanted is None:
+            # On the fewest nodes asked for.
+            span = request.node_counts
+            shared = 1 if span is None else -(-(request.cores or 1) // span.minimum)
+            wanted = max(request.min_cores_per_node, shared)
         if wanted > int(cores.max()):
             path = "cores_per_node" if request.cores_per_node else "cores"
             raise InputError(f"{wanted} cores a node are above the partition's {int(cores.max())}", path=path)
@@ -187,15 +192,6 @@ def _about(request: Request) -> str:
     names = ("gres_per_node", "gres_total", "features", "memory_mib_per_node", "memory_mib_per_core")
     given = [name for name in (*names, "excluded_nodes") if getattr(request, name)]
     return given[0] if len(given) == 1 else ""
-
-
-def _cores_of_a_node(request: Request) -> int:
-    """Return the cores that a node must have, on the fewest nodes asked for."""
-    if request.cores_per_node is not None:
-        return request.cores_per_node
-    span = request.node_counts
-    shared = 1 if span is None else -(-(request.cores or 1) // span.minimum)
-    return max(request.min_cores_per_node, shared)
 
 
 def _asked(request: Request) -> str:

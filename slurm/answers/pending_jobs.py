@@ -118,7 +118,13 @@ def read_jobs(records: Sequence[Record], site: Site, notes: Notes) -> tuple[Job,
     """
     pending = [record for record in records if phase_of(record) is JobPhase.PENDING]
     _check_count(pending)
-    begun = _running_tasks(records)
+    # The tasks of each array that count against its limit.
+    begun = Counter(
+        array
+        for record in records
+        if (array := record.number("array_job_id"))
+        and phase_of(record) in (JobPhase.HOLDING, JobPhase.SUSPENDED)
+    )
     jobs = [job for record in pending for job in _jobs(record, site, begun, notes)]
     if site.priorities is not None:
         jobs = _with_priorities(jobs, site, notes)
@@ -252,16 +258,6 @@ def _check_count(pending: Sequence[Record]) -> None:
         total += sum(map(len, _ranges(text, place))) if text else 1
         if total > MAX_JOBS:
             raise InputError(f"more than {MAX_JOBS} pending jobs and array tasks", path=record.path)
-
-
-def _running_tasks(records: Sequence[Record]) -> Counter[int]:
-    """Count the tasks of each array that count against its limit."""
-    return Counter(
-        array
-        for record in records
-        if (array := record.number("array_job_id"))
-        and phase_of(record) in (JobPhase.HOLDING, JobPhase.SUSPENDED)
-    )
 
 
 def _with_priorities(jobs: Sequence[Job], site: Site, notes: Notes) -> list[Job]:
