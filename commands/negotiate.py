@@ -253,7 +253,11 @@ def negotiate(workload: str | None, **options: Any) -> None:
     """
     check_result_options(options)
     if options["replay"] is not None:
-        result = _replayed(options["replay"])
+        from ..formats.reading import read_document
+        from ..simulation.negotiated.trace import replayed
+
+        only_option("replay", "it runs a trace", RESULT_OPTIONS, (ParameterSource.DEFAULT_MAP,))
+        result = read_document(options["replay"], replayed)
     elif workload is None:
         raise click.UsageError("Missing argument 'WORKLOAD'.")
     else:
@@ -275,14 +279,6 @@ def only_option(
         if one.name not in (name, *beside) and source not in (None, ParameterSource.DEFAULT, *passed):
             shown = one.opts[0] if isinstance(one, click.Option) else "WORKLOAD"
             raise OptionError(f"--{name} cannot be combined with {shown}: {why}")
-
-
-def _replayed(trace: Path) -> Negotiated:
-    from ..formats.reading import read_document
-    from ..simulation.negotiated.trace import replayed
-
-    only_option("replay", "it runs a trace", RESULT_OPTIONS, (ParameterSource.DEFAULT_MAP,))
-    return read_document(trace, replayed)
 
 
 def _run(workload: str, options: dict[str, Any]) -> Negotiated:

@@ -207,15 +207,10 @@ def config(context: click.Context) -> None:
     click.echo(_HEAD, nl=False)
     for name in _KEPT:
         command = group.get_command(context, name)
-        if command is not None:
-            click.echo("".join(_options_of(command, name)), nl=False)
-
-
-def _options_of(command: click.Command, name: str) -> Iterator[str]:
-    yield f"\n[slurm.{name}]\n"
-    for option in command.params:
-        if isinstance(option, click.Option) and option.name not in _OF_ONE_RUN:
-            yield from _lines(option)
+        click.echo(f"\n[slurm.{name}]")
+        for option in command.params if command is not None else ():
+            if isinstance(option, click.Option) and option.name not in _OF_ONE_RUN:
+                click.echo("".join(_lines(option)), nl=False)
 
 
 def _lines(option: click.Option) -> Iterator[str]:

@@ -239,7 +239,15 @@ def batch_settings(play: Play, options: NegotiationOptions) -> BatchSettings:
         raise OptionError("--patience needs --mapper auction")
     if options.mapper == "greedy" and any(arrival.job.max_switches for arrival in play.arrivals):
         raise OptionError("--mapper greedy counts nodes: for max_switches take --mapper auction")
-    engine = _engine(options)
+    given = [option.flag for option in read_by(NEGOTIATE) if option.name in given_in(options)]
+    if given and options.mapper != "auction":
+        raise OptionError(f"{given[0]} needs --mapper auction")
+    has_limit = options.work_limit is not None or options.time_limit_s is not None
+    engine = Engine(
+        strategy=options.strategy or ("anytime" if has_limit else "greedy"),
+        work_limit=options.work_limit,
+        time_limit_s=options.time_limit_s,
+    )
     patience = {} if options.patience is None else {"patience_s": options.patience}
     return BatchSettings(
         **patience,
@@ -254,18 +262,6 @@ def batch_settings(play: Play, options: NegotiationOptions) -> BatchSettings:
         atomic=options.atomic,
         ends_when_done=True,
         switches=play.switches,
-    )
-
-
-def _engine(options: NegotiationOptions) -> Engine:
-    given = [option.flag for option in read_by(NEGOTIATE) if option.name in given_in(options)]
-    if given and options.mapper != "auction":
-        raise OptionError(f"{given[0]} needs --mapper auction")
-    has_limit = options.work_limit is not None or options.time_limit_s is not None
-    return Engine(
-        strategy=options.strategy or ("anytime" if has_limit else "greedy"),
-        work_limit=options.work_limit,
-        time_limit_s=options.time_limit_s,
     )
 
 
