@@ -43,7 +43,7 @@ class CheckedLines:
             self.held = self._read()
             self.size = os.fstat(self._handle).st_size
             if not self.held:
-                self._sync_folder()
+                sync(self.path.resolve().parent)
         except BaseException:
             os.close(self._handle)
             raise
@@ -93,7 +93,7 @@ class CheckedLines:
             return False
         os.close(self._handle)
         self._handle, self._waiting, self.size = handle, [], len(content)
-        self._sync_folder()
+        sync(self.path.resolve().parent)
         return True
 
     def decoded(self, as_type: type[T], *, first: int = 1, most: int | None = None) -> list[T]:
@@ -135,13 +135,6 @@ class CheckedLines:
         if not os.path.samestat(os.fstat(self._handle), os.stat(self.path)):  # noqa: PTH116 - beside os.fstat
             raise self.error(f"another {owner} is writing it")
 
-    def _sync_folder(self) -> None:
-        folder = os.open(self.path.resolve().parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
     def _read(self) -> list[bytes]:
         """Return the texts, and cut off a line that was not finished."""
         with os.fdopen(os.dup(self._handle), "rb") as file, errors_in(self.path):
@@ -160,6 +153,15 @@ class CheckedLines:
         if checksum != b"%08x" % zlib.crc32(text):
             raise self.error(f"it is not a {self._kind}" if number == 1 else f"line {number} is damaged")
         return text
+
+
+def sync(path: Path) -> None:
+    """Bring a file, or the names in a folder, to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _line(text: bytes) -> bytes:

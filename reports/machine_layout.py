@@ -266,18 +266,6 @@ def _of_node(
         yield kind, job, (middle - width / 2, top + height + _BELOW_CORES, width, tall)
 
 
-def widest_run(boxes: FloatArray) -> list[Box]:
-    """Return the widest box, or row of boxes that stand beside each other."""
-    runs: list[list[Box]] = []
-    for left, top, width, height in boxes[np.lexsort((boxes[:, 0], boxes[:, 1]))].tolist():
-        before = runs[-1][-1] if runs else None
-        beside = before and before[1] == top and left - (before[0] + before[2]) <= _NEIGHBOURS
-        if not beside:
-            runs.append([])
-        runs[-1].append((left, top, width, height))
-    return max(runs, key=_width)
-
-
 def _width(run: list[Box]) -> float:
     return run[-1][0] + run[-1][2] - run[0][0]
 
@@ -289,7 +277,15 @@ def place_of_number(boxes: FloatArray, letters: float) -> Box:
         boxes: the job's.
         letters: width of the number at full size, in cells.
     """
-    run = widest_run(boxes)
+    runs: list[list[Box]] = []
+    for left, top, width, height in boxes[np.lexsort((boxes[:, 0], boxes[:, 1]))].tolist():
+        before = runs[-1][-1] if runs else None
+        beside = before and before[1] == top and left - (before[0] + before[2]) <= _NEIGHBOURS
+        if not beside:
+            runs.append([])
+        runs[-1].append((left, top, width, height))
+    # The widest box, or row of boxes that stand beside each other.
+    run = max(runs, key=_width)
     middle = run[0][0] + _width(run) / 2
     one = min(
         (box for box in run if box[2] >= letters),

@@ -3,7 +3,6 @@
 The file of the delays counted so far survives a restart: it is written whole, and refused when torn.
 """
 
-import os
 import re
 import zlib
 from math import isfinite
@@ -14,6 +13,7 @@ import msgspec
 
 from ...cluster.checks import named
 from ...cluster.errors import InputError
+from ...formats.checked_lines import sync
 from ...formats.jsontext import decode
 from ...formats.reading import read_document, text_of
 from ...formats.settings_text import toml_tables
@@ -233,7 +233,9 @@ def save_accounts(accounts: Accounts, path: str | Path) -> None:
     file = _File(format=FORMAT, checksum=_checksum(body), delays=body)
     write_bytes(path, msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n")
     if Path(path).is_file():
-        _sync(path)
+        # The file and its name.
+        for place in (Path(path), Path(path).resolve().parent):
+            sync(place)
 
 
 def load_accounts(path: str | Path) -> Accounts | None:
@@ -270,13 +272,3 @@ def _times(values: dict[str, float], path: str) -> None:
 
 def _checksum(body: _Body) -> str:
     return f"{zlib.crc32(msgspec.json.encode(body)):08x}"
-
-
-def _sync(path: str | Path) -> None:
-    """Bring a file and its name to the disk."""
-    for place in (Path(path), Path(path).resolve().parent):
-        handle = os.open(place, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
