@@ -262,7 +262,10 @@ class TopologyFile:
             notes.add("topology", text)
             return Laid()
         where = "on no leaf switch" if self.kind == "tree" else f"in no {title}"
-        spare = _free_name(self.entries)
+        # Lengthened while a switch of the file bears that name.
+        taken, spare = {entry.name for entry in self.entries}, UNCONNECTED
+        while spare in taken:
+            spare += "-nodes"
         if missing:
             put = f", put on {spare!r}" if self.kind == "tree" else ""
             names = ",".join(missing[:5]) + (",..." if len(missing) > 5 else "")  # noqa: PLR2004 - one line
@@ -289,14 +292,6 @@ class TopologyFile:
             match = _PLACE.fullmatch(path)
             place = f"{self.entries[int(match[1])].path} {match[2]}".rstrip() if match else self.sizes_path
             raise InputError(error.message, path=place or path) from error
-
-
-def _free_name(entries: Sequence[TopologyEntry]) -> str:
-    """Return UNCONNECTED, lengthened while a switch of the file bears that name."""
-    taken, name = {entry.name for entry in entries}, UNCONNECTED
-    while name in taken:
-        name += "-nodes"
-    return name
 
 
 def _check_repeats(lines: Sequence[TopologyEntry], title: str) -> None:

@@ -187,6 +187,10 @@ def _members(job: _Reading) -> dict[str, Any]:
     flags = job.record.words("flags") | (detail.segments if detail else frozenset())
     switches = job.record.number("required_switches") or job.record.number("minimum_switches")
     licenses = without_gate(job.record.text("licenses"), job.site.gate)
+    names = _names(job, "excluded_nodes")
+    excluded = frozenset(name for name in names if name in job.site.nodes)
+    if dropped := len(names) - len(excluded):
+        job.note("names", f"excluded nodes not of the cluster are dropped: {dropped}")
     return {
         "cores": None if fixed else size.cores,
         "nodes": size.nodes,
@@ -204,7 +208,7 @@ def _members(job: _Reading) -> dict[str, Any]:
         "contiguous": job.record.flag("contiguous"),
         "features": _features(job),
         "required_nodes": required,
-        "excluded_nodes": _excluded_nodes(job),
+        "excluded_nodes": excluded,
         "licenses": wanted_licenses(licenses, job.site.licenses, job.unsupported),
         **_memory(job, per_node, exclusive=exclusive),
     }
@@ -376,15 +380,6 @@ def wanted_licenses(text: str, known: Collection[str], unsupported: list[str]) -
     if reason:
         unsupported.append(f"the licences {text}, {reason}")
     return counts
-
-
-def _excluded_nodes(job: _Reading) -> frozenset[str]:
-    names = _names(job, "excluded_nodes")
-    known = frozenset(name for name in names if name in job.site.nodes)
-    if len(known) < len(names):
-        count = len(names) - len(known)
-        job.note("names", f"excluded nodes not of the cluster are dropped: {count}")
-    return known
 
 
 def _names(job: _Reading, member: str) -> tuple[str, ...]:

@@ -141,7 +141,15 @@ def _events(text: str, notes: Notes) -> Iterator[_Event]:
             continue
         if not bar:
             raise InputError(f"{line.strip()[:60]!r} has no '|' before the job's options", path=path)
-        yield _event(at_s, words_of(rest, path), path)
+        words = words_of(rest, path)
+        if "-sim-walltime" not in words:
+            raise InputError("-sim-walltime is missing", path=path)
+        # The simulator's own option is taken out, the rest is read as sbatch would.
+        place = words.index("-sim-walltime")
+        value = words[place + 1] if place + 1 < len(words) else ""
+        options = parse_sbatch([*words[:place], *words[place + 2 :]], path)
+        run_s = _seconds(value, f"{path} -sim-walltime")
+        yield _Event(path=path, at_s=at_s, run_s=run_s, options=options)
     for kind, count in others.items():
         notes.add("events", f"{plural(count, 'event')} {kind!r} not read")
 
@@ -152,16 +160,6 @@ def _head(words: list[str], path: str) -> tuple[float, str]:
     if len(words) % 2 or pairs.keys() != {"-dt", "-e"}:
         raise InputError(f"{' '.join(words)[:60]!r} is not -dt SECONDS -e EVENT", path=path)
     return _seconds(pairs["-dt"], f"{path} -dt"), pairs["-e"]
-
-
-def _event(at_s: float, words: list[str], path: str) -> _Event:
-    """Take the simulator's own option out and read the rest as sbatch would."""
-    if "-sim-walltime" not in words:
-        raise InputError("-sim-walltime is missing", path=path)
-    place = words.index("-sim-walltime")
-    value = words[place + 1] if place + 1 < len(words) else ""
-    options = parse_sbatch([*words[:place], *words[place + 2 :]], path)
-    return _Event(path=path, at_s=at_s, run_s=_seconds(value, f"{path} -sim-walltime"), options=options)
 
 
 def _seconds(text: str, path: str) -> float:
