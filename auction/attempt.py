@@ -68,7 +68,7 @@ def attempt(
         bids=bids, weights=weights, first=start, cluster=cluster, options=options, deadline=deadline
     )
     solved = STRATEGIES[options.chosen_strategy](instance)
-    bids = solved.bids
+    # Of the bids before rounds made others, which stand between them.
     begun = _first_award(first, bids, cluster, options)
     solved = _not_below(begun, solved, cluster, options)
     if not bids.complete:
@@ -83,7 +83,7 @@ def attempt(
         size=size,
         bound=None if has_worth or solved.bound is None else max(solved.bound, answer.priority),
         seconds=Seconds(bids=spent[0], build=spent[1], solve=spent[2], total=sum(spent)),
-        earlier=solved.earlier if answer.table is bids.table else (),
+        earlier=solved.earlier if answer.table is solved.bids.table else (),
         first=None if is_final or answer.chosen is begun[1] else _start_of(begun, bids),
     )
 

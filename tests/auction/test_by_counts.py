@@ -208,6 +208,14 @@ def test_bids_are_made_where_a_job_on_more_nodes_is_through_before_a_promise(
     assert (decision.counted == []) == (not decision.attempts) == (not nodes)
 
 
+@pytest.mark.parametrize(("seed", "max_bids"), [(0, 2), (94, 6), (120, 2)])
+def test_first_fits_award_is_looked_up_in_its_own_bids(seed: int, max_bids: int) -> None:
+    """Rounds make bids that stand between the first ones: then a job won twice."""
+    cluster = random_snapshot(seed)
+    options = StepOptions(work_limit=80, promise="none", reserve=0, max_bids=max_bids, model="aucsched2")
+    check_schedule(cluster, take_step(cluster, replace(options, objective="priority_cores")).schedule)
+
+
 def test_reasons_read_after_later_changes_are_those_of_their_award() -> None:
     """What an award knows of the cluster stays as it was, whatever is told to the auction since."""
     for seed in range(12):
