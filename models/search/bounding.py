@@ -96,9 +96,9 @@ class Bounding:
             target = float(self._worth.value[award].sum())
             found = self._prices(target, _MORE_ROUNDS, self.price).price
         if not self._has_relaxed:
-            # A relaxation takes at most half of the time.
-            soon_s = self._began_s - self._limits.left_s()
-            if after == 0 if self._limits.counts_steps else self._entries * self._entry_s < soon_s:
+            # A relaxation takes no more than the time that is gone: at most half of it.
+            gone_s = self._began_s - self._limits.left_s()
+            if after == 0 if self._limits.counts_steps else self._entries * self._entry_s < gone_s:
                 self._has_relaxed = True
                 found = self._relaxed(self._relax(), award) or found
         elif self._may_tighten(after):
