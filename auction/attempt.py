@@ -166,9 +166,8 @@ def are_preferred(placements: Sequence[Placement], cluster: Cluster, options: St
     A where levels do not count. What the award is to leave wholly free, or anything else: bids and
     a search have to say.
     """
-    is_ours = options.is_anytime and options.objective != "priority_cores" and not options.export
     has_one = all(has_one_worth(one.asked.demand, options.objective) for one in placements)
-    if not (is_ours and has_one) or keeps_whole(cluster, options):
+    if not (options.has_known_preference and has_one) or keeps_whole(cluster, options):
         return False
     columns, topology = cluster.columns, cluster.topology
     for placement in placements:

@@ -205,6 +205,11 @@ class StepOptions(StepRecord):
         is_searched = has_first_bids and not (self.is_greedy or self.export or self.award_alone)
         return is_searched and self.weights == "lexicographic"
 
+    @property
+    def has_known_preference(self) -> bool:
+        """Whether counts may say of an award that no other of the same jobs counts more, or is preferred."""
+        return self.is_anytime and self.objective != "priority_cores" and not self.export
+
     @cached_property
     def is_greedy(self) -> bool:
         """Whether a step makes greedy awards only."""

@@ -23,6 +23,8 @@ from .program import IntegerProgram, Rows
 
 #: Bids × capacity rows above which pairs of bids are not looked at.
 _MOST_CELLS = 2_000_000
+#: Pairs × rows that are looked at together: arrays that stay in the cache.
+_CELLS_AT_ONCE = 20_000
 
 
 class Cut(NamedTuple):
@@ -88,18 +90,19 @@ class AmountFlow:
         alone = np.bincount(self.bid[self.row < 0], self.most[self.row < 0], minlength=count)
         excludes = np.zeros((count, count), np.bool_)
         deals = np.flatnonzero((self.rest > 0) | self.fixed.any(axis=1))
-        for at, one in enumerate(deals.tolist()):
-            others = deals[at + 1 :]
-            others = others[~known[one, others]]
-            if not len(others):
-                continue
-            left = np.maximum(free - fixed[one] - fixed[others], 0.0)
-            mine, theirs = most[one], most[others]
-            both = np.minimum(left, mine + theirs) @ times + alone[one] + alone[others]
-            cannot = both < self.rest[one] + self.rest[others]
+        first, second = np.triu_indices(len(deals), 1)
+        asked = ~known[deals[first], deals[second]]
+        first, second = deals[first[asked]], deals[second[asked]]
+        at_once = _CELLS_AT_ONCE // max(len(free), 1) + 1
+        for begin in range(0, len(first), at_once):
+            one, other = first[begin : begin + at_once], second[begin : begin + at_once]
+            left = np.maximum(free - fixed[one] - fixed[other], 0.0)
+            mine, theirs = most[one], most[other]
+            both = np.minimum(left, mine + theirs) @ times + alone[one] + alone[other]
+            cannot = both < self.rest[one] + self.rest[other]
             cannot |= np.minimum(left, mine) @ times + alone[one] < self.rest[one]
-            cannot |= np.minimum(left, theirs) @ times + alone[others] < self.rest[others]
-            excludes[one, others] = excludes[others, one] = cannot
+            cannot |= np.minimum(left, theirs) @ times + alone[other] < self.rest[other]
+            excludes[one, other] = excludes[other, one] = cannot
         return excludes
 
     def _alike_rows(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

@@ -124,11 +124,13 @@ def strengthened(
     others = bits_of(excludes)
     cliques = _covering(fresh, others)
     settled, groups = np.zeros(program.rows, np.bool_), group.tolist()
+    said = set[int]()
     for row in np.flatnonzero(mixed).tolist():
         found = _cliques_of(held[row], float(program.row_upper[row]), others, groups)
         if found is not None:
             settled[row] = True
-            cliques.update(_extended(one, others) for one in found)
+            said.update(found)
+    cliques.update(_extended(one, others) for one in said)
     if not cliques:
         return program
     flags = _flags(sorted(cliques), program.columns)
