@@ -238,7 +238,7 @@ def reserve(step: StepPass, *, by_counts: bool = True) -> None:
         fit = FirstFitPlacer(Cluster(step.columns, step.state.topology, reserved.guards))
         backfilling = Backfilling(fit, reserved, step.passes_over)
         backfilling.start(step.window)
-        if by_counts and not step.waiting.promised and _stand(step, backfilling.placements, fit):
+        if by_counts and not step.waiting.promised and _stand(step, fit.placements, fit):
             return
         backfilling.reserve()
         due = {guard.job.id for guard in reserved.guards if guard.is_now}

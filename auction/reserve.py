@@ -9,9 +9,10 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
-from ..bidgen.first_fit import FirstFitPlacer, Placement
+from ..bidgen.first_fit import FirstFitPlacer
 from ..cluster.jobs import Job
 from ..cluster.resources.allocation import Allocation, StartingJob
+from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from .forecast import Forecast, ReservedPlace, guard_for, limits_of
@@ -39,6 +40,7 @@ class StepReservations:
         later_only: reserve nothing for a job that fits now: it is not for want of resources that it waits.
         is_over: whether the step's time is up: first-fit alone then finds where jobs are to start,
             and no job but the first gets a reservation any more.
+        place: says where a job could start on what is free; None: as the auction would.
 
     Attributes:
         asked: ids of the jobs that were to get one; some can never start.
@@ -51,8 +53,10 @@ class StepReservations:
         *,
         later_only: bool = False,
         is_over: Callable[[], bool] | None = None,
+        place: Callable[[Demand, Columns], Allocation | None] | None = None,
     ) -> None:
         self._state = state
+        self._place = place
         self._count = count
         self._later_only = later_only
         self._is_over = is_over
@@ -141,7 +145,7 @@ class StepReservations:
         forecast = self._forecast.beside(kept)
         if before:
             forecast = Forecast(self._state, limits_of(before), kept, self._is_over)
-        found = forecast.first(job, demand)
+        found = forecast.first(job, demand, place=self._place)
         at_once = sum(self._kept[one.id].start <= self._state.now for one in self._before)
         may_be_now = not self._later_only and at_once < self._count
         if found is not None and (may_be_now or found[0] > self._state.now):
@@ -165,7 +169,7 @@ class StepReservations:
 
     def _first(self, kept: Iterable[ReservedPlace], demand: Demand, time: float) -> ReservedPlace | None:
         """Return the first place for a job from a time on beside what is kept, and until when."""
-        found = self._forecast.beside(kept, (time,)).first(demand.job, demand, since=time)
+        found = self._forecast.beside(kept, (time,)).first(demand.job, demand, since=time, place=self._place)
         return None if found is None else ReservedPlace.of_run(demand.job, *found)
 
     @cached_property
@@ -194,7 +198,7 @@ class Backfilling:
         passes_over: whether a blocked job gets none.
 
     Attributes:
-        placements: of the jobs that start, in the order of the queue.
+        starts: the jobs that start, and where, in the order of the queue.
     """
 
     def __init__(
@@ -203,16 +207,11 @@ class Backfilling:
         reserved: StepReservations,
         passes_over: Callable[[Demand], bool] = lambda _: False,
     ) -> None:
-        self.placements: list[Placement] = []
+        self.starts: list[StartingJob] = []
         self._fit = fit
         self._reserved = reserved
         self._passes_over = passes_over
         self._blocked: list[Demand] = []
-
-    @property
-    def starts(self) -> list[StartingJob]:
-        """The jobs that start, and where."""
-        return [StartingJob(demand=one.asked.demand, allocation=one.allocation()) for one in self.placements]
 
     def start(self, waiting: Iterable[Demand]) -> None:
         """Start jobs, highest priority first."""
@@ -221,9 +220,9 @@ class Backfilling:
             if could and self._blocked:
                 self.reserve()
                 could = self._fit.could_hold(demand)
-            placement = self._fit.place(demand) if could else None
-            if placement is not None:
-                self.placements.append(placement)
+            start = self._fit.start(demand) if could else None
+            if start is not None:
+                self.starts.append(start)
             elif self._reserved.wants_more:
                 self._blocked.append(demand)
 

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from ..cluster.jobs import Job
-from ..cluster.resources.allocation import Allocation, add_allocation, put
+from ..cluster.resources.allocation import Allocation, StartingJob, add_allocation, put
 from ..cluster.resources.capacity import UNLIMITED_MIB, Capacity, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand, Variant
@@ -20,6 +20,7 @@ from ..topology.tree import Topology
 from .assemble import EXACT, PACK, WHOLE, mode_of
 from .candidates import (
     CandidateCache,
+    FreeView,
     GresChoice,
     GuardedViews,
     Reading,
@@ -107,12 +108,16 @@ class FirstFitPlacer:
         cluster: what is free, beside which reservations; without a placer jobs are placed by
             priority, each on the first nodes that hold it.
         in_place: what starts is taken of its columns and reservations themselves.
+
+    Attributes:
+        placements: of the jobs that ``start`` started, in that order.
     """
 
     def __init__(self, cluster: Cluster, *, in_place: bool = False) -> None:
         self._columns = columns = cluster.columns
         self._topology = cluster.topology
         self._in_place = in_place
+        self.placements: list[Placement] = []
         self._free = columns.free if in_place else columns.free.copy()
         held_back: list[HeldBack] = [*cluster.guards, *columns.kept]
         self._guards = held_back if in_place else [one.copy() for one in held_back]
@@ -173,13 +178,17 @@ class FirstFitPlacer:
             return False
         if demand.kind in self._hopeless and demand.job.id not in self._own:
             return False
-        if self._views is None:
-            self._views = GuardedViews(self._columns, self._free, self._guards)
-        could = self._pools.hold(demand.job) and self._views.of(demand).could_hold(demand)
+        could = self._pools.hold(demand.job) and self.view(demand).could_hold(demand)
         # Which cores are kept from a job depends on more than its kind.
         if not could and not self._columns.kept:
             self._hopeless.add(demand.kind)
         return could
+
+    def view(self, demand: Demand) -> FreeView:
+        """Return what a job may take: beside reservations that it would run into, only their room."""
+        if self._views is None:
+            self._views = GuardedViews(self._columns, self._free, self._guards)
+        return self._views.of(demand)
 
     def place(self, demand: Demand) -> Placement | None:
         """Return where the job starts and take it from the free resources, or None when it does not fit."""
@@ -187,6 +196,14 @@ class FirstFitPlacer:
         if found is not None:
             self.take(demand.job, Allocation(nodes=found.nodes, held=found.held))
         return found
+
+    def start(self, demand: Demand) -> StartingJob | None:
+        """Start a job where ``place`` has it; None when it does not fit."""
+        placed = self.place(demand)
+        if placed is None:
+            return None
+        self.placements.append(placed)
+        return StartingJob(demand=demand, allocation=placed.allocation())
 
     def find(self, demand: Demand) -> Placement | None:
         """Return where the job could start, None when it does not fit."""

@@ -1,8 +1,7 @@
 """Policies that place jobs one after another on nodes: FCFS, and backfilling.
 
-A reservation is the earliest time at which the first blocked job fits if running jobs end at their
-time limits, and the nodes it would take then. A job that could still run then may only take what
-those nodes have beside the reservation.
+Backfilling stands on the rule of the auction's steps (auction/reserve.py); here a selection says which nodes
+a job gets.
 
 Slurm's ``sched/backfill`` plans instead (PlannedBackfill). Between turns the queue is looked at as Slurm's
 main scheduler does: in order, up to the first job that cannot start. At a turn each job takes its
@@ -17,13 +16,14 @@ from math import inf
 
 import numpy as np
 
-from ...auction.forecast import Forecast, ReservedPlace, first_found, guard_for, limits_of
-from ...bidgen.candidates import FreeView, GuardedViews, shape_of
-from ...cluster.resources.allocation import Allocation, StartingJob, add_allocation
-from ...cluster.resources.capacity import BoolArray, IntArray
+from ...auction.forecast import Forecast, first_found, limits_of
+from ...auction.reserve import Backfilling, StepReservations
+from ...bidgen.candidates import FreeView, shape_of
+from ...bidgen.first_fit import Cluster, FirstFitPlacer
+from ...cluster.resources.allocation import Allocation, StartingJob
+from ...cluster.resources.capacity import BoolArray, Capacity, IntArray
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
-from ...cluster.resources.job_reservations import Guard
 from ..events import turn_of
 from .node_machine import Machine
 from .node_queue import NodePolicy, NodeQueue
@@ -63,35 +63,38 @@ class Backfill(NodePolicy):
 
     def step(self, now: float, queue: NodeQueue) -> Sequence[StartingJob]:
         """Make one pass."""
-        state = BackfillPass(self._machine, now)
+        fit = SelectedPlacer(self._machine, self._selector)
         waiting = queue.first(len(queue) if self._depth is None else self._depth)
-        made = 0
         # Whether this pass looks behind the first blocked job.
-        backfills = bool(self._reservations) and self._is_turn(now)
-        if backfills and self._repeats(now, queue):
+        if not (self._reservations and self._is_turn(now)):
+            return self._in_order(waiting, fit)
+        if self._repeats(now, queue):
             return []
+        reserved = StepReservations(self._machine.state(now), self._reservations, place=self._later)
+        backfilling = Backfilling(fit, reserved, fit.passes_over)
+        backfilling.start(waiting)
+        return backfilling.starts
+
+    def _in_order(self, waiting: Iterable[Demand], fit: "SelectedPlacer") -> list[StartingJob]:
+        """Start jobs up to the first that cannot: Slurm too lets it hold up its own partition only."""
+        started: list[StartingJob] = []
         blocked: set[str] = set()
-        # Less is free with every start and reservation: who cannot start now, none of its kind can later on.
-        hopeless: set[int] = set()
         for demand in waiting:
-            if state.passes_over(demand):
+            if fit.passes_over(demand) or demand.job.partition in blocked:
                 continue
-            # Slurm too lets a blocked job hold up its own partition only.
-            if demand.job.partition in blocked:
-                continue
-            if demand.kind not in hopeless:
-                if self._starts(demand, state):
-                    continue
-                hopeless.add(demand.kind)
-            if not self._reservations:
-                break
-            if not backfills:
+            start = fit.start(demand) if fit.could_hold(demand) else None
+            if start is not None:
+                started.append(start)
+            elif self._reservations:
                 blocked.add(demand.job.partition)
-                continue
-            if made < self._reservations:
-                state.to_reserve.append(demand)
-                made += 1
-        return state.started
+            else:
+                break
+        return started
+
+    def _later(self, demand: Demand, columns: Columns) -> Allocation | None:
+        """Return where a blocked job could start on what is free then."""
+        # Next fit goes on from the last job that started, not from where one was looked for.
+        return copy(self._selector).allocation(demand, FreeView(columns, columns.free))
 
     def _is_turn(self, now: float) -> bool:
         """Return whether this pass is the first of a turn; without turns every pass is."""
@@ -109,94 +112,37 @@ class Backfill(NodePolicy):
         is_still = type(queue) is NodeQueue and all(one.end > now for one in running.values())
         return self.wakeup_s is not None and self._seen == before and is_still
 
-    def _starts(self, demand: Demand, state: "BackfillPass") -> bool:
-        # No room beside what the reservations so far keep clear.
-        if not (state.has_pools(demand) and state.view(demand).could_hold(demand)):
-            return False
-        if state.to_reserve:
-            # Reservations are looked for only now: where nobody behind could start they matter to nobody.
-            for blocked in state.to_reserve:
-                self._reserve(blocked, state)
-            state.to_reserve.clear()
-            return self._starts(demand, state)
-        allocation = self._selector.allocation(demand, state.view(demand))
-        if allocation is None or not state.has_pools(demand, allocation):
-            return False
-        state.take(demand, allocation)
-        return True
 
-    def _reserve(self, demand: Demand, state: "BackfillPass") -> None:
-        """Find when and where a blocked job could start, and keep the place clear for it."""
-        # Next fit goes on from the last job that started, not from where one was looked for.
-        selector = copy(self._selector)
+class SelectedPlacer(FirstFitPlacer):
+    """Places jobs of one pass one after another, each on the nodes that a selection chooses."""
 
-        def place(asked: Demand, columns: Columns) -> Allocation | None:
-            return selector.allocation(asked, FreeView(columns, columns.free))
+    def __init__(self, machine: Machine, selector: Selector) -> None:
+        super().__init__(Cluster(machine.columns, machine.topology))
+        self._selector = selector
 
-        future = state.future()
-        found = future.first(demand.job, demand, place=place)
-        if found is not None:
-            time, allocation = found
-            # What has started and what is reserved is gone from it: nothing of a job is counted twice.
-            guard = guard_for(demand.job, state.now, time, allocation, future.free_at(time), {})
-            state.reserve(guard, ReservedPlace.of_run(demand.job, time, allocation))
-
-
-class BackfillPass:
-    """What is free while a pass starts jobs, with and without what reservations keep clear.
-
-    Attributes:
-        started: who starts where, in order.
-        to_reserve: blocked jobs whose reservations have not been looked for yet.
-    """
-
-    def __init__(self, machine: Machine, now: float) -> None:
-        self.now = now
-        self.started: list[StartingJob] = []
-        self.to_reserve: list[Demand] = []
-        self._machine = machine
-        self.free = machine.columns.free.copy()
-        self._pools = machine.columns.pools.copy()
-        self._guards: list[Guard] = []
-        self._kept: list[ReservedPlace] = []
-        self._views: GuardedViews | None = None
+    @property
+    def free(self) -> Capacity:
+        """What nobody holds, reserved or not."""
+        return self._free
 
     def passes_over(self, demand: Demand) -> bool:
         """Return whether nothing waits for a job: Slurm too passes over one whose limits are used up."""
         return self._pools.passes_over(demand.job)
 
-    def has_pools(self, demand: Demand, allocation: Allocation | None = None) -> bool:
-        """Return whether there is enough for a job, there or anywhere, of what stands on no node."""
-        return self._pools.hold(demand.job, None if allocation is None else allocation.held)
+    def start(self, demand: Demand) -> StartingJob | None:
+        """Start a job on its nodes; None when it does not fit."""
+        allocation = self._selector.allocation(demand, self.view(demand))
+        if allocation is None:
+            self._hopeless.add(demand.kind)
+            return None
+        return self.start_on(demand, allocation)
 
-    def view(self, demand: Demand) -> FreeView:
-        """Return what a job may take: beside reservations it would run into, only their room."""
-        if self._views is None:
-            self._views = GuardedViews(self._machine.columns, self.free, self._guards)
-        return self._views.of(demand)
-
-    def take(self, demand: Demand, allocation: Allocation) -> None:
-        """Start a job."""
-        limited = self._machine.limited
-        add_allocation(self.free, allocation, -1, limited)
-        for guard in self._guards:
-            guard.take(demand.job, allocation.nodes, allocation.held)
-        self._pools.take(demand.job, allocation.held)
-        self.started.append(StartingJob(demand=demand, allocation=allocation))
-        self._views = None
-
-    def future(self) -> Forecast:
-        """Return what will be free beside what has started and what is reserved."""
-        return Forecast(self._machine.state(self.now), limits_of(self.started), self._kept)
-
-    def reserve(self, guard: Guard, place: ReservedPlace) -> None:
-        """Keep a place clear."""
-        for other in self._guards:
-            if place.is_held(other.time):
-                other.lessen(guard.job, place.allocation.nodes, place.allocation.held)
-        self._guards.append(guard)
-        self._kept.append(place)
-        self._views = None
+    def start_on(self, demand: Demand, allocation: Allocation) -> StartingJob | None:
+        """Start a job there; None where its limits or licences have no room."""
+        if not self._pools.hold(demand.job, allocation.held):
+            return None
+        self.take(demand.job, allocation)
+        return StartingJob(demand=demand, allocation=allocation)
 
 
 #: The most moments that are looked at together.

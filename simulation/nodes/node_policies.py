@@ -19,7 +19,7 @@ from ...cluster.workload import ClusterWorkload
 from ..own_policy import ActiveJob, MachineView, QueuedJob, is_own, own_policy, stepped
 from ..simulate_options import EVOLVING, LOG_POLICIES, MALLEABLE_POLICIES, NodeKeywords, NodeRecord
 from .auction import NodeAuction
-from .backfill import Backfill, BackfillPass, PlannedBackfill
+from .backfill import Backfill, PlannedBackfill, SelectedPlacer
 from .kernel import simulate_nodes
 from .node_machine import MAX_REQUEUES, Failures, Machine, drawn_times, known_times
 from .node_queue import MultifactorQueue, NodePolicy, NodeQueue, ResponseQueue
@@ -257,8 +257,7 @@ class NodesView(MachineView):
     ) -> None:
         cores = int(machine.columns.total.cores.sum())
         super().__init__(now, cores, {demand.index: demand for demand in queue}, seen)
-        self._machine, self._selector = machine, selector
-        self._pass = BackfillPass(machine, now)
+        self._machine, self._fit = machine, SelectedPlacer(machine, selector)
 
     @property
     def running(self) -> Sequence[ActiveJob]:
@@ -271,7 +270,7 @@ class NodesView(MachineView):
     @property
     def free_cores(self) -> int:
         """The cores that nobody holds on nodes that take jobs."""
-        return int(self._pass.free.cores[self._machine.columns.takes_jobs].sum())
+        return int(self._fit.free.cores[self._machine.columns.takes_jobs].sum())
 
     def _has_changed(self, asked: Demand, seen: QueuedJob) -> bool:
         return seen.job is not asked.job
@@ -288,19 +287,12 @@ class NodesView(MachineView):
         )
 
     def _try_start(self, asked: Demand, nodes: Mapping[str, Resources | int] | None) -> StartingJob | None:
-        if self._pass.passes_over(asked):
+        if self._fit.passes_over(asked):
             return None
-        allocation = self._first(asked) if nodes is None else self._named(asked, nodes)
-        if allocation is None or not self._pass.has_pools(asked, allocation):
-            return None
-        self._pass.take(asked, allocation)
-        return self._pass.started[-1]
-
-    def _first(self, demand: Demand) -> Allocation | None:
-        view = self._pass.view(demand)
-        if not self._pass.has_pools(demand) or not view.could_hold(demand):
-            return None
-        return self._selector.allocation(demand, view)
+        if nodes is None:
+            return self._fit.start(asked) if self._fit.could_hold(asked) else None
+        allocation = self._named(asked, nodes)
+        return None if allocation is None else self._fit.start_on(asked, allocation)
 
     def _named(self, demand: Demand, nodes: Mapping[str, Resources | int]) -> Allocation | None:
         columns = self._machine.columns
@@ -311,4 +303,4 @@ class NodesView(MachineView):
             held[name] = use if isinstance(use, Resources) else Resources(cores=use)
         allocation = allocation_of_resources(held, columns)
         # Memory that is not counted is more than any job holds.
-        return allocation if self._pass.free.at(allocation.nodes).covers(allocation.held) else None
+        return allocation if self._fit.free.at(allocation.nodes).covers(allocation.held) else None
