@@ -79,3 +79,23 @@ def test_gres_over_all_nodes_are_dealt_from_what_a_pass_has_left(policy: str) ->
     result = play(ClusterWorkload(name="", nodes=nodes, jobs=jobs), NodeOptions(policy=policy))
     assert [one.start_s for one in result.played] == [0, 0]
     assert [one.allocation.held.gres["gpu"].tolist() for one in result.played] == [[3], [0, 2]]
+
+
+def test_a_job_that_no_end_lets_start_uses_up_no_reservation() -> None:
+    """Job wide waits for one without a time limit; what is reserved for the next keeps job small away."""
+    nodes = (Node(name="a", cores=4), Node(name="b", cores=4))
+
+    def arriving(name: str, cores: int, count: int, limit_s: int | None, priority: int) -> ArrivingJob:
+        asked = Request(cores=cores, nodes=Span(minimum=count, maximum=count))
+        job = Job(id=name, priority=priority, time_limit_s=limit_s, request=asked)
+        return ArrivingJob(job=job, arrival_s=0, run_time_s=100 if limit_s is None else limit_s)
+
+    jobs = (
+        arriving("endless", 4, 1, None, 9),
+        arriving("half", 2, 1, 50, 8),
+        arriving("wide", 8, 2, 60, 7),
+        arriving("next", 4, 1, 60, 6),
+        arriving("small", 2, 1, 1000, 5),
+    )
+    result = play(ClusterWorkload(name="", nodes=nodes, jobs=jobs), NodeOptions(policy="easy"))
+    assert [one.start_s for one in result.played] == [0, 0, 110, 50, 170]
