@@ -21,10 +21,7 @@ from math import gcd
 from typing import NamedTuple
 
 from ..backfilling.easy import FREE, start
-from ..log_columns import Requests
-from ..simulate_options import PolicyOptions
-from ..stepping import Resort
-from .selection import FrontFirst
+from .selection import QueuePolicy
 
 #: All rows together have at most this many bits (¼ GiB): beyond that only the first candidates are looked at.
 #: It takes hundreds of sizes without a common divisor on a machine of millions of processors.
@@ -129,24 +126,19 @@ def _reaches(short: int, long: int, target: int, room: int) -> bool:
     return short & moved != 0
 
 
-class Lookahead(FrontFirst):
+class Lookahead(QueuePolicy):
     """LOS over a queue sorted by job number, or by ``resort`` before each pass."""
-
-    def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
-        super().__init__(requests, resort)
-        self._depth = options.lookahead_depth
-        self._last = options.lookahead_ties == "last"
 
     def backfill(self, now: float) -> None:
         """Start the fullest selection beside the head's reservation."""
-        free = self._counts[FREE]
-        looked_at = islice(self._queue, 1, None if self._depth is None else self._depth + 1)
+        free, depth = self._counts[FREE], self._options.lookahead_depth
+        looked_at = islice(self._queue, 1, None if depth is None else depth + 1)
         fitting = [job for job in looked_at if self._size[job] <= free]
         if not fitting:
             return
         shadow, extra = self._shadow(self._size[self._queue[0]])
         candidates = [Candidate(job, self._size[job], now + self._estimate[job] > shadow) for job in fitting]
-        if self._last:
+        if self._options.lookahead_ties == "last":
             candidates.reverse()
         for job in fullest(candidates, free, extra):
             start(self._state, now, job)

@@ -13,7 +13,7 @@ from ...cluster.text import not_one_of
 from ...cluster.value_types import shortest
 from ...cluster.workload import SHORTEST_RUN_S
 from ..backfilling.conservative import Conservative
-from ..backfilling.easy import Easy
+from ..backfilling.easy import Easy, start
 from ..backfilling.predicted import Predicted
 from ..log_columns import Requests, Workload
 from ..own_policy import ActiveJob, MachineView, Policy, QueuedJob, is_own, own_policy, stepped
@@ -34,15 +34,11 @@ from .orderings import (
 )
 from .planning import Planning
 from .reservations import Partitioned, Reservations, Selective, Slack
-from .selection import BestFit, Fcfs, FirstFit, NextFit, QueuePolicy, Queues
+from .selection import BestFit, FirstFit, NextFit, QueuePolicy, Queues
 from .speculative import Speculative, TestRuns
 
 #: Makes a policy over jobs numbered in queue order; ``resort`` orders a queue that changes with time.
 Made: TypeAlias = Callable[[Requests, Resort | None, PolicyOptions], CountPolicy]
-
-
-def _without_options(kind: Callable[[Requests, Resort | None], CountPolicy]) -> Made:
-    return lambda requests, resort, _: kind(requests, resort)
 
 
 class Adaptive(CountPolicy):
@@ -127,14 +123,14 @@ class Adaptive(CountPolicy):
 
 
 POLICIES: dict[str, Made] = {
-    "fcfs": _without_options(Fcfs),
-    "first-fit": _without_options(FirstFit),
-    "best-fit": _without_options(BestFit),
-    "next-fit": _without_options(NextFit),
+    "fcfs": QueuePolicy,
+    "first-fit": FirstFit,
+    "best-fit": BestFit,
+    "next-fit": NextFit,
     "queues": Queues,
-    "easy": _without_options(Easy),
+    "easy": lambda requests, resort, _: Easy(requests, resort),
     "predicted": lambda requests, resort, options: Predicted(requests, resort, options.predictor),
-    "conservative": _without_options(Conservative),
+    "conservative": lambda requests, resort, _: Conservative(requests, resort),
     "reservations": Reservations,
     "lookahead": Lookahead,
     "slack": Slack,
@@ -228,7 +224,7 @@ class OwnOnCounts(QueuePolicy):
 
     def __init__(self, name: str, policy: Policy, requests: Requests, resort: Resort | None) -> None:
         super().__init__(requests, resort)
-        self._name, self._policy, self._requests = name, policy, requests
+        self._name, self._policy = name, policy
         self._active: dict[int, ActiveJob] = {}
         self._seen: dict[int, QueuedJob] = {}
 
@@ -236,13 +232,15 @@ class OwnOnCounts(QueuePolicy):
         for job in ended:
             super()._release(now, (self._active.pop(job).number,))
 
-    def _select(self, now: float) -> list[int]:
+    def _from_front(self, now: float) -> None:
+        """Start what the policy starts, from wherever it stands."""
         if not self._queue:
-            return []
-        view = CountView(now, self._requests, self._free, self._queue, self._active, self._seen)
+            return
+        view = CountView(now, self._requests, self._unused(), self._queue, self._active, self._seen)
         stepped(self._name, self._policy, now, view)
-        self._free = view.free_cores
-        return view.started
+        for job in view.started:
+            start(self._state, now, job)
+            self._queue.remove(job)
 
 
 class CountView(MachineView):

@@ -13,10 +13,10 @@ from ..backfilling.easy import FREE, STARTED, release, start
 from ..log_columns import Requests
 from ..simulate_options import PolicyOptions
 from ..stepping import Resort
-from .selection import FrontFirst
+from .selection import QueuePolicy
 
 
-class ProfiledPolicy(FrontFirst):
+class ProfiledPolicy(QueuePolicy):
     """A policy whose jobs start beside reservations: ``profile`` is what those and running jobs leave."""
 
     def _starts(self, job: int, now: float, profile: CountProfile) -> bool:
@@ -42,13 +42,9 @@ class Reservations(ProfiledPolicy):
     earliest time while fewer than K have been given; later ones wait. K = 1 is EASY exactly.
     """
 
-    def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
-        super().__init__(requests, resort)
-        self._reservations = options.reservations
-
     def backfill(self, now: float) -> None:
         """Give reservations on the way through the queue, and start what fits beside them."""
-        left = self._reservations
+        left = self._options.reservations
         if min(self._size[job] for job in self._queue) > self._counts[FREE]:
             return
         profile = self._profile(now)
@@ -69,11 +65,6 @@ class Selective(ProfiledPolicy):
     K as large as the queue; a huge one gives none: first fit.
     """
 
-    def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
-        super().__init__(requests, resort)
-        self._submit = requests.submit
-        self._threshold = options.expansion_factor
-
     def _from_front(self, now: float) -> None:
         """Start nobody: a later job's reservation may come first."""
 
@@ -82,7 +73,7 @@ class Selective(ProfiledPolicy):
         if min(self._size[job] for job in self._queue) > self._counts[FREE]:
             return
         profile = self._profile(now)
-        submit, estimate, most = self._submit, self._estimate, self._threshold
+        submit, estimate, most = self._requests.submit, self._estimate, self._options.expansion_factor
         overdue = [job for job in self._queue if now - submit[job] + estimate[job] >= most * estimate[job]]
         first = set(overdue)
         for job in [*overdue, *(job for job in self._queue if job not in first)]:
@@ -92,7 +83,7 @@ class Selective(ProfiledPolicy):
                 self._reserve(job, profile)
 
 
-class Slack(FrontFirst):
+class Slack(QueuePolicy):
     """Slack-based backfilling: the head's reservation may be put off, up to a slack (the second parameter).
 
     After the relaxed backfilling of Ward, Mahood and West, which the Chapter names beside Talby and
@@ -102,8 +93,7 @@ class Slack(FrontFirst):
     """
 
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
-        super().__init__(requests, resort)
-        self._factor = options.slack
+        super().__init__(requests, resort, options)
         # By job that was the head: the earliest shadow time it had.
         self._promise: dict[int, float] = {}
 
@@ -114,7 +104,7 @@ class Slack(FrontFirst):
         need = self._size[head]
         shadow, _ = self._shadow(need)
         promise = self._promise[head] = min(self._promise.get(head, shadow), shadow)
-        latest = max(shadow, promise + self._factor * self._estimate[head])
+        latest = max(shadow, promise + self._options.slack * self._estimate[head])
         for job in fitting:
             if self._size[job] > counts[FREE]:
                 continue
@@ -156,7 +146,7 @@ class Partitioned(ProfiledPolicy):
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
         limits_s = tuple(options.class_limits_s)
         _check_limits(limits_s, ",".join(f"{limit:g}" for limit in limits_s))
-        super().__init__(requests, resort)
+        super().__init__(requests, resort, options)
         self._classes = len(limits_s) + 1
         self._class_of = [bisect_left(limits_s, estimate) for estimate in requests.estimate]
         self._turn = 0

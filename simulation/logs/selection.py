@@ -1,7 +1,7 @@
 """Job selection (Chapter 3, scheduling policies), and what all passes over a queue have in common.
 
-A pass takes what has ended and what has arrived, and sorts the queue: by job number, or by
-``resort``. Under a selection nobody has a reservation. Each chooses among the waiting jobs that
+A pass takes what has ended and what has arrived, sorts the queue, starts from the front while it
+fits, then backfills. Under a selection nobody has a reservation. Each chooses among the waiting jobs that
 need at most the processors that are free now, again and again until none does. docs/policies.md
 has the rules (first-fit, best-fit, next-fit), and those of a queueing system (queues; table 3.1).
 """
@@ -21,29 +21,49 @@ from .hours import QueueLimits
 
 
 class QueuePolicy(CountPolicy):
-    """Passes over a queue by job number or, before each, by ``resort``; subclasses choose."""
+    """Starts the first job of the queue while it fits: selection *front*, the policy ``fcfs``.
 
-    def __init__(self, requests: Requests, resort: Resort | None = None) -> None:
-        self._size = requests.size
-        self._free = requests.processors
-        self._resort = resort
+    The queue is sorted by job number or, before each pass, by ``resort``. What runs is EASY's state
+    (backfilling/easy.py). Subclasses say what else starts (``backfill``); they are asked only while
+    processors are free and jobs wait.
+    """
+
+    def __init__(
+        self, requests: Requests, resort: Resort | None = None, options: PolicyOptions | None = None
+    ) -> None:
+        self._requests, self._resort = requests, resort
+        self._options = PolicyOptions() if options is None else options
+        self._size, self._estimate = requests.size, requests.estimate
+        self._state = easy_columns(requests.processors, requests.size, requests.estimate, is_compiled=False)
+        self._counts = self._state.counts
         self._queue: list[int] = []
 
     def step(self, now: float, seen: Changes) -> Sequence[int]:
-        """Make one pass."""
+        """Make one pass; see the module's text for the rule."""
         ended, arrived = seen
+        self._counts[STARTED] = 0
         self._release(now, ended)
         self._wait(now, arrived)
-        return self._leave(self._select(now))
+        self._from_front(now)
+        before = self._counts[STARTED]
+        if self._queue and self._unused():
+            self.backfill(now)
+        started: list[int] = self._state.started[: self._counts[STARTED]]  # type: ignore[assignment]
+        if gone := set(started[before:]):
+            self._queue = [job for job in self._queue if job not in gone]
+        return started
 
-    def _select(self, now: float) -> list[int]:
-        """Return the jobs to start; they are still in the queue."""
-        raise NotImplementedError
+    def _unused(self) -> int:
+        """Return the processors that no job holds."""
+        return int(self._counts[FREE])
+
+    def backfill(self, now: float) -> None:
+        """Start jobs past the first, which does not fit: here none."""
 
     def _release(self, now: float, ended: Iterable[int]) -> None:  # noqa: ARG002 - others read the time
         """Take the processors of jobs back."""
         for job in ended:
-            self._free += self._size[job]
+            release(self._state, job)
 
     def _wait(self, now: float, jobs: Iterable[int]) -> None:
         """Let jobs wait, and sort the queue."""
@@ -52,53 +72,54 @@ class QueuePolicy(CountPolicy):
         if self._resort:
             self._resort(now, self._queue)
 
-    def _leave(self, jobs: list[int]) -> list[int]:
-        """Take started jobs out of the queue."""
-        if jobs:
-            gone = set(jobs)
-            self._queue = [job for job in self._queue if job not in gone]
-        return jobs
+    def _from_front(self, now: float) -> None:
+        """Start jobs in order while they fit: no reservation stands in their way yet."""
+        count = 0
+        for job in self._queue:
+            if self._size[job] > self._counts[FREE]:
+                break
+            start(self._state, now, job)
+            count += 1
+        del self._queue[:count]
 
-    def _take(self, jobs: Sequence[int]) -> list[int]:
+    def _take(self, now: float, jobs: Sequence[int]) -> list[int]:
         """Start the jobs that fit, in the order given: free processors only ever get fewer in a pass."""
         started = []
         for job in jobs:
-            if self._size[job] <= self._free:
-                self._free -= self._size[job]
+            if self._size[job] <= self._counts[FREE]:
+                start(self._state, now, job)
                 started.append(job)
         return started
 
+    def _shadow(self, need: int) -> tuple[float, int]:
+        """Return when so many processors are free at the latest, and how many are free beyond them then."""
+        state, counts = self._state, self._counts
+        return shadow_time(state.ends, state.held, counts[RUNNING], counts[FREE], need)
 
-class Fcfs(QueuePolicy):
-    """Selection *front* (Chapter 3) over a queue in any order."""
-
-    def _select(self, now: float) -> list[int]:  # noqa: ARG002 - a user's policy reads the time
-        count = 0
-        for job in self._queue:
-            if self._size[job] > self._free:
-                break
-            self._free -= self._size[job]
-            count += 1
-        return self._queue[:count]
-
-    def _leave(self, jobs: list[int]) -> list[int]:
-        del self._queue[: len(jobs)]
-        return jobs
+    def _profile(self, now: float) -> CountProfile:
+        """Return the free processors over the time from now on, as estimated ends leave them."""
+        ends = zip(self._state.ends, self._state.held, strict=True)
+        return CountProfile.of_running(now, self._counts[FREE], ends)
 
 
 class FirstFit(QueuePolicy):
     """The first job that fits, in the queue's order."""
 
-    def _select(self, now: float) -> list[int]:  # noqa: ARG002 - a user's policy reads the time
-        return self._take(self._queue)
+    def backfill(self, now: float) -> None:
+        """Start each job that fits."""
+        self._take(now, self._queue)
 
 
 class BestFit(QueuePolicy):
     """The job that leaves the fewest processors idle: the largest that fits, the first of equal ones."""
 
-    def _select(self, now: float) -> list[int]:  # noqa: ARG002 - a user's policy reads the time
+    def _from_front(self, now: float) -> None:
+        """Start nobody: a later job may be larger."""
+
+    def backfill(self, now: float) -> None:
+        """Start the largest that fit."""
         # Sorted once: what is larger than what is free now will not fit later in the pass either.
-        return self._take(sorted(self._queue, key=lambda job: -self._size[job]))
+        self._take(now, sorted(self._queue, key=lambda job: -self._size[job]))
 
 
 class NextFit(QueuePolicy):
@@ -106,12 +127,15 @@ class NextFit(QueuePolicy):
 
     _last = -1
 
-    def _select(self, now: float) -> list[int]:  # noqa: ARG002 - a user's policy reads the time
+    def _from_front(self, now: float) -> None:
+        """Start nobody: the search begins elsewhere."""
+
+    def backfill(self, now: float) -> None:
+        """Start each job that fits, once around the queue."""
         place = self._place()
-        started = self._take([*self._queue[place:], *self._queue[:place]])
+        started = self._take(now, [*self._queue[place:], *self._queue[:place]])
         if started:
             self._last = started[-1] if self._resort is None else self._behind(started)
-        return started
 
     def _place(self) -> int:
         """Return where the search begins."""
@@ -127,66 +151,6 @@ class NextFit(QueuePolicy):
         return next((job for job in around if job not in gone), -1)
 
 
-class FrontFirst(QueuePolicy):
-    """A policy that starts from the front while it fits, then backfills past the first job that does not.
-
-    What runs is EASY's state (backfilling/easy.py). Subclasses say what ``backfill`` does; it is
-    asked only while processors are free and jobs wait.
-    """
-
-    def __init__(self, requests: Requests, resort: Resort | None) -> None:
-        super().__init__(requests, resort)
-        self._estimate = requests.estimate
-        self._state = easy_columns(requests.processors, requests.size, requests.estimate, is_compiled=False)
-        self._counts = self._state.counts
-
-    def step(self, now: float, seen: Changes) -> Sequence[int]:
-        """Make one pass; see the module's text for the rule."""
-        ended, arrived = seen
-        self._counts[STARTED] = 0
-        self._release(now, ended)
-        self._wait(now, arrived)
-        self._from_front(now)
-        before = self._counts[STARTED]
-        if self._queue and self._unused():
-            self.backfill(now)
-        started: list[int] = self._state.started[: self._counts[STARTED]]  # type: ignore[assignment]
-        self._leave(started[before:])
-        return started
-
-    def _unused(self) -> int:
-        """Return the processors that no job holds."""
-        return int(self._counts[FREE])
-
-    def backfill(self, now: float) -> None:
-        """Start jobs past the first, which does not fit."""
-        raise NotImplementedError
-
-    def _release(self, now: float, ended: Iterable[int]) -> None:  # noqa: ARG002 - others read the time
-        for job in ended:
-            release(self._state, job)
-
-    def _from_front(self, now: float) -> None:
-        """Start jobs in order while they fit: no reservation stands in their way yet."""
-        count = 0
-        for job in self._queue:
-            if self._size[job] > self._counts[FREE]:
-                break
-            start(self._state, now, job)
-            count += 1
-        del self._queue[:count]
-
-    def _shadow(self, need: int) -> tuple[float, int]:
-        """Return when so many processors are free at the latest, and how many are free beyond them then."""
-        state, counts = self._state, self._counts
-        return shadow_time(state.ends, state.held, counts[RUNNING], counts[FREE], need)
-
-    def _profile(self, now: float) -> CountProfile:
-        """Return the free processors over the time from now on, as estimated ends leave them."""
-        ends = zip(self._state.ends, self._state.held, strict=True)
-        return CountProfile.of_running(now, self._counts[FREE], ends)
-
-
 class Queues(QueuePolicy):
     """Several queues, each sorted by job number, or by ``resort`` before each pass.
 
@@ -200,9 +164,8 @@ class Queues(QueuePolicy):
         names = [one.name for one in self._limits]
         if len(set(names)) < len(names):
             raise OptionError(f"--queue: one of {', '.join(names)} is named twice")
-        super().__init__(requests, resort)
+        super().__init__(requests, resort, options)
         self._queue_of = [self._taken_by(requests, job) for job in range(len(requests))]
-        self._best_fit = options.heads == "best-fit"
         self._queues: list[list[int]] = [[] for _ in self._limits]
         self._now: float = 0
 
@@ -227,6 +190,7 @@ class Queues(QueuePolicy):
         """Start heads, one after another, until none fits."""
         ended, arrived = seen
         self._now = now
+        self._counts[STARTED] = 0
         self._release(now, ended)
         for job in arrived:
             insort(self._queues[self._queue_of[job]], job)
@@ -234,24 +198,20 @@ class Queues(QueuePolicy):
             for queue in self._queues:
                 self._resort(now, queue)
         active = [place for place, one in enumerate(self._limits) if one.hours.holds(now)]
-        started: list[int] = []
         while (place := self._chosen(active)) is not None:
-            job = self._queues[place].pop(0)
-            self._free -= self._size[job]
-            started.append(job)
-        return started
+            start(self._state, now, self._queues[place].pop(0))
+        return self._state.started[: self._counts[STARTED]]  # type: ignore[return-value]
 
     def _chosen(self, active: Sequence[int]) -> int | None:
         """Return the queue whose head starts next, None where none fits."""
+        free = self._unused()
         fitting = [
-            place
-            for place in active
-            if self._queues[place] and self._size[self._queues[place][0]] <= self._free
+            place for place in active if self._queues[place] and self._size[self._queues[place][0]] <= free
         ]
         return min(fitting, key=self._rank, default=None)
 
     def _rank(self, place: int) -> tuple[float, float, int]:
         """Return what a head is chosen by, the smallest first; equal ones in the order of the jobs."""
         job = self._queues[place][0]
-        size = -self._size[job] if self._best_fit else 0
+        size = -self._size[job] if self._options.heads == "best-fit" else 0
         return size, -self._limits[place].priority, job

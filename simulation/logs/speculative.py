@@ -18,18 +18,17 @@ from ..backfilling.easy import EXTRA, FREE, IS_KNOWN, STARTED, may_start, start
 from ..log_columns import Requests
 from ..simulate_options import PolicyOptions
 from ..stepping import Changes, Resort
-from .selection import FrontFirst
+from .selection import QueuePolicy
 
 
-class Speculative(FrontFirst):
+class Speculative(QueuePolicy):
     """Speculative backfilling over a queue sorted by job number, or by ``resort`` before each pass."""
 
     stopped: Sequence[int] = ()
 
     def __init__(self, requests: Requests, resort: Resort | None, options: PolicyOptions) -> None:
         # All running jobs but the bets are in ``_state``; its free processors count those of bets.
-        super().__init__(requests, resort)
-        self._share, self._stops = options.speculation, options.stops
+        super().__init__(requests, resort, options)
         # Bets by job: when each started, in the order in which they were made.
         self._bets: dict[int, float] = {}
         self._in_bets = 0
@@ -110,10 +109,10 @@ class Speculative(FrontFirst):
 
     def _bet(self, now: float, shadow: float) -> None:
         """Start what has enough of its estimate left until the shadow time."""
-        counts, started = self._counts, self._state.started
+        counts, started, stops = self._counts, self._state.started, self._options.stops
         gone = set(started[: counts[STARTED]])
         for job in self._queue[1:]:
-            if self._size[job] > self._unused() or job in gone or self._stopped_before[job] >= self._stops:
+            if self._size[job] > self._unused() or job in gone or self._stopped_before[job] >= stops:
                 continue
             if shadow - now >= self._needed(job):
                 self._bets[job] = now
@@ -124,7 +123,7 @@ class Speculative(FrontFirst):
 
     def _needed(self, job: int) -> float:
         """Return how long a job must have until the shadow time, to start."""
-        return self._share * self._estimate[job]
+        return self._options.speculation * self._estimate[job]
 
 
 class TestRuns(Speculative):
