@@ -315,6 +315,7 @@ def _described_log(
 
     log, jobs = read_log(name, content, processors)
     if plot is not None:
-        draw_workload(jobs, log, plot)
+        with errors_in(name):
+            draw_workload(jobs, log, plot)
     figures = figures_of(jobs, log)
     return figures, description_text(figures, shown_name(name))

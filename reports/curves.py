@@ -15,6 +15,7 @@ from ..formats.swf import SwfLog
 from ..simulation.evolving.evolving_report import EvolvingRun, waits_by_type
 from ..simulation.log_columns import Workload
 from ..simulation.result import Result
+from ..simulation.workloads.application_traces import HOURS, hours_of_day
 from .canvas import (
     BLUE,
     GREY,
@@ -149,23 +150,12 @@ def _draw_times(axes: Axes, workload: Workload) -> None:
 
 def _draw_hours(axes: Axes, workload: Workload, log: SwfLog) -> None:
     """Draw submissions by the hour of the day, in local time where the header gives it."""
-    begin = (log.header_count("UnixStartTime") or 0) + _offset(log)
-    first = float(log.table[workload.row[0], 1])
-    hours = ((begin + first + np.asarray(workload.requests.submit)) % _DAY_S) // 3600
-    shares = np.bincount(hours.astype(int), minlength=24)
-    axes.bar(np.arange(24) + 0.5, 100 * shares / shares.sum(), 0.85, color=BLUE)
-    axes.set_xticks(range(0, 25, 4))
+    shares = np.bincount(hours_of_day(log)[list(workload.row)], minlength=HOURS)
+    axes.bar(np.arange(HOURS) + 0.5, 100 * shares / shares.sum(), 0.85, color=BLUE)
+    axes.set_xticks(range(0, HOURS + 1, 4))
     local = log.header_count("UnixStartTime") is not None
     axes.set_xlabel("Hour of the day (local)" if local else "Hour of the day (as logged)")
     axes.set_ylabel("Jobs submitted (%)")
-
-
-def _offset(log: SwfLog) -> int:
-    """Return the header's seconds east of Greenwich, 0 where it has none."""
-    try:
-        return int(log.header("TimeZone") or 0)
-    except ValueError:
-        return 0
 
 
 def _draw_load(axes: Axes, workload: Workload) -> None:

@@ -6,13 +6,14 @@ height, boxes are of shape (boxes, 4). Nothing is drawn here.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 
 import numpy as np
 
+from ..cluster.limits import of_gres
 from ..cluster.nodes import Node, Resources, part_of_tree
 from ..cluster.resources.capacity import FloatArray
 from ..cluster.schedule import Award, Schedule
@@ -230,16 +231,11 @@ def boxes_of(snapshot: Snapshot, awards: Iterable[Award], layout: Layout) -> Box
     return of
 
 
-def gpus(gres: Mapping[str, int]) -> int:
-    """Return how many of a node's or a job's generic resources are GPUs, of any type."""
-    return sum(count for name, count in gres.items() if name.partition(":")[0] == "gpu")
-
-
 def _of_node(
     node: Node, taken: Sequence[tuple[str, Resources]], corner: tuple[float, float], down: float
 ) -> Iterator[tuple[str, str, Box]]:
     """Yield a node's boxes, of which kind and of which job; its cell is ``down`` high below the corner."""
-    (left, top), total = corner, gpus(node.total.gres)
+    (left, top), total = corner, of_gres("gpu", node.total.gres)
     height = down * (_ABOVE_GPUS if total else 1)
     yield "frames", "", (left, top, _SIDE, height)
     one = _SIDE / node.total.cores
@@ -254,8 +250,8 @@ def _of_node(
         yield "closed", "", (at, top, left + _SIDE - at, height)
     if not total:
         return
-    marks = [("used_gpus", "")] * (total - gpus(node.free.gres))
-    marks += [("taken_gpus", job) for job, use in taken for _ in range(gpus(use.gres))]
+    marks = [("used_gpus", "")] * (total - of_gres("gpu", node.free.gres))
+    marks += [("taken_gpus", job) for job, use in taken for _ in range(of_gres("gpu", use.gres))]
     marks += [("free_gpus", "")] * (total - len(marks))
     place, strip = _SIDE / total, down * (1 - _ABOVE_GPUS)
     # Squares for a few; of many GPUs each is a bar, or they would vanish.

@@ -9,6 +9,7 @@ A network is its links, its nodes in the colour of their leaf group, and the way
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, cos, pi, prod, sin, sqrt
 from pathlib import Path
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from ..auction.explain.network_levels import NetworkReport, graph_of_snapshot
 from ..cluster.errors import OptionError
+from ..cluster.limits import of_gres
 from ..cluster.network import Network, NetworkKind
 from ..cluster.resources.capacity import FloatArray
 from ..cluster.schedule import Award, Schedule
@@ -37,7 +39,6 @@ from .machine_layout import (
     Layout,
     boxes_of,
     changed_part,
-    gpus,
     layout_of,
     place_of_number,
 )
@@ -230,7 +231,7 @@ def _legend(boxes: Boxes, awards: Sequence[Award], colors: Mapping[str, str]) ->
 
 
 def _described(award: Award) -> str:
-    held = sum(gpus(use.gres) for use in award.nodes.values())
+    held = sum(of_gres("gpu", use.gres) for use in award.nodes.values())
     parts = [plural(len(award.nodes), "node"), plural(cores_of(award), "core")]
     parts += [plural(held, "GPU")] if held else []
     # What begins with _ matplotlib leaves out of a legend.
@@ -301,7 +302,8 @@ def _draw_network(axes: Axes, report: NetworkReport) -> None:
             # A step is 1: links round a torus' ends are left out.
             ends = [pair for pair in ends if np.abs(np.subtract(*pair)).sum() < 1.5]  # noqa: PLR2004
         axes.add_collection(LineCollection(ends, colors=_BUSY, linewidths=0.5, zorder=1))
-        others = [places[vertex] for vertex in graph if vertex not in set(names)]
+        of_nodes = set(names)
+        others = [places[vertex] for vertex in graph if vertex not in of_nodes]
         if others:
             x, y = zip(*others, strict=True)
             axes.scatter(x, y, s=10, marker="s", color=_LINE, zorder=2)
@@ -371,12 +373,12 @@ def _layers(report: NetworkReport, graph: Any) -> Places:
             places["switch", name][0] for name in switch.switches
         ]
         places["switch", switch.name] = (sum(below) / len(below), level[switch.name] + 1.0)
-    for vertex in graph:
-        if vertex not in places:
-            x, y = places["switch", vertex[0]]
-            span = len(names) / sum(1 for other in graph if other not in names and other[0] == vertex[0])
-            rank = int("".join(map(str, vertex[1])) or "0", 36)
-            places[vertex] = (x + 0.02 * span * rank, y)
+    parts = [vertex for vertex in graph if vertex not in places]
+    count = Counter(name for name, _ in parts)
+    for name, digits in parts:
+        x, y = places["switch", name]
+        rank = int("".join(map(str, digits)) or "0", 36)
+        places[name, digits] = (x + 0.02 * (len(names) / count[name]) * rank, y)
     return places
 
 

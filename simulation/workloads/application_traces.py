@@ -6,8 +6,9 @@ discrete shares, run times follow one Weibull distribution. The parameters come 
 (``fit``); sizes, times and arrivals are independent of each other.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from importlib.resources import files
 from math import gamma, isfinite
 from typing import Any
@@ -158,7 +159,7 @@ def fit(log: SwfLog, source: str) -> TraceModel:
         raise InputError("the log holds fewer than two different run times")
     powers, counts = np.unique(np.rint(np.log2(size[kept])).astype(int), return_counts=True)
     shape, scale = weibull_of(run[kept])
-    hour = _hours(log)[kept]
+    hour = hours_of_day(log)[kept]
     rates = np.bincount(hour, minlength=HOURS) * HOURS / len(hour)
     return TraceModel(
         format=FORMAT,
@@ -190,8 +191,8 @@ def weibull_of(values: NDArray[np.float64]) -> tuple[float, float]:
     return float(shape), scale
 
 
-def _hours(log: SwfLog) -> NDArray[np.int64]:
-    """Return the hour of the day of each submission."""
+def hours_of_day(log: SwfLog) -> NDArray[np.int64]:
+    """Return the hour of the day of each submission, local where the header says the time zone."""
     start = log.header_count("UnixStartTime") or 0
     try:
         offset = datetime.fromtimestamp(start, _zone(log)).utcoffset()
@@ -203,10 +204,12 @@ def _hours(log: SwfLog) -> NDArray[np.int64]:
 
 
 def _zone(log: SwfLog) -> tzinfo:
-    try:
-        return ZoneInfo(log.header("TimeZoneString") or "UTC")
-    except (KeyError, ValueError, OSError):
-        return UTC
+    """Return the zone that the header names, else the seconds east of Greenwich that it has."""
+    with suppress(KeyError, ValueError, OSError):
+        return ZoneInfo(log.header("TimeZoneString") or "")
+    with suppress(ValueError, OverflowError):
+        return timezone(timedelta(seconds=int(log.header("TimeZone") or 0)))
+    return UTC
 
 
 def system_trace(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
+from time import process_time
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -72,6 +74,13 @@ def test_sizes_on_the_command_line(source: str, tmp_path: Path) -> None:
     alone.write_text(json.dumps(found["topology"]))
     assert described(alone) == found
     assert aucsched("topology", source, "--plot", tmp_path / "it.png").returncode == 0
+
+
+def test_the_picture_of_a_large_fat_tree_takes_seconds(tmp_path: Path) -> None:
+    # 720 switches above 3 456 nodes took three quarters of a minute: each looked at all others.
+    began = process_time()
+    assert run(["topology", "fat-tree:3x24", "--plot", str(tmp_path / "it.png"), "-o", os.devnull]) == 0
+    assert process_time() - began < 15
 
 
 def test_graphs_of_files(tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ from support.build import snapshot, tree
 from support.run import aucsched, refused
 
 from aucsched import InputError, Snapshot, load_snapshot, save_snapshot, schedule
+from aucsched.cluster.limits import of_gres
 from aucsched.reports.machine_layout import (
     Layout,
     boxes_of,
     changed_part,
-    gpus,
     layout_of,
     place_of_number,
 )
@@ -59,11 +59,11 @@ def test_every_core_and_gpu_of_a_random_machine_is_drawn_once_inside_its_cell(se
     for award in started:
         share = sum(use.cores / cores[name] for name, use in award.nodes.items())
         assert boxes("jobs", award.job)[:, 2].sum() == pytest.approx(full * share)
-        held = sum(gpus(use.gres) for use in award.nodes.values())
+        held = sum(of_gres("gpu", use.gres) for use in award.nodes.values())
         assert len(boxes("taken_gpus", award.job)) == held
     taken_gpus = sum(len(boxes("taken_gpus", award.job)) for award in started)
     marks = len(boxes("used_gpus")) + len(boxes("free_gpus")) + taken_gpus
-    assert marks == sum(gpus(node.total.gres) for node in cluster.nodes)
+    assert marks == sum(of_gres("gpu", node.total.gres) for node in cluster.nodes)
 
 
 @given(st.integers(1, 400), st.integers(1, 80), st.booleans())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 from aucsched.cluster.errors import InputError, OptionError
 from aucsched.formats.swf import SwfField, SwfLog, parse_swf, swf_text
+from aucsched.reports.curves import draw_workload
 from aucsched.simulation.log_columns import workload_from_swf
 from aucsched.simulation.malleable_run import moved_bytes
 from aucsched.simulation.workloads.application_traces import (
@@ -73,7 +76,12 @@ def test_seeds_and_streams() -> None:
     assert swf_text(one) != swf_text(system_trace(SDSC_SP2, jobs=50, seed=2))
 
 
-def test_hours_are_local_and_odd_sizes_count_as_the_nearest_power() -> None:
+@pytest.mark.parametrize(
+    "zone", ["TimeZoneString: US/Eastern", "TimeZone: -14400", "TimeZoneString: nowhere", "TimeZone: x"]
+)
+def test_hours_are_local_and_odd_sizes_count_as_the_nearest_power(
+    zone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = np.full((4, 18), -1.0)
     rows[:, SwfField.JOB] = np.arange(4)
     rows[:, SwfField.SUBMIT] = [0, 3600, 7200, 7300]
@@ -81,10 +89,17 @@ def test_hours_are_local_and_odd_sizes_count_as_the_nearest_power() -> None:
     rows[:, SwfField.REQUESTED_PROCESSORS] = [3, 5, -1, 8]
     rows[:, SwfField.ALLOCATED_PROCESSORS] = [1, 1, 12, 8]
     # Noon in New York, 1 July 2026: 16:00 in UTC.
-    log = SwfLog(comments=(" UnixStartTime: 1782921600", " TimeZoneString: US/Eastern"), table=rows)
+    log = SwfLog(comments=(" UnixStartTime: 1782921600", f" {zone}"), table=rows)
     model = fit(log, "x")
     assert model.sizes == {4: 0.6667, 16: 0.3333}
-    assert [hour for hour in range(24) if model.hours[hour]] == [12, 13, 14]
+    hours = [12, 13, 14] if "-14" in zone or "US" in zone else [16, 17, 18]
+    assert [hour for hour in range(24) if model.hours[hour]] == hours
+    # The chart of a log reads its header alike.
+    drawn: list[Any] = []
+    monkeypatch.setattr("aucsched.reports.curves.save_figure", lambda figure, _: drawn.append(figure))
+    draw_workload(workload_from_swf(log, processors=16), log, tmp_path / "log.svg")
+    bars = drawn[0].axes[2].patches
+    assert [hour for hour, bar in enumerate(bars) if bar.get_height()] == hours
 
 
 def test_likelihood_is_largest_at_the_fit() -> None:
