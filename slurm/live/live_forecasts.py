@@ -58,6 +58,9 @@ class LiveForecasts:
                 running.append(known)
             else:
                 self._ended[job.job, job.start] = known
+        # Of jobs that were cancelled nothing comes.
+        there = {job.id for job in snapshot.jobs}
+        self._asked = {job: asked for job, asked in self._asked.items() if job in there}
         for key in list(self._ended)[: max(len(self._ended) - _ENDED, 0)]:
             del self._ended[key]
         new = [job.id for job in snapshot.jobs if may_start(job) and job.id not in self._seen]

@@ -50,6 +50,17 @@ def test_a_job_is_forecast_once_and_its_start_is_learnt() -> None:
     assert 'aucsched_forecast_coverage_ratio{loop="shadow"} 1' in _samples(figures)
 
 
+def test_the_forecast_of_a_cancelled_job_is_dropped() -> None:
+    forecasts, figures = LiveForecasts(), Metrics(loop="shadow")
+    running = started("R", NOW - 900)
+    assert list(forecasts.look(busy(), [running])) == ["J1"]
+    assert forecasts.look(replace(busy(NOW + 10), jobs=()), [running]) == {}
+    # Another job has its number later.
+    forecasts.look(replace(busy(NOW + 9000), jobs=()), [running, started("J1", NOW + 8000)])
+    forecasts.tell(figures)
+    assert 'aucsched_forecasts{loop="shadow"} 0' in _samples(figures)
+
+
 def _samples(figures: Metrics) -> str:
     return "\n".join(line for line in figures.text().splitlines() if not line.startswith("#"))
 
