@@ -279,9 +279,9 @@ def moment_by(text: str, now: float) -> float:
         if text.strip().startswith("+"):
             return now + seconds_of(text.strip()[1:].replace(" ", ""))
         if "-" in text:
-            found = datetime.fromisoformat(text.strip())
-            return (found if found.tzinfo else found.astimezone()).timestamp()
-        here = datetime.fromtimestamp(now).astimezone()
+            return datetime.fromisoformat(text.strip()).timestamp()
+        # Without a zone: clocks may be set to summer time before that day, or back.
+        here = datetime.fromtimestamp(now)  # noqa: DTZ006
         time_of_day = datetime.strptime(words[-1], "%H:%M")  # noqa: DTZ007 - a time of the day has no zone
         day = here.replace(hour=time_of_day.hour, minute=time_of_day.minute, second=0, microsecond=0)
         if len(words) == 1:

@@ -258,6 +258,17 @@ def test_by_names_a_time(text: str, hours: float, monkeypatch: pytest.MonkeyPatc
     assert (moment_by(text, NOW) - NOW) / 3600 == pytest.approx(hours)
 
 
+def test_by_names_local_time_also_once_clocks_are_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Summer time ends on Sunday.
+    with monkeypatch.context() as zone:
+        zone.setenv("TZ", "Europe/Berlin")
+        time.tzset()
+        friday, monday = (datetime(2026, 10, day, 12).timestamp() for day in (23, 26))  # noqa: DTZ001
+        assert monday - friday == 73 * 3600
+        assert [moment_by(text, friday) for text in ("mon 12:00", "2026-10-26T12:00")] == [monday] * 2
+    time.tzset()
+
+
 @pytest.mark.parametrize("text", ["", "friday", "soon", "fr 09:00", "25:00", "mon tue 9:00", "+x"])
 def test_by_refuses_what_is_no_time(text: str) -> None:
     with pytest.raises(OptionError, match="is no time"):
