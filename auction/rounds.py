@@ -10,6 +10,7 @@ An award within half a percent of the best is gone on from. What is done is a fi
 clock, or a number of rounds, only ends it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -109,13 +110,17 @@ class Rounds:
     def run(self, limit: RoundLimit) -> None:
         """Make rounds until the limit ends them, or every job starts."""
         clock, since, longest = self._options.clock, 0, 0.0
+
+        def is_over() -> bool:
+            return limit.deadline is not None and clock() >= limit.deadline
+
         while since < limit.patience and (limit.steps is None or self._number < limit.steps):
             began = clock()
             is_late = limit.deadline is not None and began + longest >= limit.deadline
             if is_late or len(self.best.table) == len(self._demands):
                 return
             before = self.best
-            self._round()
+            self._round(is_over)
             since = 0 if self.best is not before else since + 1
             longest = max(longest, clock() - began)
 
@@ -124,7 +129,7 @@ class Rounds:
         worth = Fraction(sum(bid_weights(winners, self._options.objective)))
         return worth, float(preferences(winners, self._cluster, self._options)[0].sum())
 
-    def _round(self) -> None:
+    def _round(self, is_over: Callable[[], bool]) -> None:
         """Take some winners out, let them and losers bid on what is free then, and put the best back."""
         at, number = self._at, self._number
         self._number += 1
@@ -147,7 +152,7 @@ class Rounds:
             won = self._packed(demands, packer.beside(kept.job), places, left, few)
             self._go_on(kept, at.origin[~gone], won, places[won.job], np.full(len(won), -1))
             return
-        made = generate_bids(demands, left, few).table
+        made = generate_bids(demands, left, few, is_over).table
         table, order = joined_tables(
             demands, [made, back], [made.job, np.searchsorted(places, back.job).astype(np.int64)]
         )

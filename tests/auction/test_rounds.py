@@ -14,6 +14,7 @@ from random_snapshots import random_document, random_snapshot
 from support.build import ALONE
 
 from aucsched import Snapshot
+from aucsched.auction import rounds
 from aucsched.auction.check import check_schedule
 from aucsched.auction.ledger import what_is_left
 from aucsched.auction.options import StepOptions
@@ -22,7 +23,7 @@ from aucsched.auction.rounds import RoundLimit, Rounds
 from aucsched.auction.state import state_of
 from aucsched.auction.step import run_step
 from aucsched.bidgen.first_fit import Cluster
-from aucsched.bidgen.generate import generate_bids
+from aucsched.bidgen.generate import Bids, generate_bids
 from aucsched.formats.native.cluster_file import parse_snapshot
 
 SEEDS = st.integers(0, 10**6)
@@ -81,3 +82,18 @@ def test_rounds_better_an_award_where_bids_are_few(seed: int) -> None:
     few: dict[str, Any] = {**ALONE, "window": 80, "max_bids": 100, "max_bids_per_job": 2}
     search, rounds = (run_step(cluster, StepOptions(work_limit=limit, **few)) for limit in (32, 32 + 8 * 15))
     assert rounds.objective.priority > search.objective.priority
+
+
+def test_bids_of_a_round_end_with_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job may have thousands of readings: the round that makes their bids looks at the clock, too."""
+    now, late = [0.0], list[bool]()
+
+    def slowly(*given: Any) -> Bids:
+        now[0] = 10.0
+        late.append(given[-1]())
+        return generate_bids(*given)
+
+    of = rounds_of(crowded(4), StepOptions(window=60, clock=lambda: now[0]))
+    monkeypatch.setattr(rounds, "generate_bids", slowly)
+    of.run(RoundLimit(deadline=5.0))
+    assert late == [True]
