@@ -14,6 +14,7 @@ import click
 from ..cluster.errors import InputError, OptionError, errors_in
 from ..cluster.option_fields import Option
 from ..cluster.option_table import SIMULATE, ValueOptions
+from ..formats.notes import Notes
 from ..simulation.policy_names import split_policies
 from .built_options import INPUT, filled_options, record_options
 from .outputs import (
@@ -25,6 +26,7 @@ from .outputs import (
     progress_over,
     say,
     snapshot_argument,
+    tell,
     top_option,
     topology_option,
     with_topology,
@@ -107,16 +109,19 @@ def _read_history(history: str | None, options: dict[str, Any]) -> tuple[Cluster
     from ..formats.reading import read_document
     from ..simulation.workloads.from_table import workload_of_sacct
 
+    is_given = history is None or machine["nodes"]
+    empty, said = read_machine(**machine) if is_given else (_live_nodes(), Notes())
     if history is None:
-        empty, source = read_machine(**machine), options["sacct"]
+        source = options["sacct"]
         content = read_document(source, bytes)
     else:
-        empty, source = read_machine(**machine) if machine["nodes"] else _live_nodes(), _SLURM
+        source = _SLURM
         since = time() - _BACK_S if since is None else since
         content = ask_sacct(since, until)
     with errors_in(source):
         table, name = read_table(content, "|"), file_name(source)
         made, notes = workload_of_sacct(name, table, empty, since=since, until=until)
+    tell(said.summary())
     return made, notes.unfit
 
 

@@ -7,7 +7,6 @@ shared between the clusters but the process: what becomes of one changes nothing
 
 from __future__ import annotations
 
-import os
 import re
 import stat
 import threading
@@ -161,7 +160,6 @@ def identity_of(
     from ..negotiation.transport.handshake import Identity
     from ..simulation.negotiated.negotiated_run import terms_of
 
-    # Before the secret draws a remark: a refusal is one line.
     if (options["listen"] is None) == (options["connect"] is None):
         raise OptionError("give one of --listen and --connect")
     return Identity(
@@ -174,20 +172,25 @@ def identity_of(
 
 
 def secret_in(path: Path | None) -> bytes | None:
-    """Return the secret in a file, without the end of its line; tell when others may read or change it."""
+    """Return the secret in a file, without the end of its line."""
     if path is None:
         return None
     with system_errors(path), path.open("rb") as file:
-        mode = os.fstat(file.fileno()).st_mode
         secret = file.read(_SECRET_BYTES + 1).rstrip(b"\r\n")
     if len(secret) > _SECRET_BYTES:
         raise InputError(f"a secret of more than {_SECRET_BYTES} bytes", file=str(path))
     if not secret:
         raise InputError("the file holds no secret", file=str(path))
+    return secret
+
+
+def _tell_who_reads(path: Path | None, tell: Callable[[str], None]) -> None:
+    """Tell when others may read or change a secret."""
+    with system_errors(path or ""):
+        mode = 0 if path is None else path.stat().st_mode
     if mode & _OTHERS:
         text = f"mode {stat.S_IMODE(mode):04o} lets others read or change the secret (chmod 600 ends that)"
         tell(f"{path}: {text}")
-    return secret
 
 
 @contextmanager
@@ -224,6 +227,9 @@ def link_of(
         link = Connector(address_of(connect), identity, limits)
     else:
         link = Listener(address_of(listen), identity, limits, tell)
+    # Not before all options and files are known to be good: a refusal is one line.
+    _tell_who_reads(options["secret_file"], tell)
+    if isinstance(link, Listener):
         tell(f"{identity.party} listens on {link.address}")
     try:
         yield link

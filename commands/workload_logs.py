@@ -57,8 +57,8 @@ def from_swf(workload: str, output: Path, **machine: Any) -> None:
     from ..simulation.workloads.imported import workload_of_log
 
     log = load_swf(workload)
-    empty = read_machine(**machine)
-    _write(workload, output, lambda name: workload_of_log(name, log, empty))
+    empty, said = read_machine(**machine)
+    _write(workload, output, lambda name: workload_of_log(name, log, empty), said)
 
 
 @click.command("from-csv")
@@ -84,8 +84,8 @@ def from_csv(workload: str, columns: tuple[str, ...], output: Path, **machine: A
     from ..simulation.workloads.from_table import workload_of_table
 
     given, table = _pairs(columns), read_document(workload, read_table)
-    empty = read_machine(**machine)
-    _write(workload, output, lambda name: workload_of_table(name, table, given, empty))
+    empty, said = read_machine(**machine)
+    _write(workload, output, lambda name: workload_of_table(name, table, given, empty), said)
 
 
 @click.command("from-sacct")
@@ -103,8 +103,8 @@ def from_sacct(workload: str, output: Path, **machine: Any) -> None:
     from ..simulation.workloads.from_table import workload_of_sacct
 
     table = read_document(workload, lambda content: read_table(content, "|"))
-    empty = read_machine(**machine)
-    _write(workload, output, lambda name: workload_of_sacct(name, table, empty))
+    empty, said = read_machine(**machine)
+    _write(workload, output, lambda name: workload_of_sacct(name, table, empty), said)
 
 
 @click.command("slurm-events")
@@ -146,8 +146,10 @@ def alibaba(nodes: str, pods: str, output: Path, **options: Any) -> None:
 IMPORTS = (slurm_events, alibaba, from_swf, from_csv, from_sacct)
 
 
-def read_machine(nodes: str | None, cores: int | None, gpus: int, switch: str | None) -> ClusterWorkload:
-    """Return the machine that the options describe, as a workload without jobs.
+def read_machine(
+    nodes: str | None, cores: int | None, gpus: int, switch: str | None
+) -> tuple[ClusterWorkload, Notes]:
+    """Return the machine that the options describe, as a workload without jobs, and what it does not hold.
 
     Raises:
         InputError: the file of nodes cannot be read; names it.
@@ -165,23 +167,21 @@ def read_machine(nodes: str | None, cores: int | None, gpus: int, switch: str | 
                 raise OptionError(
                     f"{option} is for a number of equal nodes; {shown_name(nodes)} says what they have"
                 )
-        made, notes = read_document(nodes, empty_machine)
-        tell(notes.summary())
-        return made
+        return read_document(nodes, empty_machine)
     if not 1 <= int(nodes) <= MOST_NODES:
         raise OptionError(f"--nodes {nodes} is not from 1 to {MOST_NODES}")
     if cores is None:
         raise OptionError("--nodes NUMBER needs --cores, the number on each node")
     size: dict[str, Any] = {"nodes": int(nodes), "cores": cores, "gpus": gpus}
     if switch is None:
-        return EvenCluster(**size, tree=False).empty()
+        return EvenCluster(**size, tree=False).empty(), Notes()
     parts = switch.split(",")
     if len(parts) > 2 or not all(  # noqa: PLR2004 - two levels
         part.isascii() and part.isdecimal() and 0 < int(part) <= MOST_NODES for part in parts
     ):
         raise OptionError(f"--switch {switch}: neither NODES nor NODES,LEAVES")
     leaves = int(parts[1]) if len(parts) > 1 else MOST_NODES
-    return EvenCluster(**size, leaf_nodes=int(parts[0]), switch_leaves=leaves).empty()
+    return EvenCluster(**size, leaf_nodes=int(parts[0]), switch_leaves=leaves).empty(), Notes()
 
 
 def _pairs(columns: tuple[str, ...]) -> dict[str, str]:
@@ -196,16 +196,19 @@ def _pairs(columns: tuple[str, ...]) -> dict[str, str]:
     return given
 
 
-def _write(source: str, output: Path, make: Callable[[str], tuple[ClusterWorkload, Notes]]) -> None:
-    """Write what is made of a log; errors name the file."""
+def _write(
+    source: str, output: Path, make: Callable[[str], tuple[ClusterWorkload, Notes]], said: Notes
+) -> None:
+    """Write what is made of a log, and say that and what its machine does not hold; errors name the file."""
     with errors_in(source):
         made, notes = make(one_line(Path(source).name))
-    _save(output, made, notes)
+    _save(output, made, said, notes)
 
 
-def _save(output: Path, made: ClusterWorkload, notes: Notes) -> None:
+def _save(output: Path, made: ClusterWorkload, *notes: Notes) -> None:
     """Write a workload and say what it does not hold."""
     from ..formats.native.cluster_file import save_workload
 
     save_workload(made, output)
-    tell(notes.summary())
+    for one in notes:
+        tell(one.summary())

@@ -275,5 +275,7 @@ def test_a_secret_that_others_may_read_or_change_draws_a_remark(
     assert remark.startswith(f"aucsched: {secret}: mode {mode:04o} lets others read or change the secret")
     assert "sesame" not in remark
     assert error.startswith("aucsched: unix:s: No such file")
+    bad_address = [*line[:2], "memory", *line[3:]]
+    assert "no address" in refused("ibsched", *bad_address, cwd=tmp_path)
     secret.chmod(0o600)
     assert aucsched("ibsched", *line, cwd=tmp_path).stderr.splitlines() == [error]
