@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from ..cluster.errors import OptionError, system_errors
+from ..cluster.errors import OptionError, shown_name, system_errors
 from .built_options import OUTPUT, WholeRange
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def examples(folder: Path | None, kind: str | None, seed: int | None, output: Pa
     from ..cluster.text import plural
 
     done = sum(_copy(name, folder / name) for name in EXAMPLES)
-    click.echo(f"{plural(done, 'file')} copied to {folder}")
+    click.echo(f"{plural(done, 'file')} copied to {shown_name(folder)}")
 
 
 def _table(lines: Mapping[str, str]) -> None:

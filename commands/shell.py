@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 from click.shell_completion import get_completion_class
 
-from ..cluster.errors import system_errors
+from ..cluster.errors import shown_name, system_errors
 
 #: A page's width where help is laid out (characters).
 _WIDTH = 78
@@ -25,7 +25,7 @@ def man(context: click.Context, folder: Path) -> None:
     found = man_pages(context.find_root().command)
     for name, text in found.items():
         write_text(folder / name, text)
-    click.echo(f"{plural(len(found), 'page')} written to {folder}")
+    click.echo(f"{plural(len(found), 'page')} written to {shown_name(folder)}")
 
 
 def walked(command: click.Command, path: str, parent: click.Context | None = None) -> Iterator[click.Context]:

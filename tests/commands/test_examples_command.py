@@ -96,3 +96,10 @@ def test_what_does_not_go_together_is_one_line(
     assert (out, err.count("\n")) == ("", 1)
     assert said in err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["man", "examples"])
+def test_the_name_of_the_folder_reaches_no_terminal_as_it_is(command: str, tmp_path: Path) -> None:
+    done = aucsched(command, "\x1b]0;title\x07", cwd=tmp_path)
+    assert (done.returncode, done.stdout.rstrip("\n").isprintable()) == (0, True)
+    assert (tmp_path / "\x1b]0;title\x07").is_dir()

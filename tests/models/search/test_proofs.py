@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, count
 from time import perf_counter
 from typing import Any
 
@@ -234,8 +234,38 @@ def test_without_prices_of_the_relaxation_the_best_is_proved_all_the_same(
         return highspy.HighsStatus.kError
 
     monkeypatch.setattr(highspy.Highs, "run", failed)
+    monkeypatch.setattr(proving, "_FIRST_LOOKS", 0)
     limits = SearchLimits(deadline=None, steps=1, seed=0, clock=perf_counter)
     found = settled(packing, worth, NOTHING, limits)
     assert asked
     assert found is not None
     assert worth.of(found[0]) == best_by_force(packing, worth)
+
+
+@given(SEEDS)
+@settings(max_examples=60, deadline=None)
+def test_few_looks_or_prices_prove_awards_of_the_same_worth(seed: int) -> None:
+    packing, worth = random_packing(seed, jobs=6)
+    limits = SearchLimits(deadline=None, steps=1, seed=0, clock=perf_counter)
+    for looks in (0, 20_000):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(proving, "_FIRST_LOOKS", looks)
+            found = settled(packing, worth, NOTHING, limits)
+        assert found is not None
+        assert worth.of(found[0]) == best_by_force(packing, worth)
+
+
+def test_the_compiled_loop_is_loaded_after_many_searches_that_were_not_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A command that makes one award does not wait for it."""
+    loaded: list[object] = []
+    monkeypatch.setattr(proving, "load_within", loaded.append)
+    monkeypatch.setattr(proving, "is_loaded", lambda: False)
+    monkeypatch.setattr(proving, "_failures", count())
+    monkeypatch.setattr(proving, "_FIRST_LOOKS", 2)
+    packing, worth = random_packing(0, jobs=4)
+    for may_wait, searches, loads in ((True, 30, 0), (False, 9, 0), (True, 1, 1)):
+        for _ in range(searches):
+            proving._searched_bare(packing, worth, NOTHING, may_wait=may_wait)  # noqa: SLF001
+        assert len(loaded) == loads
