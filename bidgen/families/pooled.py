@@ -81,6 +81,8 @@ class Licenses(Pooled):
 _LIMITS = "limits"
 #: Core-seconds of a job without an end: more than any limit, and sums of many stay below 2⁶³.
 _ENDLESS = 2 * 10**12
+#: Core-seconds that a simulated clock may be wrong by.
+_CLOCK_ERROR = 1e-6
 
 
 class LimitPool(ResourcePool):
@@ -124,11 +126,11 @@ class LimitPool(ResourcePool):
 
     def spent(self, job: Job, use: Use, seconds: float | None) -> Iterator[tuple[Resource, int]]:
         """Yield the core-seconds that a job has used when it ends so many seconds before its time limit."""
-        whole = dict(self.takes(job, use, job.time_limit_s))
-        unused = dict(self.takes(job, use, seconds))
-        for resource, amount in whole.items():
+        for resource, amount in self.takes(job, use, job.time_limit_s):
             if self.lasting(resource) is Lasting.BUDGET:
-                yield resource, amount - unused.get(resource, 0)
+                # Whole core-seconds are given back: a fraction that the job used counts as one.
+                unused = _ENDLESS if seconds is None else int(use.cores * seconds + _CLOCK_ERROR)
+                yield resource, amount - unused
 
     def held(self, job: RunningJob, use: Use, now: float | None) -> Iterator[tuple[Resource, int]]:
         """Yield what a running job takes; of core-seconds those to its estimated end."""

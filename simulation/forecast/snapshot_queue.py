@@ -345,7 +345,8 @@ class NodePools:
             memory=np.array([demand.memory_per_node + demand.memory_per_core * each]),
             gres={kind: np.array([count]) for kind, count in gres.items()},
         )
-        return max(nodes * int(self._in_cores(np.array([node]), held)[0]), request.fewest_cores)
+        share = int(self._in_cores(np.array([node]), held)[0])
+        return nodes * share if share > each else request.fewest_cores
 
 
 def _key(node: Node) -> object:

@@ -117,6 +117,15 @@ def test_a_table_says_the_cores_that_a_job_asks_for_though_its_gpus_count_for_mo
     assert found.columns["cores"] == [1]
 
 
+def test_a_job_of_cores_counts_for_no_more_than_it_asks_for() -> None:
+    nodes = [{"name": name, "cores": 8} for name in "abc"]
+    running = [{"id": "R", "nodes": {name: {"cores": 8} for name in "abc"}, "end_time": NOW + 600}]
+    # 24 cores: all three start when R ends, though 11 cores are no even share of two nodes.
+    jobs = [{"cores": cores, "time_limit_s": 60} for cores in (11, 12, 1)]
+    found = forecast(snapshot(nodes, jobs, running=running), futures=5).forecasts
+    assert [one.plan_s for one in found] == [600, 600, 600]
+
+
 def test_the_same_seed_gives_the_same_forecasts() -> None:
     one, two = (forecast(busy(), futures=30, seed=4).columns for _ in range(2))
     assert one == two
