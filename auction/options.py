@@ -154,8 +154,8 @@ class StepOptions(StepRecord):
 
     @property
     def jobs_in_sight(self) -> int | None:
-        """The jobs that a step may start: its window, or all (None) where it completes its award."""
-        return self.window if self.award_alone else None
+        """The jobs that a step may start: its window, or all (None) where it completes its award from behind it."""
+        return self.window if self.award_alone or self.balance else None
 
     @cached_property
     def backfills(self) -> bool:

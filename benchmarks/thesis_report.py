@@ -295,7 +295,7 @@ def _sight(row: Run) -> str:
     if row["policy"] not in MODELS:
         return "all" if options.window == WHOLE_QUEUE else str(options.window)
     step = step_options(options)
-    return str(step.window) if step.award_alone else f"{step.window}, then all"
+    return str(step.jobs_in_sight or f"{step.window}, then all")
 
 
 def _starts(cell: Cell) -> str:
