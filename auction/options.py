@@ -28,7 +28,8 @@ AUCTIONS = tuple(name for name, model in MODELS_BY_NAME.items() if model.has_bid
 BALANCED_WINDOW = 400
 
 #: Options that say how jobs bid, or which of equal awards of bids is preferred.
-OF_BIDS = ("balance", "bid_order", "keep_whole", "max_bids", "max_bids_per_job")
+_CAPS = ("max_bids", "max_bids_per_job")
+OF_BIDS = ("balance", "bid_order", "keep_whole", *_CAPS)
 
 #: Seconds that end a step where no limit is given and work does not.
 TIME_LIMIT_S = float(str(OPTIONS_BY_NAME["time_limit_s"].default))
@@ -114,6 +115,11 @@ class StepOptions(StepRecord):
             raise OptionError("balance: it has lexicographic weights only")
         if self.bid_order != "spec":
             raise OptionError(f"balance: bid_order {self.bid_order} makes no first bids")
+        if self.objective == "priority_cores":
+            raise OptionError("balance: a job counts by how hard it is to place, not by priority_cores")
+        for name in _CAPS if self.is_greedy else ():
+            if getattr(self, name) is not None:
+                raise OptionError(f"{name}: strategy greedy awards the first bids of a balance, one a job")
 
     def _check_backfilled(self) -> None:
         """Refuse what would not start every job that it could."""
@@ -154,7 +160,7 @@ class StepOptions(StepRecord):
 
     @property
     def jobs_in_sight(self) -> int | None:
-        """The jobs that a step may start: its window, or all (None) where it completes its award from behind it."""
+        """The jobs that a step may start: its window, or all (None) where it completes its award."""
         return self.window if self.award_alone or self.balance else None
 
     @cached_property
@@ -239,7 +245,8 @@ class StepOptions(StepRecord):
     def resolved(self) -> dict[str, Any]:
         """Return what each option is, its default resolved, by name; None where nobody bids."""
         found = {name: getattr(self, _RESOLVED.get(name, name)) for name in options_in(StepOptions)}
-        return found if self.auction.has_bids else found | dict.fromkeys(OF_BIDS)
+        unread = _CAPS if self.balance and self.is_greedy else ()
+        return found | dict.fromkeys(unread if self.auction.has_bids else OF_BIDS)
 
     @property
     def bids_per_job(self) -> int:

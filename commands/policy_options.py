@@ -5,6 +5,7 @@ Policies over logs, then those of applications that grow and shrink, with what t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -41,7 +42,9 @@ class PolicyNames(click.ParamType):  # type: ignore[type-arg]  # only newer clic
     """One of our policies, somebody's own, or several with commas between; with parameters."""
 
     name = "policy"
-    choices = EVERY_POLICY
+
+    def __init__(self, choices: Sequence[str] = EVERY_POLICY) -> None:
+        self.choices = choices
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the text where it names policies."""

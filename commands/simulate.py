@@ -8,7 +8,7 @@ import click
 from ..cluster.errors import OptionError, shown_name
 from ..cluster.text import plural
 from ..simulation.policy_names import split_policies, with_parameters
-from ..simulation.simulate_options import EVOLVING, MALLEABLE_POLICIES, current_name
+from ..simulation.simulate_options import EVOLVING, LOG_POLICIES, MALLEABLE_POLICIES, RENAMED, current_name
 from .built_options import INPUT, SectionCommand, click_option, in_section, record_options
 from .evolve import evolving_options, refuse_evolving, simulate_evolving_workload
 from .outputs import (
@@ -26,6 +26,7 @@ from .outputs import (
 )
 from .policy_options import (
     ORDER_OPTIONS,
+    PolicyNames,
     check_malleable,
     check_policy_options,
     malleable_options,
@@ -123,7 +124,14 @@ _POLICIES = "Play this policy, too, such as slack:factor=0.5."
 
 @click.command()
 @click.argument("log", type=INPUT)
-@click.option("--policy", "policies", metavar="NAME|FILE.py:CLASS,…", multiple=True, help=_POLICIES)
+@click.option(
+    "--policy",
+    "policies",
+    type=PolicyNames((*LOG_POLICIES, *RENAMED)),
+    metavar="NAME|FILE.py:CLASS,…",
+    multiple=True,
+    help=_POLICIES,
+)
 @processors_option
 @plot_option("Chart of bounded slowdown and longest wait, without FCFS")
 @output_options

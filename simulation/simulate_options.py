@@ -319,7 +319,7 @@ def current_name(policy: str) -> str:
 
 
 def check_read(policy: str, order: str, given: Mapping[str, Any]) -> None:
-    """Refuse options that a policy over logs or the order of its queue would ignore.
+    """Refuse options that a policy over logs or the order of its queue would ignore, and such an order.
 
     Args:
         policy: its name.
@@ -329,6 +329,8 @@ def check_read(policy: str, order: str, given: Mapping[str, Any]) -> None:
     Raises:
         OptionError: names the option and who reads it.
     """
+    if given.get("objective") == "response" and policy == PROMISED and order != "fcfs":
+        raise OptionError(f"--order {order}: objective response orders the queue by worth")
     candidates = given.get("candidates") or PolicyOptions().candidates
     names = candidates.split(",") if isinstance(candidates, str) else candidates
     for name, value in given.items():

@@ -19,7 +19,7 @@ from ..log_columns import Requests, Workload
 from ..own_policy import ActiveJob, MachineView, Policy, QueuedJob, is_own, own_policy, stepped
 from ..promised.log_auction import LogAuction
 from ..result import Result, bounded_slowdown
-from ..simulate_options import PROMISED, RENAMED, PolicyOptions
+from ..simulate_options import RENAMED, PolicyOptions
 from ..stepping import Changes, CountPolicy, PolicyWrapper, Renumbered, Resort, StoppedRun
 from .counts import CheckedPolicy, simulate_counts
 from .lookahead import Lookahead
@@ -175,8 +175,6 @@ def make_policy(
         raise OptionError(f"order {not_one_of(order, ORDERS)}")
     options = options or PolicyOptions()
     name = RENAMED.get(name, name)
-    if name == PROMISED and options.objective == "response" and order != "fcfs":
-        raise OptionError(f"--order {order}: objective response orders the queue by worth")
     factory = _factory(name)
     if order == MULTIFACTOR:
         priorities = Multifactor(requests, options.multifactor or MultifactorWeights())

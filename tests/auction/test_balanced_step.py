@@ -281,6 +281,9 @@ def test_worth_is_what_each_job_counts() -> None:
         ({"weights": "paper"}, "balance: it has lexicographic weights only"),
         ({"bid_order": "figure-4.5"}, "balance: bid_order figure-4.5 makes no first bids"),
         ({"work_limit": 3}, "work_limit: strategy greedy reaches no limit"),
+        ({"objective": "priority_cores"}, "balance: a job counts by how hard it is to place"),
+        ({"max_bids": 9}, "max_bids: strategy greedy awards the first bids of a balance"),
+        ({"max_bids_per_job": 9}, "max_bids_per_job: strategy greedy awards the first bids"),
     ],
 )
 def test_what_a_balance_leaves_without_meaning_is_refused(options: dict[str, Any], message: str) -> None:

@@ -76,6 +76,17 @@ def test_intervals_are_possible_and_need_five_days(
         assert (" - " in table) == (days == 4)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["board", DAYS, "--policy", "esay"], "'esay' is not a policy"),
+        (["simulate", DAYS, "--policy", "promised:objective=response", "--order", "sjf"], "by worth"),
+    ],
+)
+def test_what_is_refused_says_nothing_of_dropped_rows(arguments: list[str], words: str) -> None:
+    assert words in refused(*arguments, "--processors", "2")
+
+
 def test_ones_own_policy_has_a_row(capsys: pytest.CaptureFixture[str]) -> None:
     own = f"{EXAMPLES / 'own_policy.py'}:ShortestFirst"
     assert run(["board", DAYS, "--policy", own]) == 0
@@ -84,7 +95,7 @@ def test_ones_own_policy_has_a_row(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_policy_that_is_none_is_refused() -> None:
     assert "eazy" in refused("board", DAYS, "--policy", "eazy")
-    said = "aucsched: --policy slack:factor: -1 is below 0"
+    said = "aucsched: Invalid value for '--policy': slack:factor: -1 is below 0"
     assert refused("board", DAYS, "--policy", "slack:factor=-1").startswith(said)
     assert "depth" in refused("board", DAYS, "--policy", "slack:depth=1")
 

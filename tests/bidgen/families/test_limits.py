@@ -317,7 +317,9 @@ def test_a_budget_is_used_up_by_what_has_run(policy: str) -> None:
 def test_a_part_of_a_core_second_that_a_job_used_counts_as_a_whole_one() -> None:
     told = json.loads(workload({"name": "b", "max": {"core_seconds": 3}}))
     every = {"cores": 1, "time_limit_s": 1, "run_time_s": 0.25}
-    told["jobs"] = [{"id": f"J{place}", "priority": 1, "arrival_s": 10 * place, **every} for place in range(5)]
+    told["jobs"] = [
+        {"id": f"J{place}", "priority": 1, "arrival_s": 10 * place, **every} for place in range(5)
+    ]
     assert len(play(parse_workload(msgspec.json.encode(told)), NodeOptions(policy="fcfs")).played) == 3
 
 
