@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
-from types import NoneType
 from typing import Any, Literal
 
 from ..auction.queue import pending_job
@@ -153,10 +152,11 @@ def forecast(  # noqa: PLR0913 - what a forecast may know
     by_s = of_type("by_s", by_s, float | None)
     if by_s is not None and not 0 <= by_s < inf:
         raise OptionError(f"by_s: {by_s} is not a finite number from 0 on")
-    past = _past(history)
+    past = of_type("history", history, str | Path | Sequence[LoggedJob])
+    past = read_document(past, history_of) if isinstance(past, (str, Path)) else past
     ids = _ids(loaded, jobs)
-    if not isinstance(record, (str, Path, NoneType)):
-        raise OptionError(f"record: {record!r:.40} is not a file's name")
+    record = of_type("record", record, str | Path | None)
+    changes = of_type("changes", changes, str | Sequence[str])
     kept = [] if record is None else _known_record(Path(record), past)
     forecaster = SnapshotForecaster(
         loaded,
@@ -198,14 +198,6 @@ def _known_record(path: Path, past: Sequence[LoggedJob]) -> list[Any]:
     found = load_record(path)
     starts = {job.id: job.start_s for job in past if job.start_s is not None}
     return load_record(path) if save_starts(path, starts, found) else found
-
-
-def _past(history: Any) -> Sequence[LoggedJob]:
-    if isinstance(history, (str, Path)):
-        return read_document(history, history_of)
-    if not isinstance(history, (list, tuple)):
-        raise OptionError(f"history: {history!r:.40} is neither a file's name nor a list of jobs")
-    return history
 
 
 def _ids(snapshot: Snapshot, jobs: str | int | Sequence[str | int] | None) -> set[str] | None:

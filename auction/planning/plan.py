@@ -18,7 +18,7 @@ from ...bidgen.candidates import units_of, usable_in_any
 from ...bidgen.generate import place_alone
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, RunningJob
-from ...cluster.keywords import refuses_unknown, whole
+from ...cluster.keywords import of_type, refuses_unknown, whole
 from ...cluster.nodes import Resources
 from ...cluster.resources.allocation import Allocation, add_allocation, resources_of
 from ...cluster.resources.capacity import UNLIMITED_MIB, BoolArray, Capacity, IntArray, nothing_held
@@ -128,7 +128,7 @@ def plan(
     Raises:
         InputError: the file cannot be read, or the snapshot has no time to compare running jobs'
             ends or reservations with.
-        OptionError: the snapshot is neither one nor a file, or ``jobs`` is no number above 0.
+        OptionError: the snapshot is neither one nor a file, or an option has no such value.
 
     Examples:
         >>> import aucsched
@@ -141,6 +141,7 @@ def plan(
         [0.0, 60.0]
     """
     snapshot = snapshot_of(snapshot)
+    progress = of_type("progress", progress, Callable | None)
     window = max(len(snapshot.jobs), 1) if jobs is None else whole("jobs", jobs, 1)
     check_time(snapshot)
     now = snapshot.time or 0.0

@@ -123,6 +123,7 @@ A: Any = aucsched
         (lambda: A.compare(SNAPSHOT, within_s="a"), "within_s: 'a' is not an integer"),
         (lambda: A.plan(None), "snapshot: None is neither"),
         (lambda: A.plan(SNAPSHOT, jobs="a"), "jobs: 'a' is not an integer"),
+        (lambda: A.plan(SNAPSHOT, progress=5), "progress: 5 is not a class or function"),
         (lambda: A.sweep(3), "source: 3 is neither"),
         (lambda: A.sweep(DAYS, polcy="easy"), "polcy: a sweep has no such option: did you mean policy?"),
         (lambda: A.sweep(DAYS, policy="eazy"), "did you mean easy?"),

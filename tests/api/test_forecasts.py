@@ -195,8 +195,10 @@ def test_a_job_that_does_not_wait_is_refused() -> None:
         ({"seed": None}, "seed: None is not an integer"),
         ({"jobs": 1.5}, "jobs: 1.5 is not a text or an integer or a list"),
         ({"by_s": float("nan")}, "by_s: nan is not a finite number"),
-        ({"record": 5}, "record: 5 is not a file's name"),
-        ({"history": 5}, "history: 5 is neither a file's name nor a list of jobs"),
+        ({"record": 5}, "record: 5 is not a text or a file's name"),
+        ({"history": 5}, "history: 5 is not a text or a file's name or a list"),
+        ({"history": [1]}, "history: 1 is not what it takes"),
+        ({"changes": np.array([1, 2])}, "changes: .* is not a text or a list"),
     ],
 )
 def test_an_option_that_cannot_be_meant_is_refused_and_no_record_made(
