@@ -285,7 +285,9 @@ def _run(workload: str, options: dict[str, Any]) -> Negotiated:
     from ..simulation.negotiated.negotiated_run import batch_settings, runtime_settings
     from ..simulation.negotiated.negotiated_run import negotiate as run
 
-    play = replace(play_from(workload, options), runtimes=options["runtimes"])
+    play = play_from(workload, options)
+    with errors_in(workload):
+        play = replace(play, runtimes=options["runtimes"])
     chosen = taken_from(NegotiationOptions, options)
     batch = batch_settings(play, chosen)
     runtime = replace(runtime_settings(chosen), max_attempts=chosen.max_attempts, interval_s=chosen.interval)
