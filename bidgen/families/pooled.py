@@ -81,8 +81,6 @@ class Licenses(Pooled):
 _LIMITS = "limits"
 #: Core-seconds of a job without an end: more than any limit, and sums of many stay below 2⁶³.
 _ENDLESS = 2 * 10**12
-#: Core-seconds that a simulated clock may be wrong by.
-_CLOCK_ERROR = 1e-6
 
 
 class LimitPool(ResourcePool):
@@ -128,8 +126,8 @@ class LimitPool(ResourcePool):
         """Yield the core-seconds that a job has used when it ends so many seconds before its time limit."""
         for resource, amount in self.takes(job, use, job.time_limit_s):
             if self.lasting(resource) is Lasting.BUDGET:
-                # Whole core-seconds are given back: a fraction that the job used counts as one.
-                unused = _ENDLESS if seconds is None else int(use.cores * seconds + _CLOCK_ERROR)
+                # Rounded down, but for the clock's error: of a core-second that was begun none is unused.
+                unused = _ENDLESS if seconds is None else int(use.cores * seconds + 1e-6)
                 yield resource, amount - unused
 
     def held(self, job: RunningJob, use: Use, now: float | None) -> Iterator[tuple[Resource, int]]:

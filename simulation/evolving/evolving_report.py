@@ -13,8 +13,6 @@ from ..workloads.evolving import EvolvingJob, EvolvingWorkload
 from .evolving_options import EvolvingOptions
 
 _HOUR_S = 3600.0
-#: Significant digits of the figures of a job.
-_DIGITS = 10
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,21 +77,18 @@ class EvolvingRun(RunReport):
     def columns(self) -> dict[str, list[Any]]:
         """A row for each job in order of submission."""
         played = [self.played[job.id] for job in self.workload.jobs]
-        figures: dict[str, list[float]] = {
+        return {
+            "id": [one.job.id for one in played],
+            "type": [one.job.kind for one in played],
+            "user": [one.job.user for one in played],
             "submit_s": [one.job.arrival_s for one in played],
             "start_s": [one.start_s for one in played],
             "end_s": [one.end_s for one in played],
             "cores": [one.static_cores for one in played],
             "cores_at_end": [one.cores for one in played],
-            "wait_s": list(map(_wait, played)),
-        }
-        return {
-            "id": [one.job.id for one in played],
-            "type": [one.job.kind for one in played],
-            "user": [one.job.user for one in played],
-            **{name: list(map(_short, values)) for name, values in figures.items()},
+            "wait_s": [round(_wait(one), 6) for one in played],
             "asked": [one.asked for one in played],
-            "granted_s": [None if one.grown_s is None else _short(one.grown_s) for one in played],
+            "granted_s": [one.grown_s for one in played],
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -194,7 +189,3 @@ def waits_by_type(run: EvolvingRun) -> dict[str, dict[str, float | int | None]]:
         kind: {"jobs": len(values), "wait_mean_s": mean_of(values), "wait_max_s": max(values)}
         for kind, values in sorted(waits.items())
     }
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.{_DIGITS}g}")

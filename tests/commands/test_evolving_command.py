@@ -104,6 +104,15 @@ def test_a_plot_of_waits(tmp_path: Path) -> None:
     assert b"requests refused" in first or b"<svg" in first
 
 
+def test_rows_have_times_that_read_back_exactly(tmp_path: Path) -> None:
+    rows = tmp_path / "jobs.csv"
+    assert run(["simulate", "quadflow", "--policy", "evolving", "--jobs-out", str(rows)]) == 0
+    with rows.open(newline="") as file:
+        for row in csv.DictReader(file):
+            wait = float(row["start_s"]) - float(row["submit_s"])
+            assert float(row["wait_s"]) == pytest.approx(wait, abs=1e-6), row
+
+
 def test_quadflow(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", "quadflow", "--policy", "evolving", "--format", "json"]) == 0
     assert set(json.loads(capsys.readouterr().out)["wait_by_type"]) == {"Cylinder", "FlatPlate", "rigid"}
