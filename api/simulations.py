@@ -355,7 +355,6 @@ def board(jobs: Workload, own: Sequence[str] = (), *, progress: Progress) -> lis
     ``own``: other policies, by name, with parameters (``slack:factor=0.5``), or as FILE.py:CLASS.
     """
     rows = []
-    # The others first: a name that is none is refused at once.
     for name, told in {**{one: with_parameters({}, one) for one in own}, **BOARD_POLICIES}.items():
         given = {key: told[key] for key in told.keys() - {"policy", "order"}}
         with naming_as_typed(name), progress(len(jobs), name) as report:

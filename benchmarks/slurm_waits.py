@@ -27,6 +27,7 @@ from slurm_run import record
 from aucsched import ArrivingJob, ClusterWorkload, Job, Request
 from aucsched.cluster.workload import basic_priority
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
+from aucsched.simulation.result import bounded_slowdown
 from aucsched.simulation.workloads.named_clusters import EvenCluster, stream, uniform_arrivals
 
 _CLUSTER = EvenCluster(nodes=16, cores=4)
@@ -44,8 +45,6 @@ MODES: Mapping[str, tuple[str, ...]] = {
     "run": ("promise", "15m"),
     "response": ("promise", "15m", "objective", "response"),
 }
-#: A run of at least so many seconds counts in the bounded slowdown.
-_BOUND_S = 10
 
 
 def main() -> None:
@@ -137,7 +136,7 @@ def columns(workload: ClusterWorkload, ran: Mapping[str, Ran]) -> dict[str, floa
     """Return mean and longest wait (s), mean bounded slowdown and utilisation of a run."""
     # Slurm adds its own seconds to a run: the work of a list is the same under all modes.
     held = [(one.start_s - one.submit_s, one.end_s - one.start_s) for one in ran.values()]
-    slowdown = [max(1.0, (wait + run) / max(run, _BOUND_S)) for wait, run in held]
+    slowdown = [bounded_slowdown(wait, run) for wait, run in held]
     found = figures(workload, ran)
     return {
         "mean": found["mean wait, s"],

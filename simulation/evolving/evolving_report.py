@@ -8,7 +8,7 @@ from ...cluster.text import plural
 from ...negotiation.evolving.fairness import delays_document
 from ...negotiation.evolving.iteration import CountGrant, CountRequest, Held, RequestOutcome
 from ..report import FORMAT, RunReport, count_lines, shown
-from ..result import BOUND_S, mean_of
+from ..result import bounded_slowdown, mean_of
 from ..workloads.evolving import EvolvingJob, EvolvingWorkload
 from .evolving_options import EvolvingOptions
 
@@ -145,7 +145,7 @@ def evolving_metrics(run: EvolvingRun) -> dict[str, float | None]:
     makespan = max((played.end_s for played in jobs), default=0.0) - first
     waits = [_wait(played) for played in jobs]
     responses = [played.end_s - played.job.arrival_s for played in jobs]
-    runs = [max(played.end_s - played.start_s, BOUND_S) for played in jobs]
+    slowdowns = [bounded_slowdown(_wait(played), played.end_s - played.start_s) for played in jobs]
     held = fsum(played.core_s for played in jobs) + run.lost_core_s
     static = fsum(played.job.cores * played.job.static_s for played in jobs)
     return {
@@ -155,7 +155,7 @@ def evolving_metrics(run: EvolvingRun) -> dict[str, float | None]:
         "wait_mean_s": mean_of(waits),
         "wait_max_s": max(waits, default=None),
         "response_mean_s": mean_of(responses),
-        "bounded_slowdown_mean": mean_of([max(1.0, r / t) for r, t in zip(responses, runs, strict=True)]),
+        "bounded_slowdown_mean": mean_of(slowdowns),
         "throughput_per_h": len(jobs) * _HOUR_S / makespan if makespan else None,
     }
 

@@ -324,7 +324,7 @@ class NodeResult(Result):
     def job_columns(self) -> dict[str, list[Any]]:
         """A row for each job in order of arrival, by column; None where a job never started.
 
-        Times count from the first arrival of a job that ran to its end; ``nodes`` is a hostlist.
+        Times count from the first arrival; ``nodes`` is a hostlist.
         """
         places = {one.demand.index: place for place, one in enumerate(self.played)}
         jobs = enumerate(self.cluster.jobs)
