@@ -76,13 +76,12 @@ class StepOptions(StepRecord):
 
     def _check_strategy(self) -> None:
         """Refuse combinations in which an option would be ignored."""
-        if self.part_nodes is not None and not self.is_anytime:
-            raise OptionError("part_nodes: only strategy anytime takes a cluster in parts")
         if self.workers > 1 and self.dask:
             raise OptionError("workers: with dask the cluster's own workers auction the parts")
-        if (self.workers > 1 or self.dask) and not self.is_anytime:
-            name = "dask" if self.dask else "workers"
-            raise OptionError(f"{name}: only strategy anytime takes a cluster in parts")
+        of_parts = {"part_nodes": self.part_nodes is not None, "dask": self.dask, "workers": self.workers > 1}
+        asked = [name for name, is_given in of_parts.items() if is_given]
+        if asked and not self.is_anytime:
+            raise OptionError(f"{asked[0]}: only strategy anytime takes a cluster in parts")
         if self.steering is not DEFAULT_PARAMETERS and not self.is_anytime:
             raise OptionError("search_parameters: only strategy anytime searches")
         if self.balance:
@@ -91,8 +90,9 @@ class StepOptions(StepRecord):
         if self.strategy == "greedy" and (not has_bids or self.weights == "paper"):
             what = "it has lexicographic weights only" if has_bids else f"{self.model} places without bids"
             raise OptionError(f"strategy: greedy is not available here: {what}")
-        if self.is_greedy and self.work_limit is not None:
-            raise OptionError("work_limit: strategy greedy reaches no limit")
+        for name in ("work_limit", "time_limit_s") if self.is_greedy else ():
+            if getattr(self, name) is not None:
+                raise OptionError(f"{name}: strategy greedy reaches no limit")
         if self.strategy == "anytime" and not self._has_anytime:
             if self.weights == "paper":
                 raise OptionError("strategy: anytime has lexicographic weights only")
@@ -291,7 +291,7 @@ def options_with_preset(given: Mapping[str, Any]) -> StepOptions:
     if model not in PRESETS[preset]:
         raise OptionError(f"preset: the constants of {model}'s published plugin are not known here")
     values = {**PRESETS[preset][model], **explicit}
-    if "work_limit" in explicit and "time_limit_s" not in explicit:
-        # Work counts instead of the papers' seconds.
+    if ("work_limit" in explicit or values.get("strategy") == "greedy") and "time_limit_s" not in explicit:
+        # Work counts instead of the papers' seconds, or nothing does.
         values.pop("time_limit_s", None)
     return StepOptions(**values)

@@ -123,8 +123,6 @@ class Engine:
         Raises:
             OptionError: a value cannot be used, or a limit would be ignored.
         """
-        if self.strategy == "greedy" and self.time_limit_s is not None:
-            raise OptionError("time_limit: strategy greedy reaches no limit")
         if self.work_limit is not None and self.time_limit_s is not None:
             raise OptionError("work_limit: it counts instead of time_limit, which would be ignored")
         has_no_limit = self.work_limit is None and self.time_limit_s is None

@@ -281,6 +281,7 @@ def test_worth_is_what_each_job_counts() -> None:
         ({"weights": "paper"}, "balance: it has lexicographic weights only"),
         ({"bid_order": "figure-4.5"}, "balance: bid_order figure-4.5 makes no first bids"),
         ({"work_limit": 3}, "work_limit: strategy greedy reaches no limit"),
+        ({"time_limit_s": 3.0}, "time_limit_s: strategy greedy reaches no limit"),
         ({"objective": "priority_cores"}, "balance: a job counts by how hard it is to place"),
         ({"max_bids": 9}, "max_bids: strategy greedy awards the first bids of a balance"),
         ({"max_bids_per_job": 9}, "max_bids_per_job: strategy greedy awards the first bids"),

@@ -296,7 +296,7 @@ def test_each_map_is_one_call_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> 
     ("engine", "said"),
     [
         (Engine(strategy="greedy", work_limit=5), "work_limit: strategy greedy reaches no limit"),
-        (Engine(strategy="greedy", time_limit_s=5), "time_limit: strategy greedy reaches no limit"),
+        (Engine(strategy="greedy", time_limit_s=5), "time_limit_s: strategy greedy reaches no limit"),
         (
             Engine(strategy="exact", work_limit=5, time_limit_s=1),
             "work_limit: it counts instead of time_limit",
