@@ -125,11 +125,12 @@ def _starts(found: Explanation, now: float | None, never: str) -> Iterator[tuple
     is_kept_off = (
         found.alone is not None and found.alone.at_once and not reserved.isdisjoint(found.alone.nodes)
     )
-    kept = ", were no nodes kept for others" if is_kept_off or reason is Reason.RESERVATION else ""
-    yield "could start", f"{_start(found.alone, now)} if {released}nothing else starts before it{kept}"
+    kept = "no nodes were kept for others" if is_kept_off or reason is Reason.RESERVATION else ""
+    first = f"{released}nothing else starts before it{kept and f' and {kept}'}"
+    yield "could start", f"{_start(found.alone, now)} if {first}"
     if found.after_award != found.alone:
         after = "after the jobs that start now, each for its time limit"
-        yield "", f"{_start(found.after_award, now)} {after}{kept}"
+        yield "", f"{_start(found.after_award, now)} {after}{kept and f', if {kept}'}"
     if found.reserved is not None:
         yield "reserved", f"{_start(found.reserved, now)}, which no bid may delay"
 

@@ -52,7 +52,7 @@ def render_forecasts(
 def record_words(record: dict[str, Any]) -> str:
     """Return what the record of past forecasts says."""
     if not record:
-        return "There is no record of past forecasts yet: the intervals are those of the futures."
+        return "No record of past forecasts corrects these intervals yet."
     count, held = record["forecasts"], 100 * record["coverage"]
     near = 100 * record["within_factor_2"]
     return (

@@ -78,7 +78,7 @@ def of_published() -> Iterator[str]:
     published = json.loads((ROOT / "benchmarks" / "published.json").read_text())
     one = published["KTH-SP2, variants of EASY, longest flow at most 1.1 times EASY's"]
     count, best = grouped(one["variants"]), one["best"]
-    bounded = "the best with a longest wait + run time of at most 1.1 times EASY's"
+    bounded = "the best with a longest response time (wait + run time) of at most 1.1 times EASY's"
     yield f"Among {count} published variants of EASY, {bounded} has {best:.1f}"
 
 

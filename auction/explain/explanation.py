@@ -35,7 +35,7 @@ from .words import asked, dealt
 
 EXPLANATION = "aucsched-explanation/1"
 #: What nodes are to a job that would delay a reservation on them.
-KEPT = "kept for jobs that --reserve names"
+KEPT = "kept for jobs that --reserve protects"
 
 #: A change that gives up a larger share of a job's request is not advised: 1 core instead of 256 is no help.
 MOST_GIVEN_UP = 0.5

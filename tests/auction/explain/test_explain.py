@@ -143,7 +143,7 @@ def test_a_reservation_for_a_blocked_job_is_in_the_way() -> None:
     found = explained(cluster, "J2", reserve=1)
     assert found.refusal is not None
     assert found.refusal.reason is Reason.RESERVATION
-    assert groups(found)["kept for jobs that --reserve names"] == (("n2", "n3", "n4"), ("J1",))
+    assert groups(found)["kept for jobs that --reserve protects"] == (("n2", "n3", "n4"), ("J1",))
     assert found.changes is not None
     assert [change.words for change in found.changes][1:] == [
         ("a time limit of 1 min 40 s instead of 10 min",)
@@ -365,8 +365,8 @@ def test_the_command_explains_a_real_queue() -> None:
     ("job", "words"),
     [
         ("114", "if it is released and nothing"),
-        ("64", "before it, were no nodes kept for others"),
-        ("113", "it is released and nothing else starts before it, were no nodes kept for others"),
+        ("64", "if nothing else starts before it and no nodes were kept for others"),
+        ("113", "it is released and nothing else starts before it and no nodes were kept for others"),
     ],
 )
 def test_when_a_job_could_start_says_what_would_have_to_be_otherwise(job: str, words: str) -> None:
