@@ -217,7 +217,8 @@ def _figures(entry: AnswerEntry) -> ReservationFigures:
         start=entry.moment("StartTime"),
         end=entry.moment("EndTime"),
         users=_names(entry.text("Users")),
-        flags=frozenset(_names(entry.text("Flags").upper())),
+        # A flag may have a value: PURGE_COMP=00:01:00.
+        flags=frozenset(flag.partition("=")[0] for flag in _names(entry.text("Flags").upper())),
         cores=entry.count("CoreCnt"),
         access="; ".join(f"{what} {who}" for key, what in _ACCESS.items() if (who := entry.text(key))),
         licenses=entry.text("Licenses"),

@@ -139,11 +139,16 @@ def _snapshot(text: bytes, site: Site, time: float | None, notes: Notes, known: 
     closed = _closed(records, site, running)
     cores = {name: one.node.total.cores // one.threads for name, one in site.nodes.items()}
     inside = _cores_inside(records, site, running)
-    reserved = (
-        fitted_reservation(one, cores, inside.get(one.name, 0), one.coming_licenses(site.gate, now), notes)
-        for one in site.reservations
-    )
-    nodes = _nodes(site.nodes.values(), held_resources(running), closed, notes)
+    reserved = {
+        told: fitted_reservation(
+            told, cores, inside.get(told.name, 0), told.coming_licenses(site.gate, now), notes
+        )
+        for told in site.reservations
+    }
+    full = {name for told, kept in reserved.items() if not kept for name in told.nodes}
+    up = (kept for told, kept in reserved.items() if kept and (now is None or told.is_up(now)))
+    full -= {name for kept in up for name in kept.nodes}
+    nodes = _nodes(site.nodes.values(), held_resources(running), closed, full, notes)
     # Where memory is allocated Slurm gives a job that asks for none all of each node's.
     is_allocated = any(node.free.memory_mib != node.total.memory_mib for node in nodes)
     if site.config.counts_memory is None and is_allocated:
@@ -159,7 +164,7 @@ def _snapshot(text: bytes, site: Site, time: float | None, notes: Notes, known: 
         running=running,
         licenses=site.licenses,
         partitions=tuple(figures.partition for figures in site.partitions.values()),
-        reservations=tuple(filter(None, reserved)),
+        reservations=tuple(filter(None, reserved.values())),
         limits=site.limits.limits,
         notes=notes.texts(),
         unread=tuple(notes.policies),
@@ -305,15 +310,24 @@ def _closed(records: Iterable[Record], site: Site, running: Iterable[RunningJob]
 
 
 def _nodes(
-    figures: Iterable[NodeFigures], held: Mapping[str, Resources], closed: set[str], notes: Notes
+    figures: Iterable[NodeFigures],
+    held: Mapping[str, Resources],
+    closed: set[str],
+    full: set[str],
+    notes: Notes,
 ) -> tuple[Node, ...]:
-    """Return the nodes; free is the less of the node's own figure and what its jobs leave."""
+    """Return the nodes; free is the less of the node's own figure and what its jobs leave.
+
+    Reservations that keep nothing but what their jobs hold leave the other cores of ``full`` to all jobs.
+    """
     nodes: list[Node] = []
     for one in figures:
         node = one.node
         left = free_resources(node.total, held.get(node.name))
         _note_disagreement(one, left, notes)
         state = node.state
+        if node.name in full and state is NodeState.RESERVED:
+            state = NodeState.MIXED
         if node.name in closed and state.takes_jobs:
             state = NodeState.UNKNOWN
             notes.add("node states", f"node {node.name}: a job has its block for itself: not available")

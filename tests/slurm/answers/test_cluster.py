@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from aucsched import InputError, Job, License, Partition, Reservation, Snapshot, load_snapshot, save_snapshot
-from aucsched.cluster.nodes import PartitionState
+from aucsched.cluster.nodes import NodeState, PartitionState
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText, import_slurm
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "slurm"
@@ -130,10 +130,17 @@ def in_reservation(cores: int) -> Snapshot:
     document = json.loads(SMALL.jobs.content)
     next(job for job in document["jobs"] if job["job_id"] == 87)["resv_name"] = "half"
     sources = edited(
-        "reservations", lambda d: d["reservations"][3].update(node_list="n[02-03]", core_count=cores)
+        "reservations",
+        lambda d: d["reservations"][3].update(node_list="n[02-03]", core_count=cores, start_time=1795170000),
     )
-    jobs = SlurmText(name="jobs", content=json.dumps(document).encode())
-    return import_slurm(replace(sources, jobs=jobs))[0]
+    machine = json.loads(SMALL.nodes.content)
+    for node in machine["nodes"][1:3]:
+        node["state_flags"] = ["RESERVED"]
+    jobs, records = (
+        SlurmText(name=name, content=json.dumps(one).encode())
+        for name, one in (("jobs", document), ("nodes", machine))
+    )
+    return import_slurm(replace(sources, jobs=jobs, nodes=records))[0]
 
 
 def test_a_reservation_of_cores_that_its_job_holds_keeps_nothing_else() -> None:
@@ -144,7 +151,10 @@ def test_a_reservation_of_cores_that_its_job_holds_keeps_nothing_else() -> None:
         "reservation half: running jobs hold all its 11 cores: it keeps nothing else from jobs"
         in snapshot.notes
     )
-    assert "half" in {entry.name for entry in in_reservation(12).reservations}
+    assert [node.state for node in snapshot.nodes[1:3]] == [NodeState.MIXED] * 2
+    kept = in_reservation(12)
+    assert "half" in {entry.name for entry in kept.reservations}
+    assert [node.state for node in kept.nodes[1:3]] == [NodeState.RESERVED] * 2
 
 
 def test_a_job_that_asks_for_a_reservation_is_not_expressible() -> None:
