@@ -5,7 +5,6 @@ begin. A clock says only whether there is time: the same packing gives the same 
 """
 
 from functools import cache
-from itertools import count
 
 import numpy as np
 
@@ -33,14 +32,11 @@ _MOST_CELLS = 2_000_000
 #: Bids of a whole program that branch and bound is given, and awards that turn out to be none: more
 #: than 20 in one of 2 000 auctions of table A.3, where HiGHS then takes 3 s in place of 0.1.
 _MOST_BIDS, _MOST_CUTS = 600, 100
-#: Of them those that are found without prices and without tighter rows. With none awards of table A.3 take
-#: half as long again; beyond 2 the number changes little.
-_BARE_CUTS = 5
-#: Searches in plain Python that were not enough, after which the compiled loop is loaded: they take as long.
-_UNTIL_LOADED = 30
+#: Bids, and awards that turn out to be none, for which looks without prices come first: proofs of table
+#: A.3 take a quarter longer without. Of 130 bids and more they prove four in ten, and plain Python is slow.
+_MOST_BARE, _BARE_CUTS = 100, 5
 #: Sums of weights that integers and floats hold.
 _LARGEST_SUM = 1 << 52
-_failures = count()
 
 
 def best_among(
@@ -135,12 +131,20 @@ def settled(
     if limits.steps is None or not 0 < len(packing) <= _MOST_BIDS:
         return None
     program = packing.program(everything, packing.capacity)
-    # Looks without prices prove most awards; prices and tighter rows take longer than such looks.
-    for find, cuts in ((_searched_bare, _BARE_CUTS), (_searched_by_prices, _MOST_CUTS)):
+    # Among few bids looks without prices prove most awards; prices and tighter rows take longer.
+    for is_bare, cuts in ((True, _BARE_CUTS if len(packing) <= _MOST_BARE else 0), (False, _MOST_CUTS)):
+        if dealing is not None and not is_bare:
+            program = strengthened(program, packing.job, dealing.excluding)
+            packing = _packing_of(program, packing)
         for _ in range(cuts):
             if not limits.may_prove:
                 return None
-            found, proved = find(packing, worth, award, may_wait=limits.deadline is None)
+            if is_bare:
+                found, proved = _searched_bare(packing, worth, award)
+            else:
+                stated = packing.program(everything, packing.capacity)
+                price, may_wait = _prices(packing, stated.maximising(worth.value)), limits.deadline is None
+                found, proved = best_among(packing, worth, award, everything, price, may_wait=may_wait)
             if not proved:
                 break
             if dealing is None:
@@ -151,31 +155,14 @@ def settled(
             cut = dealing.cuts[-1]
             program = program.with_row(cut.values, -np.inf, cut.upper)
             packing = _packing_of(program, packing)
-        if dealing is not None and find is _searched_bare:
-            program = strengthened(program, packing.job, dealing.excluding)
-            packing = _packing_of(program, packing)
     return None
 
 
-def _searched_bare(
-    packing: Packing, worth: Worth, award: IntArray, *, may_wait: bool
-) -> tuple[IntArray, bool]:
+def _searched_bare(packing: Packing, worth: Worth, award: IntArray) -> tuple[IntArray, bool]:
     """Return the best award that the first looks find without prices, and whether that is proved."""
     bids = np.arange(len(packing))
     bids = bids[packing.fit(bids, packing.capacity)]
-    found, proved = _searched(packing, worth, award, bids, np.zeros(len(packing.capacity)), _FIRST_LOOKS)
-    if not (proved or is_loaded()) and may_wait and next(_failures) >= _UNTIL_LOADED:
-        load_within(None)
-    return found, proved
-
-
-def _searched_by_prices(
-    packing: Packing, worth: Worth, award: IntArray, *, may_wait: bool
-) -> tuple[IntArray, bool]:
-    """Return the best award that branch and bound finds by the relaxation's prices, and whether proved."""
-    everything = np.arange(len(packing))
-    price = _prices(packing, packing.program(everything, packing.capacity).maximising(worth.value))
-    return best_among(packing, worth, award, everything, price, may_wait=may_wait)
+    return _searched(packing, worth, award, bids, np.zeros(len(packing.capacity)), _FIRST_LOOKS)
 
 
 def _packing_of(program: IntegerProgram, packing: Packing) -> Packing:

@@ -123,14 +123,9 @@ def strengthened(
         excludes |= fresh
     others = bits_of(excludes)
     cliques = _covering(fresh, others)
-    settled, groups = np.zeros(program.rows, np.bool_), group.tolist()
-    said = set[int]()
-    for row in np.flatnonzero(mixed).tolist():
-        found = _cliques_of(held[row], float(program.row_upper[row]), others, groups)
-        if found is not None:
-            settled[row] = True
-            said.update(found)
-    cliques.update(_extended(one, others) for one in said)
+    settled = np.zeros(program.rows, np.bool_)
+    settled[mixed], said = _cliques_of(held[mixed], program.row_upper[mixed], excludes, group)
+    cliques.update(_extended(one, others) for one in {*bits_of(said)})
     if not cliques:
         return program
     flags = _flags(sorted(cliques), program.columns)
@@ -186,23 +181,28 @@ def _flags(sets: Sequence[int], columns: int) -> BoolArray:
 
 
 def _cliques_of(
-    amounts: FloatArray, upper: float, others: Sequence[int], group: Sequence[int]
-) -> list[int] | None:
-    """Return the sets of which one column at most may be 1 that say what a row does; None: it says more."""
-    columns = np.flatnonzero(amounts).tolist()
-    row = sum(1 << column for column in columns)
+    amounts: FloatArray, upper: FloatArray, excludes: BoolArray, group: IntArray
+) -> tuple[BoolArray, BoolArray]:
+    """Return of which rows sets say the same, one column of which at most may be 1, and all these sets.
+
+    Args:
+        amounts: of each row, shape (rows, columns).
+        upper: the rows' sides, shape (rows,).
+        excludes: which columns exclude each other, shape (columns, columns).
+        group: of each column.
+
+    Returns:
+        Shapes (rows,) and (sets, columns).
+    """
+    row = amounts != 0
     # Whoever excludes all others of the row, and those that are left, which may be together.
-    lords = 0
-    rest: dict[int, int] = {}
-    most: dict[int, float] = {}
-    for column in columns:
-        bit = 1 << column
-        if row & ~others[column] == bit:
-            lords |= bit
-            continue
-        of = group[column]
-        rest[of] = rest.get(of, 0) | bit
-        most[of] = max(most.get(of, 0.0), float(amounts[column]))
-    if sum(most.values()) > upper or not lords:
-        return None
-    return [lords | one for one in rest.values()] or [lords]
+    shared = row.astype(np.float64) @ excludes.astype(np.float64)
+    lords = row & (shared == row.sum(axis=1, keepdims=True) - 1)
+    rest = row & ~lords
+    by_group = np.argsort(group, kind="stable")
+    begins = np.flatnonzero(np.diff(group[by_group], prepend=-1))
+    most = np.maximum.reduceat(np.where(rest, amounts, 0.0)[:, by_group], begins, axis=1)
+    says = lords.any(axis=1) & (most.sum(axis=1) <= upper)
+    of, place = np.nonzero((most > 0) & says[:, None])
+    of_groups = lords[of] | (rest[of] & (group == group[by_group[begins[place]]][:, None]))
+    return says, np.concatenate([of_groups, lords[says & ~rest.any(axis=1)]])

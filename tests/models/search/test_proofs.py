@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations, count
+from itertools import combinations
 from time import perf_counter
 from typing import Any
 
@@ -253,19 +253,3 @@ def test_few_looks_or_prices_prove_awards_of_the_same_worth(seed: int) -> None:
             found = settled(packing, worth, NOTHING, limits)
         assert found is not None
         assert worth.of(found[0]) == best_by_force(packing, worth)
-
-
-def test_the_compiled_loop_is_loaded_after_many_searches_that_were_not_enough(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A command that makes one award does not wait for it."""
-    loaded: list[object] = []
-    monkeypatch.setattr(proving, "load_within", loaded.append)
-    monkeypatch.setattr(proving, "is_loaded", lambda: False)
-    monkeypatch.setattr(proving, "_failures", count())
-    monkeypatch.setattr(proving, "_FIRST_LOOKS", 2)
-    packing, worth = random_packing(0, jobs=4)
-    for may_wait, searches, loads in ((True, 30, 0), (False, 9, 0), (True, 1, 1)):
-        for _ in range(searches):
-            proving._searched_bare(packing, worth, NOTHING, may_wait=may_wait)  # noqa: SLF001
-        assert len(loaded) == loads
