@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ...cluster.errors import AucschedError, InputError
+from ...cluster.errors import AucschedError, InputError, OptionError
 from ...cluster.keywords import refuses_unknown
 from ...cluster.option_table import OPTIONS_BY_NAME
 from ...cluster.resources.capacity import FloatArray, IntArray
@@ -163,7 +163,7 @@ def winners(  # noqa: PLR0913 - what is given, and each limit by its own name
     began = time.perf_counter()
     options: dict[str, Any] = {"time_limit_s": time_limit_s, "work_limit": work_limit, "seed": seed}
     options |= {"strategy": strategy, "workers": workers}
-    check_options(**options)
+    check_options(**options, parameters=parameters)
     lot = read_lot(bids, capacities, groups)
     return winners_of(lot, second=second, start=start, parameters=parameters, began=began, **options)
 
@@ -332,10 +332,17 @@ def _unproved(award: IntArray, packing: Packing) -> Found:
 
 
 def check_options(**options: Any) -> None:
-    """Raise OptionError where an option of ``winners`` has a value that is none of its; None is not given."""
+    """Raise OptionError for a value that ``winners`` cannot use or would ignore; None is not given."""
     for name, value in options.items():
-        if value is not None:
+        if value is not None and name != "parameters":
             OPTIONS_BY_NAME[name].check(value)
+    strategy = options.get("strategy") or "anytime"
+    for name in ("time_limit_s", "work_limit") if strategy == "greedy" else ():
+        if options.get(name) is not None:
+            raise OptionError(f"{name}: strategy greedy reaches no limit")
+    for name, idle in (("workers", (None, 1)), ("parameters", (None,))) if strategy != "anytime" else ():
+        if options.get(name) not in idle:
+            raise OptionError(f"{name}: only strategy anytime searches")
 
 
 def _second(second: Sequence[Number] | npt.NDArray[Any] | None, lot: ProblemInstance) -> FloatArray:

@@ -316,7 +316,7 @@ def test_the_command_prints_a_table_json_and_a_page(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "Starts in" in done.stdout
     assert "With another request" in done.stdout
-    assert "no record" in done.stdout
+    assert "No record of past forecasts" in done.stdout
     assert "intervals" in page.read_text()
     done = run_command("forecast", FULL, "--format", "json")
     found = json.loads(done.stdout)

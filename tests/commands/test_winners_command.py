@@ -149,6 +149,10 @@ def test_bad_options_exit_2(tmp_path: Path) -> None:
         ["--work-limit", "-1"],
         ["--workers", "0"],
         ["--seed", "x"],
+        # What a strategy would ignore.
+        ["--strategy", "greedy", "--time-limit", "1"],
+        ["--strategy", "greedy", "--work-limit", "1"],
+        ["--strategy", "exact", "--workers", "2"],
     ):
         run = aucsched("winners", str(file), *options)
         assert run.returncode == 2

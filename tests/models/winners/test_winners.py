@@ -156,6 +156,12 @@ def test_a_start_is_never_lost() -> None:
     assert winners(bids, {"a": 1, "b": 1}, start=[1, 2], strategy="greedy").value == 5
 
 
+@pytest.mark.parametrize("strategy", ["greedy", "exact"])
+def test_parameters_of_a_search_that_is_not_made_are_refused(strategy: Any) -> None:
+    with pytest.raises(OptionError, match="parameters: only strategy anytime searches"):
+        winners([(None, 3, {"a": 1})], {"a": 1}, strategy=strategy, parameters={"moves": 50})
+
+
 def test_a_float_is_the_decimal_that_it_prints_as() -> None:
     found = winners([(None, 0.1, {"a": 0.1})] * 11, {"a": 1.0})
     assert found.value == 1
