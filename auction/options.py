@@ -213,7 +213,7 @@ class StepOptions(StepRecord):
 
     @property
     def has_known_preference(self) -> bool:
-        """Whether counts may say of an award that no other of the same jobs counts more, or is preferred."""
+        """Whether counts may say that no other award of the same jobs counts more, or is preferred."""
         return self.is_anytime and self.objective != "priority_cores" and not self.export
 
     @cached_property

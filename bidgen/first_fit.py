@@ -185,7 +185,7 @@ class FirstFitPlacer:
         return could
 
     def view(self, demand: Demand) -> FreeView:
-        """Return what a job may take: beside reservations that it would run into, only their room."""
+        """Return what a job may take: of reservations that it would run into, only the room."""
         if self._views is None:
             self._views = GuardedViews(self._columns, self._free, self._guards)
         return self._views.of(demand)

@@ -149,7 +149,7 @@ IMPORTS = (slurm_events, alibaba, from_swf, from_csv, from_sacct)
 def read_machine(
     nodes: str | None, cores: int | None, gpus: int, switch: str | None
 ) -> tuple[ClusterWorkload, Notes]:
-    """Return the machine that the options describe, as a workload without jobs, and what it does not hold.
+    """Return the machine that the options describe, without jobs, and what it does not hold.
 
     Raises:
         InputError: the file of nodes cannot be read; names it.
@@ -199,7 +199,7 @@ def _pairs(columns: tuple[str, ...]) -> dict[str, str]:
 def _write(
     source: str, output: Path, make: Callable[[str], tuple[ClusterWorkload, Notes]], said: Notes
 ) -> None:
-    """Write what is made of a log, and say that and what its machine does not hold; errors name the file."""
+    """Write what is made of a log, and say what is left out; errors name the file."""
     with errors_in(source):
         made, notes = make(one_line(Path(source).name))
     _save(output, made, said, notes)

@@ -126,7 +126,7 @@ class LimitPool(ResourcePool):
         """Yield the core-seconds that a job has used when it ends so many seconds before its time limit."""
         for resource, amount in self.takes(job, use, job.time_limit_s):
             if self.lasting(resource) is Lasting.BUDGET:
-                # Rounded down, but for the clock's error: of a core-second that was begun none is unused.
+                # Rounded down, but for the clock's error: a core-second that was begun is used.
                 unused = _ENDLESS if seconds is None else int(use.cores * seconds + 1e-6)
                 yield resource, amount - unused
 

@@ -32,8 +32,8 @@ _MOST_CELLS = 2_000_000
 #: Bids of a whole program that branch and bound is given, and awards that turn out to be none: more
 #: than 20 in one of 2 000 auctions of table A.3, where HiGHS then takes 3 s in place of 0.1.
 _MOST_BIDS, _MOST_CUTS = 600, 100
-#: Bids, and awards that turn out to be none, for which looks without prices come first: proofs of table
-#: A.3 take a quarter longer without. Of 130 bids and more they prove four in ten, and plain Python is slow.
+#: Bids, and awards that turn out to be none, for which looks without prices come first: proofs of
+#: table A.3 take a quarter longer without. Of 130 bids and more they prove four in ten, slowly.
 _MOST_BARE, _BARE_CUTS = 100, 5
 #: Sums of weights that integers and floats hold.
 _LARGEST_SUM = 1 << 52
@@ -132,7 +132,8 @@ def settled(
         return None
     program = packing.program(everything, packing.capacity)
     # Among few bids looks without prices prove most awards; prices and tighter rows take longer.
-    for is_bare, cuts in ((True, _BARE_CUTS if len(packing) <= _MOST_BARE else 0), (False, _MOST_CUTS)):
+    bare_cuts = _BARE_CUTS if len(packing) <= _MOST_BARE else 0
+    for is_bare, cuts in ((True, bare_cuts), (False, _MOST_CUTS)):
         if dealing is not None and not is_bare:
             program = strengthened(program, packing.job, dealing.excluding)
             packing = _packing_of(program, packing)
@@ -159,7 +160,7 @@ def settled(
 
 
 def _searched_bare(packing: Packing, worth: Worth, award: IntArray) -> tuple[IntArray, bool]:
-    """Return the best award that the first looks find without prices, and whether that is proved."""
+    """Return the best award of the first looks, without prices, and whether it is proved."""
     bids = np.arange(len(packing))
     bids = bids[packing.fit(bids, packing.capacity)]
     return _searched(packing, worth, award, bids, np.zeros(len(packing.capacity)), _FIRST_LOOKS)

@@ -183,7 +183,7 @@ def _flags(sets: Sequence[int], columns: int) -> BoolArray:
 def _cliques_of(
     amounts: FloatArray, upper: FloatArray, excludes: BoolArray, group: IntArray
 ) -> tuple[BoolArray, BoolArray]:
-    """Return of which rows sets say the same, one column of which at most may be 1, and all these sets.
+    """Return which rows say only that of some sets one column at most is 1, and all these sets.
 
     Args:
         amounts: of each row, shape (rows, columns).

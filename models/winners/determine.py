@@ -332,7 +332,7 @@ def _unproved(award: IntArray, packing: Packing) -> Found:
 
 
 def check_options(**options: Any) -> None:
-    """Raise OptionError for a value that ``winners`` cannot use or would ignore; None is not given."""
+    """Raise OptionError for what ``winners`` cannot use or would ignore; None is not given."""
     for name, value in options.items():
         if value is not None and name != "parameters":
             OPTIONS_BY_NAME[name].check(value)

@@ -1,9 +1,10 @@
 """Job selection (Chapter 3, scheduling policies), and what all passes over a queue have in common.
 
 A pass takes what has ended and what has arrived, sorts the queue, starts from the front while it
-fits, then backfills. Under a selection nobody has a reservation. Each chooses among the waiting jobs that
-need at most the processors that are free now, again and again until none does. docs/policies.md
-has the rules (first-fit, best-fit, next-fit), and those of a queueing system (queues; table 3.1).
+fits, then backfills. Under a selection nobody has a reservation. Each chooses among the waiting
+jobs that need at most the processors that are free now, again and again until none does.
+docs/policies.md has the rules (first-fit, best-fit, next-fit), and those of a queueing system
+(queues; table 3.1).
 """
 
 from bisect import bisect_right, insort
@@ -92,7 +93,7 @@ class QueuePolicy(CountPolicy):
         return started
 
     def _shadow(self, need: int) -> tuple[float, int]:
-        """Return when so many processors are free at the latest, and how many are free beyond them then."""
+        """Return when so many processors are free at the latest, and how many more are then."""
         state, counts = self._state, self._counts
         return shadow_time(state.ends, state.held, counts[RUNNING], counts[FREE], need)
 

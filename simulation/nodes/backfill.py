@@ -1,7 +1,7 @@
 """Policies that place jobs one after another on nodes: FCFS, and backfilling.
 
-Backfilling stands on the rule of the auction's steps (auction/reserve.py); here a selection says which nodes
-a job gets.
+Backfilling stands on the rule of the auction's steps (auction/reserve.py); here a selection says
+which nodes a job gets.
 
 Slurm's ``sched/backfill`` plans instead (PlannedBackfill). Between turns the queue is looked at as Slurm's
 main scheduler does: in order, up to the first job that cannot start. At a turn each job takes its
@@ -76,7 +76,7 @@ class Backfill(NodePolicy):
         return backfilling.starts
 
     def _in_order(self, waiting: Iterable[Demand], fit: "SelectedPlacer") -> list[StartingJob]:
-        """Start jobs up to the first that cannot: Slurm too lets it hold up its own partition only."""
+        """Start jobs up to the first that cannot; as in Slurm it holds up its own partition only."""
         started: list[StartingJob] = []
         blocked: set[str] = set()
         for demand in waiting:

@@ -318,7 +318,7 @@ def _nodes(
 ) -> tuple[Node, ...]:
     """Return the nodes; free is the less of the node's own figure and what its jobs leave.
 
-    Reservations that keep nothing but what their jobs hold leave the other cores of ``full`` to all jobs.
+    Reservations that keep nothing but what their jobs hold leave other cores of ``full`` to all.
     """
     nodes: list[Node] = []
     for one in figures:
