@@ -62,8 +62,6 @@ def best_among(
         may_wait: the compiled loop may be loaded now, and where there is none seconds may pass.
     """
     bids = bids[packing.fit(bids, packing.capacity)]
-    if not len(bids):
-        return award, True
     prices = np.zeros(len(packing.capacity)) if price is None else price
     found, proved = _searched(packing, worth, award, bids, prices, _FIRST_LOOKS)
     if proved:
@@ -85,6 +83,8 @@ def _searched(
     looks: int,
 ) -> tuple[IntArray, bool]:
     """Return the best award that so many looks at bids find, and whether that is proved."""
+    if not len(bids):
+        return award, True
     # Beyond 64 bits Python's integers are compared, in plain Python.
     if is_large := sum(worth.weights) >= _LARGEST_SUM:
         looks = min(looks, _PLAIN_LOOKS)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.packings import NOTHING, best_by_force, random_packing
 
+from aucsched import winners
 from aucsched.cluster.resources.capacity import ranges
 from aucsched.models.search import anytime, proving
 from aucsched.models.search.anytime import AnytimeSearch
@@ -253,3 +254,10 @@ def test_few_looks_or_prices_prove_awards_of_the_same_worth(seed: int) -> None:
             found = settled(packing, worth, NOTHING, limits)
         assert found is not None
         assert worth.of(found[0]) == best_by_force(packing, worth)
+
+
+def test_of_bids_that_each_ask_for_more_than_there_is_none_wins() -> None:
+    found = winners(
+        [("ann", 1, {"gpu": 3}), ("bob", 2, {"gpu": 5})], {"gpu": 2}, strategy="exact", work_limit=2
+    )
+    assert (found.chosen, found.value, found.proved) == ((), 0, True)
