@@ -227,11 +227,11 @@ def link_of(
         link = Connector(address_of(connect), identity, limits)
     else:
         link = Listener(address_of(listen), identity, limits, tell)
-    # Not before all options and files are known to be good: a refusal is one line.
-    _tell_who_reads(options["secret_file"], tell)
-    if isinstance(link, Listener):
-        tell(f"{identity.party} listens on {link.address}")
     try:
+        # Not before all options and files are known to be good: a refusal is one line.
+        _tell_who_reads(options["secret_file"], tell)
+        if isinstance(link, Listener):
+            tell(f"{identity.party} listens on {link.address}")
         yield link
     finally:
         link.close()

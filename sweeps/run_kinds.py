@@ -78,7 +78,7 @@ class RunKind:
         resolve: from one combination of options, its seed among them, to the columns that hold all
             options of the run; raises OptionError where they cannot go together, InputError where
             the input lacks what they need.
-        reads: whether a run with these options reads an axis; where several policies, or models,
+        reads: whether a run with these options reads an axis; where several policies, models or strategies
             are swept, an axis is for those that do, and the others run once for all its values.
         run: one run over the loaded input with resolved options; returns the columns of its result.
     """
@@ -160,6 +160,13 @@ def _columns(result: Schedule) -> Row:
     }
 
 
+def _reads_on_snapshot(name: str, point: Mapping[str, Value]) -> bool:
+    """Return whether a step's model and strategy read an axis."""
+    if name in ("time_limit_s", "work_limit") and point.get("strategy") == "greedy":
+        return False
+    return name not in OF_BIDS or point.get("model") in (None, *AUCTIONS)
+
+
 SNAPSHOT = RunKind(
     name="snapshot",
     title="a snapshot",
@@ -168,7 +175,7 @@ SNAPSHOT = RunKind(
     load=parse_snapshot,
     resolve=_resolve_step,
     run=_run_step,
-    reads=lambda name, point: name not in OF_BIDS or point.get("model") in (None, *AUCTIONS),
+    reads=_reads_on_snapshot,
 )
 
 

@@ -121,20 +121,24 @@ def plan_over(
     return RunPlan(subject=subject, axes=ordered, repeat=repeat, seed=seed or 0, runs=runs)
 
 
+#: The axes whose values differ in what options they read.
+_READERS = ("policy", "model", "strategy")
+
+
 def _points(kind: RunKind, axes: tuple[tuple[str, tuple[Value, ...]], ...]) -> list[dict[str, Value]]:
-    """Return the grid's points; each of several policies or models runs once for the options that it reads.
+    """Return the grid's points; of several policies, models or strategies each runs once for what it reads.
 
     Raises:
         OptionError: none of them reads an axis.
     """
     names = tuple(name for name, _ in axes)
     points = [dict(zip(names, values, strict=True)) for values in product(*(values for _, values in axes))]
-    several = dict(axes).get("policy", dict(axes).get("model", ()))
-    if len(several) < 2:  # noqa: PLR2004 - one gets all options, and refuses what it ignores
+    several = [str(one) for name, values in axes if name in _READERS and len(values) > 1 for one in values]
+    if not several:  # one gets all options, and refuses what it ignores
         return points
     for name in names:
         if not any(kind.reads(name, point) for point in points):
-            raise OptionError(f"{AXES[name].option}: none of {', '.join(map(str, several))} reads it")
+            raise OptionError(f"{AXES[name].option}: none of {', '.join(several)} reads it")
     narrowed = ({name: point[name] for name in names if kind.reads(name, point)} for point in points)
     return [dict(point) for point in dict.fromkeys(tuple(one.items()) for one in narrowed)]
 

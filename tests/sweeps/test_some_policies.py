@@ -62,6 +62,13 @@ def test_a_snapshot_s_models_too() -> None:
         aucsched.sweep(FULL, model="ipsched", max_bids=[50])
 
 
+def test_a_snapshot_s_strategies_too() -> None:
+    found = aucsched.sweep(FULL, strategy=["greedy", "anytime"], work_limit=[0, 1], window=[3])
+    assert _rows(found, "strategy", "work_limit") == [("greedy", None), ("anytime", 0), ("anytime", 1)]
+    with pytest.raises(aucsched.OptionError, match="work_limit: strategy greedy reaches no limit"):
+        aucsched.sweep(FULL, strategy="greedy", work_limit=[1])
+
+
 @pytest.mark.parametrize(
     ("source", "axes", "names", "rows"),
     [
