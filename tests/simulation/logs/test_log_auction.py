@@ -9,6 +9,7 @@ from dataclasses import replace
 from math import inf
 from operator import sub
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -302,12 +303,21 @@ def test_no_durations(text: str) -> None:
         promised_duration_s(text)
 
 
-def test_what_it_cannot_do_is_said() -> None:
+def test_what_it_cannot_do_is_said(tmp_path: Path) -> None:
     requests = workload_of([J(0, 1, 1, 1)], 1).requests
     with pytest.raises(OptionError, match="--objective"):
         make_policy("promised", requests, options=PolicyOptions(objective="priority_cores"))
-    with pytest.raises(OptionError, match="by worth"):
-        make_policy("promised", requests, order="sjf", options=PolicyOptions(objective="response"))
+    log = tmp_path / "small.swf"
+    log.write_text("; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n")
+    cases: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("promised", {"objective": "response"}),
+        ("promised:objective=response", {}),
+    )
+    for policy, options in cases:
+        with pytest.raises(OptionError, match="by worth"):
+            aucsched.simulate(log, policy, order="sjf", **options)
+        with pytest.raises(OptionError, match="by worth"):
+            aucsched.sweep(log, policy=policy, order="sjf", **options)
 
 
 def test_the_old_name_works_and_says_the_new_one(tmp_path: Path) -> None:
