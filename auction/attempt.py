@@ -167,7 +167,7 @@ def are_preferred(placements: Sequence[Placement], cluster: Cluster, options: St
     a search have to say.
     """
     has_one = all(has_one_worth(one.asked.demand, options.objective) for one in placements)
-    if not (options.has_known_preference and has_one) or keeps_whole(cluster, options):
+    if not (options.counts_may_prove and has_one) or keeps_whole(cluster, options):
         return False
     columns, topology = cluster.columns, cluster.topology
     for placement in placements:

@@ -263,7 +263,7 @@ def settle(step: StepPass) -> bool:
     all win.
     """
     step.selected = frozenset()
-    if step.mix.placer is not None or not (step.options.selects or step.options.has_known_preference):
+    if step.mix.placer is not None or not (step.options.selects or step.options.counts_may_prove):
         return False
     demands, _ = step.bidders(len(step.window))
     found = settled(demands, step.cluster, step.options)

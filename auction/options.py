@@ -90,9 +90,10 @@ class StepOptions(StepRecord):
         if self.strategy == "greedy" and (not has_bids or self.weights == "paper"):
             what = "it has lexicographic weights only" if has_bids else f"{self.model} places without bids"
             raise OptionError(f"strategy: greedy is not available here: {what}")
-        for name in ("work_limit", "time_limit_s") if self.is_greedy else ():
+        for name in unread_by_greedy(self.strategy, balance=self.balance):
             if getattr(self, name) is not None:
-                raise OptionError(f"{name}: strategy greedy reaches no limit")
+                why = "awards the first bids of a balance, one a job" if name in _CAPS else "reaches no limit"
+                raise OptionError(f"{name}: strategy greedy {why}")
         if self.strategy == "anytime" and not self._has_anytime:
             if self.weights == "paper":
                 raise OptionError("strategy: anytime has lexicographic weights only")
@@ -117,9 +118,6 @@ class StepOptions(StepRecord):
             raise OptionError(f"balance: bid_order {self.bid_order} makes no first bids")
         if self.objective == "priority_cores":
             raise OptionError("balance: a job counts by how hard it is to place, not by priority_cores")
-        for name in _CAPS if self.is_greedy else ():
-            if getattr(self, name) is not None:
-                raise OptionError(f"{name}: strategy greedy awards the first bids of a balance, one a job")
 
     def _check_backfilled(self) -> None:
         """Refuse what would not start every job that it could."""
@@ -212,7 +210,7 @@ class StepOptions(StepRecord):
         return is_searched and self.weights == "lexicographic"
 
     @property
-    def has_known_preference(self) -> bool:
+    def counts_may_prove(self) -> bool:
         """Whether counts may say that no other award of the same jobs counts more, or is preferred."""
         return self.is_anytime and self.objective != "priority_cores" and not self.export
 
@@ -245,7 +243,7 @@ class StepOptions(StepRecord):
     def resolved(self) -> dict[str, Any]:
         """Return what each option is, its default resolved, by name; None where nobody bids."""
         found = {name: getattr(self, _RESOLVED.get(name, name)) for name in options_in(StepOptions)}
-        unread = _CAPS if self.balance and self.is_greedy else ()
+        unread = unread_by_greedy(self.strategy, balance=self.balance)
         return found | dict.fromkeys(unread if self.auction.has_bids else OF_BIDS)
 
     @property
@@ -271,6 +269,13 @@ _RESOLVED = {
 def _default(name: str) -> int:
     """Return the number that an option has where nothing is said."""
     return int(str(OPTIONS_BY_NAME[name].default))
+
+
+def unread_by_greedy(strategy: object, *, balance: bool) -> tuple[str, ...]:
+    """Return the options that a greedy step ignores; with a balance steps are greedy by default."""
+    if strategy != "greedy" and not (balance and strategy is None):
+        return ()
+    return ("work_limit", "time_limit_s", *(_CAPS if balance else ()))
 
 
 def options_with_preset(given: Mapping[str, Any]) -> StepOptions:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ..api.simulations import chosen_on_log, parsed
-from ..auction.options import AUCTIONS, MODELS, OF_BIDS, StepOptions, options_with_preset
+from ..auction.options import AUCTIONS, MODELS, OF_BIDS, StepOptions, options_with_preset, unread_by_greedy
 from ..auction.step import check_queue_promise, run_step
 from ..cluster.errors import OptionError
 from ..cluster.option_fields import options_in, taken_from
@@ -160,11 +160,15 @@ def _columns(result: Schedule) -> Row:
     }
 
 
+def _is_unread(name: str, point: Mapping[str, Value]) -> bool:
+    """Return whether a point's greedy step ignores an axis."""
+    return name in unread_by_greedy(point.get("strategy"), balance=point.get("balance") == "on")
+
+
 def _reads_on_snapshot(name: str, point: Mapping[str, Value]) -> bool:
     """Return whether a step's model and strategy read an axis."""
-    if name in ("time_limit_s", "work_limit") and point.get("strategy") == "greedy":
-        return False
-    return name not in OF_BIDS or point.get("model") in (None, *AUCTIONS)
+    has_bids = point.get("model") in (None, *AUCTIONS)
+    return not _is_unread(name, point) and (name not in OF_BIDS or has_bids)
 
 
 SNAPSHOT = RunKind(
@@ -345,7 +349,7 @@ def _reads(name: str, point: Mapping[str, Value]) -> bool:
     policy = _policy_of(point)
     if policy == NEGOTIATE:
         return _reads_negotiated(name)
-    if name in SWEPT:
+    if name in SWEPT or _is_unread(name, point):
         return False
     return name not in READ_BY_NODES or policy in READ_BY_NODES[name]
 

@@ -122,7 +122,7 @@ def plan_over(
 
 
 #: The axes whose values differ in what options they read.
-_READERS = ("policy", "model", "strategy")
+_READERS = ("policy", "model", "strategy", "balance")
 
 
 def _points(kind: RunKind, axes: tuple[tuple[str, tuple[Value, ...]], ...]) -> list[dict[str, Value]]:

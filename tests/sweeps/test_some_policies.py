@@ -65,6 +65,16 @@ def test_a_snapshot_s_models_too() -> None:
 def test_a_snapshot_s_strategies_too() -> None:
     found = aucsched.sweep(FULL, strategy=["greedy", "anytime"], work_limit=[0, 1], window=[3])
     assert _rows(found, "strategy", "work_limit") == [("greedy", None), ("anytime", 0), ("anytime", 1)]
+    balanced = aucsched.sweep(FULL, balance=["on", "off"], work_limit=[1], max_bids=[50, 100], window=[3])
+    assert _rows(balanced, "balance", "work_limit", "max_bids") == [
+        ("on", None, None),
+        ("off", 1, 50),
+        ("off", 1, 100),
+    ]
+    found = aucsched.sweep(
+        OVERTAKEN, policy="aucsched3", strategy=["greedy", "anytime"], work_limit=[0, 1], window=[3]
+    )
+    assert _rows(found, "strategy", "work_limit") == [("greedy", None), ("anytime", 0), ("anytime", 1)]
     with pytest.raises(aucsched.OptionError, match="work_limit: strategy greedy reaches no limit"):
         aucsched.sweep(FULL, strategy="greedy", work_limit=[1])
 
