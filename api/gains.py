@@ -18,7 +18,7 @@ from ..cluster.text import plural
 from ..cluster.workload import ClusterWorkload
 from ..formats.native.cluster_file import load_workload
 from ..simulation.nodes.node_policies import NodeOptions, play
-from ..simulation.nodes.node_result import NodeResult
+from ..simulation.nodes.node_result import NodeSimulation
 from ..simulation.result import bounded_slowdown
 from ..simulation.waits import (
     DAY_S,
@@ -66,7 +66,7 @@ class Gain(Tabular):
     """
 
     workload: ClusterWorkload
-    results: Mapping[str, NodeResult]
+    results: Mapping[str, NodeSimulation]
     unfit: int = 0
     options: tuple[str, ...] = ()
 

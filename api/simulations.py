@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol
+from typing import Any, ParamSpec, Protocol
 
 import numpy as np
 
@@ -19,8 +19,7 @@ from ..cluster.errors import OptionError, errors_in
 from ..cluster.keywords import checked, of_type, with_keywords
 from ..cluster.option_fields import options_in
 from ..cluster.promises import DEFAULT
-from ..cluster.tabular import chart as drawing
-from ..cluster.text import plural, shown
+from ..cluster.text import shown
 from ..cluster.workload import ClusterWorkload
 from ..formats.file_kinds import is_json
 from ..formats.native.cluster_file import load_failures, parse_workload
@@ -35,8 +34,7 @@ from ..simulation.logs.reservations import class_limits
 from ..simulation.nodes.node_policies import NodeOptions, play
 from ..simulation.own_policy import Factory, name_of
 from ..simulation.policy_names import naming_as_typed, policy_with_parameters, with_parameters
-from ..simulation.report import RunReport
-from ..simulation.result import BOUND_S, Result
+from ..simulation.result import BOUND_S, Simulation
 from ..simulation.simulate_options import (
     READ_ON_LOGS,
     OrderOptions,
@@ -49,100 +47,8 @@ from ..simulation.simulate_options import (
 )
 from ..simulation.waits import Resampling
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-#: Metrics of a summary.
-_FIGURES = (
-    "cpu_utilization",
-    "gpu_utilization",
-    "wait_mean_s",
-    "wait_max_s",
-    "bounded_slowdown_mean",
-    "makespan_s",
-    "throughput_per_h",
-)
-
 #: What can be simulated: a log, a workload of nodes, or a file of either, plain or gzip.
 Source = SwfLog | ClusterWorkload | str | Path
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Simulation(RunReport):
-    r"""A finished simulation.
-
-    Attributes:
-        result: when each job started, and on a machine of nodes where.
-        settings: the policy's options beyond its name and order.
-        name: of the log or workload.
-
-    ``metrics`` holds every figure by name, times in seconds; ``columns`` a row for each job.
-
-    Examples:
-        >>> import aucsched
-        >>> log = aucsched.parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n2 1 -1 10 2 -1 -1 2 10\n")
-        >>> found = aucsched.simulate(log)
-        >>> found.metrics["wait_mean_s"], found.columns["wait_s"]
-        (4.5, [0.0, 9.0])
-    """
-
-    result: Result
-    settings: Mapping[str, Any]
-    name: str = ""
-
-    @property
-    def policy(self) -> str:
-        """The policy's name."""
-        return self.result.policy
-
-    @property
-    def metrics(self) -> dict[str, Any]:
-        """Every metric by name, None where the machine cannot have it; docs/simulation.md defines them."""
-        return self.result.metrics
-
-    @property
-    def columns(self) -> dict[str, list[Any]]:
-        """A row for each job in order of submission; times in seconds, None where a job never started."""
-        return self.result.job_columns
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the outcome's file (``aucsched-simulation/1``) as plain values."""
-        return self.result.to_document(self.settings)
-
-    def to_text(self, name: str) -> str:
-        """Return the outcome as a table for people, under a name of the input."""
-        return self.result.to_text(name)
-
-    def jobs_csv(self) -> str:
-        """Return the jobs as CSV (``columns``)."""
-        return self.result.jobs_csv()
-
-    def summary(self) -> dict[str, Any]:
-        """Return what a summary says: the first metrics."""
-        return {name: self.metrics[name] for name in _FIGURES if self.metrics.get(name) is not None}
-
-    def plot(self, path: str | Path | None = None, *, chart: Literal["use", "gantt"] = "use") -> Figure:
-        """Draw the run.
-
-        Args:
-            path: file to write, ``.png``, ``.pdf`` or ``.svg``; None: none.
-            chart: ``use``, utilisation and queue over time; ``gantt``, who ran where.
-
-        Raises:
-            OptionError: matplotlib is missing, there is no such chart, or the file's name has another end.
-        """
-        is_use = of_type("chart", chart, Literal["use", "gantt"]) == "use"
-        where = ("reports.curves", "draw_utilization") if is_use else ("reports.gantt", "draw_gantt")
-        figure: Figure = drawing(path, *where)(self.result, name=self.name)
-        return figure
-
-    def title(self) -> str:
-        """Return the run in one line."""
-        wait = self.metrics.get("wait_mean_s")
-        mean = "" if wait is None else f", mean wait {wait:.6g} s"
-        left = len(self.result.never_started)
-        jobs = plural(len(self.result.started), "job") + (f", {left} never started" if left else "")
-        return f"{self.name}: {self.policy}, {jobs}{mean}".removeprefix(": ")
 
 
 _Keywords = ParamSpec("_Keywords")
@@ -218,7 +124,7 @@ def _simulated(workload: Source, named: str, given: dict[str, Any]) -> Simulatio
         jobs = workload_from_swf(played, processors=of_logs.get("processors"), queue_weights=weights)
     is_checked = of_logs.get("checked", False)
     result = play_log(jobs, named, order=order, options=choice, checked=is_checked, progress=progress)
-    return Simulation(result=result, settings=settings, name=name)
+    return replace(result, settings=settings, name=name)
 
 
 def _loaded(workload: Source) -> tuple[SwfLog | ClusterWorkload, str | Path]:
@@ -318,7 +224,7 @@ def _on_nodes(
     if isinstance(given.get("failures"), (str, Path)):
         given = {**given, "failures": load_failures(given["failures"])}
     chosen = NodeOptions(policy=policy, **given)
-    return Simulation(result=play(workload, chosen, progress), settings=chosen.settings(), name=name)
+    return replace(play(workload, chosen, progress), settings=chosen.settings(), name=name)
 
 
 OURS, EASY = "response", "EASY"
@@ -366,7 +272,7 @@ def board(jobs: Workload, own: Sequence[str] = (), *, progress: Progress) -> lis
     return rows
 
 
-def row_of(policy: str, results: Sequence[Result]) -> BoardRow:
+def row_of(policy: str, results: Sequence[Simulation]) -> BoardRow:
     """Return a policy's figures: means over the results; of one also 95 % intervals over its blocks."""
     found = [one.metrics for one in results]
     row: BoardRow = {"policy": policy}

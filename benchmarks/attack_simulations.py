@@ -28,7 +28,7 @@ from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload, Outage
 from aucsched.formats.native.cluster_file import parse_snapshot
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
-from aucsched.simulation.nodes.node_result import NodeResult
+from aucsched.simulation.nodes.node_result import NodeSimulation
 from aucsched.simulation.stepping import LEFT_WAITING
 
 #: Every policy, and the variants that choose nodes or jobs another way.
@@ -193,7 +193,7 @@ class Held:
     is_whole: bool
 
 
-def violations(workload: ClusterWorkload, options: NodeOptions, result: NodeResult) -> Iterator[str]:
+def violations(workload: ClusterWorkload, options: NodeOptions, result: NodeSimulation) -> Iterator[str]:
     """Yield every rule that a finished run broke."""
     runs = list(_runs(workload, result))
     down = {(workload.nodes[one.node].name, one.down_s, one.up_s) for one in result.record.outages}
@@ -209,7 +209,7 @@ def violations(workload: ClusterWorkload, options: NodeOptions, result: NodeResu
         )
 
 
-def _runs(workload: ClusterWorkload, result: NodeResult) -> Iterator[Held]:
+def _runs(workload: ClusterWorkload, result: NodeSimulation) -> Iterator[Held]:
     for job, one in result.record.played.items():
         yield Held(
             job=job,
@@ -240,7 +240,7 @@ def _held(workload: ClusterWorkload, allocation: Any) -> dict[str, dict[str, int
 
 
 def _lists(
-    workload: ClusterWorkload, options: NodeOptions, result: NodeResult, runs: list[Held]
+    workload: ClusterWorkload, options: NodeOptions, result: NodeSimulation, runs: list[Held]
 ) -> Iterator[str]:
     """Each job ends once, or is listed once with a reason; each stop is a requeue or a loss."""
     whole = Counter(one.job for one in runs if one.is_whole)
@@ -393,10 +393,10 @@ def _as_in_the_file(
             yield f"{one} did not happen, though jobs ran until {last_s}"
 
 
-def _written(result: NodeResult) -> Iterator[str]:
+def _written(result: NodeSimulation) -> Iterator[str]:
     """What is printed of a run counts every job."""
     rows = result.jobs_csv().splitlines()
-    document = result.to_document({})
+    document = result.to_dict()
     if len(rows) != len(result.cluster.jobs) + 1:
         yield f"{len(rows) - 1} rows of {len(result.cluster.jobs)} jobs"
     if document["jobs"] + len(document["never_started"]) + len(document["lost"]) != document["rows"]:

@@ -36,7 +36,7 @@ from aucsched.cluster.snapshot import Snapshot
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.formats.native.cluster_file import save_snapshot
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
-from aucsched.simulation.nodes.node_result import NodeResult
+from aucsched.simulation.nodes.node_result import NodeSimulation
 from aucsched.topology.blocks import BlockRequest, Blocks
 from aucsched.topology.units import blocks
 
@@ -321,16 +321,16 @@ def arriving(seed: int, hours: float, count: int = 32, load: float = 1.1) -> Clu
     return ClusterWorkload(nodes=nodes, network=network, jobs=jobs)
 
 
-def in_use(result: NodeResult, until_s: float) -> float:
+def in_use(result: NodeSimulation, until_s: float) -> float:
     """Return which share of all nodes' time up to a time is used."""
     spans = [(one.start_s, one.start_s + one.run_s, len(one.allocation.nodes)) for one in result.played]
     used = sum(max(0.0, min(stop, until_s) - start) * nodes for start, stop, nodes in spans)
-    return used / (until_s * len(result.columns.names))
+    return used / (until_s * len(result.empty.names))
 
 
-def whole_in_mean(result: NodeResult, until_s: float) -> float:
+def whole_in_mean(result: NodeSimulation, until_s: float) -> float:
     """Return how many blocks are wholly free in the mean over the time."""
-    busy: list[list[tuple[float, float]]] = [[] for _ in range(len(result.columns.names) // SIZE)]
+    busy: list[list[tuple[float, float]]] = [[] for _ in range(len(result.empty.names) // SIZE)]
     for one in result.played:
         for block in set((one.allocation.nodes // SIZE).tolist()):
             busy[block].append((one.start_s, one.start_s + one.run_s))
@@ -344,12 +344,12 @@ def whole_in_mean(result: NodeResult, until_s: float) -> float:
     return free / until_s
 
 
-def left_by_pass(result: NodeResult) -> tuple[int, int, int, int]:
+def left_by_pass(result: NodeSimulation) -> tuple[int, int, int, int]:
     """Return the moments at which jobs start, the wholly free blocks after them, and the most there could be.
 
     The last: moments for which HiGHS did not prove the most.
     """
-    count, moments, ours, most, unproved = len(result.columns.names) // SIZE, 0, 0, 0, 0
+    count, moments, ours, most, unproved = len(result.empty.names) // SIZE, 0, 0, 0, 0
     for now in sorted({one.start_s for one in result.played}):
         free, after = [SIZE] * count, [SIZE] * count
         jobs = [one.demand.job for one in result.played if one.start_s == now]

@@ -26,7 +26,7 @@ from aucsched.formats.swf import load_swf
 from aucsched.reports.curves import draw_board
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.policies import play_log
-from aucsched.simulation.result import Result
+from aucsched.simulation.result import Simulation
 from aucsched.simulation.simulate_options import PolicyOptions
 
 HERE = Path(__file__).parent
@@ -101,7 +101,7 @@ def first_jobs(jobs: int) -> list[int]:
     return [int(draw.randint(JOBS, jobs - JOBS - 1)) for _ in range(SEQUENCES)]
 
 
-def played(log: Workload, told: Mapping[str, Any]) -> Result:
+def played(log: Workload, told: Mapping[str, Any]) -> Simulation:
     """Play a log."""
     if told["policy"] == OVERDUE:
         return play_overdue(log)

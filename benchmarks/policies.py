@@ -15,7 +15,7 @@ from aucsched.formats.swf import load_swf
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import POLICIES, make_policy
-from aucsched.simulation.result import Result
+from aucsched.simulation.result import Simulation
 from aucsched.simulation.stepping import StoppedRun
 
 
@@ -42,13 +42,13 @@ def main() -> None:
             sys.exit("planning is not conservative backfilling")
 
 
-def simulated(workload: Workload, name: str) -> Result:
+def simulated(workload: Workload, name: str) -> Simulation:
     """Run a policy with its default options."""
     stopped: list[StoppedRun] = []
     began = time.perf_counter()
     policy = make_policy(name, workload.requests)
     starts = simulate_counts(workload, policy, None, stopped)
-    return Result(
+    return Simulation(
         workload=workload,
         policy=name,
         order="fcfs",

@@ -24,7 +24,7 @@ from ub_week import FOLDER, week
 
 from aucsched.cluster.workload import ClusterWorkload
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
-from aucsched.simulation.nodes.node_result import NodeResult
+from aucsched.simulation.nodes.node_result import NodeSimulation
 from aucsched.simulation.workloads.named_clusters import HYPOTHETICAL
 from aucsched.simulation.workloads.soner import soner_workload
 from aucsched.simulation.workloads.workload_options import SonerOptions
@@ -63,7 +63,7 @@ def with_rates(workload: ClusterWorkload, seed: int) -> ClusterWorkload:
     return replace(workload, jobs=jobs)
 
 
-def row(name: str, result: NodeResult, seconds: float) -> str:
+def row(name: str, result: NodeSimulation, seconds: float) -> str:
     """Return a run as a row."""
     jobs = result.cluster.jobs
     waits: dict[bool, list[float]] = {True: [], False: []}

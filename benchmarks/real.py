@@ -25,7 +25,7 @@ from marked_part import page_of, replace_part
 from real_plots import draw
 from real_tables import doubt_tables, group_tables, main_tables, verdicts
 
-from aucsched.simulation.result import Result
+from aucsched.simulation.result import Simulation
 
 HERE = Path(__file__).parent
 RESULTS, PAGE = HERE / "results" / "real", HERE / "notes" / "real.md"
@@ -123,7 +123,7 @@ def _paced(log: str, policy: str) -> dict[str, Any]:
     return paced
 
 
-def figures(result: Result) -> dict[str, Any]:
+def figures(result: Simulation) -> dict[str, Any]:
     """Return what the tables need of a run."""
     wait, run = result.wait, result.run
     slowdown = np.maximum(1, (wait + run) / np.maximum(run, 10))

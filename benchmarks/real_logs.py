@@ -17,7 +17,7 @@ from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import play_log
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
-from aucsched.simulation.result import Result
+from aucsched.simulation.result import Simulation
 from aucsched.simulation.simulate_options import PolicyOptions
 from aucsched.simulation.workloads.imported import workload_of_log
 from aucsched.simulation.workloads.named_clusters import EvenCluster
@@ -114,7 +114,7 @@ def part_of_cluster(workload: ClusterWorkload, part: slice) -> ClusterWorkload:
     return replace(workload, jobs=tuple(replace(job, arrival_s=job.arrival_s - first) for job in jobs))
 
 
-def played(log: str, doubt: str, options: Mapping[str, Any], data: Path) -> tuple[Result, int]:
+def played(log: str, doubt: str, options: Mapping[str, Any], data: Path) -> tuple[Simulation, int]:
     """Play a log; return the result and how many jobs can never start."""
     if log in LOGS:
         workload = _log(log, data)
@@ -128,7 +128,7 @@ def played(log: str, doubt: str, options: Mapping[str, Any], data: Path) -> tupl
     return result, len(result.record.never)
 
 
-def play_overdue(workload: Workload) -> Result:
+def play_overdue(workload: Workload) -> Simulation:
     """Play EASY in the order of who has waited a day, by submission, then the shortest."""
     asked = workload.requests
 
@@ -142,4 +142,4 @@ def play_overdue(workload: Workload) -> Result:
         )
 
     starts = simulate_counts(workload, Easy(asked, sort))
-    return Result(workload=workload, policy=OVERDUE, order="fcfs", starts=tuple(starts), seconds=0.0)
+    return Simulation(workload=workload, policy=OVERDUE, order="fcfs", starts=tuple(starts), seconds=0.0)

@@ -22,7 +22,7 @@ from aucsched.formats.swf import load_swf
 from aucsched.simulation.log_columns import Requests, Workload, workload_from_swf
 from aucsched.simulation.logs.policies import POLICIES, play_log
 from aucsched.simulation.promised.log_auction import LogAuction
-from aucsched.simulation.result import Result
+from aucsched.simulation.result import Simulation
 from aucsched.simulation.run_times import BINS, SMALLEST, RunTimes, mixed_shares
 from aucsched.simulation.stepping import Changes
 
@@ -86,7 +86,7 @@ class InformedAuction(LogAuction):
         return float(np.exp(share @ np.log(MIDDLES)))
 
 
-def halves(result: Result) -> np.ndarray[Any, Any]:
+def halves(result: Simulation) -> np.ndarray[Any, Any]:
     """Return mean bounded slowdown and mean wait of each half of a log, a row each."""
     wait, run = np.array(result.wait, np.float64), np.array(result.workload.run, np.float64)
     slowdown = np.maximum((wait + run) / np.maximum(run, _SHORTEST_S), 1)

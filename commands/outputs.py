@@ -33,12 +33,12 @@ from .built_options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..api.simulations import Simulation
     from ..cluster.snapshot import Snapshot
     from ..cluster.workload import ClusterWorkload
     from ..formats.swf import SwfLog
     from ..simulation.log_columns import Workload
     from ..simulation.report import RunReport
+    from ..simulation.result import Simulation
 
 T = TypeVar("T", "Snapshot", "ClusterWorkload")
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -271,9 +271,9 @@ def write_run(
     if log is not None:
         name = file_name(path)
         if options["batsim_out"] is not None:
-            write_text(options["batsim_out"], batsim_csv(run.result))
+            write_text(options["batsim_out"], batsim_csv(run))
         if options["swf_out"] is not None:
-            write_swf(options["swf_out"], simulated_log(run.result, log))
+            write_swf(options["swf_out"], simulated_log(run, log))
     drawn = replace(run, name=name)
     if options["gantt"] is not None:
         drawn.plot(options["gantt"], chart="gantt")
@@ -285,7 +285,7 @@ def write_run(
         write_text(options["html"], simulation_page([run], name))
     told = replace(run, settings={**run.settings, **(named or {})})
     write_report(told, run.name or shown_name(path), options)
-    note_unstarted(run.policy, len(run.result.never_started))
+    note_unstarted(run.policy, len(run.never_started))
 
 
 #: Members of arriving jobs that only negotiations read.

@@ -44,10 +44,9 @@ from .policy_options import check_policy_options, chosen_policy, refuse_malleabl
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..api.simulations import Simulation
     from ..formats.swf import SwfLog
     from ..simulation.nodes.node_policies import NodeOptions
-    from ..simulation.result import Result
+    from ..simulation.result import Simulation
     from ..simulation.simulate_options import PolicyOptions
 
 FORMAT = "aucsched-simulations/1"
@@ -94,7 +93,7 @@ def asked_at(options: dict[str, Any]) -> tuple[float, ...]:
 
 def _write_forecasts(
     path: Path,
-    result: Result,
+    result: Simulation,
     options: dict[str, Any],
     log: SwfLog | None = None,
     rank: tuple[float, ...] | None = None,
@@ -104,7 +103,7 @@ def _write_forecasts(
     from ..simulation.forecast.snapshot_queue import not_played
     from ..simulation.nodes.node_forecasts import node_forecasts_of
     from ..simulation.nodes.node_policies import SLURM_DEPTH
-    from ..simulation.nodes.node_result import NodeResult
+    from ..simulation.nodes.node_result import NodeSimulation
 
     by_worth = options["policy"] in (PROMISED, *RENAMED) and options["objective"] == "response"
     if not by_worth and RENAMED.get(options["policy"], options["policy"]) not in PLAYED:
@@ -114,7 +113,7 @@ def _write_forecasts(
         depth = SLURM_DEPTH
     with progress_over(len(result.workload), "jobs forecast") as progress:
         asked: dict[str, Any] = {"asked_at": asked_at(options), "by_worth": by_worth}
-        if isinstance(result, NodeResult):
+        if isinstance(result, NodeSimulation):
             for words in not_played(result.cluster.snapshot()):
                 note(words)
             found = node_forecasts_of(result, depth=depth, progress=progress, **asked)
@@ -153,7 +152,7 @@ def simulate_on_nodes(path: str, content: bytes, options: dict[str, Any]) -> Non
     files = {name: options[name] for name in ("failures", "topology")}
     named = {name: shown_name(path) for name, path in files.items() if path is not None}
     if options["forecasts"] is not None:
-        _write_forecasts(options["forecasts"], run.result, options)
+        _write_forecasts(options["forecasts"], run, options)
     write_run(run, path, options, named=named)
 
 
@@ -161,7 +160,6 @@ def _runs_on_nodes(
     path: str, content: bytes, options: dict[str, Any], each: Sequence[dict[str, Any]]
 ) -> list[Simulation]:
     """Play a workload of nodes; ``each`` has options of a run, ``options`` those of the machine."""
-    from ..api.simulations import Simulation
     from ..cluster.workload import outages_by_node
     from ..formats.native.cluster_file import parse_workload
     from ..simulation.nodes.node_policies import play
@@ -175,12 +173,12 @@ def _runs_on_nodes(
         with errors_in(options["failures"]):
             takes_jobs = {node.name: node.state.takes_jobs for node in workload.nodes}
             outages_by_node(chosen[0].failures or (), takes_jobs)
-    runs = []
+    runs: list[Simulation] = []
     for one in chosen:
         with progress_over(len(workload.jobs), "jobs" if len(each) == 1 else one.policy) as progress:
             result = play(workload, one, progress)
         name = workload.name or shown_name(path) * (len(each) > 1)
-        runs.append(Simulation(result=result, settings=one.settings(), name=name))
+        runs.append(replace(result, settings=one.settings(), name=name))
     return runs
 
 
@@ -212,11 +210,11 @@ def simulate_several(workload: str, policies: Sequence[str], options: dict[str, 
 
     runs = _several_runs(workload, policies, options)
     for run, typed in zip(runs, policies, strict=True):
-        note_unstarted(typed, len(run.result.never_started))
+        note_unstarted(typed, len(run.never_started))
     counts = Counter(run.policy for run in runs)
     # Those of one policy under several parameters are named as they were typed.
     named = [
-        replace(run, result=replace(run.result, policy=name)) if counts[run.policy] > 1 else run
+        replace(run, policy=name) if counts[run.policy] > 1 else run
         for run, name in zip(runs, policies, strict=True)
     ]
     if options["html"] is not None:
@@ -263,8 +261,8 @@ def simulate_on_log(path: str, content: bytes, policy: str, options: dict[str, A
 
     (run,), log, (choice,) = _runs_on_log(path, content, options, {policy: options})
     if options["forecasts"] is not None:
-        rank = queue_rank(run.result.workload.requests, options["order"], choice.flexible)
-        _write_forecasts(options["forecasts"], run.result, options, log, rank)
+        rank = queue_rank(run.workload.requests, options["order"], choice.flexible)
+        _write_forecasts(options["forecasts"], run, options, log, rank)
     write_run(run, path, options, log=log)
 
 
@@ -287,7 +285,6 @@ def _runs_on_log(
 
     ``each`` has options of a run by its policy as typed, ``options`` those of the log.
     """
-    from ..api.simulations import Simulation
     from ..simulation.logs.policies import play_log
 
     chosen = []
@@ -306,7 +303,7 @@ def _runs_on_log(
             result = play_log(
                 jobs, policy, order=one["order"], options=choice, checked=one["check"], progress=progress
             )
-        runs.append(Simulation(result=result, settings=settings, name=shown_name(path)))
+        runs.append(replace(result, settings=settings, name=shown_name(path)))
     return runs, log, [choice for choice, _ in chosen]
 
 
@@ -335,12 +332,11 @@ def _render_runs(runs: Sequence[Simulation], console: Console) -> None:
     from ..reports.console_tables import figure_columns, table_of
 
     first = runs[0]
-    requests = first.result.workload.requests
-    order = "" if first.result.order == "fcfs" else f", {first.result.order} order"
+    requests = first.workload.requests
+    order = "" if first.order == "fcfs" else f", {first.order} order"
     rows = [
-        {"policy": run.policy, **run.metrics, "unstarted": len(run.result.never_started) or None}
-        for run in runs
+        {"policy": run.policy, **run.metrics, "unstarted": len(run.never_started) or None} for run in runs
     ]
-    jobs = plural(len(first.result.started) + len(first.result.never_started), "job")
+    jobs = plural(len(first.started) + len(first.never_started), "job")
     title = f"{first.name}{order}: {jobs}, {plural(requests.processors, 'processor')}"
     console.print(table_of(title, figure_columns(["policy"], rows), rows, console))

@@ -14,7 +14,7 @@ from ..api.simulations import OURS, on_edge
 from ..formats.swf import SwfLog
 from ..simulation.evolving.evolving_report import EvolvingRun, waits_by_type
 from ..simulation.log_columns import Workload
-from ..simulation.result import Result
+from ..simulation.result import Simulation
 from ..simulation.workloads.application_traces import HOURS, hours_of_day
 from .canvas import (
     BLUE,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _BINS = 350
 
 
-def draw_utilization(result: Result, path: Path | None, *, name: str = "") -> Figure:
+def draw_utilization(result: Simulation, path: Path | None, *, name: str = "") -> Figure:
     """Draw how much of the machine was used, and how many jobs waited, over time; ``name`` is the log's."""
     with styled():
         figure, (top, bottom) = new_figure(3.6, 2, sharex=True)
@@ -56,7 +56,7 @@ def draw_utilization(result: Result, path: Path | None, *, name: str = "") -> Fi
 
 def _draw_steps(
     axes: Axes,
-    result: Result,
+    result: Simulation,
     values: NDArray[np.float64],
     seconds: float,
     color: str,
@@ -79,7 +79,7 @@ def _draw_steps(
         legend_above(axes)
 
 
-def _draw_used(axes: Axes, result: Result, seconds: float) -> None:
+def _draw_used(axes: Axes, result: Simulation, seconds: float) -> None:
     timeline = result.timeline
     used = timeline.used * (100 / result.workload.requests.processors)
     _draw_steps(axes, result, used, seconds, BLUE)
@@ -90,7 +90,7 @@ def _draw_used(axes: Axes, result: Result, seconds: float) -> None:
     legend_above(axes)
 
 
-def _draw_waiting(axes: Axes, result: Result, seconds: float) -> None:
+def _draw_waiting(axes: Axes, result: Simulation, seconds: float) -> None:
     waiting = result.timeline.waiting
     _draw_steps(axes, result, waiting, seconds, ORANGE, largest=True)
     axes.set_ylim(0, float(waiting.max(initial=1)) * 1.12)

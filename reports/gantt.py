@@ -21,9 +21,9 @@ from ..cluster.snapshot import Snapshot
 from ..cluster.text import plural
 from ..negotiation.runtime.runtime_machine import places
 from ..simulation.negotiated.negotiated_report import Negotiated
-from ..simulation.nodes.node_result import NodeResult
+from ..simulation.nodes.node_result import NodeSimulation
 from ..simulation.placement import Stay, lowest_first
-from ..simulation.result import Result
+from ..simulation.result import Simulation
 from .canvas import (
     GREY,
     ORANGE,
@@ -171,7 +171,7 @@ def _cells(begin: float, end: float, count: int) -> tuple[slice, NDArray[np.floa
     return slice(first, last), np.diff(edges)
 
 
-def draw_gantt(result: Result, path: Path | None, *, name: str = "") -> Figure:
+def draw_gantt(result: Simulation, path: Path | None, *, name: str = "") -> Figure:
     """Draw the chart.
 
     Args:
@@ -182,9 +182,9 @@ def draw_gantt(result: Result, path: Path | None, *, name: str = "") -> Figure:
     with styled():
         figure, axes, seconds = _chart(3.6, max(result.makespan, 1), result.workload.requests.processors)
         write_title(axes, f"{result.policy} on {name}" if name else "")
-        if isinstance(result, NodeResult):
+        if isinstance(result, NodeSimulation):
             axes.set_ylabel("Cores, node by node")
-            name_nodes(axes, result.columns.names, result.columns.total.cores.tolist())
+            name_nodes(axes, result.empty.names, result.empty.total.cores.tolist())
         else:
             axes.set_ylabel("Processors")
             count_axis(axes)

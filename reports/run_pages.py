@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from ..api.gains import Gain
-from ..api.simulations import Simulation
 from ..cluster.text import plural, utc
-from ..simulation.nodes.node_result import NodeResult
+from ..simulation.nodes.node_result import NodeSimulation
+from ..simulation.result import Simulation
 from ..simulation.waits import size_class, size_rank
 from ..slurm.live.shadow_report import CAVEATS, ShadowReport
 from .page import Section, as_columns, facts, lines, page_of, table
@@ -22,7 +22,7 @@ _SPREAD = ("mean", *(f"p{share}" for share in _PERCENTILES), "max")
 
 def simulation_page(runs: Sequence[Simulation], name: str) -> str:
     """Return the page of one run, or of several over one input: what all have in one chart, then each."""
-    jobs = plural(len(runs[0].result.starts), "job")
+    jobs = plural(len(runs[0].starts), "job")
     sections: list[Section] = [table("Figures", _figures(runs))]
     waits = [(run.policy, wait) for run in runs for wait in run.columns["wait_s"] if wait is not None]
     if waits:
@@ -86,9 +86,9 @@ def spread_of(
 
 def _simulated_use(runs: Sequence[Simulation]) -> Section:
     """Return use and queue of all runs over the time of the longest."""
-    lines_of = [(run.policy, run.result.timeline) for run in runs]
+    lines_of = [(run.policy, run.timeline) for run in runs]
     edges = np.linspace(0.0, max(float(line.times[-1]) for _, line in lines_of) or 1.0, _SIMULATED_BINS + 1)
-    processors = runs[0].result.workload.requests.processors
+    processors = runs[0].workload.requests.processors
     used = [
         (f"cores in use, of {processors}", name, line.mean(line.used, edges).round(3).tolist(), processors)
         for name, line in lines_of
@@ -100,9 +100,9 @@ def _simulated_use(runs: Sequence[Simulation]) -> Section:
     return lines("Use of the machine and length of the queue", edges.round(3).tolist(), [*used, *waiting])
 
 
-def _in_nodes(result: NodeResult) -> dict[int, list[tuple[float, float]]]:
+def _in_nodes(result: NodeSimulation) -> dict[int, list[tuple[float, float]]]:
     """Return where each job stands in rows of nodes: a core of a node of eight is an eighth of its row."""
-    total = result.columns.total.cores
+    total = result.empty.total.cores
     first = np.concatenate([[0], np.cumsum(total)])
 
     def row(core: int) -> float:
@@ -116,15 +116,13 @@ def _in_nodes(result: NodeResult) -> dict[int, list[tuple[float, float]]]:
 
 
 def _gantt(run: Simulation, of: str) -> Section:
-    result = run.result
-    workload, starts = result.workload, np.array(result.starts, np.float64)
-    if isinstance(result, NodeResult):
-        placed, names = _in_nodes(result), list(result.columns.names)
+    workload, starts = run.workload, np.array(run.starts, np.float64)
+    if isinstance(run, NodeSimulation):
+        placed, names = _in_nodes(run), list(run.empty.names)
         rows, unit = len(names), "nodes"
     else:
         placed = {
-            job: [(float(first), float(count)) for first, count in spots]
-            for job, spots in result.placed.items()
+            job: [(float(first), float(count)) for first, count in spots] for job, spots in run.placed.items()
         }
         names, rows, unit = None, workload.requests.processors, "processors"
     waits = (starts - np.array(workload.requests.submit, np.float64)).tolist()

@@ -5,21 +5,27 @@ adds. Standard deviations are of the population: a simulation's jobs are all the
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import fsum, sqrt
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..cluster.keywords import of_type
+from ..cluster.tabular import chart as drawing
 from ..cluster.text import plural
 from ..cluster.value_types import shortest
 from ..formats.swf import SwfField, SwfLog, number_text
 from .log_columns import Workload
 from .placement import Runs, Stay, lowest_first
-from .report import FORMAT, count_lines, csv_of, metric_lines, speed_line
+from .report import FORMAT, RunReport, count_lines, metric_lines, speed_line
 from .stepping import LEFT_WAITING, NEVER, StoppedRun
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Column = NDArray[np.float64]
 
@@ -34,6 +40,16 @@ BATSIM_COLUMNS = (
 BOUND_S = 10.0
 _HOUR_S = 3600
 
+#: Metrics of a summary.
+_SUMMARY = (
+    "cpu_utilization",
+    "gpu_utilization",
+    "wait_mean_s",
+    "wait_max_s",
+    "bounded_slowdown_mean",
+    "makespan_s",
+    "throughput_per_h",
+)
 #: What needs nodes, gres or a topology, which a counts-only machine has not: always null there.
 _NEEDS_NODES = (
     "gpu_utilization",
@@ -52,10 +68,11 @@ _NEEDS_NODES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """Who started when under which policy.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Simulation(RunReport):
+    r"""A finished simulation: who started when under which policy.
 
+    ``metrics`` holds every figure by name, times in seconds; ``columns`` a row for each job.
     Not slotted: its columns are computed when first asked for, and kept.
 
     Attributes:
@@ -67,6 +84,15 @@ class Result:
         refused: fixed-time requests that the policy refused; None where none was submitted.
         spreads, figures: of the table for people, what they read -> a metric's name and unit: those
             of mean, deviation and maximum, and those of one figure.
+        settings: the policy's options beyond its name and order.
+        name: of the log or workload.
+
+    Examples:
+        >>> import aucsched
+        >>> log = aucsched.parse_swf(b"; MaxProcs: 4\n1 0 -1 10 3 -1 -1 3 10\n2 1 -1 10 2 -1 -1 2 10\n")
+        >>> found = aucsched.simulate(log)
+        >>> found.metrics["wait_mean_s"], found.columns["wait_s"]
+        (4.5, [0.0, 9.0])
     """
 
     spreads: ClassVar[Mapping[str, tuple[str, str]]] = {
@@ -92,6 +118,13 @@ class Result:
     seconds: float
     stopped: tuple[StoppedRun, ...] | None = None
     refused: tuple[str, ...] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+
+    @property
+    def result(self) -> Self:
+        """The run itself, when each job started and on a machine of nodes where."""
+        return self
 
     @cached_property
     def started(self) -> NDArray[np.intp]:
@@ -209,7 +242,7 @@ class Result:
         return _sum(self.run * self.size) / self.workload.requests.processors
 
     @property
-    def job_columns(self) -> dict[str, list[Any]]:
+    def columns(self) -> dict[str, list[Any]]:
         """A row for each job in order of submission, by column; None where a job never started.
 
         ``nodes`` is empty: the machine counts processors only.
@@ -246,18 +279,14 @@ class Result:
         }
         return lowest_first([self.workload.requests.processors], stays)
 
-    def jobs_csv(self) -> str:
-        """Return the jobs as CSV (``job_columns``)."""
-        return csv_of(self.job_columns)
-
-    def to_document(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the outcome as plain values; ``settings`` are what its policy has besides."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome's file (``aucsched-simulation/1``) as plain values."""
         workload = self.workload
         return {
             "format": FORMAT,
             "policy": self.policy,
             "order": self.order,
-            **settings,
+            **self.settings,
             "processors": workload.requests.processors,
             "jobs": len(self.started),
             "rows": workload.rows,
@@ -301,6 +330,33 @@ class Result:
     def _lines_of_machine(self) -> list[str]:
         """Return what the table says of this kind of machine alone."""
         return []
+
+    def summary(self) -> dict[str, Any]:
+        """Return what a summary says: the first metrics."""
+        return {name: self.metrics[name] for name in _SUMMARY if self.metrics.get(name) is not None}
+
+    def plot(self, path: str | Path | None = None, *, chart: Literal["use", "gantt"] = "use") -> "Figure":
+        """Draw the run.
+
+        Args:
+            path: file to write, ``.png``, ``.pdf`` or ``.svg``; None: none.
+            chart: ``use``, utilisation and queue over time; ``gantt``, who ran where.
+
+        Raises:
+            OptionError: matplotlib is missing, there is no such chart, or the file's name has another end.
+        """
+        is_use = of_type("chart", chart, Literal["use", "gantt"]) == "use"
+        where = ("reports.curves", "draw_utilization") if is_use else ("reports.gantt", "draw_gantt")
+        figure: Figure = drawing(path, *where)(self, name=self.name)
+        return figure
+
+    def title(self) -> str:
+        """Return the run in one line."""
+        wait = self.metrics.get("wait_mean_s")
+        mean = "" if wait is None else f", mean wait {wait:.6g} s"
+        left = len(self.never_started)
+        jobs = plural(len(self.started), "job") + (f", {left} never started" if left else "")
+        return f"{self.name}: {self.policy}, {jobs}{mean}".removeprefix(": ")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -372,7 +428,7 @@ def mean_and_std(column: NDArray[Any]) -> tuple[float | None, float | None]:
     return mean, sqrt(_sum((column - mean) ** 2) / len(column))
 
 
-def batsim_csv(result: Result) -> str:
+def batsim_csv(result: Simulation) -> str:
     """Return the jobs as Batsim's tools read them, rows in order of end, as Batsim writes them.
 
     Batsim numbers its machines; here the numbers are given lowest first (placement.py).
@@ -399,7 +455,7 @@ def batsim_csv(result: Result) -> str:
     return "".join(rows)
 
 
-def simulated_log(result: Result, log: SwfLog) -> SwfLog:
+def simulated_log(result: Simulation, log: SwfLog) -> SwfLog:
     """Return the log as the simulated machine would have written it: kept rows, its own waiting times."""
     workload = result.workload
     begun = [job for job, start in enumerate(result.starts) if start != NEVER]

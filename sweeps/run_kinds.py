@@ -39,7 +39,7 @@ from ..simulation.negotiated.plays import Play, play_of
 from ..simulation.nodes.node_policies import READ_BY as READ_BY_NODES
 from ..simulation.nodes.node_policies import RESERVATIONS, SELECTION, NodeOptions, play, step_options
 from ..simulation.policy_names import policy_with_parameters, with_parameters
-from ..simulation.result import Result
+from ..simulation.result import Simulation
 from ..simulation.simulate_options import (
     READ_ON_LOGS,
     RENAMED,
@@ -227,7 +227,7 @@ def _run_log(log: SwfLog, options: Row) -> Row:
     return _figures_of(result, {"dropped": sum(jobs.dropped.values())})
 
 
-def _figures_of(result: Result, counted: Row) -> Row:
+def _figures_of(result: Simulation, counted: Row) -> Row:
     """Return a simulation's figures and what was counted besides; shares by level have a column each."""
     row: Row = {"status": "done", "jobs": len(result.started), "never_started": len(result.never_started)}
     row |= counted

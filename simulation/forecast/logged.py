@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...formats.swf import SwfField, SwfLog
-from ..result import Result
+from ..result import Simulation
 from ..stepping import REPORT_EVERY
 from .forecaster import FUTURES, Forecaster, QueuedRequest, StartForecast
 from .futures_kernel import CONSERVATIVE, EASY, WITHDRAWING
@@ -41,7 +41,7 @@ class AnsweredForecast(NamedTuple):
 
 
 def forecasts_of(
-    result: Result,
+    result: Simulation,
     log: SwfLog | None = None,
     *,
     asked_at: Sequence[float] = ASKED_AT,
@@ -72,7 +72,7 @@ def forecasts_of(
 
 
 def follow(
-    result: Result,
+    result: Simulation,
     forecaster: Forecaster,
     jobs: Sequence[QueuedRequest],
     *,
@@ -111,7 +111,7 @@ def follow(
                     progress(number)
 
 
-def forecasts_csv(result: Result, forecasts: Iterable[AnsweredForecast]) -> str:
+def forecasts_csv(result: Simulation, forecasts: Iterable[AnsweredForecast]) -> str:
     """Return the forecasts as CSV, a row each, in the order in which they were asked."""
     text = StringIO()
     lines = csv.writer(text, lineterminator="\n")
@@ -124,7 +124,7 @@ def forecasts_csv(result: Result, forecasts: Iterable[AnsweredForecast]) -> str:
     return text.getvalue()
 
 
-def _requests_of(result: Result, log: SwfLog | None, rank: Sequence[float] | None) -> list[QueuedRequest]:
+def _requests_of(result: Simulation, log: SwfLog | None, rank: Sequence[float] | None) -> list[QueuedRequest]:
     """Return the jobs as forecasts see them; a number below 0 in a log is not known."""
     requests = result.workload.requests
     jobs = len(requests)
@@ -154,7 +154,9 @@ def _requests_of(result: Result, log: SwfLog | None, rank: Sequence[float] | Non
     ]
 
 
-def _events(result: Result, asked_at: Sequence[float], every: int) -> Iterator[tuple[float, int, list[int]]]:
+def _events(
+    result: Simulation, asked_at: Sequence[float], every: int
+) -> Iterator[tuple[float, int, list[int]]]:
     """Yield what happens: the time, the kind, and the jobs to which it happens, by number.
 
     At one time jobs end, then come, then are asked for, then start: a forecast knows all that the

@@ -18,7 +18,7 @@ from ..backfilling.predicted import Predicted
 from ..log_columns import Requests, Workload
 from ..own_policy import ActiveJob, MachineView, Policy, QueuedJob, is_own, own_policy, stepped
 from ..promised.log_auction import LogAuction
-from ..result import Result, bounded_slowdown
+from ..result import Simulation, bounded_slowdown
 from ..simulate_options import RENAMED, PolicyOptions
 from ..stepping import Changes, CountPolicy, PolicyWrapper, Renumbered, Resort, StoppedRun
 from .counts import CheckedPolicy, simulate_counts
@@ -336,7 +336,7 @@ def play_log(
     options: PolicyOptions | None = None,
     checked: bool = False,
     progress: Callable[[int], None] | None = None,
-) -> Result:
+) -> Simulation:
     """Play a log's jobs.
 
     Args:
@@ -360,7 +360,7 @@ def play_log(
     made = CheckedPolicy(made, jobs.requests) if is_checked else made
     with errors_of_policy(policy):
         starts = simulate_counts(jobs, made, progress, stopped)
-    return Result(
+    return Simulation(
         workload=jobs,
         policy=policy,
         order=order,

@@ -8,11 +8,11 @@ from ..forecast.forecaster import FUTURES, Forecaster, QueuedRequest
 from ..forecast.futures_kernel import EASY, RESPONSE
 from ..forecast.logged import ASKED_AT, AnsweredForecast, follow
 from ..forecast.snapshot_queue import NodePools
-from .node_result import NodeResult
+from .node_result import NodeSimulation
 
 
 def node_forecasts_of(
-    result: NodeResult,
+    result: NodeSimulation,
     *,
     asked_at: Sequence[float] = ASKED_AT,
     by_worth: bool = False,
@@ -48,7 +48,7 @@ def node_forecasts_of(
     )
 
 
-def _queued(result: NodeResult, pools: NodePools) -> list[QueuedRequest]:
+def _queued(result: NodeSimulation, pools: NodePools) -> list[QueuedRequest]:
     """Return the jobs of a run as forecasts see them; those that ask for the same are read once."""
     requested: dict[int, tuple[int, int]] = {}
     jobs = []

@@ -23,7 +23,7 @@ from .backfill import Backfill, PlannedBackfill, SelectedPlacer
 from .kernel import simulate_nodes
 from .node_machine import MAX_REQUEUES, Failures, Machine, drawn_times, known_times
 from .node_queue import MultifactorQueue, NodePolicy, NodeQueue, ResponseQueue
-from .node_result import NodeResult, node_result
+from .node_result import NodeSimulation, node_result
 from .preemption import Preemptor
 from .select import SELECTIONS, Selector, SwitchFit
 
@@ -189,7 +189,7 @@ def _queue(workload: ClusterWorkload, options: NodeOptions) -> NodeQueue:
 
 def play(
     workload: ClusterWorkload, options: NodeOptions, progress: Callable[[int], None] | None = None
-) -> NodeResult:
+) -> NodeSimulation:
     """Play a workload under the policy that the options name.
 
     Raises:

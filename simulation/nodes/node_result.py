@@ -22,7 +22,7 @@ from ...topology.tree import Topology
 from ..log_columns import LARGEST_TIME_S, Requests, Workload, since
 from ..placement import Runs, Stay, lowest_first
 from ..report import count_lines, csv_of
-from ..result import Column, CutShort, Result, mean_and_std
+from ..result import Column, CutShort, Simulation, mean_and_std
 from .kernel import NodeRun, PlayedJob
 from .node_machine import Machine
 
@@ -36,15 +36,15 @@ _COLUMNS = (
 _LISTED = 5
 
 
-@dataclass(frozen=True, kw_only=True)
-class NodeResult(Result):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class NodeSimulation(Simulation):
     """Who ran where under which policy. ``workload`` holds the jobs that ran to their ends, by arrival.
 
     Its sizes are the cores that jobs held, its run times the true ones. Every start is one of ``played``.
 
     Attributes:
         cluster: what was played.
-        topology: of its nodes; columns: the empty machine's.
+        topology: of its nodes; empty: the columns of the empty machine.
         played: by place in ``workload``.
         record: the kernel's, with the jobs that can never start and what failures did.
         nodes_fail: failures were asked for, whether or not any came.
@@ -53,7 +53,7 @@ class NodeResult(Result):
     """
 
     spreads: ClassVar[Mapping[str, tuple[str, str]]] = {
-        **Result.spreads,
+        **Simulation.spreads,
         "span (nodes)": ("span", ""),
         "spread": ("spread", ""),
         "level": ("level", ""),
@@ -61,13 +61,13 @@ class NodeResult(Result):
         "packing factor": ("packing_factor", ""),
     }
     figures: ClassVar[Mapping[str, tuple[str, str]]] = {
-        **Result.figures,
+        **Simulation.figures,
         "GPU utilisation": ("gpu_utilization", ""),
     }
 
     cluster: ClusterWorkload
     topology: Topology
-    columns: Columns
+    empty: Columns
     played: tuple[PlayedJob, ...]
     record: NodeRun
     nodes_fail: bool = False
@@ -247,7 +247,7 @@ class NodeResult(Result):
         return fsum(work) / self.workload.requests.processors
 
     def _gpu_utilization(self) -> float | None:
-        total = self.columns.total.gres
+        total = self.empty.total.gres
         kinds = [kind for kind in total if kind.partition(":")[0] == "gpu"]
         there = sum(int(total[kind].sum()) for kind in kinds)
         if not there:
@@ -266,7 +266,7 @@ class NodeResult(Result):
 
     def _fewest(self) -> Counts:
         """Return the fewest nodes of the empty cluster that hold each job."""
-        view = FreeView(self.columns, self.columns.total)
+        view = FreeView(self.empty, self.empty.total)
         known: dict[object, int] = {}
         fewest = []
         for demand in self.demands:
@@ -287,7 +287,7 @@ class NodeResult(Result):
         }
         preempted = {**self.preemption_counts(), "balances": dict(sorted((self.balance or {}).items()))}
         return {
-            "nodes": len(self.columns.names),
+            "nodes": len(self.empty.names),
             "passes": self.record.passes,
             **(failed if self.nodes_fail else {}),
             **(promised if self.promises is not None else {}),
@@ -321,7 +321,7 @@ class NodeResult(Result):
         return lines
 
     @property
-    def job_columns(self) -> dict[str, list[Any]]:
+    def columns(self) -> dict[str, list[Any]]:
         """A row for each job in order of arrival, by column; None where a job never started.
 
         Times count from the first arrival; ``nodes`` is a hostlist.
@@ -352,7 +352,7 @@ class NodeResult(Result):
             "start_s": start,
             "end_s": since(one.start_s + one.run_s, begin),
             "cores": int(one.allocation.held.cores.sum()),
-            "nodes": ",".join(fold([self.columns.names[node] for node in one.allocation.nodes.tolist()])),
+            "nodes": ",".join(fold([self.empty.names[node] for node in one.allocation.nodes.tolist()])),
             "wait_s": round(start - submit, 6),
             "run_s": one.run_s,
             "gpus": _gpus(one.allocation.held),
@@ -370,15 +370,15 @@ class NodeResult(Result):
         for job, one in enumerate(self.played):
             nodes, cores = one.allocation.nodes.tolist(), one.allocation.held.cores.tolist()
             stays[job] = Stay(one.start_s, one.start_s + one.run_s, list(zip(nodes, cores, strict=True)))
-        return lowest_first(self.columns.total.cores.tolist(), stays)
+        return lowest_first(self.empty.total.cores.tolist(), stays)
 
     def jobs_csv(self) -> str:
-        """Return the jobs as CSV (``job_columns`` without accounts).
+        """Return the jobs as CSV (``columns`` without accounts).
 
         Beside the columns of the counts-only machine: GPUs held, level (empty without switches),
         span and runs of consecutive nodes; where nodes fail, how often the job was stopped.
         """
-        columns = self.job_columns
+        columns = self.columns
         columns.pop("account", None)
         if self.nodes_fail:
             stops = Counter(one.job for one in self.record.stopped)
@@ -398,7 +398,7 @@ def node_result(
     policy: str,
     order: str,
     seconds: float,
-) -> NodeResult:
+) -> NodeSimulation:
     """Return a finished run as a result; times count from the first arrival of a job that ran to its end."""
     played = tuple(record.played.values())
     arrivals = [cluster.jobs[one.demand.index].arrival_s for one in played]
@@ -420,7 +420,7 @@ def node_result(
         rows=len(cluster.jobs),
         killed=frozenset(place for place, one in enumerate(played) if one.killed),
     )
-    return NodeResult(
+    return NodeSimulation(
         workload=workload,
         policy=policy,
         order=order,
@@ -428,7 +428,7 @@ def node_result(
         seconds=seconds,
         cluster=cluster,
         topology=machine.topology,
-        columns=machine.columns,
+        empty=machine.columns,
         played=played,
         record=record,
     )

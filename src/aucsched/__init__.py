@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .api.auctions import compare as compare, explain as explain
     from .api.forecasts import Forecasts as Forecasts, forecast as forecast
     from .api.gains import Gain as Gain, gain as gain
-    from .api.simulations import Simulation as Simulation, simulate as simulate
+    from .api.simulations import simulate as simulate
     from .auction.continual import Auction as Auction
     from .auction.explain.comparison import Comparison as Comparison
     from .auction.explain.explanation import Explanation as Explanation
@@ -82,6 +82,7 @@ if TYPE_CHECKING:
         Policy as Policy,
         QueuedJob as QueuedJob,
     )
+    from .simulation.result import Simulation as Simulation
     from .simulation.workloads.imported import workload_from_swf as workload_from_swf
     from .slurm.answers.live import snapshot_from_slurm as snapshot_from_slurm
     from .sweeps.call import Sweep as Sweep, sweep as sweep

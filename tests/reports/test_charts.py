@@ -12,7 +12,7 @@ from aucsched import ArrivingJob, ClusterWorkload, Job, Node, Request, Resources
 from aucsched.reports.curves import draw_utilization
 from aucsched.reports.gantt import draw_gantt
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
-from aucsched.simulation.nodes.node_result import NodeResult
+from aucsched.simulation.nodes.node_result import NodeSimulation
 
 
 def full(name: str, arrival_s: float, run_s: float, cores: int = 8) -> ArrivingJob:
@@ -29,7 +29,7 @@ def workload(*jobs: ArrivingJob) -> ClusterWorkload:
     )
 
 
-def played(*jobs: ArrivingJob) -> NodeResult:
+def played(*jobs: ArrivingJob) -> NodeSimulation:
     return play(workload(*jobs), NodeOptions(policy="fcfs"))
 
 

@@ -14,7 +14,7 @@ from aucsched.simulation.events import Event, EventKind, EventQueue, run_events
 from aucsched.simulation.log_columns import Requests, Workload
 from aucsched.simulation.logs.counts import CheckedPolicy, simulate_counts
 from aucsched.simulation.logs.policies import make_policy
-from aucsched.simulation.result import Result
+from aucsched.simulation.result import Simulation
 from aucsched.simulation.stepping import NEVER, Changes, CountPolicy, StoppedRun
 
 
@@ -227,7 +227,7 @@ def test_events_caused_by_a_pass_come_in_a_later_round_of_their_time() -> None:
 def test_numbers_of_counted_processors_never_overlap() -> None:
     jobs = workload_of((0, 10, 2), (0, 4, 1), (0, 10, 1), (5, 9, 1), (10, 3, 3), (14, 2, 4))
     starts = simulate_counts(jobs, make_policy("easy", jobs.requests))
-    played = Result(workload=jobs, policy="easy", order="fcfs", starts=tuple(starts), seconds=0.0)
+    played = Simulation(workload=jobs, policy="easy", order="fcfs", starts=tuple(starts), seconds=0.0)
     assert played.placed == {
         0: ((0, 2),),
         1: ((2, 1),),

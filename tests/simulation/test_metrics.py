@@ -18,32 +18,32 @@ from aucsched.formats.swf import SwfField, load_swf, swf_text
 from aucsched.simulation.log_columns import Workload, workload_from_swf
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import make_policy
-from aucsched.simulation.result import Result, batsim_csv, simulated_log
+from aucsched.simulation.result import Simulation, batsim_csv, simulated_log
 from aucsched.simulation.stepping import NEVER
 from aucsched.simulation.workloads.describe import describe
 
 SMALL = Path(__file__).parents[1] / "fixtures" / "swf" / "small.swf"
 
 
-def result_of(workload: Workload, policy: str = "easy") -> Result:
+def result_of(workload: Workload, policy: str = "easy") -> Simulation:
     starts = simulate_counts(workload, make_policy(policy, workload.requests))
-    return Result(workload=workload, policy=policy, order="fcfs", starts=tuple(starts), seconds=0.25)
+    return Simulation(workload=workload, policy=policy, order="fcfs", starts=tuple(starts), seconds=0.25)
 
 
 @pytest.fixture
-def small() -> Result:
+def small() -> Simulation:
     """Four processors; see the fixture: EASY starts 1 and 3 beside each other and 2 after both."""
     return result_of(workload_from_swf(load_swf(SMALL)))
 
 
-def test_small_schedule(small: Result) -> None:
+def test_small_schedule(small: Simulation) -> None:
     # Job 1 runs 0-10 on 2; job 2 needs all 4, its shadow time is job 1's estimated end, 20. Job 3 (one
     # processor, estimate 8) ends by then: 2-7; job 4 (estimate 60) does not, and the head leaves no extra;
     # job 5: 3-9. At 10 job 2 starts, 10-40; then job 4, 40-90.
     assert small.starts == (0, 10, 2, 40, 3)
 
 
-def test_metrics_by_hand(small: Result) -> None:
+def test_metrics_by_hand(small: Simulation) -> None:
     """Soner: equations (7.2), (7.3).
 
     Nagendra: metrics of users and of the system (7).
@@ -71,35 +71,37 @@ def test_metrics_by_hand(small: Result) -> None:
     assert values["throughput_per_h"] == 5 / (90 / 3600)
 
 
-def test_loss_of_capacity_by_hand(small: Result) -> None:
+def test_loss_of_capacity_by_hand(small: Simulation) -> None:
     # A job waits from 1 on (job 2), 10-40 job 4 does but nothing is idle. Idle while one waits:
     # 1-2: 2, 2-3: 1, 3-7: 0, 7-9: 1, 9-10: 2 processors.
     assert small.metrics["loss_of_capacity"] == (1 * 2 + 1 * 1 + 0 + 2 * 1 + 1 * 2) / (4 * 90)
 
 
-def test_what_a_counts_only_machine_cannot_have_is_null(small: Result) -> None:
+def test_what_a_counts_only_machine_cannot_have_is_null(small: Simulation) -> None:
     values = small.metrics
     nodes = ("gpu_utilization", "spread_mean", "span_mean", "level_mean", "fragmentation_mean")
     assert all(values[name] is None for name in (*nodes, "packing_factor_mean"))
 
 
-def test_a_run_that_started_nothing_has_no_metrics(small: Result) -> None:
-    nothing = Result(workload=small.workload, policy="easy", order="fcfs", starts=(NEVER,) * 5, seconds=0.0)
+def test_a_run_that_started_nothing_has_no_metrics(small: Simulation) -> None:
+    nothing = Simulation(
+        workload=small.workload, policy="easy", order="fcfs", starts=(NEVER,) * 5, seconds=0.0
+    )
     assert set(nothing.metrics.values()) == {None}
     assert nothing.jobs_csv().splitlines()[1] == "1,0,,,2,,,10,20,1"
     assert len(batsim_csv(nothing).splitlines()) == 1
     assert "-" in nothing.to_text("x")
 
 
-def test_jobs_that_never_start_are_not_killed_at_their_estimate(small: Result) -> None:
+def test_jobs_that_never_start_are_not_killed_at_their_estimate(small: Simulation) -> None:
     workload = replace(small.workload, killed=frozenset({0, 2}))
     for starts, killed in ((small.starts, 2), ((0, 10, NEVER, 40, 3), 1), ((NEVER,) * 5, 0)):
         result = replace(small, workload=workload, starts=starts)
-        assert result.to_document({})["killed_at_estimate"] == killed
+        assert result.to_dict()["killed_at_estimate"] == killed
 
 
-def test_document_has_the_promised_members(small: Result) -> None:
-    document = small.to_document({})
+def test_document_has_the_promised_members(small: Simulation) -> None:
+    document = small.to_dict()
     assert document["format"] == "aucsched-simulation/1"
     assert list(document) == [
         "format", "policy", "order", "processors", "jobs", "rows", "dropped", "killed_at_estimate",
@@ -108,7 +110,7 @@ def test_document_has_the_promised_members(small: Result) -> None:
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
-def test_jobs_rows_are_in_order_of_submission(small: Result) -> None:
+def test_jobs_rows_are_in_order_of_submission(small: Simulation) -> None:
     rows = list(csv.DictReader(io.StringIO(small.jobs_csv())))
     assert list(rows[0])[:6] == ["id", "submit_s", "start_s", "end_s", "cores", "nodes"]
     assert [row["id"] for row in rows] == ["1", "2", "3", "4", "5"]
@@ -116,7 +118,7 @@ def test_jobs_rows_are_in_order_of_submission(small: Result) -> None:
     assert {row["nodes"] for row in rows} == {""}
 
 
-def test_batsim_rows_have_batsims_columns(small: Result) -> None:
+def test_batsim_rows_have_batsims_columns(small: Simulation) -> None:
     rows = list(csv.DictReader(io.StringIO(batsim_csv(small))))
     assert [row["job_id"] for row in rows] == ["3", "5", "1", "2", "4"], "in order of end"
     second = rows[3]
@@ -128,7 +130,7 @@ def test_batsim_rows_have_batsims_columns(small: Result) -> None:
     assert None not in second
 
 
-def test_simulated_log_reads_back_as_the_same_workload(small: Result) -> None:
+def test_simulated_log_reads_back_as_the_same_workload(small: Simulation) -> None:
     log = simulated_log(small, load_swf(SMALL))
     assert log.column(SwfField.WAIT).tolist() == [0, 9, 0, 37, 0]
     assert log.column(SwfField.SUBMIT).tolist() == [100, 101, 102, 103, 103]

@@ -28,8 +28,8 @@ from aucsched.simulation.log_columns import Requests, Workload
 from aucsched.simulation.logs.policies import play_log
 from aucsched.simulation.nodes.node_forecasts import node_forecasts_of
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
-from aucsched.simulation.nodes.node_result import NodeResult
-from aucsched.simulation.result import Result
+from aucsched.simulation.nodes.node_result import NodeSimulation
+from aucsched.simulation.result import Simulation
 from aucsched.simulation.simulate_options import PolicyOptions
 
 DAY = 86_400
@@ -57,7 +57,7 @@ def workload(jobs: int = 150, seed: int = 1, processors: int = 16) -> Workload:
     return Workload(requests=requests, run=tuple(run.tolist()), ids=numbers, row=numbers, rows=jobs)
 
 
-def played(jobs: Workload | None = None, policy: str = "easy") -> Result:
+def played(jobs: Workload | None = None, policy: str = "easy") -> Simulation:
     """The jobs under a policy; ``response``: that objective."""
     if policy == "response":
         return play_log(jobs or workload(), "promised", options=PolicyOptions(objective="response"))
@@ -161,7 +161,7 @@ for line in sys.stdin:
 """
 
 
-def events(result: Result) -> Iterator[tuple[str, float, object]]:
+def events(result: Simulation) -> Iterator[tuple[str, float, object]]:
     """What happens on a log, in order; every job is asked for on arrival."""
     requests = result.workload.requests
     rows: list[tuple[float, int, int, str, object]] = []
@@ -233,9 +233,9 @@ def crowded(late_runs: int = 1) -> ClusterWorkload:
     return ClusterWorkload(name="crowded", nodes=nodes, jobs=jobs)
 
 
-def asked_on_nodes(result: Result, until: float = inf) -> dict[tuple[int, float], tuple[float, ...]]:
+def asked_on_nodes(result: Simulation, until: float = inf) -> dict[tuple[int, float], tuple[float, ...]]:
     """The forecasts on arrival of a run on nodes, asked up to a time."""
-    assert isinstance(result, NodeResult)
+    assert isinstance(result, NodeSimulation)
     found = node_forecasts_of(result, futures=12, asked_at=[0.0], depth=100)
     return {
         (one.number, one.forecast.asked_s): shown(one.forecast)
@@ -416,7 +416,7 @@ def test_worth_lets_short_jobs_pass(by_worth: bool) -> None:
 def test_a_run_on_nodes_is_forecast_too() -> None:
     workload = load_workload(EXAMPLES / "overtaken.json")
     result = play(workload, NodeOptions(policy="easy"))
-    assert isinstance(result, NodeResult)
+    assert isinstance(result, NodeSimulation)
     found = list(node_forecasts_of(result, futures=20))
     assert len(found) >= len(workload.jobs)
     assert all(one.forecast.quantiles and one.came_s >= 0 for one in found)
@@ -487,7 +487,7 @@ def test_jobs_of_a_node_of_a_run_count_for_no_core_twice() -> None:
         for number, (request, run) in enumerate(asked)
     ]
     result = play(ClusterWorkload(name="shared", nodes=nodes, jobs=jobs), NodeOptions(policy="easy"))
-    assert isinstance(result, NodeResult)
+    assert isinstance(result, NodeSimulation)
     assert list(result.starts) == [0, 0, 10, 200]
     # A node is free: the job starts now, beside both jobs on the other node and after one of them ended.
     *_, beside, after = node_forecasts_of(result, futures=4, asked_at=[0.0])

@@ -19,7 +19,7 @@ from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.lookahead import Candidate, fullest
 from aucsched.simulation.logs.policies import make_policy
 from aucsched.simulation.logs.reservations import class_limits
-from aucsched.simulation.result import Result
+from aucsched.simulation.result import Simulation
 from aucsched.simulation.simulate_options import PolicyOptions
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
@@ -162,7 +162,7 @@ def test_lookahead_uses_no_less_than_easy_on_public_logs(name: str) -> None:
 
 def figures(workload: Workload, policy: str) -> dict[str, float | None]:
     starts = simulate_counts(workload, make_policy(policy, workload.requests))
-    result = Result(workload=workload, policy=policy, order="fcfs", starts=tuple(starts), seconds=0)
+    result = Simulation(workload=workload, policy=policy, order="fcfs", starts=tuple(starts), seconds=0)
     return result.metrics
 
 

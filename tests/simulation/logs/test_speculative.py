@@ -16,7 +16,7 @@ from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
 from aucsched.simulation.logs.counts import simulate_counts
 from aucsched.simulation.logs.policies import ORDERS, make_policy
-from aucsched.simulation.result import Result
+from aucsched.simulation.result import Simulation
 from aucsched.simulation.simulate_options import PolicyOptions
 from aucsched.simulation.stepping import StoppedRun
 
@@ -199,7 +199,7 @@ def test_what_a_lost_bet_used_is_counted(tmp_path: Path, capsys: pytest.CaptureF
 def test_processors_of_a_lost_bet_are_used_not_idle() -> None:
     jobs = [J(0, 10, 5, 10), J(0, 6, 3, 6), J(1, 8, 10, 8), J(2, 11, 2, 16)]
     starts, stopped = both_kernels((jobs, 10))
-    result = Result(
+    result = Simulation(
         workload=workload_of(jobs, 10),
         policy="speculative",
         order="fcfs",

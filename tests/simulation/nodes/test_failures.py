@@ -28,7 +28,7 @@ from aucsched.simulation.nodes.kernel import NodeOutage, simulate_nodes
 from aucsched.simulation.nodes.node_machine import Failures, Machine, drawn_times
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
 from aucsched.simulation.nodes.node_queue import NodePolicy, NodeQueue
-from aucsched.simulation.nodes.node_result import NodeResult
+from aucsched.simulation.nodes.node_result import NodeSimulation
 
 
 def workload(*jobs: tuple[float, float, int], nodes: int = 4) -> ClusterWorkload:
@@ -57,11 +57,11 @@ def down(nodes: str, down_s: float, up_s: float | None = None) -> Outage:
     return Outage(nodes=tuple(nodes.split()), down_s=down_s, up_s=up_s)
 
 
-def played(of: ClusterWorkload, *outages: Outage, policy: str = "easy", **options: Any) -> NodeResult:
+def played(of: ClusterWorkload, *outages: Outage, policy: str = "easy", **options: Any) -> NodeSimulation:
     return play(of, NodeOptions(policy=policy, failures=outages, **options))
 
 
-def times(result: NodeResult) -> dict[str, float]:
+def times(result: NodeSimulation) -> dict[str, float]:
     return {one.demand.job.id: one.start_s for one in result.played}
 
 
@@ -85,7 +85,7 @@ def test_a_job_on_a_node_that_fails_starts_again_from_the_beginning(policy: str)
     }  # fmt: skip
     assert result.record.outages == [NodeOutage(2, 30, 50)]
     # All that was free is free again, and what the run used beside its last attempt counts as used.
-    assert result.columns.free.cores.tolist() == [4] * 4
+    assert result.empty.free.cores.tolist() == [4] * 4
     assert result.timeline.used.tolist() == [16, 0, 16, 0]
     assert result.timeline.waiting.tolist() == [0, 1, 0, 0]
 
@@ -94,7 +94,7 @@ def test_a_lost_job_is_listed_and_counts_as_lost_work() -> None:
     of = workload((0, 100, 4), (10, 5, 1))
     result = played(of, down("n2", 30, 50), on_failure="lost")
     assert times(result) == {"1": 30}
-    document = result.to_document({})
+    document = result.to_dict()
     assert document["lost"] == [{"job": "0", "reason": "n2 went down at 30 s while it ran"}]
     assert (document["jobs"], document["rows"], document["lost_jobs"]) == (1, 2, 1)
     assert document["lost_core_s"] == 480
@@ -241,7 +241,7 @@ def test_random_simulations_with_failures_break_no_rule() -> None:
     assert min(figures.done, figures.lost, figures.requeues) > 10
 
 
-def _with(change: Callable[[NodeResult], None]) -> list[str]:
+def _with(change: Callable[[NodeSimulation], None]) -> list[str]:
     """Return what the checker says of a run after a change of its record."""
     of, outage = workload((0, 100, 2), (0, 50, 2), (0, 50, 2)), down("n0", 30, 40)
     result = played(of, outage)
@@ -251,8 +251,8 @@ def _with(change: Callable[[NodeResult], None]) -> list[str]:
     return list(attack.violations(of, options, result))
 
 
-def _shift(job: int, **changes: Any) -> Callable[[NodeResult], None]:
-    def change(result: NodeResult) -> None:
+def _shift(job: int, **changes: Any) -> Callable[[NodeSimulation], None]:
+    def change(result: NodeSimulation) -> None:
         result.record.played[job] = replace(result.record.played[job], **changes)
 
     return change
@@ -272,7 +272,7 @@ def _shift(job: int, **changes: Any) -> Callable[[NodeResult], None]:
     ],
 )
 def test_the_checker_of_the_attack_sees_what_is_wrong(
-    change: Callable[[NodeResult], None], said: str
+    change: Callable[[NodeSimulation], None], said: str
 ) -> None:
     assert any(said in one for one in _with(change))
 

@@ -18,7 +18,7 @@ from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
 from aucsched.formats.native.cluster_file import parse_snapshot
 from aucsched.models.ipsched import Ipsched
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
-from aucsched.simulation.nodes.node_result import NodeResult
+from aucsched.simulation.nodes.node_result import NodeSimulation
 
 
 def cluster(cores: list[int], job: dict[str, Any], **members: Any) -> Snapshot:
@@ -30,7 +30,7 @@ def cluster(cores: list[int], job: dict[str, Any], **members: Any) -> Snapshot:
     return parse_snapshot(msgspec.json.encode(document(nodes, [job], **members)))
 
 
-def alone(snapshot: Snapshot, factor: float | None = None, **setting: Any) -> NodeResult:
+def alone(snapshot: Snapshot, factor: float | None = None, **setting: Any) -> NodeSimulation:
     """Play the job alone."""
     job = replace(snapshot.jobs[0], submit_time=None)
     arriving = ArrivingJob(job=job, arrival_s=3.0, run_time_s=5.0, gres_run_time_factor=factor)
@@ -53,7 +53,7 @@ def check(snapshot: Snapshot, factor: float | None = None) -> None:
         is_refused = setting["policy"] == "ipsched" and Ipsched.cannot_express(snapshot.jobs[0])
         result = alone(snapshot, factor, **setting)
         assert len(result.played) == (0 if is_refused else starts), (setting, result.record.never)
-        assert result.to_document({})["jobs"] == len(result.played)
+        assert result.to_dict()["jobs"] == len(result.played)
         if result.played:
             assert 0.001 <= result.played[0].run_s <= 5
             assert result.metrics["makespan_s"] > 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from aucsched import ArrivingJob, ClusterWorkload, Job, Node, OptionError, Request
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
-from aucsched.simulation.nodes.node_result import NodeResult
+from aucsched.simulation.nodes.node_result import NodeSimulation
 from aucsched.simulation.nodes.preemption import least_cost
 
 
@@ -26,14 +26,14 @@ def job(name: str, cores: int, seconds: int, at: float = 0, **members: Any) -> A
     return ArrivingJob(job=asked, arrival_s=at, run_time_s=seconds, **members)
 
 
-def played(jobs: list[ArrivingJob], nodes: int = 1, **options: Any) -> NodeResult:
+def played(jobs: list[ArrivingJob], nodes: int = 1, **options: Any) -> NodeSimulation:
     machine = tuple(Node(name=f"n{place}", cores=4) for place in range(nodes))
     ordered = sorted(jobs, key=lambda one: one.arrival_s)
     workload = ClusterWorkload(name="w", nodes=machine, jobs=ordered)
     return play(workload, NodeOptions(policy="aucsched3", work_limit=0, **options))
 
 
-def start_of(result: NodeResult, name: str) -> float:
+def start_of(result: NodeSimulation, name: str) -> float:
     return next(one.start_s for one in result.played if one.demand.job.id == name)
 
 

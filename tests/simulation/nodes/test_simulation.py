@@ -33,7 +33,7 @@ from aucsched.simulation.nodes.kernel import simulate_nodes
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
 from aucsched.simulation.nodes.node_queue import NodePolicy, NodeQueue
-from aucsched.simulation.nodes.node_result import NodeResult
+from aucsched.simulation.nodes.node_result import NodeSimulation
 
 AUCTIONS = ("ipsched", "aucsched1", "aucsched2", "aucsched3")
 
@@ -71,18 +71,18 @@ def job(
 
 def played(
     policy: str, *jobs: ArrivingJob, cluster: dict[str, Any] | None = None, **options: Any
-) -> NodeResult:
+) -> NodeSimulation:
     """Play jobs on a small machine."""
     workload = ClusterWorkload(name="test", jobs=jobs, **(machine() if cluster is None else cluster))
     return play(workload, NodeOptions(policy=policy, **options))
 
 
-def starts(result: NodeResult) -> dict[str, float]:
+def starts(result: NodeSimulation) -> dict[str, float]:
     """Return each started job's time of start."""
     return {one.demand.job.id: one.start_s for one in result.played}
 
 
-def nodes_of(result: NodeResult, name: str) -> list[int]:
+def nodes_of(result: NodeSimulation, name: str) -> list[int]:
     """Return the nodes that a job ran on."""
     return next(one.allocation.nodes.tolist() for one in result.played if one.demand.job.id == name)
 
@@ -253,7 +253,7 @@ def test_every_job_is_done_or_reported_with_its_reason(policy: str) -> None:
     )
     result = played(policy, *jobs, work_limit=1 if policy in AUCTIONS else None)
     done = set(starts(result))
-    never = {one["job"]: one["reason"] for one in result.to_document({})["never_started"]}
+    never = {one["job"]: one["reason"] for one in result.to_dict()["never_started"]}
     assert done | set(never) == {str(number) for number in range(1, 8)}
     assert not done & set(never)
     assert {"1", "2", "4"} <= set(never)
@@ -339,7 +339,7 @@ def test_the_same_run_gives_the_same_bytes() -> None:
     texts = set()
     for _ in range(2):
         result = played("aucsched3", *jobs, work_limit=8)
-        document = {**result.to_document({}), "seconds": 0}
+        document = {**result.to_dict(), "seconds": 0}
         texts.add(json.dumps(document) + result.jobs_csv())
     assert len(texts) == 1
 
@@ -439,5 +439,5 @@ def test_no_job_is_lost_and_none_starts_before_it_comes(jobs: list[ArrivingJob],
     assert len(result.played) + len(result.record.never) == len(jobs)
     for one in result.played:
         assert one.start_s >= jobs[one.demand.index].arrival_s
-    assert result.columns.free.cores.tolist() == result.columns.total.cores.tolist()
+    assert result.empty.free.cores.tolist() == result.empty.total.cores.tolist()
     assert "CPU utilisation" in result.to_text("test")
