@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
-from support.build import ALONE, snapshot, tree
+from support.build import ALONE, figure_4_3, section_1_2, snapshot, tree
 
 from aucsched import InputError, Schedule, schedule
 from aucsched.auction.options import StepOptions
@@ -165,13 +165,7 @@ def test_switches_end_nodesets_and_duplicates_are_dropped() -> None:
 @pytest.mark.parametrize("topology", [{"kind": "linear"}, tree(["n1", "n2", "n3", "n4"], 2)])
 def test_section_1_2_starts_all_three_jobs(model: Any, topology: dict[str, Any]) -> None:
     """Soner: AUCSCHED2 (chapter 5)."""
-    nodes = [{"name": "n[1-4]", "cores": 12, "gres": {"gpu": 3}}]
-    jobs: list[dict[str, Any]] = [
-        {"cores": 24},
-        {"nodes": 2, "cores": 12, "gres_per_node": {"gpu": 2}},
-        {"nodes": 2, "cores": 12, "gres_per_node": {"gpu": 3}},
-    ]
-    result = schedule(snapshot(nodes, jobs, topology=topology), model=model, **ALONE)
+    result = schedule(section_1_2(topology=topology), model=model, **ALONE)
     assert started(result) == ["J1", "J2", "J3"]
     assert result.status == "optimal"
     cores_of_first = next(award for award in result.started if award.job == "J1").nodes.values()
@@ -180,19 +174,8 @@ def test_section_1_2_starts_all_three_jobs(model: Any, topology: dict[str, Any])
 
 @BOTH
 def test_figure_4_3_starts_three_jobs(model: Any) -> None:
-    nodes = [
-        {"name": "n[001-064]", "cores": 8, "gres": {"gpu": 2}},
-        {"name": "n[065-080]", "cores": 8, "free_cores": 0, "gres": {"gpu": 2}, "state": "allocated"},
-        {"name": "n[081-144]", "cores": 8, "gres": {"gpu": 2}},
-    ]
-    jobs: list[dict[str, Any]] = [
-        {"cores": 512},
-        {"nodes": 64, "cores_per_node": 2, "gres_per_node": {"gpu": 1}},
-        {"nodes": 64, "cores_per_node": 4, "gres_per_node": {"gpu": 2}},
-        {"nodes": 128, "cores_per_node": 1},
-    ]
     # The model over its bids: in rounds J1 bids anew on what the others leave, and four may start.
-    result = schedule(snapshot(nodes, jobs), model=model, strategy="exact", time_limit_s=60, **ALONE)
+    result = schedule(figure_4_3(), model=model, strategy="exact", time_limit_s=60, **ALONE)
     assert len(result.started) == 3
     assert result.objective.priority == 1000 + 999 + 998
 

@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.build import snapshot
+from support.build import refuse_awards, snapshot
 
 from aucsched import Reason, Schedule, Status, schedule
-from aucsched.auction.check import AwardChecker
 from aucsched.auction.options import MODELS
 from aucsched.bidgen.first_fit import FirstFitPlacer, Placement
 from aucsched.cli import run
-from aucsched.cluster.errors import AwardError
 from aucsched.cluster.jobs import Job
 from aucsched.cluster.resources.demand import Demand, DemandReader
 from aucsched.models.solve.solver import SolverStatus
@@ -79,14 +77,7 @@ def test_a_job_whose_bids_fail_is_set_aside(model: Any, monkeypatch: pytest.Monk
 def test_a_job_whose_award_the_check_refuses_is_set_aside(
     model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check = AwardChecker.check
-
-    def refusing(self: AwardChecker, job: Job, held: Any) -> None:
-        if job.id == "J1":
-            raise AwardError("job J1: has a fault", job="J1")
-        check(self, job, held)
-
-    monkeypatch.setattr(AwardChecker, "check", refusing)
+    refuse_awards(monkeypatch, "J1")
     result = schedule(snapshot(NODES, JOBS), model=model)
     assert {award.job for award in result.started} == {"J2", "J3"}
     assert reasons(result) == {"J1": Reason.SET_ASIDE}
@@ -121,14 +112,7 @@ def test_the_command_says_loudly_who_was_set_aside(
     file = tmp_path / "queue.json"
     jobs = [{"id": f"J{place}", "priority": 1, **asked} for place, asked in enumerate(JOBS, 1)]
     file.write_text(json.dumps({"format": "aucsched-snapshot/1", "nodes": NODES, "jobs": jobs}))
-    check = AwardChecker.check
-
-    def refusing(self: AwardChecker, job: Job, held: Any) -> None:
-        if job.id == "J2":
-            raise AwardError("job J2: has a fault", job="J2")
-        check(self, job, held)
-
-    monkeypatch.setattr(AwardChecker, "check", refusing)
+    refuse_awards(monkeypatch, "J2")
     assert run(["schedule", str(file), "--format", "json"]) == 0
     said = capsys.readouterr()
     assert "note: job J2 was set aside" in said.err

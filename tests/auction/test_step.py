@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
-from support.build import ALONE, snapshot, tiny
+from support.build import ALONE, crowded, snapshot, tiny
 from support.optimum import best_priority_sum, fits_alone
 
 from aucsched import AwardError, OptionError, Schedule, Snapshot, schedule
@@ -320,17 +320,6 @@ def test_the_largest_memory_that_a_node_can_have_is_a_limit(memory: int) -> None
 
 
 # Timeouts.
-
-
-def crowded() -> Snapshot:
-    """A window that HiGHS does not prove in a few milliseconds."""
-    rng = random.Random(5)
-    nodes = [{"name": f"n{place:03d}", "cores": 12, "free_cores": rng.randint(0, 12)} for place in range(120)]
-    jobs = [
-        {"nodes": rng.randint(2, 9), "cores_per_node": rng.randint(2, 7), "priority": rng.randint(1, 10**6)}
-        for _ in range(60)
-    ]
-    return snapshot(nodes, jobs)
 
 
 def test_a_timeout_halves_the_window_while_there_is_time() -> None:

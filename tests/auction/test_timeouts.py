@@ -5,16 +5,15 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.build import snapshot
+from support.build import crowded, snapshot
 from support.run import aucsched
 
-from aucsched import Snapshot, explain, schedule
+from aucsched import explain, schedule
 from aucsched.auction.impossible import ImpossibleRequests
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import in_order
@@ -23,17 +22,6 @@ from aucsched.cluster.resources.demand import Demand
 from aucsched.formats.native.cluster_file import snapshot_to_json
 from aucsched.slurm.answers.snapshot_of_answers import SlurmSources, SlurmText
 from aucsched.slurm.live.passes import Look, take_pass
-
-
-def crowded() -> Snapshot:
-    """A window that HiGHS does not prove in a few milliseconds."""
-    rng = random.Random(5)
-    nodes = [{"name": f"n{place:03d}", "cores": 12, "free_cores": rng.randint(0, 12)} for place in range(120)]
-    jobs = [
-        {"nodes": rng.randint(2, 9), "cores_per_node": rng.randint(2, 7), "priority": rng.randint(1, 10**6)}
-        for _ in range(60)
-    ]
-    return snapshot(nodes, jobs)
 
 
 def ticking(step_s: float) -> Callable[[], float]:

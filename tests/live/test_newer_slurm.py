@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.gated_slurm import FakeSlurm, loop_on
@@ -67,6 +69,20 @@ def test_the_loop_does_the_same_beside_a_later_slurm() -> None:
     assert len(sent) > 12
     assert [job.starts for job in new.jobs.values()] == [job.starts for job in old.jobs.values()]
     assert [job.state for job in new.jobs.values()] == ["COMPLETED"] * 4 + ["PENDING"]
+
+
+def edited(fake: FakeSlurm, edit: Callable[[dict[str, Any]], object]) -> Ask:
+    """Return what answers as the cluster, with an edit of its queue."""
+
+    def ask(command: Command) -> bytes:
+        answer = fake.ask(command)
+        if command[:1] != ("squeue",) or "--json" not in command[1]:
+            return answer
+        document = json.loads(answer)
+        edit(document)
+        return json.dumps(document).encode()
+
+    return ask
 
 
 def with_matlab(fake: FakeSlurm) -> Ask:
@@ -151,17 +167,12 @@ def test_a_job_that_slurm_starts_again_before_all_others_is_handed_over() -> Non
     fake.submit(1)
     expedited, other = fake.jobs
 
-    def ask(command: Command) -> bytes:
-        answer = fake.ask(command)
-        if command != ("squeue", "--json"):
-            return answer
-        document = json.loads(answer)
+    def edit(document: dict[str, Any]) -> None:
         # Slurm lets a requeued job begin two minutes later.
         document["jobs"][0] |= {"job_state": ["PENDING", "EXPEDITING"], "flags": ["EXPEDITED_REQUEUE"]}
         document["jobs"][0] |= {"state_reason": "BeginTime", "eligible_time": int(fake.now) + 120}
-        return json.dumps(document).encode()
 
-    assert loop_on(fake, ask=ask).one_pass().outcome == "done"
+    assert loop_on(fake, ask=edited(fake, edit)).one_pass().outcome == "done"
     assert sorted(licenses_sent(fake)) == [(expedited, "", False), (other, "", True)]
 
 
@@ -210,22 +221,14 @@ def test_what_26_05_adds_to_a_reason_is_said() -> None:
     fake = FakeSlurm(nodes={"n0": "idle"})
     fake.submit(1)
 
-    def ask(command: Command) -> bytes:
-        answer = fake.ask(command)
-        if command != ("squeue", "--json"):
-            return answer
-        document = json.loads(answer)
-        text = "No suitable topology unit found for segment"
-        document["jobs"][0] |= {"state_reason": "Resources", "state_description": text}
-        return json.dumps(document).encode()
-
-    loop = loop_on(fake, ask=ask)
+    text = "No suitable topology unit found for segment"
+    said = {"state_reason": "Resources", "state_description": text}
+    loop = loop_on(fake, ask=edited(fake, lambda document: document["jobs"][0].update(said)))
     assert loop.one_pass().outcome == "done"
     fake.now += 61
     assert loop.one_pass().outcome == "done"
     (action,) = [line for line in fake.events("intend") if line["kind"] == "unpin"]
-    reason = "Resources: No suitable topology unit found for segment"
-    assert action["why"] == f"it did not start within 60 s ({reason})"
+    assert action["why"] == f"it did not start within 60 s (Resources: {text})"
 
 
 def on_blocks(version: str = "26.05.1") -> FakeSlurm:
@@ -298,15 +301,10 @@ def test_a_job_that_wants_its_block_alone_is_pinned_and_keeps_others_off() -> No
     alone = fake.submit(4, least=1, most=1, priority=50)
     others = [fake.submit(4, least=1, most=1, priority=40 - number) for number in range(3)]
 
-    def ask(command: Command) -> bytes:
-        answer = fake.ask(command)
-        if command[:1] != ("squeue",) or not command[1].startswith("--json"):
-            return answer
-        document = json.loads(answer)
+    def edit(document: dict[str, Any]) -> None:
         next(job for job in document["jobs"] if job["job_id"] == alone.number)["shared"] = ["topo"]
-        return json.dumps(document).encode()
 
-    loop = loop_on(fake, ask=ask)
+    loop = loop_on(fake, ask=edited(fake, edit))
     assert loop.one_pass().outcome == "done"
     assert alone.required in {("n4",), ("n5",)}
     # Whole nodes are named, not counted; the others get the nodes beside busy ones only.

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
-from support.build import ALONE, document, snapshot, tiny, tree
+from support.build import ALONE, document, figure_4_3, section_1_2, snapshot, tiny, tree
 from support.optimum import best_priority_sum
 from support.run import aucsched, refused
 
@@ -44,15 +44,9 @@ def with_presets(model: str) -> list[str | None]:
 
 @EVERY
 def test_section_1_2_starts_all_three_jobs(model: Any) -> None:
-    nodes = [{"name": "n[1-4]", "cores": 12, "gres": {"gpu": 3}}]
-    jobs: list[dict[str, Any]] = [
-        {"cores": 24},
-        {"nodes": 2, "cores": 12, "gres_per_node": {"gpu": 2}},
-        {"nodes": 2, "cores": 12, "gres_per_node": {"gpu": 3}},
-    ]
     preset: Any
     for preset in with_presets(model):
-        result = schedule(snapshot(nodes, jobs), model=model, preset=preset, **ALONE, time_limit_s=60)
+        result = schedule(section_1_2(), model=model, preset=preset, **ALONE, time_limit_s=60)
         assert started(result) == ["J1", "J2", "J3"], preset
 
 
@@ -63,18 +57,7 @@ def test_figure_4_3_starts_all_four_jobs_with_aucsched1(preset: Any) -> None:
     Soner: equations (4.1)-(4.8).
     Soner: figure 4.3 four jobs on 144 nodes.
     """
-    nodes = [
-        {"name": "n[001-064]", "cores": 8, "gres": {"gpu": 2}},
-        {"name": "n[065-080]", "cores": 8, "free_cores": 0, "gres": {"gpu": 2}, "state": "allocated"},
-        {"name": "n[081-144]", "cores": 8, "gres": {"gpu": 2}},
-    ]
-    jobs: list[dict[str, Any]] = [
-        {"cores": 512},
-        {"nodes": 64, "cores_per_node": 2, "gres_per_node": {"gpu": 1}},
-        {"nodes": 64, "cores_per_node": 4, "gres_per_node": {"gpu": 2}},
-        {"nodes": 128, "cores_per_node": 1},
-    ]
-    result = schedule(snapshot(nodes, jobs), model="aucsched1", preset=preset, **ALONE, time_limit_s=60)
+    result = schedule(figure_4_3(), model="aucsched1", preset=preset, **ALONE, time_limit_s=60)
     assert started(result) == ["J1", "J2", "J3", "J4"]
     nodes_of = {award.job: award.nodes for award in result.started}
     assert {frozenset(nodes_of["J2"]), frozenset(nodes_of["J3"])} == {

@@ -23,20 +23,17 @@ from typing import Any
 
 import pytest
 from slurm_accounts import ACCOUNTING, accounting, missing_accounting, until
-from slurm_host import SlurmHost, free_ports, missing, running_host
+from slurm_host import SlurmHost, free_ports, running_host
 from slurm_shadow import QUESTION, spying
+from support.slurm_cluster import NEEDS_SLURM
 
 import aucsched
 from aucsched.formats.hostlist import expand
 from aucsched.slurm.live.live_queue import Mark, write_mark
 
-_MISSING = missing() or missing_accounting()
 pytestmark = [
-    pytest.mark.slurm,
-    pytest.mark.skipif(
-        os.environ.get("AUCSCHED_SLURM") != "1", reason="AUCSCHED_SLURM=1 lets it start daemons"
-    ),
-    pytest.mark.skipif(bool(_MISSING), reason=_MISSING or "nothing is missing"),
+    *NEEDS_SLURM,
+    pytest.mark.skipif(bool(missing_accounting()), reason=missing_accounting() or "nothing is missing"),
     pytest.mark.skipif(os.getuid() != 0, reason="only root becomes other users"),
 ]
 

@@ -6,32 +6,23 @@ Runs where Debian's slurm-wlm is installed and AUCSCHED_SLURM=1 says that daemon
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from slurm_host import SlurmHost, missing, running_host
+from slurm_host import SlurmHost, running_host
+from support.slurm_cluster import NEEDS_SLURM, Shell, shell_in, wait_for
 
 from aucsched.formats.hostlist import expand
 from aucsched.slurm.answers.policy import config_of
 from aucsched.slurm.live.license_gate import job_submit_lua
 from aucsched.slurm.live.live_queue import Mark, write_mark
 
-pytestmark = [
-    pytest.mark.slurm,
-    pytest.mark.skipif(
-        os.environ.get("AUCSCHED_SLURM") != "1", reason="AUCSCHED_SLURM=1 lets it start daemons"
-    ),
-    pytest.mark.skipif(bool(missing()), reason=missing() or "nothing is missing"),
-]
-
-Shell = Callable[[str], str]
+pytestmark = NEEDS_SLURM
 
 _SITE = """\
 SelectTypeParameters=CR_Core
@@ -64,14 +55,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
         files={"job_submit.lua": _PLUGIN},
     )
     with running_host(tmp_path_factory.mktemp("slurm") / "c", host) as environment:
-
-        def run(line: str) -> str:
-            done = subprocess.run(
-                ["sh", "-c", line], capture_output=True, check=False, text=True, env=environment
-            )
-            assert done.returncode == 0, (line, done.stderr)
-            return done.stdout
-
+        run = shell_in(environment)
         yield run
         run(f"{sys.executable} -m aucsched slurm gate down")
 
@@ -83,14 +67,6 @@ def submit(shell: Shell, options: str, seconds: int = 300) -> str:
 
 def aucsched(shell: Shell, arguments: str) -> str:
     return shell(f"{sys.executable} -m aucsched slurm {arguments} 2>&1")
-
-
-def wait_for(condition: Callable[[], bool], shell: Shell, what: str, seconds: float = 45) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            pytest.fail(f"{what}: not within {seconds} s:\n{shell('squeue -a')}")
-        time.sleep(0.3)
 
 
 def job_of(shell: Shell, job: str) -> dict[str, Any]:

@@ -7,29 +7,19 @@ from __future__ import annotations
 
 import getpass
 import json
-import os
 import re
-import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.slurm_cluster import missing, running_cluster
+from support.slurm_cluster import NEEDS_SLURM, Shell, running_cluster, shell_in, wait_for
 
-pytestmark = [
-    pytest.mark.slurm,
-    pytest.mark.skipif(
-        os.environ.get("AUCSCHED_SLURM") != "1", reason="AUCSCHED_SLURM=1 lets it start daemons"
-    ),
-    pytest.mark.skipif(bool(missing()), reason=missing() or "nothing is missing"),
-]
+pytestmark = NEEDS_SLURM
 
 #: What jobs hold: node -> (cores, GPUs by type).
 Place = dict[str, tuple[int, dict[str, int]]]
-Shell = Callable[[str], str]
 
 FILLERS = [
     "-w n00 -n 5",
@@ -81,29 +71,13 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     """A cluster, and a function that runs a line of shell on it."""
     # Sockets and paths of Slurm's are short.
     with running_cluster(tmp_path_factory.mktemp("slurm") / "c") as environment:
-
-        def run(line: str) -> str:
-            done = subprocess.run(
-                ["sh", "-c", line], capture_output=True, check=False, text=True, env=environment
-            )
-            assert done.returncode == 0, (line, done.stderr)
-            return done.stdout
-
-        yield run
+        yield shell_in(environment)
 
 
 def submit(shell: Shell, name: str, options: str) -> str:
     """Submit a job that sleeps; return its id."""
     line = f"sbatch --parsable -J {name} -t 60 -o /dev/null --chdir=/ {options} --wrap='sleep 900'"
     return shell(line).strip()
-
-
-def wait_for(condition: Callable[[], bool], shell: Shell, what: str, seconds: float = 45) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            pytest.fail(f"{what}: not within {seconds} s, these wait:\n{shell('squeue -t PD')}")
-        time.sleep(0.3)
 
 
 _USE = re.compile(r"\sNodes=(\S+) CPU_IDs=(\S*) Mem=\d+ GRES=(\S*)")

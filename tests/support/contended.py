@@ -1,4 +1,4 @@
-"""A small machine of nodes of one core on which jobs wait for each other."""
+"""A small machine of nodes of one core on which jobs wait for each other, and a policy that heeds nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import random
 
 from aucsched.cluster.jobs import Job, Request
 from aucsched.cluster.nodes import Node, Resources
+from aucsched.cluster.resources.allocation import Allocation, StartingJob
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
+from aucsched.simulation.nodes.node_queue import NodePolicy, NodeQueue
 
 
 def contended(
@@ -30,3 +32,15 @@ def contended(
         made.append(ArrivingJob(job=job, arrival_s=arrival, run_time_s=run))
     named = [Node(name=f"n{place}", total=amount, free=amount) for place in range(nodes)]
     return ClusterWorkload(name="contended", nodes=named, jobs=made)
+
+
+class OnOnePlace(NodePolicy):
+    """Puts every job on the same nodes, whatever is free there."""
+
+    def __init__(self, allocation: Allocation) -> None:
+        self.allocation = allocation
+
+    def step(self, now: float, queue: NodeQueue) -> list[StartingJob]:
+        """Start the first job."""
+        del now
+        return [StartingJob(demand=demand, allocation=self.allocation) for demand in queue.first(1)]

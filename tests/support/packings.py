@@ -8,6 +8,7 @@ import numpy as np
 
 from aucsched.cluster.resources.capacity import IntArray
 from aucsched.models.search.packing import Packing, Worth
+from aucsched.models.solve.program import IntegerProgram
 
 NOTHING = np.zeros(0, np.int64)
 
@@ -43,4 +44,20 @@ def best_by_force(packing: Packing, worth: Worth) -> tuple[int, float]:
 def is_sound(packing: Packing, award: IntArray) -> bool:
     return len(np.unique(packing.job[award])) == len(award) and bool(
         (packing.use(award) <= packing.capacity).all()
+    )
+
+
+def knapsack(sizes: list[int], room: int) -> IntegerProgram:
+    """Return the program of things of which the room holds some; none counts anything yet."""
+    count = len(sizes)
+    return IntegerProgram(
+        objective=np.zeros(count),
+        lower=np.zeros(count),
+        upper=np.ones(count),
+        is_integer=np.ones(count, np.bool_),
+        row_lower=np.array([-np.inf]),
+        row_upper=np.array([float(room)]),
+        indptr=np.array([0, count]),
+        index=np.arange(count),
+        value=np.array(sizes, np.float64),
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 
 from hypothesis import strategies as st
 
@@ -41,8 +42,31 @@ def workload_of(jobs: Sequence[J], processors: int) -> Workload:
     )
 
 
+def in_units(whole: Workload, unit: float) -> Workload:
+    """The same workload with every second as a fraction of one."""
+    asked = whole.requests
+    submit, estimate = (tuple(time * unit for time in times) for times in (asked.submit, asked.estimate))
+    requests = replace(asked, submit=submit, estimate=estimate)
+    return replace(whole, requests=requests, run=tuple(time * unit for time in whole.run))
+
+
+def golden_case(path: Path) -> tuple[list[J], list[int]]:
+    """A hand-made case of a published simulator: its jobs from 0 on, and when each ends."""
+    lines = path.read_text().splitlines()
+    rows = sorted(
+        (line.split()[:5] for line in lines if line.strip() and not line.startswith("#")),
+        key=lambda row: int(row[0]),
+    )
+    first = int(rows[0][0])
+    numbers = [(int(row[0]) - first, int(row[4]), int(row[3]), int(row[2])) for row in rows]
+    jobs = [J(submit, min(run, estimate), size, estimate) for submit, run, size, estimate in numbers]
+    return jobs, [int(row[1].partition(".")[0]) - first for row in rows]
+
+
 #: What a rule is asked: now, free processors, the queue, running jobs' starts; it returns who starts.
 Choose = Callable[[float, int, list[int], dict[int, float]], list[int]]
+#: From when to when so many processors are held.
+Span = tuple[float, float, int]
 #: What the queue is sorted by, at a time.
 Key = Callable[[float, int], tuple[float | Fraction, ...]]
 
@@ -73,12 +97,18 @@ def plain(
     return starts
 
 
+def from_front(jobs: Sequence[J], free: int, queue: list[int]) -> tuple[list[int], int]:
+    """Take the jobs that start from the queue's front; return them, and what is free then."""
+    started = []
+    while queue and jobs[queue[0]].size <= free:
+        started.append(queue.pop(0))
+        free -= jobs[started[-1]].size
+    return started, free
+
+
 def choose_fcfs(jobs: Sequence[J]) -> Choose:
     def choose(_: float, free: int, queue: list[int], __: dict[int, float]) -> list[int]:
-        count = 0
-        while count < len(queue) and sum(jobs[job].size for job in queue[: count + 1]) <= free:
-            count += 1
-        return queue[:count]
+        return from_front(jobs, free, queue)[0]
 
     return choose
 
@@ -91,10 +121,7 @@ def choose_easy(jobs: Sequence[J]) -> Choose:
     """EASY word for word as the data's reading of traces has it."""
 
     def choose(now: float, free: int, queue: list[int], running: dict[int, float]) -> list[int]:
-        started: list[int] = []
-        while queue and jobs[queue[0]].size <= free:
-            started.append(queue.pop(0))
-            free -= jobs[started[-1]].size
+        started, free = from_front(jobs, free, queue)
         if not queue:
             return started
         need = jobs[queue[0]].size
@@ -126,16 +153,31 @@ def plain_easy(jobs: Sequence[J], processors: int, key: Key = lambda _, job: (jo
     return plain(jobs, processors, choose_easy(jobs), key)
 
 
+def first_fit(spans: Sequence[Span], processors: int, job: J, now: float) -> float:
+    """The first time from which a job fits for its estimate beside spans of processors."""
+    for start in sorted({now, *(end for _, end, _ in spans if end > now)}):
+        end = start + job.estimate
+        moments = [start, *(begin for begin, _, _ in spans if start < begin < end)]
+        used = [sum(size for begin, stop, size in spans if begin <= time < stop) for time in moments]
+        if max(used) + job.size <= processors:
+            return start
+    raise AssertionError
+
+
 def earliest(jobs: Sequence[J], processors: int, held: dict[int, float], job: int, now: float) -> float:
     """The first time from which a job fits for its estimate beside what is held from given times on."""
     spans = [(start, start + jobs[other].estimate, jobs[other].size) for other, start in held.items()]
-    for start in sorted({now, *(end for _, end, _ in spans if end > now)}):
-        end = start + jobs[job].estimate
-        moments = [start, *(begin for begin, _, _ in spans if start < begin < end)]
-        used = [sum(size for begin, stop, size in spans if begin <= time < stop) for time in moments]
-        if max(used) + jobs[job].size <= processors:
-            return start
-    raise AssertionError
+    return first_fit(spans, processors, jobs[job], now)
+
+
+def first_promise(jobs: Sequence[J], processors: int) -> tuple[int, float] | None:
+    """The first job that must wait under EASY, and the reservation that it gets; None: none waits."""
+    easy = plain_easy(jobs, processors)
+    first = next((n for n, job in enumerate(jobs) if easy[n] > job.submit), None)
+    if first is None:
+        return None
+    running = {n: easy[n] for n in range(first) if easy[n] + jobs[n].run > jobs[first].submit}
+    return first, earliest(jobs, processors, running, first, jobs[first].submit)
 
 
 def plain_reservations(jobs: Sequence[J], processors: int, count: int) -> list[float]:

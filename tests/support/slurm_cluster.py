@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
 from slurm_host import SlurmHost, missing, running_host
 
-__all__ = ["NODES", "missing", "running_cluster"]
-
 NODES = 64
+#: Runs a line of shell on a cluster.
+Shell = Callable[[str], str]
+#: What a test that starts daemons is marked with.
+NEEDS_SLURM = [
+    pytest.mark.slurm,
+    pytest.mark.skipif(
+        os.environ.get("AUCSCHED_SLURM") != "1", reason="AUCSCHED_SLURM=1 lets it start daemons"
+    ),
+    pytest.mark.skipif(bool(missing()), reason=missing() or "nothing is missing"),
+]
 
 _SITE = """\
 SelectTypeParameters=CR_Core_Memory
@@ -50,3 +62,25 @@ def running_cluster(folder: Path) -> Iterator[dict[str, str]]:
     host = SlurmHost(nodes=names, site=_SITE, gres=_GRES, topology=_TOPOLOGY)
     with running_host(folder, host) as environment:
         yield environment
+
+
+def shell_in(environment: dict[str, str]) -> Shell:
+    """Return what runs a line of shell in the environment of a cluster's commands."""
+
+    def run(line: str) -> str:
+        done = subprocess.run(
+            ["sh", "-c", line], capture_output=True, check=False, text=True, env=environment
+        )
+        assert done.returncode == 0, (line, done.stderr)
+        return done.stdout
+
+    return run
+
+
+def wait_for(condition: Callable[[], bool], shell: Shell, what: str, seconds: float = 45) -> None:
+    """Wait until something is so; a cluster on which it does not become so shows its queue."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            pytest.fail(f"{what}: not within {seconds} s:\n{shell('squeue -a')}")
+        time.sleep(0.3)

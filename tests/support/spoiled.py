@@ -94,21 +94,24 @@ def put(path: str, value: Any) -> Spoil:
     """Return a spoiler that sets the member at a path like jobs/2/nodes."""
 
     def spoil(document: dict[str, Any]) -> None:
-        *way, last = path.split("/")
-        place: Any = document
-        for step in way:
-            place = place[int(step)] if step.isdigit() else place[step]
-        place[int(last) if last.isdigit() else last] = value
+        place, last = _found(document, path)
+        place[last] = value
 
     return spoil
 
 
+def _found(document: dict[str, Any], path: str) -> tuple[Any, str | int]:
+    """Return what holds the member at a path, and its name or place there."""
+    *way, last = (int(step) if step.isdigit() else step for step in path.split("/"))
+    place: Any = document
+    for step in way:
+        place = place[step]
+    return place, last
+
+
 def drop(path: str) -> Spoil:
     def spoil(document: dict[str, Any]) -> None:
-        *way, last = path.split("/")
-        place: Any = document
-        for step in way:
-            place = place[int(step)] if step.isdigit() else place[step]
+        place, last = _found(document, path)
         del place[last]
 
     return spoil

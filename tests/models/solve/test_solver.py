@@ -11,6 +11,7 @@ import pulp
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.packings import knapsack
 
 from aucsched.cluster.errors import SolverError
 from aucsched.models.solve import reduced_program
@@ -44,21 +45,6 @@ def test_a_bound_by_number_is_what_whole_jobs_can_reach() -> None:
     # Two of three jobs of about 100 are within 299, and count 201 at most.
     assert BoundByNumber([99, 100, 101], np.arange(3)).of(299) == 201
     assert BoundByNumber([99, 100, 101], np.arange(3)).of(300) == 300
-
-
-def knapsack(sizes: list[int], room: int) -> IntegerProgram:
-    count = len(sizes)
-    return IntegerProgram(
-        objective=np.zeros(count),
-        lower=np.zeros(count),
-        upper=np.ones(count),
-        is_integer=np.ones(count, np.bool_),
-        row_lower=np.array([-np.inf]),
-        row_upper=np.array([float(room)]),
-        indptr=np.array([0, count]),
-        index=np.arange(count),
-        value=np.array(sizes, np.float64),
-    )
 
 
 def best_by_hand(

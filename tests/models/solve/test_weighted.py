@@ -7,26 +7,11 @@ import time
 import numpy as np
 import pytest
 from support.build import ALONE, snapshot
+from support.packings import knapsack
 
 from aucsched import schedule
 from aucsched.models.solve.lexicographic import SolveSettings, solve_weighted
-from aucsched.models.solve.program import IntegerProgram
 from aucsched.models.solve.solver import SolverStatus
-
-
-def knapsack(sizes: list[int], room: int) -> IntegerProgram:
-    count = len(sizes)
-    return IntegerProgram(
-        objective=np.zeros(count),
-        lower=np.zeros(count),
-        upper=np.ones(count),
-        is_integer=np.ones(count, np.bool_),
-        row_lower=np.array([-np.inf]),
-        row_upper=np.array([float(room)]),
-        indptr=np.array([0, count]),
-        index=np.arange(count),
-        value=np.array(sizes, np.float64),
-    )
 
 
 @pytest.mark.parametrize("nodes", [None, 1000])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.evolving import check_cores
 
 from aucsched.negotiation.evolving.fairness import DelayLimits, DelayPolicy, Fairness
 from aucsched.simulation.events import EventKind, EventQueue
@@ -84,20 +85,6 @@ def _check_limits(run: EvolvingRun, fairness: Fairness) -> None:
                 assert by_job[delay.job] <= single * _ALMOST
 
 
-def _check_cores(run: EvolvingRun) -> None:
-    """Count cores at every moment, from the records of jobs that neither stopped nor shrank."""
-    changes: list[tuple[float, int]] = []
-    for played in run.played.values():
-        assert played.start_s >= played.job.arrival_s
-        changes += [(played.start_s, played.static_cores), (played.end_s, -played.cores)]
-        if played.grown_s is not None:
-            changes.append((played.grown_s, played.cores - played.static_cores))
-    held = 0
-    for _, change in sorted(changes):
-        held += change
-        assert 0 <= held <= run.workload.cores
-
-
 @settings(max_examples=150)
 @given(
     drawn=_JOBS,
@@ -131,7 +118,7 @@ def test_any_workload_is_played_to_its_end(
     run = simulate_evolving(workload, options)
     assert len(run.played) == len(workload.jobs)
     if not (run.preemptions or run.shrinks):
-        _check_cores(run)
+        check_cores(run)
     if alone:
         _check_limits(run, fairness)
 
@@ -145,7 +132,7 @@ def test_an_auction_exceeds_no_limit(
     options = EvolvingOptions(serve_by="auction", limits=fairness, strategy=strategy)  # type: ignore[arg-type]
     run = simulate_evolving(workload, options)
     assert len(run.played) == len(workload.jobs)
-    _check_cores(run)
+    check_cores(run)
     _check_limits(run, fairness)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import mean
 
 import pytest
+from support.evolving import check_cores
 
 from aucsched.cluster.errors import OptionError
 from aucsched.negotiation.evolving.fairness import same_for_every_user
@@ -37,20 +38,10 @@ def _run(seed: int, options: EvolvingOptions) -> EvolvingRun:
 
 
 def _check(run: EvolvingRun) -> None:
-    """Count cores at every moment, from the records alone."""
-    changes: list[tuple[float, int]] = []
     for played in run.played.values():
-        assert played.start_s >= played.job.arrival_s
-        extra = played.cores - played.static_cores
-        changes += [(played.start_s, played.static_cores), (played.end_s, -played.cores)]
         assert played.core_s > 0
-        if extra:
-            assert played.grown_s is not None
-            changes.append((played.grown_s, extra))
-    held = 0
-    for _, change in sorted(changes):
-        held += change
-        assert 0 <= held <= run.workload.cores
+        assert played.grown_s is not None or played.cores == played.static_cores
+    check_cores(run)
 
 
 def test_table_1() -> None:

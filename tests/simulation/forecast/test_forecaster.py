@@ -90,11 +90,12 @@ def test_a_job_that_starts_at_once_is_forecast_to_do_so() -> None:
             assert came > 0
 
 
-def test_the_plan_by_limits_is_easy_itself() -> None:
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+def test_the_plan_by_limits_is_the_policy_itself(policy: str) -> None:
     # All jobs come at once and run to their limits: the plan on arrival is what the policy does.
     base = workload(60)
     requests = replace(base.requests, submit=(0,) * 60)
-    result = played(replace(base, requests=requests, run=tuple(requests.estimate)))
+    result = played(replace(base, requests=requests, run=tuple(requests.estimate)), policy)
     found = list(forecasts_of(result, futures=2, asked_at=[0.0]))
     assert [forecast.plan_s for _, forecast, _ in found] == [came for *_, came in found]
 
@@ -290,15 +291,6 @@ def test_on_nodes_a_process_that_hears_of_events_one_by_one_says_the_same(
     assert heard_by_a_process([16], members, told) == list(asked.values())
     times = [now for _, now, _ in told]
     assert times == sorted(times)
-
-
-def test_futures_of_a_plan_are_conservative_backfilling() -> None:
-    # All jobs come at once and run to their limits: the plan on arrival is what the policy does.
-    base = workload(60)
-    requests = replace(base.requests, submit=(0,) * 60)
-    result = played(replace(base, requests=requests, run=tuple(requests.estimate)), "conservative")
-    found = list(forecasts_of(result, futures=2, asked_at=[0.0]))
-    assert [forecast.plan_s for _, forecast, _ in found] == [came for *_, came in found]
 
 
 def test_futures_withdraw_promises_under_overload() -> None:

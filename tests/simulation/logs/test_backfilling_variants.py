@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support.plain import J, earliest, plain, plain_easy, starts_of, workloads
+from support.plain import (
+    J,
+    earliest,
+    first_promise,
+    from_front,
+    golden_case,
+    plain,
+    plain_easy,
+    starts_of,
+    workloads,
+)
 
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
@@ -91,12 +101,8 @@ def test_a_selection_of_thousands_on_a_large_machine_is_exact() -> None:
 
 def plain_lookahead(jobs: Sequence[J], processors: int) -> list[float]:
     def choose(now: float, free: int, queue: list[int], running: dict[int, float]) -> list[int]:
-        held, started = dict(running), []
-        while queue and jobs[queue[0]].size <= free:
-            job = queue.pop(0)
-            free -= jobs[job].size
-            held[job] = now
-            started.append(job)
+        started, free = from_front(jobs, free, queue)
+        held = {**running, **dict.fromkeys(started, now)}
         if not queue:
             return started
         shadow, extra = shadow_of(jobs, free, held, jobs[queue[0]].size)
@@ -140,15 +146,9 @@ def test_lookahead_prefers_early_or_late_jobs_among_equals() -> None:
 @pytest.mark.parametrize("number", range(14))
 def test_lookahead_on_golden_cases(number: int) -> None:
     """Hand-made cases of a published simulator, whose ties go to the jobs submitted last."""
-    lines = (GOLDEN / f"look_ahead.{number}").read_text().splitlines()
-    rows = sorted(
-        (line.split()[:5] for line in lines if line.strip() and not line.startswith("#")),
-        key=lambda row: int(row[0]),
-    )
-    jobs = [J(int(row[0]), min(int(row[4]), int(row[2])), int(row[3]), int(row[2])) for row in rows]
+    jobs, ends = golden_case(GOLDEN / f"look_ahead.{number}")
     starts = starts_of(jobs, 100, "lookahead", options=PolicyOptions(lookahead_ties="last"))
-    ends = [start + job.run for start, job in zip(starts, jobs, strict=True)]
-    assert ends == [int(row[1].partition(".")[0]) for row in rows]
+    assert [start + job.run for start, job in zip(starts, jobs, strict=True)] == ends
 
 
 @needs_data
@@ -173,12 +173,8 @@ def plain_slack(jobs: Sequence[J], processors: int, factor: float) -> list[float
     promise: dict[int, float] = {}
 
     def choose(now: float, free: int, queue: list[int], running: dict[int, float]) -> list[int]:
-        held, started = dict(running), []
-        while queue and jobs[queue[0]].size <= free:
-            job = queue.pop(0)
-            free -= jobs[job].size
-            held[job] = now
-            started.append(job)
+        started, free = from_front(jobs, free, queue)
+        held = {**running, **dict.fromkeys(started, now)}
         if not queue:
             return started
         head, need = queue[0], jobs[queue[0]].size
@@ -223,15 +219,10 @@ def test_no_slack_is_easy_in_every_order(case: Case, order: str) -> None:
 @given(workloads(), st.sampled_from([0.5, 2.0]))
 def test_nobody_is_put_off_beyond_the_slack(case: Case, factor: float) -> None:
     """The first job that must wait starts by the reservation that EASY gives it, and its slack."""
-    jobs, processors = case
-    easy = starts_of(jobs, processors, "easy")
-    first = next((n for n, job in enumerate(jobs) if easy[n] > job.submit), None)
-    if first is None:
-        return
-    running = {n: easy[n] for n in range(first) if easy[n] + jobs[n].run > jobs[first].submit}
-    promised = earliest(jobs, processors, running, first, jobs[first].submit)
-    starts = starts_of(jobs, processors, "slack", options=PolicyOptions(slack=factor))
-    assert starts[first] <= promised + factor * jobs[first].estimate
+    if (found := first_promise(*case)) is not None:
+        first, promised = found
+        starts = starts_of(*case, "slack", options=PolicyOptions(slack=factor))
+        assert starts[first] <= promised + factor * case[0][first].estimate
 
 
 def test_slack_lets_a_job_violate_the_reservation_by_its_slack() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.plain import DeepEasy, J, workload_of, workloads
+from support.plain import DeepEasy, J, in_units, workload_of, workloads
 
 from aucsched.cluster.kernels.harness import Entry
 from aucsched.formats.swf import load_swf
@@ -75,14 +75,8 @@ def test_arrays_and_lists_give_the_same_starts(case: Case, name: str, order: str
 @settings(max_examples=100)
 @given(case=workloads(most=40), unit=st.sampled_from([0.1, 0.3, 1 / 3]), name=st.sampled_from(sorted(PLAIN)))
 def test_fractions_of_seconds_are_rounded_alike(case: Case, unit: float, name: str) -> None:
-    whole = workload_of(*case)
-    requests = replace(
-        whole.requests,
-        submit=tuple(time * unit for time in whole.requests.submit),
-        estimate=tuple(time * unit for time in whole.requests.estimate),
-    )
-    workload = replace(whole, requests=requests, run=tuple(time * unit for time in whole.run))
-    plain = simulate_plain(workload, make_policy(name, requests))
+    workload = in_units(workload_of(*case), unit)
+    plain = simulate_plain(workload, make_policy(name, workload.requests))
     assert compiled_starts(workload, name, "fcfs") == plain
 
 

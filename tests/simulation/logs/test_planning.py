@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.plain import J, plain, starts_of, workload_of, workloads
+from support.plain import J, Span, first_fit, plain, starts_of, workload_of, workloads
 
 from aucsched.cli import run
 from aucsched.cluster.errors import InputError, OptionError
@@ -66,20 +66,6 @@ def reservations(draw: st.DrawFn, processors: int) -> tuple[Advance, ...]:
 def reserved_cases(draw: st.DrawFn) -> tuple[list[J], int, tuple[Advance, ...]]:
     jobs, processors = draw(workloads(most=12))
     return jobs, processors, draw(reservations(processors))
-
-
-Span = tuple[float, float, int]
-
-
-def first_fit(spans: Sequence[Span], processors: int, job: J, now: float) -> float:
-    """The first time from which a job fits for its estimate beside spans of processors."""
-    for start in sorted({now, *(end for _, end, _ in spans if end > now)}):
-        end = start + job.estimate
-        moments = [start, *(begin for begin, _, _ in spans if start < begin < end)]
-        used = [sum(size for begin, stop, size in spans if begin <= time < stop) for time in moments]
-        if max(used) + job.size <= processors:
-            return start
-    raise AssertionError
 
 
 def plain_planning(

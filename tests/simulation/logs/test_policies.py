@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,6 +14,8 @@ from support.plain import (
     DeepEasy,
     J,
     earliest,
+    golden_case,
+    in_units,
     plain_conservative,
     plain_easy,
     plain_fcfs,
@@ -145,13 +146,8 @@ def test_every_policy_in_every_order_starts_every_job_within_capacity(
     case=workloads(most=40), unit=st.sampled_from([0.1, 0.3, 1 / 3]), policy=st.sampled_from(sorted(POLICIES))
 )
 def test_fractions_of_seconds_keep_the_rules(case: tuple[list[J], int], unit: float, policy: str) -> None:
-    whole = workload_of(*case)
-    requests = replace(
-        whole.requests,
-        submit=tuple(time * unit for time in whole.requests.submit),
-        estimate=tuple(time * unit for time in whole.requests.estimate),
-    )
-    workload = replace(whole, requests=requests, run=tuple(time * unit for time in whole.run))
+    workload = in_units(workload_of(*case), unit)
+    requests = workload.requests
     starts = simulate_checked(workload, make_policy(policy, requests))
     assert min(starts) == 0
     deep = DeepEasy(requests, deeper=3, shallow=1)
@@ -250,17 +246,9 @@ def golden_files() -> list[tuple[str, str]]:
 @needs_data
 @pytest.mark.parametrize(("policy", "name"), golden_files())
 def test_golden_case(policy: str, name: str) -> None:
-    lines = (GOLDEN / name).read_text().splitlines()
-    rows = sorted(
-        (line.split()[:5] for line in lines if line.strip() and not line.startswith("#")),
-        key=lambda row: int(row[0]),
-    )
-    first = int(rows[0][0])
-    jobs = [J(int(row[0]) - first, int(row[4]), int(row[3]), int(row[2])) for row in rows]
-    jobs = [J(job.submit, min(job.run, job.estimate), job.size, job.estimate) for job in jobs]
+    jobs, ends = golden_case(GOLDEN / name)
     starts = starts_of(jobs, 100, policy)
-    ends = [start + job.run + first for start, job in zip(starts, jobs, strict=True)]
-    assert ends == [int(row[1].partition(".")[0]) for row in rows]
+    assert [start + job.run for start, job in zip(starts, jobs, strict=True)] == ends
 
 
 # Public logs ----------------------------------------------------------------------------------

@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.plain import J, earliest, plain_easy, simulate_checked, starts_of, workload_of, workloads
+from support.plain import (
+    J,
+    earliest,
+    first_promise,
+    plain_easy,
+    simulate_checked,
+    starts_of,
+    workload_of,
+    workloads,
+)
 
 from aucsched.cli import run
 from aucsched.cluster.errors import OptionError
@@ -156,14 +165,9 @@ def test_stopped_jobs_start_again_and_no_more_often_than_allowed(case: Case, ord
 @given(workloads())
 def test_bets_never_delay_the_head(case: Case) -> None:
     """The first job that must wait starts by the reservation it would have had if nobody bet."""
-    jobs, processors = case
-    easy = plain_easy(jobs, processors)
-    first = next((n for n, job in enumerate(jobs) if easy[n] > job.submit), None)
-    if first is None:
-        return
-    running = {n: easy[n] for n in range(first) if easy[n] + jobs[n].run > jobs[first].submit}
-    promised = earliest(jobs, processors, running, first, jobs[first].submit)
-    assert both_kernels(case, options=PolicyOptions(speculation=0.1))[0][first] <= promised
+    if (found := first_promise(*case)) is not None:
+        first, promised = found
+        assert both_kernels(case, options=PolicyOptions(speculation=0.1))[0][first] <= promised
 
 
 @pytest.mark.parametrize(

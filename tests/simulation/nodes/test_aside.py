@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from support.build import snapshot
+from support.build import refuse_awards, snapshot
 
 from aucsched import ArrivingJob, ClusterWorkload
-from aucsched.auction.check import AwardChecker
 from aucsched.auction.options import StepOptions
 from aucsched.bidgen.first_fit import FirstFitPlacer, Placement
-from aucsched.cluster.errors import AwardError
-from aucsched.cluster.jobs import Job
 from aucsched.cluster.resources.demand import Demand
 from aucsched.simulation.nodes import kernel
 from aucsched.simulation.nodes.auction import NodeAuction
@@ -55,14 +50,7 @@ def test_a_job_whose_bids_fail_in_a_pass(strategy: str, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_job_whose_award_the_check_refuses(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    check = AwardChecker.check
-
-    def refusing(self: AwardChecker, job: Job, held: Any) -> None:
-        if job.id == "J2":
-            raise AwardError("job J2: has a fault", job="J2")
-        check(self, job, held)
-
-    monkeypatch.setattr(AwardChecker, "check", refusing)
+    refuse_awards(monkeypatch, "J2")
     run = simulated(strategy)
     assert sorted(run.played) == [0, 2, 3, 4]
     assert "has a fault" in run.never[1]

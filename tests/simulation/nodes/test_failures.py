@@ -13,6 +13,7 @@ from typing import Any
 
 import attack_simulations as attack
 import pytest
+from support.contended import OnOnePlace
 from support.run import aucsched
 
 from aucsched.bidgen.families.registry import columns_of
@@ -27,7 +28,7 @@ from aucsched.simulation.nodes import node_machine
 from aucsched.simulation.nodes.kernel import NodeOutage, simulate_nodes
 from aucsched.simulation.nodes.node_machine import Failures, Machine, drawn_times
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
-from aucsched.simulation.nodes.node_queue import NodePolicy, NodeQueue
+from aucsched.simulation.nodes.node_queue import NodeQueue
 from aucsched.simulation.nodes.node_result import NodeSimulation
 
 
@@ -207,27 +208,17 @@ def test_drawn_failures_are_the_same_under_every_policy_and_differ_by_seed() -> 
 def test_the_kernel_refuses_a_start_on_a_node_that_is_down() -> None:
     of = workload((0, 10, 1), (50, 10, 1))
 
-    class Stubborn(NodePolicy):
-        """Puts every job where it would stand on the empty machine."""
-
-        def __init__(self, allocation: Any) -> None:
-            self.allocation = allocation
-
-        def step(self, now: float, queue: NodeQueue) -> list[StartingJob]:
-            del now
-            return [StartingJob(demand=demand, allocation=self.allocation) for demand in queue.first(1)]
-
     allocation = play(of, NodeOptions(policy="fcfs")).played[0].allocation
     for node, message in ((0, "starts on n0, down"), (1, "")):
         failures = Failures(times={node: iter([(40.0, inf)])})
         if message:
             with pytest.raises(AwardError, match=message):
-                simulate_nodes(of, Machine(of), Stubborn(allocation), NodeQueue(), failures=failures)
+                simulate_nodes(of, Machine(of), OnOnePlace(allocation), NodeQueue(), failures=failures)
         else:
             assert (
                 len(
                     simulate_nodes(
-                        of, Machine(of), Stubborn(allocation), NodeQueue(), failures=failures
+                        of, Machine(of), OnOnePlace(allocation), NodeQueue(), failures=failures
                     ).played
                 )
                 == 2

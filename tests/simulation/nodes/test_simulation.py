@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_snapshots import random_snapshot
 from support.build import snapshot
+from support.contended import OnOnePlace
 from support.optimum import fits_alone
 
 from aucsched.auction.attempt import attempt
@@ -353,22 +354,14 @@ def test_the_kernel_refuses_starts_that_break_a_rule() -> None:
         held = Capacity(cores=np.array(cores), memory=none, gres={"gpu": none.copy()})
         return Allocation(nodes=np.array(nodes), held=held)
 
-    class Cheat(NodePolicy):
-        def __init__(self, allocation: Allocation) -> None:
-            self.allocation = allocation
-
-        def step(self, now: float, queue: NodeQueue) -> list[StartingJob]:
-            del now
-            return [StartingJob(demand=demand, allocation=self.allocation) for demand in queue.first(1)]
-
     for allocation, message in (
         (hold([0], [8]), "given twice"),
         (hold([0], [4]), "4 cores instead of 8"),
         (hold([0, 2], [4, 4]), "not contiguous"),
     ):
         with pytest.raises(AwardError, match=message):
-            simulate_nodes(workload, Machine(workload), Cheat(allocation), NodeQueue())
-    fair = simulate_nodes(workload, Machine(workload), Cheat(hold([0, 1], [4, 4])), NodeQueue())
+            simulate_nodes(workload, Machine(workload), OnOnePlace(allocation), NodeQueue())
+    fair = simulate_nodes(workload, Machine(workload), OnOnePlace(hold([0, 1], [4, 4])), NodeQueue())
     assert len(fair.played) == 1
 
 
