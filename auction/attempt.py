@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 
 from ..bidgen.first_fit import Cluster, FirstFitPlacer, Placement
-from ..bidgen.generate import Bids, Others, first_fit_bids, generate_bids
+from ..bidgen.generate import Bids, Others, generate_bids, placed_bids
 from ..bidgen.table import CLASS_A, BidTable
 from ..cluster.errors import InputError
 from ..cluster.resources.capacity import IntArray
@@ -110,7 +110,7 @@ def counted_award(
         options: of the step.
         size: jobs of the window.
     """
-    table = _table_of(placed, cluster, options)
+    table = placed_bids(placed, cluster, options.bids)
     won = np.ones(len(table), np.bool_)
     bids = Bids(table=table, first_fit=won, placed=len(won), complete=True, could_bid=won)
     answer = answer_of(table, np.arange(len(table)), cluster, options)
@@ -122,14 +122,6 @@ def counted_award(
         proved=True,
         bound=answer.priority,
     )
-
-
-def _table_of(placements: Sequence[Placement], cluster: Cluster, options: StepOptions) -> BidTable:
-    """Return places as bids, a job's each."""
-    alone = tuple(replace(one.asked.demand, index=place) for place, one in enumerate(placements))
-    asked = [one.asked._replace(demand=demand) for one, demand in zip(placements, alone, strict=True)]
-    placed = [replace(one, asked=reading) for one, reading in zip(placements, asked, strict=True)]
-    return first_fit_bids(alone, cluster, options.bids, placed)
 
 
 def settled(
@@ -182,7 +174,7 @@ def are_preferred(placements: Sequence[Placement], cluster: Cluster, options: St
         ends = np.cumsum([0, *(len(placement.nodes) for placement in placements)])
         nodes = np.concatenate([placement.nodes for placement in placements])
         return not topology.level[topology.common_switch_of_sets(ends, nodes)].any()
-    table = _table_of(placements, cluster, options)
+    table = placed_bids(placements, cluster, options.bids)
     return len(table) == len(placements) and bool((table.bid_class == CLASS_A).all())
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..bidgen.first_fit import Cluster, FirstFitPlacer
-from ..bidgen.generate import Bids, first_bid, first_fit_bids
+from ..bidgen.generate import Bids, first_bid, placed_bids
 from ..bidgen.table import BidTable, joined_tables
 from ..cluster.resources.allocation import resources_of
 from ..cluster.resources.demand import Demand
@@ -48,7 +48,7 @@ def complete(step: StepPass) -> None:
         yield from map(step.mix.valued, (demand for demand in able if demand.job.id not in won))
         if step.mix.sees_behind:
             yield from behind
-            for demand in unread:
+            for demand in filter(step.views.could_start, unread):
                 behind.append(demand)
                 yield demand
 
@@ -214,10 +214,9 @@ class _Leftover:
         # First-fit looks at fewer nodes: it comes first where nobody has counted yet.
         if fit.has_counted and not fit.could_hold(demand):
             return None
-        alone = (replace(demand, index=0),)
-        placement, table = fit.find(alone[0]), None
+        placement, table = fit.find(demand), None
         if placement is not None:
-            table = first_fit_bids(alone, cluster, self._made, [placement])
+            table = placed_bids([placement], cluster, self._made)
         if not table and cluster.placer is None and fit.could_hold(demand):
             # Bids are made on nodes that first-fit does not look at together.
             table = first_bid(demand, cluster, is_over, use_switches=self._made.use_switches)

@@ -20,7 +20,6 @@ from ..bidgen.candidates import GuardedViews, most_at_once
 from ..bidgen.first_fit import Cluster, FirstFitPlacer, Placement
 from ..cluster.errors import OptionError
 from ..cluster.resources.allocation import StartingJob
-from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
 from .attempt import are_preferred, attempt, bids_of_step, settled
@@ -192,15 +191,16 @@ def open_window(
     if options.most_s is not None and options.began is not None:
         deadline = options.began + _deciding_s(options.most_s, len(columns.names), len(window))
         end = options.began + options.most_s
+    views = state.views_on(columns)
     able: set[str] = set()
     bidding: set[str] = set()
     if not options.backfills:
-        able = could_start(window, columns, state.views if columns is state.columns else None)
+        able = views.startable(window)
         is_reserving = bool(options.reservations or waiting.promised)
         bidding = not_too_many_alike(
             window,
             able,
-            columns,
+            views,
             options.reservations,
             all_bid_up_to,
             however_long=mix.equates_limits and not is_reserving and options.objective != "response",
@@ -217,6 +217,7 @@ def open_window(
         mix=mix,
         waiting=waiting,
         columns=columns,
+        views=views,
         deadline=deadline,
         end=end,
         reserved=reserved,
@@ -242,7 +243,7 @@ def reserve(step: StepPass, *, by_counts: bool = True) -> None:
             return
         backfilling.reserve()
         due = {guard.job.id for guard in reserved.guards if guard.is_now}
-        step.able = could_start(step.window, step.columns)
+        step.able = step.views.startable(step.window)
         step.bidding = step.able & ({start.demand.job.id for start in backfilling.starts} | due)
         step.passed = step.able - step.bidding
         return
@@ -408,16 +409,10 @@ def _attempt_of(options: StepOptions, nodes: int) -> Callable[..., AttemptResult
     return attempt
 
 
-def could_start(jobs: Iterable[Demand], on: Columns, known: GuardedViews | None = None) -> set[str]:
-    """Return the jobs for which there is enough of all that they ask for now, by counting."""
-    views = known or GuardedViews(on, on.free)
-    return {demand.job.id for demand in jobs if views.could_start(demand)}
-
-
 def not_too_many_alike(
     window: tuple[Demand, ...],
     able: set[str],
-    columns: Columns,
+    views: GuardedViews,
     reserve: int,
     all_bid_up_to: int,
     *,
@@ -433,7 +428,6 @@ def not_too_many_alike(
     """
     if len(able) <= all_bid_up_to:
         return able
-    views = GuardedViews(columns, columns.free)
     seen: dict[int, int] = {}
     most: dict[int, int] = {}
     bidding: set[str] = set()

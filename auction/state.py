@@ -122,6 +122,11 @@ class StepState:
     views: GuardedViews | None = None
     impossible: Callable[[Demand], str] = lambda _: ""
 
+    def views_on(self, columns: Columns) -> GuardedViews:
+        """Return who could start on columns by counting: on the state's own with what is known."""
+        known = self.views if columns is self.columns else None
+        return known or GuardedViews(columns, columns.free)
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SnapshotState(StepState):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..bidgen.candidates import GuardedViews
 from ..bidgen.first_fit import Cluster, Placement
 from ..bidgen.generate import Others
 from ..cluster.resources.allocation import StartingJob
@@ -43,7 +44,7 @@ class StepPass:
     Attributes:
         state, options, waiting: the cluster, the options, the queue.
         mix: in what proportions jobs are to run.
-        columns: free resources, with the rows of the mix.
+        columns: free resources, with the rows of the mix; ``views``: who could start on them, by counting.
         deadline, end: when to have decided, and when the step is over, by the options' clock; None:
             never.
         reserved: reservations, which grow; ``guards``: those that the award is beside; ``beside``:
@@ -68,6 +69,7 @@ class StepPass:
     mix: MixPolicy
     waiting: WaitingJobs
     columns: Columns
+    views: GuardedViews
     deadline: float | None
     end: float | None
     reserved: StepReservations

@@ -25,7 +25,7 @@ from peers import Answer, write_answer, write_start
 
 from aucsched import Snapshot, load_snapshot
 from aucsched.auction.attempt import bids_of_step, starts_of
-from aucsched.auction.decide import MANY, could_start, not_too_many_alike
+from aucsched.auction.decide import MANY, not_too_many_alike
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import queue_of
 from aucsched.auction.state import StepState, state_of
@@ -127,8 +127,9 @@ def bidders(
     state_now: StepState, window: tuple[Demand, ...], reserve: int
 ) -> tuple[tuple[Demand, ...], Others]:
     """Return the jobs of a window that bid, with their places among them, and what the others are to them."""
-    able = could_start(window, state_now.columns)
-    return split(window, not_too_many_alike(window, able, state_now.columns, reserve, MANY), able)
+    views = state_now.views_on(state_now.columns)
+    able = views.startable(window)
+    return split(window, not_too_many_alike(window, able, views, reserve, MANY), able)
 
 
 def _program_of(kind: str, snapshot: Snapshot) -> tuple[BidTable, Model, IntArray]:

@@ -1,6 +1,6 @@
 """The nodes that jobs may use now, found once for all jobs that ask alike for each node."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
@@ -367,6 +367,15 @@ class GuardedViews:
         if key not in self._enough:
             self._enough[key] = demand.fewest_cores <= self.cores and self.of(demand).could_hold(demand)
         return self._enough[key] and self._columns.pools.hold(demand.job)
+
+    def startable(self, demands: Collection[Demand]) -> set[str]:
+        """Return the ids of the jobs that ``could_start``."""
+        if self._guards or not self._columns.pools.are_empty:
+            return {demand.job.id for demand in demands if self.could_start(demand)}
+        # Nothing but what they ask for tells jobs apart: one of each form is looked at.
+        one_of = {demand.form: demand for demand in demands}
+        forms = {form for form, demand in one_of.items() if self.could_start(demand)}
+        return {demand.job.id for demand in demands if demand.form in forms}
 
 
 def shape_of(demand: Demand) -> tuple[object, ...]:

@@ -18,6 +18,7 @@ from ..cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..cluster.resources.columns import Columns
 from ..cluster.resources.demand import Demand
 from ..cluster.resources.job_reservations import Guard
+from ..cluster.value_types import copied
 from ..topology.tree import Topology
 from .assemble import GROUP, Assembler, Caps, ChosenWindows, NodesetArena, joined, mode_of
 from .candidates import (
@@ -190,20 +191,26 @@ def _for_packings(packings: int, jobs: int, options: BidOptions) -> int:
     return min(packings, most // _OF_PACKINGS)
 
 
-def first_fit_bids(
-    demands: tuple[Demand, ...],
-    cluster: Cluster,
-    options: BidOptions,
-    placements: Sequence[Placement | None] | None = None,
-) -> BidTable:
-    """Return the bids of the jobs that first-fit starts, by priority or as a placer says, where it does.
+def first_fit_bids(demands: tuple[Demand, ...], cluster: Cluster, options: BidOptions) -> BidTable:
+    """Return the bids of the jobs that first-fit starts, by priority or as a placer says, where it does."""
+    placements = FirstFitPlacer(cluster).place_all(demands)
+    return _bids_on([one for one in placements if one is not None], demands, cluster, options)
 
-    ``placements``: where, as far as that is known; None: to be found.
-    """
+
+def placed_bids(placements: Sequence[Placement], cluster: Cluster, options: BidOptions) -> BidTable:
+    """Return places as bids, a job's each."""
+    demands = tuple(copied(one.asked.demand, index=place) for place, one in enumerate(placements))
+    asked = [one.asked._replace(demand=demand) for one, demand in zip(placements, demands, strict=True)]
+    placed = [copied(one, asked=reading) for one, reading in zip(placements, asked, strict=True)]
+    return _bids_on(placed, demands, cluster, options)
+
+
+def _bids_on(
+    placements: Sequence[Placement], demands: tuple[Demand, ...], cluster: Cluster, options: BidOptions
+) -> BidTable:
+    """Return the bids of some of the jobs, where these are placed."""
     generator = _Generator(cluster, options)
-    if placements is None:
-        placements = FirstFitPlacer(cluster).place_all(demands)
-    draft = joined([generator.placed(placement) for placement in placements if placement is not None])
+    draft = joined([generator.placed(placement) for placement in placements])
     caps = Caps(all=len(demands), per_job=1)
     return Assembler(cluster.columns, cluster.topology, generator.pool, draft).table(demands, caps, 0)
 
@@ -243,7 +250,7 @@ def first_bid(
     """Return the first bid of a job that licences and limits have enough for, an empty table without one."""
     most = 1 if cluster.columns.pools.are_empty else BidOptions().max_bids_per_job
     few = BidOptions(max_bids=most, max_bids_per_job=most, use_switches=use_switches)
-    table = generate_bids((replace(demand, index=0),), cluster, few, is_over).table
+    table = generate_bids((copied(demand, index=0),), cluster, few, is_over).table
     return table.at(np.arange(min(len(table), 1)))
 
 

@@ -15,7 +15,7 @@ from math import inf
 import numpy as np
 
 from ...auction.check import AwardChecker
-from ...auction.decide import could_start, decide
+from ...auction.decide import decide
 from ...auction.job_classes import ClassDemand, ClassMix, JobClass
 from ...auction.options import StepOptions
 from ...auction.reserve import Promise, StepReservations
@@ -79,7 +79,7 @@ class NodeAuction(NodePolicy):
             # Whoever may not start sooner starts by its promise, though nothing happens then.
             self.alarm = min((one.start for one in promised if one.start > now), default=None)
         if not self._options.backfills:
-            could = could_start(queue.unsorted, machine.columns, machine.state(now).views)
+            could = machine.state(now).views_on(machine.columns).startable(queue.unsorted)
             if self.promises is not None:
                 self._refused = self.promises.refused(now, promised) if could else frozenset()
             able = {demand.index for demand in queue.unsorted if demand.job.id in could}

@@ -179,7 +179,7 @@ def test_whoever_could_start_alone_is_said_to(seed: int, reserve: int) -> None:
     alone = {
         demand.job.id for demand in demands if GuardedViews(columns, columns.free, guards).could_start(demand)
     }
-    assert decide.could_start(demands, columns, GuardedViews(columns, columns.free, guards)) == alone
+    assert GuardedViews(columns, columns.free, guards).startable(demands) == alone
 
 
 def test_of_many_alike_only_a_few_bid(monkeypatch: pytest.MonkeyPatch) -> None:
