@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, pairwise
 from math import ceil
 
 import numpy as np
@@ -23,7 +23,6 @@ from .windows import (
     fewest_windows,
     fixed_windows,
     node_counts,
-    whole_lengths,
     whole_nodesets,
 )
 
@@ -111,8 +110,8 @@ class JobWindows:
         count = int(fewest.length.min())
         multiples = (length for length in dict.fromkeys((2 * count, 4 * count)) if length <= most)
         found = (fixed_windows(self.field, length, self.asked) for length in multiples)
-        whole = (whole_nodesets(self.field, length, self.asked) for length in whole_lengths(self.field, most))
-        yield from (windows for windows in chain(found, whole) if len(windows))
+        yield from (windows for windows in found if len(windows))
+        yield from whole_nodesets(self.field, most, self.asked)
 
 
 def count_of(kept: dict[BidPhase, list[ChosenWindows]]) -> int:

@@ -161,26 +161,26 @@ def by_class(field: Field, windows: Windows) -> list[Windows]:
     return found
 
 
-def whole_nodesets(field: Field, length: int, asked: Reading) -> Windows:
-    """Return the windows of exactly ``length`` nodes that begin and end where nodesets do."""
+def whole_nodesets(field: Field, most: int, asked: Reading) -> list[Windows]:
+    """Return windows that begin and end where nodesets do, those of each length together.
+
+    Their lengths are the sizes of nodesets and of all usable nodes up to ``most``, largest first, a few.
+    """
+    sizes = field.once("sizes", lambda: sorted({*np.bincount(field.run).tolist(), len(field)}, reverse=True))
+    lengths = [size for size in sizes if size <= most][:4]
 
     def find() -> Windows:
-        starts = np.flatnonzero(np.diff(field.run, prepend=-1))
-        last = starts[starts + length <= len(field)] + length - 1
-        starts = last[field.run_last[last] == last] - length + 1
-        return _classified(field, starts, np.full(len(starts), length)) if len(starts) else _NONE
+        first = np.flatnonzero(np.diff(field.run, prepend=-1))
+        last = [first[first + length <= len(field)] + length - 1 for length in lengths]
+        length = np.repeat(lengths, list(map(len, last)))
+        end = np.concatenate(last)
+        is_whole = field.run_last[end] == end
+        return _classified(field, (end - length + 1)[is_whole], length[is_whole])
 
-    windows: Windows = field.once(("whole", length), find)
-    if not len(windows):
-        return windows
-    fits = _fitting(field, windows.start, windows.length, asked)
-    return windows if fits.all() else windows.only(fits)
-
-
-def whole_lengths(field: Field, most: int) -> list[int]:
-    """Return the sizes of nodesets and of all usable nodes up to ``most``, largest first, a few of them."""
-    sizes = field.once("sizes", lambda: sorted({*np.bincount(field.run).tolist(), len(field)}, reverse=True))
-    return [size for size in sizes if size <= most][:4]
+    windows: Windows = field.once(("whole", *lengths), find) if lengths else _NONE
+    fitting = np.flatnonzero(_fitting(field, windows.start, windows.length, asked))
+    of_lengths = (fitting[windows.length[fitting] == length] for length in lengths)
+    return [windows.only(places) for places in of_lengths if len(places)]
 
 
 def _asked(asked: Reading) -> tuple[object, ...]:

@@ -222,6 +222,8 @@ def _order(packing: Packing, worth: Worth, bids: IntArray, cost: FloatArray) -> 
 
 def _costs(packing: Packing, bids: IntArray, price: FloatArray) -> FloatArray:
     """Return what bids pay, each summed alone: differences of long sums lose digits beside huge amounts."""
+    if not price.any():
+        return np.zeros(len(bids))
     entries = packing.entries(bids)
     bid = np.repeat(np.arange(len(bids)), packing.indptr[bids + 1] - packing.indptr[bids])
     paid = packing.amount[entries] * price[packing.row[entries]]

@@ -125,7 +125,10 @@ def strengthened(
     cliques = _covering(fresh, others)
     settled = np.zeros(program.rows, np.bool_)
     settled[mixed], said = _cliques_of(held[mixed], program.row_upper[mixed], excludes, group)
-    cliques.update(_extended(one, others) for one in {*bits_of(said)})
+    # Of each set those that all its columns exclude.
+    beside = said.astype(np.float64) @ (~excludes).astype(np.float64) == 0
+    found = {*zip(bits_of(said), bits_of(beside), strict=True)}
+    cliques.update(_extended(one, could, others) for one, could in found)
     if not cliques:
         return program
     flags = _flags(sorted(cliques), program.columns)
@@ -152,11 +155,8 @@ def _covering(pairs: BoolArray, others: Sequence[int]) -> set[int]:
     return found
 
 
-def _extended(clique: int, others: Sequence[int]) -> int:
-    """Return a set with others that each of its columns excludes, and that exclude each other."""
-    could = -1
-    for column in _columns(clique):
-        could &= others[column]
+def _extended(clique: int, could: int, others: Sequence[int]) -> int:
+    """Return a set with some of those that all its columns exclude, ``could``, that exclude each other."""
     while could:
         lowest = could & -could
         clique |= lowest
