@@ -11,12 +11,13 @@ from .network import Network
 from .nodes import License, Node, Partition, Reservation, Resources, Switch, check_switches
 from .text import plural
 from .value_types import (
-    Coerced,
     Embedded,
     Entries,
     EntryMap,
+    Many,
     NameList,
     NameTuple,
+    OptionalMany,
     Timestamp,
     assign,
     coerce_members,
@@ -56,20 +57,16 @@ class Snapshot:
         4
     """
 
-    nodes: Coerced[tuple[Node, ...], Collection[Node]] = member(Entries(Node))
-    jobs: Coerced[tuple[Job, ...], Collection[Job]] = member(Entries(Job), default=())
+    nodes: Many[Node] = member(Entries(Node))
+    jobs: Many[Job] = member(Entries(Job), default=())
     time: float | None = member(Timestamp(), default=None)
-    switches: Coerced[tuple[Switch, ...] | None, Collection[Switch] | None] = member(
-        Entries(Switch), default=None
-    )
+    switches: OptionalMany[Switch] = member(Entries(Switch), default=None)
     network: Network | None = member(Embedded(Network), default=None)
-    running: Coerced[tuple[RunningJob, ...], Collection[RunningJob]] = member(Entries(RunningJob), default=())
+    running: Many[RunningJob] = member(Entries(RunningJob), default=())
     licenses: Mapping[str, License] = member(EntryMap(License), default_factory=dict)
-    partitions: Coerced[tuple[Partition, ...], Collection[Partition]] = member(Entries(Partition), default=())
-    reservations: Coerced[tuple[Reservation, ...], Collection[Reservation]] = member(
-        Entries(Reservation), default=()
-    )
-    limits: Coerced[tuple[Limit, ...], Collection[Limit]] = member(Entries(Limit), default=())
+    partitions: Many[Partition] = member(Entries(Partition), default=())
+    reservations: Many[Reservation] = member(Entries(Reservation), default=())
+    limits: Many[Limit] = member(Entries(Limit), default=())
     notes: NameTuple = member(NameList(), default=())
     unread: NameTuple = member(NameList(), default=())
 

@@ -80,6 +80,9 @@ OptionalIntLike: TypeAlias = Coerced[int | None, SupportsIndex | None]
 IntLikeByName: TypeAlias = Coerced[Mapping[str, int], Mapping[str, SupportsIndex]]
 NameTuple: TypeAlias = Coerced[tuple[str, ...], Names]
 NameFrozenSet: TypeAlias = Coerced[frozenset[str], Names]
+#: Values of one class.
+Many: TypeAlias = Coerced[tuple[T, ...], Collection[T]]
+OptionalMany: TypeAlias = Coerced[tuple[T, ...] | None, Collection[T] | None]
 
 
 def member(

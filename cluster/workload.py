@@ -1,6 +1,6 @@
 """A workload, the input of a simulation of nodes: a machine, jobs that will arrive, outages."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from math import inf
 
@@ -13,14 +13,15 @@ from .nodes import License, Node, Partition, Switch
 from .snapshot import Snapshot
 from .text import plural
 from .value_types import (
-    Coerced,
     Embedded,
     Entries,
     EntryMap,
     HostList,
+    Many,
     NameList,
     NameTuple,
     Number,
+    OptionalMany,
     Text,
     assign,
     coerce_members,
@@ -142,15 +143,13 @@ class ClusterWorkload:
     """
 
     name: str = member(Text(), default="")
-    nodes: Coerced[tuple[Node, ...], Collection[Node]] = member(Entries(Node))
-    jobs: Coerced[tuple[ArrivingJob, ...], Collection[ArrivingJob]] = member(Entries(ArrivingJob), default=())
-    switches: Coerced[tuple[Switch, ...] | None, Collection[Switch] | None] = member(
-        Entries(Switch), default=None
-    )
+    nodes: Many[Node] = member(Entries(Node))
+    jobs: Many[ArrivingJob] = member(Entries(ArrivingJob), default=())
+    switches: OptionalMany[Switch] = member(Entries(Switch), default=None)
     network: Network | None = member(Embedded(Network), default=None)
-    partitions: Coerced[tuple[Partition, ...], Collection[Partition]] = member(Entries(Partition), default=())
+    partitions: Many[Partition] = member(Entries(Partition), default=())
     licenses: Mapping[str, License] = member(EntryMap(License), default_factory=dict)
-    limits: Coerced[tuple[Limit, ...], Collection[Limit]] = member(Entries(Limit), default=())
+    limits: Many[Limit] = member(Entries(Limit), default=())
     notes: NameTuple = member(NameList(), default=())
 
     def __repr__(self) -> str:

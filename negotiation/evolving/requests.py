@@ -8,19 +8,19 @@ The file (``aucsched-requests/1``) stands beside a snapshot::
      "preemptible": ["L"], "malleable": [{"job": "M", "min_nodes": 2}]}
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...cluster.errors import InputError
 from ...cluster.snapshot import Snapshot
 from ...cluster.value_types import (
-    Coerced,
     Entries,
     Integer,
     IntegerMap,
     IntLike,
     IntLikeByName,
+    Many,
     Name,
     NameList,
     NameTuple,
@@ -110,14 +110,10 @@ class RequestBatch:
         malleable: jobs that can shrink.
     """
 
-    asks: Coerced[tuple[GrowthRequest, ...], Collection[GrowthRequest]] = member(
-        Entries(GrowthRequest), default=(), file="requests"
-    )
-    releases: Coerced[tuple[Release, ...], Collection[Release]] = member(Entries(Release), default=())
+    asks: Many[GrowthRequest] = member(Entries(GrowthRequest), default=(), file="requests")
+    releases: Many[Release] = member(Entries(Release), default=())
     preemptible: NameTuple = member(NameList(), default=())
-    malleable: Coerced[tuple[ShrinkLimit, ...], Collection[ShrinkLimit]] = member(
-        Entries(ShrinkLimit), default=()
-    )
+    malleable: Many[ShrinkLimit] = member(Entries(ShrinkLimit), default=())
 
     @property
     def least_nodes(self) -> Mapping[str, int]:
