@@ -11,6 +11,7 @@ from ...cluster.checks import check_partitions
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.keywords import refuses_unknown, whole
+from ...cluster.limits import Owned, members_of
 from ...cluster.nodes import Node
 from ...cluster.snapshot import MAX_NODES
 from ...cluster.text import plural
@@ -23,7 +24,7 @@ from .named_clusters import LEAF_NODES, EvenCluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedJob:
+class LoggedJob(Owned):
     """A job as a log has it; None where the log does not say.
 
     Attributes:
@@ -36,7 +37,6 @@ class LoggedJob:
         nodes: how many.
         memory_mib_per_node, memory_mib_per_core: as in a request; at most one of them.
         priority: higher comes first.
-        user, account, partition, qos: their names.
     """
 
     id: str
@@ -50,10 +50,6 @@ class LoggedJob:
     memory_mib_per_node: int | None = None
     memory_mib_per_core: int | None = None
     priority: int | None = None
-    user: str = ""
-    account: str = ""
-    partition: str = ""
-    qos: str = ""
 
 
 #: A job, and what it asks for.
@@ -187,10 +183,7 @@ def _arriving(job: LoggedJob, request: Request, first: float) -> ArrivingJob:
             priority=job.priority or 1,
             request=request,
             time_limit_s=limit,
-            user=job.user,
-            account=job.account,
-            partition=job.partition,
-            qos=job.qos,
+            **members_of(job),
         ),
         arrival_s=job.submit_s - first,
         run_time_s=min(run, limit),
