@@ -50,8 +50,9 @@ _KNOWN = set().union(*PHASES.values())
 #: Flags beside a base state that change nothing here.
 _HARMLESS = {"POWER_UP_NODE", "UPDATE_DB", "EXPEDITING"}
 _HELD_STATES = {"REQUEUE_HOLD": "RequeueHold", "SPECIAL_EXIT": "SpecialExit", "RESV_DEL_HOLD": "ResvDelHold"}
-#: Reasons that only say "its turn has not come".
-_STARTABLE = {"", "None", "Priority", "Resources"}
+#: Reasons that only say "its turn has not come"; of reservations and of nodes out of use the snapshot knows.
+#: A job that asks for a reservation is not expressible. Others wait for one (22.05) if it is MAGNETIC.
+_STARTABLE = {"", "None", "Priority", "Resources", "Reservation", "ReqNodeNotAvail"}
 
 
 def phase_of(record: Record) -> JobPhase:

@@ -256,6 +256,8 @@ def test_contradicting_requests_are_not_expressible() -> None:
     [
         ("PENDING", "None", 5, None),
         ("PENDING", "Resources", 5, None),
+        ("PENDING", "Reservation", 5, None),
+        ("PENDING", "ReqNodeNotAvail", 5, None),
         ("PENDING", "None", 0, "JobHeldUser"),
         ("PENDING", "JobHeldAdmin", 0, "JobHeldAdmin"),
         ("PENDING", "QOSMaxCpuPerUserLimit", 5, "QOSMaxCpuPerUserLimit"),
