@@ -18,6 +18,7 @@ from os import PathLike
 from pathlib import Path
 from sysconfig import get_path
 from traceback import extract_tb
+from typing import Any
 
 from .text import cut, one_line, shown
 
@@ -145,6 +146,10 @@ class PolicyError(AucschedError):
         theirs = [one for one in extract_tb(error.__traceback__) if not one.filename.startswith(_NOT_USERS)]
         place = "".join(f" ({Path(one.filename).name}, line {one.lineno})" for one in theirs[-1:])
         super().__init__(one_line(f"policy {policy}: {what}: {type(error).__name__}: {error}{place}"))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how a copy, and another process, make it: of its message."""
+        return type(self).__new__, (type(self), *self.args)
 
 
 class NobodyError(AucschedError):

@@ -48,10 +48,10 @@ class Deferred(Generic[_Value]):
             if self._default:
                 return self._default[0]
             raise AttributeError(self._name)
-        held = vars(record)
-        if callable(held[self._name]):
-            held[self._name] = held[self._name]()
-        return cast("_Value", held[self._name])
+        value = vars(record)[self._name]  # read once: another thread may find it at the same time
+        if callable(value):
+            value = vars(record)[self._name] = value()
+        return cast("_Value", value)
 
     def __set__(self, record: object, value: _Value | Callable[[], _Value]) -> None:
         vars(record)[self._name] = value

@@ -5,7 +5,7 @@ forecast can read ahead.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from typing import Any, NamedTuple, Self
@@ -95,7 +95,7 @@ class StartForecast:
     quantiles: tuple[float, ...] = ()
     plan_s: float = inf
     never: str = ""
-    features: Features | None = None
+    features: Features | None = field(default=None, compare=False)
 
     @property
     def p10_s(self) -> float:

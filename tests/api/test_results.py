@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from support.build import ALONE
 
 import aucsched
 from aucsched.cli import run
-from aucsched.cluster.tabular import Tabular, html_table
+from aucsched.cluster.tabular import Deferred, Tabular, html_table
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FULL, OVERTAKEN, DAYS = (
@@ -34,6 +36,7 @@ def results() -> dict[str, Tabular]:
         "prices": aucsched.explain(snapshot, **ALONE, **LIMIT),
         "compare": aucsched.compare(snapshot, **LIMIT),
         "plan": aucsched.plan(snapshot, jobs=5),
+        "forecast": aucsched.forecast(snapshot, ["64", "92"], futures=5),
         "log": aucsched.simulate(DAYS),
         "nodes": aucsched.simulate(OVERTAKEN, "aucsched3"),
         "sweep": aucsched.sweep(OVERTAKEN, policy=["fcfs", "easy"]),
@@ -50,6 +53,38 @@ def test_columns_are_equally_long_and_table_libraries_take_them(results: dict[st
         frame = pl.DataFrame(columns, strict=False)
         assert frame.shape == (length, len(columns)), name
         assert frame.to_dict(as_series=False).keys() == columns.keys(), name
+
+
+def test_results_and_errors_go_to_other_processes_and_threads(results: dict[str, Tabular]) -> None:
+    for name, result in results.items():
+        made = pickle.loads(pickle.dumps(result))  # noqa: S301 - our own bytes
+        assert made.to_json() == result.to_json(), name
+        assert isinstance(made == result, bool), name
+    assert copy.deepcopy(results["forecast"]) == results["forecast"]
+    for error in (
+        aucsched.InputError("-1 is below 1", path="jobs[3].cores", file="now.json"),
+        aucsched.AwardError("3 cores of 2", job="7"),
+        aucsched.PolicyError("mine:Policy", "its step at 5 s", ValueError("no")),
+    ):
+        assert str(copy.deepcopy(error)) == str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301
+
+
+class _FoundByAnother(dict[str, Any]):
+    """Members of a record: the first look sees a function, later ones what another thread has found."""
+
+    def __getitem__(self, name: str) -> Any:
+        value = super().__getitem__(name)
+        self[name] = (1,)
+        return value
+
+
+def test_two_threads_may_read_a_deferred_member_at_once() -> None:
+    class Record:
+        found: Deferred[tuple[int, ...]] = Deferred()
+
+    record = Record()
+    record.__dict__ = _FoundByAnother(found=lambda: (1,))
+    assert record.found == (1,)
 
 
 class _Tags(HTMLParser):
