@@ -73,6 +73,8 @@ _RULES = {"licenses", "partitions", "reservations", "limits", "conf"}
 #: Of JSON that reports errors, before or behind what was asked for; commands then exit with 0.
 _ERRORS = re.compile(rb'"errors":\s*\[\s*\{')
 _ENDS = 2000
+#: What commands say of a slurmctld that is down, and of one that hangs.
+_IS_DOWN = re.compile(rb"contact slurm controller|Socket timed out")
 _LOCAL_TIME = re.compile(rb"\bStartTime=\d+-")
 
 #: So many commands are asked at the same time beside a live Slurm: as many as take longer than a moment.
@@ -98,8 +100,8 @@ def ask_slurm(command: Command, timeout_s: float = _TIMEOUT_S) -> bytes:
     # It cuts lines of topologies.
     environment.pop("SLURM_TOPO_LEN", None)
     answer = run_slurm(command, timeout_s=timeout_s, environment=environment)
-    # Of a slurmctld that is down 22.05's scontrol exits with 0, and JSON does not say it.
-    is_down = b"contact slurm controller" in answer.stderr
+    # Of a slurmctld that is down or hangs 22.05's scontrol may exit with 0, and JSON does not say it.
+    is_down = _IS_DOWN.search(answer.stderr) is not None
     if not is_down and _ERRORS.search(answer.stdout[:_ENDS] + answer.stdout[-_ENDS:]):
         try:
             ask_slurm(("scontrol", "ping"))
@@ -143,20 +145,23 @@ def run_slurm(
             process_group=0,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"the command failed: {error}", file=shown) from error
+        kind = InputError if isinstance(error, OSError) else UnreachableError
+        raise kind(f"the command failed: {error}", file=shown) from error
 
 
 def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tuple[SlurmSources, Notes]:
     """Return Slurm's answers, from files where their names are given, else from the live commands.
 
-    Topology and job detail only add to jobs and nodes: where they are not given and cannot be asked for,
-    that is a note. Licences, partitions, reservations, limits and the configuration are asked for when the
+    Topology and job detail only add to jobs and nodes: where they are not given and Slurm has no answer,
+    that is a note. Where it does not answer, jobs could start on less than they ask for: the look fails.
+    Licences, partitions, reservations, limits and the configuration are asked for when the
     jobs are: those of now belong to no saved queue. Priorities stand in the queue. ``at_once`` commands are
     asked at the same time: most of a look is waiting for them. JSON is asked for in a fixed version
     (versions.py), and in the release's own where it does not serve that.
 
     Raises:
-        InputError: a file cannot be read, or ``squeue`` or both commands for nodes fail.
+        InputError: a file cannot be read, ``squeue`` or both commands for nodes fail, or slurmctld does
+            not answer.
         OptionError: two of the files are standard input.
     """
     notes = Notes()
@@ -181,7 +186,8 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tup
                 return told(asked[name])
             except InputError as error:
                 unreachable.extend([error] if isinstance(error, UnreachableError) else ())
-                if name not in _OTHERWISE:
+                is_lost = isinstance(error, UnreachableError) and files.jobs is None
+                if is_lost or name not in _OTHERWISE:
                     raise
                 tell = notes.unread if name in _RULES else notes.add
                 tell("live commands", f"{error}; {_OTHERWISE[name]}")

@@ -50,9 +50,8 @@ _KNOWN = set().union(*PHASES.values())
 #: Flags beside a base state that change nothing here.
 _HARMLESS = {"POWER_UP_NODE", "UPDATE_DB", "EXPEDITING"}
 _HELD_STATES = {"REQUEUE_HOLD": "RequeueHold", "SPECIAL_EXIT": "SpecialExit", "RESV_DEL_HOLD": "ResvDelHold"}
-#: Reasons that only say "its turn has not come"; of reservations and of nodes out of use the snapshot knows.
-#: A job that asks for a reservation is not expressible. Others wait for one (22.05) if it is MAGNETIC.
-_STARTABLE = {"", "None", "Priority", "Resources", "Reservation", "ReqNodeNotAvail"}
+#: Reasons that only say "its turn has not come": the snapshot has reservations and the nodes' states.
+_STARTABLE = {"", "None", "Priority", "Resources", "ReqNodeNotAvail", "Reservation"}
 
 
 def phase_of(record: Record) -> JobPhase:
@@ -94,9 +93,11 @@ def hold_of(record: Record, priority: int, now: float | None) -> str | None:
     if now is not None and begin > max(now, record.moment("submit_time") or 0):
         return "BeginTime"
     reason = record.text("state_reason")
-    if priority == 0 and reason in _STARTABLE:
+    # For a MAGNETIC reservation 22.05 lets jobs wait that do not ask for it.
+    is_its_turn = reason in _STARTABLE and not (reason == "Reservation" and record.text("resv_name"))
+    if priority == 0 and is_its_turn:
         return "JobHeldUser"
-    return None if reason in _STARTABLE else one_line(reason)
+    return None if is_its_turn else one_line(reason)
 
 
 def is_expedited(record: Record) -> bool:

@@ -193,6 +193,17 @@ def test_a_controller_that_is_down_is_asked_one_question(tmp_path: Path) -> None
     assert line == f"scontrol show nodes --json: {down}"
 
 
+def test_a_controller_that_hangs_at_one_question_gives_no_snapshot(tmp_path: Path) -> None:
+    """Of a topology that did not come in time 22.05's scontrol prints nothing, with exit 0."""
+    path = slurm_installed(tmp_path / "bin")
+    hangs = "slurm_load_topo error: Socket timed out on send/recv operation"
+    usual = (path / "scontrol").read_text().partition("\n")[2]
+    installed(path, scontrol=f'if [ "$*" = "show topology" ]; then echo "{hangs}" >&2; exit 0; fi\n{usual}')
+    assert refused(run(path=path)) == (
+        "scontrol show topology: slurmctld cannot be reached (scontrol ping tells more)"
+    )
+
+
 def test_jobs_and_nodes_are_enough() -> None:
     result = run("--jobs", FILES["--jobs"], "--nodes", FILES["--nodes"])
     assert result.returncode == 0

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.gated_slurm import FakeJob, FakeSlurm, loop_on
 
-from aucsched.slurm.answers.live import RESERVATIONS, ask_slurm
+from aucsched.slurm.answers.live import RESERVATIONS, Command, UnreachableError, ask_slurm
 from aucsched.slurm.answers.reservation_records import read_reservations
 from aucsched.slurm.live.actions import Words, one_scontrol
 from aucsched.slurm.live.live_queue import Mark, read_mark, write_mark
@@ -279,6 +279,26 @@ def restart(fake: FakeSlurm) -> None:
 def tries(job: FakeJob) -> int:
     mark = read_mark(job.comment)
     return 0 if mark is None else mark.tries
+
+
+@pytest.mark.parametrize("words", ["licenses", "topology", "-d show job", "partitions"])
+def test_a_controller_that_leaves_one_question_open_starts_nothing(
+    words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the licences a job that asks for one would be handed over as not expressible."""
+    fake = cluster()
+    loop_on(fake).one_pass()
+    fake.submit(4, licenses="auction:1,matlab:1")
+    answer = fake.ask
+
+    def ask(command: Command) -> bytes:
+        if words in " ".join(command):
+            raise UnreachableError("slurmctld cannot be reached", file=" ".join(command))
+        return answer(command)
+
+    monkeypatch.setattr(fake, "ask", ask)
+    assert "cannot be reached" in loop_on(fake).one_pass().outcome
+    assert not any(words[0] == "update" and words[1].startswith("JobId=") for words in fake.sent)
 
 
 def test_nodes_that_do_not_respond_cost_a_pinned_job_no_try() -> None:
