@@ -128,6 +128,13 @@ class MoveState(NamedTuple):
 
 
 @kernel
+def draw(counter: Integers) -> int:
+    """Return the upper bits of the next random number."""
+    counter[RANDOM] = (counter[RANDOM] * FACTOR + ADDED) & BITS
+    return counter[RANDOM] >> UPPER
+
+
+@kernel
 def insert(chosen: int, shape: MoveProblem, state: MoveState) -> None:
     """Let a bid in that fits."""
     row, amount, near = shape.row, shape.amount, shape.near
@@ -258,8 +265,8 @@ def complete(count: int, least: int, price: Floats, shape: MoveProblem, state: M
 
 
 @kernel
-def begin_anew(random: int, gain: Floats, shape: MoveProblem, state: MoveState) -> int:  # noqa: C901 - one loop after another
-    """Take everybody out and fill the empty machine, the promising first; return the next random number."""
+def begin_anew(gain: Floats, shape: MoveProblem, state: MoveState) -> None:  # noqa: C901 - one loop after another
+    """Take everybody out and fill the empty machine, the promising first."""
     pool, short, won, counter = shape.pool, state.short, state.won, state.counter
     counter[STAMP] += 1
     for one in range(len(won)):
@@ -270,8 +277,7 @@ def begin_anew(random: int, gain: Floats, shape: MoveProblem, state: MoveState) 
     while missed < _PATIENCE:
         chosen = -1
         for _ in range(_DRAWN_ANEW):
-            random = (random * FACTOR + ADDED) & BITS
-            one = pool[(random >> UPPER) % in_pool]
+            one = pool[draw(counter) % in_pool]
             if short[one] == 0 and not won[one] and (chosen < 0 or gain[one] > gain[chosen]):
                 chosen = one
         if chosen < 0:
@@ -288,7 +294,6 @@ def begin_anew(random: int, gain: Floats, shape: MoveProblem, state: MoveState) 
             total += shape.weight[one]
             liked += shape.liked[one]
     counter[TOTAL], counter[LIKED] = total, liked
-    return random
 
 
 @kernel
@@ -303,8 +308,8 @@ def keep_best(shape: MoveProblem, state: MoveState) -> None:
 
 
 @kernel
-def next_cycle(random: int, move: int, gain: Floats, shape: MoveProblem, state: MoveState) -> int:
-    """Keep the award at hand, and begin the next cycle; return the next random number."""
+def next_cycle(move: int, gain: Floats, shape: MoveProblem, state: MoveState) -> None:
+    """Keep the award at hand, and begin the next cycle."""
     counter, bids = state.counter, len(state.won)
     slot = counter[CYCLE] % KEPT * bids
     for one in range(bids):
@@ -321,9 +326,8 @@ def next_cycle(random: int, move: int, gain: Floats, shape: MoveProblem, state: 
             if counter[REACHED + other] > counter[REACHED + kind]:
                 kind = other
     counter[KIND] = kind
-    random = begin_anew(random, gain, shape, state)
+    begin_anew(gain, shape, state)
     keep_best(shape, state)
-    return random
 
 
 @kernel
@@ -341,28 +345,24 @@ def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats
     left, held, holder, short, won = state.left, state.held, state.holder, state.short, state.won
     candidate, key, out, into, counter = state.candidate, state.key, state.out, state.into, state.counter
     pool, in_pool, own = shape.pool, len(shape.pool), shape.own
-    random = counter[RANDOM]
     for move in range(counter[MOVE] + 1, counter[MOVE] + moves + 1):
         if move - counter[CYCLE_BEGAN] > counter[CYCLE_LENGTH]:
-            random = next_cycle(random, move, gain, shape, state)
+            next_cycle(move, gain, shape, state)
         share = 1.0 - (move - counter[CYCLE_BEGAN]) / counter[CYCLE_LENGTH]
         kind = counter[KIND]
         warm = shape.warmth[kind] * share
         # The most promising of some losers.
         admitted = -1
         for _ in range(shape.drawn[kind]):
-            random = (random * FACTOR + ADDED) & BITS
-            one = pool[(random >> UPPER) % in_pool]
+            one = pool[draw(counter) % in_pool]
             if not won[one] and (admitted < 0 or gain[one] > gain[admitted]):
                 admitted = one
         if admitted < 0:
             continue
-        random = (random * FACTOR + ADDED) & BITS
-        takes_least = (random >> UPPER) % 1024 < _LEAST
-        random = (random * FACTOR + ADDED) & BITS
-        around = 0
-        if (random >> UPPER) % 1024 < _AROUND:
-            around = 1 + (random >> UPPER) // 1024 % _MOST_AROUND
+        takes_least = draw(counter) % 1024 < _LEAST
+        drawn, around = draw(counter), 0
+        if drawn % 1024 < _AROUND:
+            around = 1 + drawn // 1024 % _MOST_AROUND
         counter[STAMP] += 1
         found, left_out, came = 0, 0, 0
         lost, lost_liked = -weight[admitted], -liked[admitted]
@@ -373,8 +373,7 @@ def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats
                 begin, holders = shape.room[here], held[here]
                 chosen = holder[begin]
                 if holders > 1:
-                    random = (random * FACTOR + ADDED) & BITS
-                    chosen = holder[begin + (random >> UPPER) % holders]
+                    chosen = holder[begin + draw(counter) % holders]
                     if takes_least:
                         for at in range(begin, begin + holders):
                             if weight[holder[at]] < weight[chosen]:
@@ -387,9 +386,8 @@ def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats
         insert(admitted, shape, state)
         if around > 0 and own > 0 and indptr[admitted + 1] > indptr[admitted]:
             # Winners on rows left and right of one of its own in turn, ever farther.
-            random = (random * FACTOR + ADDED) & BITS
             entries = indptr[admitted + 1] - indptr[admitted]
-            centre, near = row[indptr[admitted] + (random >> UPPER) % entries], 0
+            centre, near = row[indptr[admitted] + draw(counter) % entries], 0
             while around > 0 and near < 2 * own and centre < own:
                 here = centre + (near + 1) // 2 * (1 - 2 * (near % 2))
                 near += 1
@@ -407,9 +405,8 @@ def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats
         for at in range(found):
             one = candidate[at]
             if short[one] == 0 and not won[one]:
-                random = (random * FACTOR + ADDED) & BITS
                 candidate[kept] = one
-                key[kept] = gain[one] + shape.noise * ((random >> UPPER) * UNIT)
+                key[kept] = gain[one] + shape.noise * (draw(counter) * UNIT)
                 kept += 1
         found = kept
         first = min(found, COMPLETED)
@@ -420,8 +417,7 @@ def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats
                     most = other
             candidate[at], candidate[most] = candidate[most], candidate[at]
             key[at], key[most] = key[most], key[at]
-        random = (random * FACTOR + ADDED) & BITS
-        may_lose = int(warm * shape.threshold[(random >> UPPER) % THRESHOLDS])
+        may_lose = int(warm * shape.threshold[draw(counter) % THRESHOLDS])
         least = lost - may_lose - 1
         size = complete(first, least, price, shape, state)
         if size < 0 and least < 0:
@@ -450,5 +446,4 @@ def make_moves(shape: MoveProblem, state: MoveState, gain: Floats, price: Floats
         take_out(admitted, shape, state, 0)
         for at in range(left_out):
             insert(out[at], shape, state)
-    counter[RANDOM] = random
     counter[MOVE] += moves

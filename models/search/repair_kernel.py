@@ -11,7 +11,7 @@ plain Python, bit for bit alike.
 from typing import NamedTuple
 
 from ...cluster.kernels.harness import kernel
-from .moves import ADDED, BITS, FACTOR, UNIT, UPPER, Floats, Integers
+from .moves import UNIT, Floats, Integers, draw
 
 #: Rounds of prices before some bids are taken, how many of the jobs that still bid then win, and
 #: how far the bound is thought to be above the best award, which sets the length of a round's step.
@@ -117,9 +117,9 @@ def fits(bid: int, bids: DiveBids, dive: Dive) -> bool:
 
 
 @kernel
-def leave(random: int, bids: DiveBids, dive: Dive) -> int:  # noqa: C901 - one loop after another
-    """Let the winners at hand win but for some, around a place or any; return the next random number."""
-    winners, key, count = dive.chosen, dive.key, 0
+def leave(bids: DiveBids, dive: Dive) -> None:  # noqa: C901 - one loop after another
+    """Let the winners at hand win but for some, around a place or any."""
+    winners, key, counter, count = dive.chosen, dive.key, dive.counter, 0
     for bid in range(len(bids.weight)):
         dive.won[bid] = 0
         if dive.hand[bid]:
@@ -129,15 +129,12 @@ def leave(random: int, bids: DiveBids, dive: Dive) -> int:  # noqa: C901 - one l
         dive.held[job] = 0
     for row in range(len(bids.capacity)):
         dive.left[row] = bids.capacity[row]
-    random = (random * FACTOR + ADDED) & BITS
-    leaving = int(count * (_FEWEST + (_MOST - _FEWEST) * ((random >> UPPER) * UNIT)))
-    random = (random * FACTOR + ADDED) & BITS
-    is_near = (random >> UPPER) % 1024 < _NEAR
-    random = (random * FACTOR + ADDED) & BITS
-    centre = bids.place[winners[(random >> UPPER) % count]] if count > 0 else 0
+    leaving = int(count * (_FEWEST + (_MOST - _FEWEST) * (draw(counter) * UNIT)))
+    is_near = draw(counter) % 1024 < _NEAR
+    drawn = draw(counter)
+    centre = bids.place[winners[drawn % count]] if count > 0 else 0
     for at in range(count):
-        random = (random * FACTOR + ADDED) & BITS
-        key[at] = (random >> UPPER) * UNIT
+        key[at] = draw(counter) * UNIT
         if is_near:
             key[at] += abs(bids.place[winners[at]] - centre)
     for at in range(leaving):
@@ -149,13 +146,12 @@ def leave(random: int, bids: DiveBids, dive: Dive) -> int:  # noqa: C901 - one l
         winners[at], winners[least] = winners[least], winners[at]
     for at in range(leaving, count):
         take(winners[at], bids, dive)
-    return random
 
 
 @kernel
-def begin(random: int, price: Floats, bids: DiveBids, dive: Dive) -> int:
-    """Begin a dive: some winners leave, and who fits now lives; return the next random number."""
-    random = leave(random, bids, dive)
+def begin(price: Floats, bids: DiveBids, dive: Dive) -> None:
+    """Begin a dive: some winners leave, and who fits now lives."""
+    leave(bids, dive)
     live = 0
     for bid in range(len(bids.weight)):
         dive.share[bid] = 0.0
@@ -165,7 +161,6 @@ def begin(random: int, price: Floats, bids: DiveBids, dive: Dive) -> int:
     for row in range(len(bids.capacity)):
         dive.price[row] = price[row]
     dive.counter[LIVE] = live
-    return random
 
 
 @kernel
@@ -252,13 +247,12 @@ def price_round(rows: int, bids: DiveBids, dive: Dive) -> bool:
 
 
 @kernel
-def take_some(random: int, bids: DiveBids, dive: Dive) -> int:
-    """Take the live bids that were chosen most often, as they fit; return the next random number."""
+def take_some(bids: DiveBids, dive: Dive) -> None:
+    """Take the live bids that were chosen most often, as they fit."""
     live, key, job, jobs = dive.live, dive.key, -1, 0
     for at in range(dive.counter[LIVE]):
         bid = live[at]
-        random = (random * FACTOR + ADDED) & BITS
-        key[at] = dive.share[bid] * (1.0 + _NOISE * ((random >> UPPER) * UNIT)) + _WORTH * bids.value[bid]
+        key[at] = dive.share[bid] * (1.0 + _NOISE * (draw(dive.counter) * UNIT)) + _WORTH * bids.value[bid]
         dive.share[bid] *= _KEPT_ON
         if bids.job[bid] != job:
             job = bids.job[bid]
@@ -275,7 +269,6 @@ def take_some(random: int, bids: DiveBids, dive: Dive) -> int:
         if fits(live[most], bids, dive):
             take(live[most], bids, dive)
             to_take -= 1
-    return random
 
 
 @kernel
@@ -291,7 +284,7 @@ def still_fit(bids: DiveBids, dive: Dive) -> None:
 
 
 @kernel
-def end(random: int, bids: DiveBids, dive: Dive) -> int:
+def end(bids: DiveBids, dive: Dive) -> None:
     """End a dive: its award is remembered where it is the best, and followed where it is not much worse."""
     counter, total, liked = dive.counter, 0, 0
     for bid in range(len(bids.weight)):
@@ -302,8 +295,7 @@ def end(random: int, bids: DiveBids, dive: Dive) -> int:
         counter[BEST], counter[BEST_LIKED] = total, liked
         for bid in range(len(bids.weight)):
             dive.best[bid] = dive.won[bid]
-    random = (random * FACTOR + ADDED) & BITS
-    may_lose = int(_WORSE * counter[HAND]) if (random >> UPPER) % 1024 < _OFTEN else 0
+    may_lose = int(_WORSE * counter[HAND]) if draw(counter) % 1024 < _OFTEN else 0
     is_better = total > counter[HAND] - may_lose or (total == counter[HAND] and liked >= counter[HAND_LIKED])
     if is_better:
         counter[HAND], counter[HAND_LIKED] = total, liked
@@ -311,7 +303,6 @@ def end(random: int, bids: DiveBids, dive: Dive) -> int:
             dive.hand[bid] = dive.won[bid]
     counter[LIVE] = -1
     counter[DIVES] += 1
-    return random
 
 
 @kernel
@@ -324,16 +315,14 @@ def make_dives(bids: DiveBids, dive: Dive, price: Floats, takings: int) -> None:
         price: of each row where a dive begins, in units of value, shape (rows,).
         takings: how often bids are taken, dives begun and ended.
     """
-    random = dive.counter[RANDOM]
     for _ in range(takings):
         if dive.counter[LIVE] < 0:
-            random = begin(random, price, bids, dive)
+            begin(price, bids, dive)
         elif dive.counter[LIVE] == 0:
-            random = end(random, bids, dive)
+            end(bids, dive)
         else:
             rows, moves = number_rows(bids, dive), True
             for _ in range(_ROUNDS):
                 moves = moves and price_round(rows, bids, dive)
-            random = take_some(random, bids, dive)
+            take_some(bids, dive)
             still_fit(bids, dive)
-    dive.counter[RANDOM] = random

@@ -15,7 +15,7 @@ Only indexing and comparisons, as in moves.py: the same lines run over lists in 
 from typing import NamedTuple
 
 from ...cluster.kernels.harness import kernel
-from .moves import ADDED, BITS, FACTOR, UPPER, Floats, Integers, MoveProblem
+from .moves import Floats, Integers, MoveProblem, draw
 
 #: Swaps for which a bid that left may not come back: at least, and how many more by chance.
 _AWAY, _LONGER = 3, 5
@@ -56,13 +56,6 @@ class Swaps(NamedTuple):
     ends: Integers
     worth: Integers
     counter: Integers
-
-
-@kernel
-def draw(counter: Integers) -> int:
-    """Return the upper bits of the next random number."""
-    counter[RANDOM] = (counter[RANDOM] * FACTOR + ADDED) & BITS
-    return counter[RANDOM] >> UPPER
 
 
 @kernel
