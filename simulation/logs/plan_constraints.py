@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...cluster.errors import InputError, OptionError
+from ...cluster.errors import InputError, OptionError, errors_in
 from ...cluster.timeline.count_profile import CountProfile, ProfileColumns, earliest
 from ...cluster.value_types import shortest
 from ...formats.reading import numbered_lines, read_document, text_of
@@ -111,10 +111,8 @@ def _read_file(path: Path) -> list[Advance]:
     for number, line in numbered_lines(read_document(path, text_of)):
         if line.startswith("#"):
             continue
-        try:
+        with errors_in(f"{path}:{number}"):
             found.append(Advance.from_text(line.strip()))
-        except InputError as error:
-            raise error.in_file(f"{path}:{number}") from error
     return found
 
 
