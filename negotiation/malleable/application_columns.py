@@ -142,11 +142,13 @@ def overhead_s(data: float, count: int) -> float:
 
 
 @kernel
-def work_left(active: Active, place: int, count: int, now: float, model: int) -> float:
-    """Return an application's work left now, as seconds on the ideal processors; it has run on ``count``."""
+def work_left(active: Active, place: int, now: float, model: int) -> float:
+    """Return an application's work left now, as seconds on the ideal processors."""
     passed = now - active.since[place]
     if passed <= 0.0:
         return float(active.left[place])
+    # A count that this decision changed has not run yet: the work was done on the count before it.
+    count = active.before[place] if active.before[place] > 0 else active.held[place]
     return float(max(0.0, active.left[place] - passed * speed(model, count, active.ideal[place])))
 
 
@@ -163,7 +165,7 @@ def begin(active: Active, place: int, run: float, now: float, model: int) -> Non
 def resize(active: Active, place: int, data: float, now: float, model: int) -> None:
     """Let an application go on with its new count, after the seconds that the adaptation takes."""
     before = active.before[place]
-    active.left[place] = work_left(active, place, before, now, model)
+    active.left[place] = work_left(active, place, now, model)
     resumed = max(now, active.since[place]) + overhead_s(data, before)
     active.since[place] = resumed
     pace = speed(model, active.held[place], active.ideal[place])

@@ -174,9 +174,7 @@ def price_of(active: Active, place: int, count: int, now: float, model: int) -> 
     It is the share of its work left that the processor does in a second: what it adds to the rate of ends.
     """
     ideal = active.ideal[place]
-    # A count that this decision changed has not run yet: the work was done on the count before it.
-    ran_on = active.before[place] if active.before[place] > 0 else active.held[place]
-    left = work_left(active, place, ran_on, now, model)
+    left = work_left(active, place, now, model)
     return (speed(model, count + 1, ideal) - speed(model, count, ideal)) / max(left, SHORTEST_S)
 
 
@@ -289,8 +287,7 @@ def delay_s(active: Active, running: int, now: float, context: Context) -> float
     for place in range(running):
         if active.taken[place] > 0:
             count = active.held[place]
-            ran_on = active.before[place] if active.before[place] > 0 else count
-            left = work_left(active, place, ran_on, now, model)
+            left = work_left(active, place, now, model)
             slow = speed(model, count - active.taken[place], active.ideal[place])
             total += left / slow - left / speed(model, count, active.ideal[place])
             total += overhead_s(jobs.data[active.job[place]], count)
