@@ -23,6 +23,7 @@ from .value_types import (
     NameSet,
     NameTuple,
     OptionalIntLike,
+    T,
     Timestamp,
     assign,
     coerce_members,
@@ -206,6 +207,11 @@ def part_of_tree(switches: Iterable[Switch], names: Container[str]) -> tuple[Swi
                 kept[switch.name] = Switch(name=switch.name, nodes=nodes, switches=below)
         if len(kept) == done:
             return tuple(kept[switch.name] for switch in left if switch.name in kept)
+
+
+def in_groups(values: Sequence[T], size: int) -> list[tuple[T, ...]]:
+    """Return values in groups of so many neighbours; the last may have fewer."""
+    return [tuple(values[start : start + size]) for start in range(0, len(values), size)]
 
 
 @value_class

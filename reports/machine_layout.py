@@ -14,7 +14,7 @@ from itertools import groupby
 import numpy as np
 
 from ..cluster.limits import of_gres
-from ..cluster.nodes import Node, Resources, part_of_tree
+from ..cluster.nodes import Node, Resources, in_groups, part_of_tree
 from ..cluster.resources.capacity import FloatArray
 from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import Snapshot
@@ -114,7 +114,7 @@ def _rows(snapshot: Snapshot, topology: Topology) -> list[LeafRow]:
     names = [node.name for node in snapshot.nodes]
     if topology.is_linear:
         return [
-            LeafRow(label=names[part[0]], group=0, nodes=part) for part in _parts(range(len(names)), _ROW)
+            LeafRow(label=names[part[0]], group=0, nodes=part) for part in in_groups(range(len(names)), _ROW)
         ]
     rows: list[LeafRow] = []
     leaf = topology.leaf
@@ -122,15 +122,11 @@ def _rows(snapshot: Snapshot, topology: Topology) -> list[LeafRow]:
         nodes = tuple(members)
         path = topology.path[nodes[0]].tolist()
         above = [place for place in path if place != switch]
-        parts = _parts(nodes, len(nodes) if len(nodes) <= _WIDEST else _ROW)
+        parts = in_groups(nodes, len(nodes) if len(nodes) <= _WIDEST else _ROW)
         for number, part in enumerate(parts):
             label = "" if number else topology.names[switch]
             rows.append(LeafRow(label=label, group=above[-1] if above else -1, nodes=part))
     return rows
-
-
-def _parts(nodes: Sequence[int], length: int) -> list[tuple[int, ...]]:
-    return [tuple(nodes[start : start + length]) for start in range(0, len(nodes), length)]
 
 
 def _folded(rows: list[LeafRow], count: int, width_in: float) -> Layout:

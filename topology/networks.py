@@ -14,7 +14,7 @@ import numpy as np
 from ..cluster.checks import at_least
 from ..cluster.errors import InputError
 from ..cluster.network import SIZES, Network, NetworkKind
-from ..cluster.nodes import MOST_DEPTH, Switch
+from ..cluster.nodes import MOST_DEPTH, Switch, in_groups
 from ..cluster.resources.capacity import IntArray
 from ..cluster.value_types import IntegerList
 from .distances import MOST_LINKS, HopArray, check_size, global_links_of, linked_table, numbered_links
@@ -132,7 +132,7 @@ def fat_tree(levels: int, radix: int, *, members: Sequence[str]) -> Network:
     switches: list[Switch] = []
     below: list[str] = list(members)
     for level, arity in enumerate([radix // 2] * (levels - 1) + [radix]):
-        groups = [tuple(below[start : start + arity]) for start in range(0, len(below), arity)]
+        groups = in_groups(below, arity)
         below = [f"s{level}-{number}" for number in range(len(groups))]
         for name, group in zip(below, groups, strict=True):
             switches.append(

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request
-from ...cluster.nodes import Node, Resources, Switch
+from ...cluster.nodes import Node, Resources, Switch, in_groups
 from ...cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
 
 #: Nodes below a leaf switch, and leaves below a switch of the second level (Soner, section 8.4).
@@ -54,12 +54,12 @@ class EvenCluster:
         """Return the switches, leaves first; None is the linear topology."""
         if not self.tree:
             return None
-        groups = _groups(node_names(self.nodes), self.leaf_nodes)
+        groups = in_groups(node_names(self.nodes), self.leaf_nodes)
         leaves = _names("leaf", len(groups))
         switches = [Switch(name=name, nodes=nodes) for name, nodes in zip(leaves, groups, strict=True)]
         tops = leaves
         if len(leaves) > self.switch_leaves:
-            groups = _groups(leaves, self.switch_leaves)
+            groups = in_groups(leaves, self.switch_leaves)
             tops = _names("switch", len(groups))
             switches += [Switch(name=name, switches=below) for name, below in zip(tops, groups, strict=True)]
         if len(tops) > 1:
@@ -82,10 +82,6 @@ def node_names(count: int) -> tuple[str, ...]:
 def _names(prefix: str, count: int) -> tuple[str, ...]:
     width = len(str(count))
     return tuple(f"{prefix}{number:0{width}}" for number in range(1, count + 1))
-
-
-def _groups(names: Sequence[str], size: int) -> list[tuple[str, ...]]:
-    return [tuple(names[start : start + size]) for start in range(0, len(names), size)]
 
 
 T = TypeVar("T")
