@@ -165,7 +165,7 @@ class DecidingOptions:
     """How policy ischeduler decides who gives processors and who gets them."""
 
     admission: Option[str] = Option(
-        "Admit applications while fewer than M run; none: while one fits.", default=NO_LIMIT, unit="M|none"
+        "Harvest for an application only if fewer than M run; none: always.", default=NO_LIMIT, unit="M|none"
     )
     harvest: Option[Literal["never", "even", "fair", "long", "short", "low_impact", "priced"]] = Option(
         "Which applications give processors.", default="low_impact"
