@@ -19,7 +19,15 @@ from ..models.solve.lexicographic import NO_LIMIT_S, integer_weights, largest_su
 from ..models.solve.solver import SolverStatus
 from .ledger import first_fit_table, greedy
 from .options import StepOptions
-from .placements import LARGEST_SUM, Packer, has_one_worth, most_valuable, packings
+from .placements import (
+    LARGEST_SUM,
+    Packer,
+    hardest_first,
+    has_one_worth,
+    in_order,
+    most_valuable,
+    packings,
+)
 from .rounds import solve_anytime
 from .strategies import (
     AttemptResult,
@@ -130,6 +138,7 @@ def settled(
     """Return jobs of which no others count more, where first-fit starts each, and what placed them.
 
     These are all jobs, or those that counts choose; none where no job has room beside the reservations.
+    First-fit goes by priority, or where that leaves one out from the hardest to place on.
     None: no proof comes soon.
 
     Args:
@@ -148,7 +157,12 @@ def settled(
     if are_preferred((), cluster, options) and not any(may_bid):
         return (), [], fit
     chosen = most_valuable(demands, options.objective, cluster)
-    return (chosen, fit.place_all(chosen), fit) if chosen else None
+    placements = fit.place_all(chosen)
+    if None in placements:
+        tight = in_order(chosen, hardest_first(chosen, cluster.columns), is_tight=True)
+        fit = FirstFitPlacer(replace(cluster, placer=tight))
+        placements = fit.place_all(chosen)
+    return (chosen, placements, fit) if chosen else None
 
 
 def are_preferred(placements: Sequence[Placement], cluster: Cluster, options: StepOptions) -> bool:

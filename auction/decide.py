@@ -362,7 +362,8 @@ def award(step: StepPass) -> None:
             make = _attempt_of(options, len(cluster.columns.names))
             made.append(make(demands, cluster, asked, size=size, deadline=end, others=others))
             have_won, was_tried, is_tried = len(made[-1].answer.chosen) == len(demands), is_tried, False
-            if was_tried and not (have_won and made[-1].ended):
+            are_chosen = bool(step.selected) and size == len(step.window)
+            if are_chosen and not (have_won and (made[-1].ended or not was_tried)):
                 # Everyone bids where not all can win that counts choose.
                 made.pop()
                 step.selected = step.selected if have_won else frozenset()

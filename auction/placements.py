@@ -14,9 +14,9 @@ Bids that are made for each job alone rarely fill the machine together. So jobs 
 another by first-fit: a *packing*, in which each placement is a bid. Who is to start is said by the greedy
 rule for knapsacks (Dantzig 1957): jobs by worth divided by what they would pay at the prices of the linear
 program, until they cost as much as all that is free. Of these the ones that are hardest to place come first:
-jobs that want neighbours, then those that want large shares of nodes (first-fit decreasing, Johnson 1973). If
-not all of them fit, this order loses small jobs of great worth. So in one packing only jobs that want
-neighbours come first.
+jobs that want neighbours, then those with most gres on a node, then those that want large shares of nodes
+(first-fit decreasing, Johnson 1973). If not all of them fit, this order loses small jobs of great worth. So
+in one packing only jobs that want neighbours come first.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -385,9 +385,8 @@ class Packer:
         cost, free = found
         least = _LEAST_COST * float(worth.max(initial=0.0))
         is_tied = np.array([demand.is_tied for demand in demands], np.bool_)
-        hardest = sorted(range(len(demands)), key=lambda place: _hardness(demands[place], columns))
         hardness = np.empty(len(demands), np.int64)
-        hardness[hardest] = np.arange(len(demands))
+        hardness[hardest_first(demands, columns)] = np.arange(len(demands))
         ratio = np.log(np.maximum(worth, 1e-300)) - np.log(cost + least)
         return cls(rank=-ratio, cost=cost, free=free, hardness=hardness, is_tied=is_tied, worth=worth)
 
@@ -440,10 +439,15 @@ def in_order(demands: Sequence[Demand], order: IntArray, *, is_tight: bool) -> W
     return WorthFirst({demands[place].job.id: at for at, place in enumerate(order.tolist())}, is_tight)
 
 
-def _hardness(demand: Demand, columns: Columns) -> tuple[bool, int, int]:
-    """Return what jobs are sorted by, the hardest to place first: tied ones, then shares of nodes, cores."""
-    least = least_of(demand, columns)
-    return not demand.is_tied, -least.nodes * least.cores_on_node, -least.chunks * least.cores
+def hardest_first(demands: Sequence[Demand], columns: Columns) -> IntArray:
+    """Return the places of jobs: tied ones, then by gres on a node, then by size, the largest first."""
+
+    def hardness(place: int) -> tuple[bool, int, int, int]:
+        least = least_of(demands[place], columns)
+        is_tied, gres = demands[place].is_tied, sum(count for _, count in least.gres_on_node)
+        return not is_tied, -gres, -least.nodes * least.cores_on_node, -least.chunks * least.cores
+
+    return np.array(sorted(range(len(demands)), key=hardness), np.int64)
 
 
 def worth_of_start(demand: Demand, objective: str) -> Fraction | int:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from random_snapshots import random_snapshot
-from support.build import snapshot
+from support.build import ALONE, snapshot
 
 from aucsched import Job, Request, Resources, RunningJob, Snapshot, Status, winners
-from aucsched.auction import strategies
+from aucsched.auction import attempt, strategies
 from aucsched.auction.options import StepOptions
 from aucsched.auction.step import take_step
 from aucsched.models.search import proving
@@ -123,6 +123,18 @@ def test_highs_is_not_asked_for_what_is_settled(
     monkeypatch.setattr(proving, "_LOOKS", 1)
     assert worth_of(dealt(1), model)[2]
     assert len(asked) == 3
+
+
+def test_jobs_that_counts_choose_are_placed_from_the_hardest_on() -> None:
+    """By priority the first job takes the node that has enough GPUs for the second."""
+    nodes = [{"name": f"n{gpus}", "cores": 8, "gres": {"gpu": gpus}} for gpus in (3, 1)]
+    jobs = [{"nodes": 1, "cores_per_node": 8, "gres_per_node": {"gpu": gpus}} for gpus in (1, 3)]
+    options = StepOptions(work_limit=1, **ALONE)
+    step = take_step(snapshot(nodes, jobs), options)
+    found = attempt.settled(step.decision.window, step.cluster, options)
+    assert found is not None
+    assert [place is not None and place.nodes.tolist() for place in found[1]] == [[1], [0]]
+    assert step.decision.selected == {"J1", "J2"}
 
 
 def test_a_limit_counts_all_cores_of_a_job_also_those_that_are_dealt() -> None:
