@@ -233,6 +233,8 @@ def forecast(snapshot: str, jobs: tuple[str, ...], out: Output, **options: Any) 
         raise OptionError("--by needs the snapshot's time, which it does not have")
     now = loaded.time or 0.0
     by = None if options["by"] is None else moment_by(options["by"], now) - now
+    if by is not None and by < 0:
+        raise OptionError(f"--by {options['by']!r} is before the snapshot's time")
     same = ("record", "changes", "objective", "futures", "seed")
     with errors_in(snapshot):
         found = forecasts_of(

@@ -292,6 +292,11 @@ def test_by_counts_from_snapshots_before_the_year_1() -> None:
         moment_by("10:30", -1e11)
 
 
+def test_a_moment_before_the_snapshot_is_named_as_it_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["forecast", str(FULL), "97", "--by", "2026-03-29 02:30"]) == 2
+    assert capsys.readouterr().err == "aucsched: --by '2026-03-29 02:30' is before the snapshot's time\n"
+
+
 def test_the_command_prints_utc_wherever_it_runs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
