@@ -16,12 +16,14 @@ Every message is said once, whichever side is killed in between.
 
 from collections.abc import Mapping
 from pathlib import Path
+from threading import RLock
 from time import monotonic, sleep
 from typing import Self
 
 import msgspec
 
-from ..cluster.errors import InputError, NobodyError
+from ..cluster.errors import InputError, NobodyError, OptionError
+from ..cluster.keywords import of_type
 from ..formats.checked_lines import CheckedLines
 from .message_rules import check
 from .messages import DynRelease, DynRequest, DynResponse, DynState, DynStatus, Message
@@ -47,7 +49,7 @@ class EvolvingClient:
     """A running job's way to ask for more and to give back.
 
     Each message is numbered, noted before it is sent, and sent again until it is answered: the
-    other side does it once. A process that was killed goes on with ``recover``.
+    other side does it once. A process that was killed goes on with ``recover``. Threads may share a client.
 
     Args:
         job: its name, as dynsched knows it.
@@ -58,7 +60,7 @@ class EvolvingClient:
 
     Raises:
         InputError: the journal is another job's, damaged or in use.
-        OptionError: the address is none.
+        OptionError: the address is none, or a value is of another type, as in the calls below.
         NobodyError: dynsched does not answer for ``wait_s`` seconds.
 
     >>> with EvolvingClient("job 17", "unix:/run/dynsched", wait_s=0) as client:
@@ -76,7 +78,10 @@ class EvolvingClient:
         journal: str | Path | None = None,
         wait_s: float = 60.0,
     ) -> None:
+        if not isinstance(secret, bytes | None):
+            raise OptionError("secret: it is not of bytes")
         self.job = job
+        self._lock = RLock()
         identity = Identity(party="application", terms=TERMS, notes={}, secret=secret)
         self._link = Connector(address_of(address), identity, LinkLimits(timeout_s=30.0, wait_s=wait_s))
         self._wait_s = wait_s
@@ -131,20 +136,20 @@ class EvolvingClient:
             InputError: it asks for nothing, or for both; or a message before it is still open.
             NobodyError: dynsched stays away.
         """
-        return self._said(
-            DynRequest(
-                job=self.job,
-                serial=self._next(),
-                cores=cores,
-                nodes=nodes,
-                cores_per_node=cores_per_node,
-                timeout_s=timeout_s,
-            )
-        )
+        counts = {"cores": cores, "nodes": nodes, "cores_per_node": cores_per_node}
+        counts = {name: of_type(name, count, int | None) for name, count in counts.items()}
+        timeout_s = of_type("timeout_s", timeout_s, float)
+        with self._lock:
+            return self._said(DynRequest(job=self.job, serial=self._next(), timeout_s=timeout_s, **counts))
 
     def release(self, nodes: Mapping[str, int]) -> DynResponse:
         """Give back cores by node, any that the job has (tm_dynfree); with all of them the job has ended."""
-        return self._said(DynRelease(job=self.job, serial=self._next(), nodes=dict(nodes)))
+        held = {
+            name: of_type(f"nodes.{name}", cores, int)
+            for name, cores in of_type("nodes", nodes, Mapping).items()
+        }
+        with self._lock:
+            return self._said(DynRelease(job=self.job, serial=self._next(), nodes=held))
 
     def wait(self, *, poll_s: float = _POLL_S) -> DynResponse:
         """Wait for the request that is pending: it is granted, or its time is over."""
@@ -181,13 +186,14 @@ class EvolvingClient:
         return self._again()
 
     def _again(self) -> DynResponse:
-        if self._open is None:
-            raise InputError("nothing was asked for", path="serial")
-        answer = self._exchange(self._open)
-        if answer.state is not DynState.PENDING or self._last != answer:
-            self._note(_Line(answer=answer))
-        self._last = answer
-        return answer
+        with self._lock:
+            if self._open is None:
+                raise InputError("nothing was asked for", path="serial")
+            answer = self._exchange(self._open)
+            if answer.state is not DynState.PENDING or self._last != answer:
+                self._note(_Line(answer=answer))
+            self._last = answer
+            return answer
 
     def _exchange(self, message: Message) -> DynResponse:
         """Say something and return the answer, over as many connections as it takes."""

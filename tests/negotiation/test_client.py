@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
+from threading import Barrier, Thread
 
 import pytest
 
 from aucsched import DynState, EvolvingClient
-from aucsched.cluster.errors import InputError, NobodyError
+from aucsched.cluster.errors import InputError, NobodyError, OptionError
 from aucsched.cluster.jobs import RunningJob
 from aucsched.cluster.nodes import Node, Resources
 from aucsched.cluster.snapshot import Snapshot
@@ -93,6 +94,37 @@ def test_ask_wait_and_give_back(server: Server) -> None:
         assert client.status().held == party.state.held("A") == left.held
         with pytest.raises(InputError):
             client.request(cores=1, nodes=1)
+
+
+def test_threads_that_share_a_client_get_cores_of_their_own(server: Server) -> None:
+    """Two messages of one number would be one to dynsched: both would hear of the same core."""
+    together, granted = Barrier(4), Counter[str]()
+    with server.up() as party, EvolvingClient("A", server.address) as client:
+        client.request(cores=1)
+
+        def ask() -> None:
+            together.wait()
+            granted.update(client.request(cores=1).nodes)
+
+        threads = [Thread(target=ask) for _ in range(together.parties)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert granted == {"n2": 3}
+        assert party.state.held("A") == {"n0": 4, "n2": 4}
+
+
+def test_values_of_another_type_are_refused_before_anything_is_said(server: Server) -> None:
+    with EvolvingClient("A", server.address, wait_s=0) as client:
+        with pytest.raises(OptionError, match=r"^cores: '4' is not an integer$"):
+            client.request(cores="4")  # type: ignore[arg-type]
+        with pytest.raises(OptionError, match=r"^nodes: 'n0' is not a mapping$"):
+            client.release("n0")  # type: ignore[arg-type]
+        with pytest.raises(OptionError, match=r"^nodes\.n0: 1\.5 is not an integer$"):
+            client.release({"n0": 1.5})  # type: ignore[dict-item]
+    with pytest.raises(OptionError, match=r"^secret: it is not of bytes$"):
+        EvolvingClient("A", server.address, secret="")  # type: ignore[arg-type]
 
 
 def test_a_request_that_runs_out_of_time(server: Server) -> None:
