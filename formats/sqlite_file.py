@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..cluster.errors import InputError, errors_in
+from ..cluster.errors import InputError, errors_in, shown_name
 from .reading import check_size
 
 #: A file of another program is not written to.
@@ -101,8 +101,8 @@ def _refused(path: Path, what: str) -> Iterator[None]:
     try:
         with errors_in(path):
             yield
-    except (sqlite3.Error, OSError) as error:
-        raise InputError(f"{what}: {' '.join(str(error).split())[:200]}", file=str(path)) from error
+    except (sqlite3.Error, OSError, ValueError) as error:  # a name with a null is a ValueError
+        raise InputError(f"{what}: {' '.join(str(error).split())[:200]}", file=shown_name(path)) from error
 
 
 def _opened(path: Path, mode: str) -> sqlite3.Connection:

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..cluster.errors import OptionError
+from ..cluster.errors import OptionError, path_of
 from ..formats.writing import write_bytes, write_text
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def save_result(result: Tabular, path: str | Path) -> None:
         InputError: the file cannot be written.
         OptionError: there is no such form, or pyarrow is not installed.
     """
-    target = Path(path)
+    target = path_of(path)
     check_suffix("save", target)
     if target.suffix.lower() == ".json":
         write_text(target, result.to_json())

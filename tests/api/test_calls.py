@@ -449,6 +449,8 @@ def test_python_refuses_what_the_command_refuses_by_its_own_names(
         (lambda: A.save_workload(HISTORY, None), "None is not a file's name"),
         (lambda: A.simulate(LOG).plot(1.5), "1.5 is not a file's name"),
         (lambda: A.save_workload(HISTORY, "\0"), "embedded null"),
+        (lambda: A.schedule(SNAPSHOT).save(5), "5 is not a file's name"),
+        (lambda: A.forecast(SNAPSHOT, ["64"], futures=2, record="\0"), "embedded null"),
         (lambda: A.parse_swf(None), "None is not a file's text"),
         (lambda: A.parse_snapshot(None), "None is not a file's text"),
         (lambda: A.load_snapshot(None), "None is not a file's name"),
