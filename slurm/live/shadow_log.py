@@ -140,6 +140,8 @@ class RotatedLog:
             InputError: the disk is full, say; what was written of the line is taken back.
         """
         with system_errors(self.path):
+            if not self._is_in_place():
+                self._reopen()
             size = os.fstat(self._handle).st_size
             if size and size + len(line) > self._most:
                 self._rotate()
@@ -181,8 +183,18 @@ class RotatedLog:
                 newer.replace(older)
         if not self._keep:
             self.path.unlink()
-        os.close(self._handle)
-        self._handle = self._opened()
+        self._reopen()
+
+    def _is_in_place(self) -> bool:
+        """Whether the file still has its name, which logrotate gives another."""
+        try:
+            return os.path.samestat(os.fstat(self._handle), self.path.lstat())
+        except FileNotFoundError:
+            return False
+
+    def _reopen(self) -> None:
+        before, self._handle = self._handle, self._opened()
+        os.close(before)
 
 
 def read_logs(paths: Sequence[str]) -> tuple[list[ShadowPass], int]:

@@ -211,6 +211,24 @@ def test_logs_are_put_aside_and_read_together(tmp_path: Path) -> None:
     assert torn == 0
 
 
+def test_a_log_that_somebody_else_renames_or_removes_goes_on_under_its_name(tmp_path: Path) -> None:
+    """As logrotate does; a log that nobody could read later is none."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    path = folder / "shadow.jsonl"
+    with RotatedLog(path, most_bytes=10**6, keep=1) as log:
+        log.append(encode(entry(1.0)))
+        path.rename(folder / "old")
+        log.append(encode(entry(2.0)))
+        assert [one.time for one in read_logs([str(path)])[0]] == [2.0]
+        folder.rename(tmp_path / "away")
+        with pytest.raises(InputError, match=r"shadow\.jsonl: No such file or directory"):
+            log.append(encode(entry(3.0)))
+        folder.mkdir()
+        log.append(encode(entry(4.0)))
+    assert [one.time for one in read_logs([str(path)])[0]] == [4.0]
+
+
 @pytest.mark.parametrize("left", [encode(entry(2.0))[:40], encode(entry(2.0))[:9] + bytes(80), bytes(99)])
 def test_a_line_cut_short_by_a_kill_or_a_crash_of_the_host_is_left_out(tmp_path: Path, left: bytes) -> None:
     path = tmp_path / "shadow.jsonl"
