@@ -3,11 +3,13 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from ...cluster.errors import InputError, OptionError, shown_name
 from ...cluster.keywords import checked
@@ -134,19 +136,21 @@ def run_slurm(
     program = shutil.which(command[0])
     if program is None:
         raise InputError("the command is not installed here: give a file of its output", file=shown)
+    words = [program, *command[1:]]
+    pipes: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     try:
-        return subprocess.run(  # noqa: S603 - no shell, each word stands for itself
-            [program, *command[1:]],
-            input=told,
-            capture_output=True,
-            check=False,
-            timeout=timeout_s,
-            env=environment,
-            process_group=0,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        kind = InputError if isinstance(error, OSError) else UnreachableError
-        raise kind(f"the command failed: {error}", file=shown) from error
+        with subprocess.Popen(words, **pipes, env=environment, process_group=0) as process:  # noqa: S603 - no shell
+            try:
+                answers = process.communicate(told, timeout=timeout_s)
+            except BaseException:
+                # Where a site's wrapper stands for the command: with what it has started.
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+    except subprocess.TimeoutExpired:
+        raise UnreachableError(f"no answer in {timeout_s:g} s", file=shown) from None
+    except OSError as error:
+        raise InputError(f"the command failed: {error}", file=shown) from error
+    return subprocess.CompletedProcess(command, process.returncode, *answers)
 
 
 def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tuple[SlurmSources, Notes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -513,6 +514,22 @@ def test_a_signal_to_the_loop_s_group_does_not_reach_the_commands_of_its_pass(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     groups = ask_slurm(("scontrol",)).decode(), *one_scontrol([("update", "JobId=7")])
     assert os.getpgrp() not in map(int, groups)
+
+
+def test_a_command_that_hangs_ends_with_all_that_its_wrapper_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "squeue"
+    program.write_text(f"#!/bin/sh\nsleep 60 &\necho $! > {tmp_path}/started\nwait\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(UnreachableError, match=r"^squeue --json: no answer in 1 s$"):
+        ask_slurm(("squeue", "--json"), timeout_s=1)
+    state = Path(f"/proc/{(tmp_path / 'started').read_text().strip()}/status")
+    until = time.monotonic() + 10
+    # Killed: gone, or still to be waited for by its parent.
+    while state.exists() and "State:\tZ" not in state.read_text():
+        assert time.monotonic() < until
 
 
 def test_tasks_of_an_array_are_looked_at_one_by_one() -> None:
