@@ -161,7 +161,7 @@ class ClusterWorkload:
         before = 0.0
         for index, arriving in enumerate(self.jobs):
             if arriving.arrival_s < before:
-                message = f"{arriving.arrival_s:g} is before {before:g}: jobs stand in order of arrival"
+                message = f"{arriving.arrival_s:g} is before {before:g}: list jobs in order of arrival"
                 raise InputError(message, path=f"jobs[{index}].arrival_s")
             before = arriving.arrival_s
         for index, node in enumerate(self.nodes):

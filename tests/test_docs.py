@@ -172,7 +172,14 @@ def test_a_tutorial_shows_what_its_code_prints(
 
 @pytest.mark.parametrize(
     ("page", "count"),
-    [("docs/tutorial-history.md", 3), ("README.md", 1), ("docs/index.md", 1), ("docs/when.md", 1)],
+    [
+        ("docs/tutorial-history.md", 3),
+        ("README.md", 1),
+        ("docs/index.md", 1),
+        ("docs/when.md", 1),
+        ("docs/write-policy.md", 1),
+        ("docs/failures.md", 1),
+    ],
 )
 def test_a_page_shows_what_its_commands_print(page: str, count: int, place: Path) -> None:
     text = (ROOT / page).read_text()

@@ -82,7 +82,7 @@ class PartitionNodes:
         request = job.request
         for name in _NOT_NEGOTIATED:
             if getattr(request, name):
-                raise InputError("negotiation shares whole nodes: this is not negotiated", path=name)
+                raise InputError("negotiations do not support this: remove it", path=name)
         ways = self._ways(job)
         sets = [np.flatnonzero(mask).tolist() for mask, _ in ways]
         together = sorted({node for nodes in sets for node in nodes})

@@ -363,7 +363,7 @@ def test_what_makes_no_sense_is_refused(
             {"features": ["fast"], "gres_per_node": {"gpu": 1}},
             "json: jobs[0]: no node has the features fast",
         ),
-        ({"required_nodes": "n1"}, "jobs[0].required_nodes: negotiation shares whole nodes"),
+        ({"required_nodes": "n1"}, "jobs[0].required_nodes: negotiations do not support this: remove it"),
         ({"nodes": 2, "gres_total": {"gpu": 3}}, "jobs[0].gres_total: it takes 3 nodes to hold so much"),
         ({"contiguous": True, "nodes": 3, "excluded_nodes": "n2"}, "jobs[0].nodes: 3 nodes are above the 2"),
         ({"nodes": 4, "excluded_nodes": "n2"}, "jobs[0].nodes: 4 nodes are above the 3 that it may use"),

@@ -94,7 +94,7 @@ MALFORMED: list[tuple[Spoil, str, str]] = [
     (put("jobs/1/arrival_s", 10**400), "jobs[1].arrival_s", "out of range"),
     (put("jobs/1/arrival_s", 1e300), "jobs[1].arrival_s", "1e+300 is not a time from 0"),
     (put("jobs/1/arrival_s", "soon"), "jobs[1].arrival_s", '"soon" is not a number'),
-    (put("jobs/0/arrival_s", 13), "jobs[1].arrival_s", "12.5 is before 13"),
+    (put("jobs/0/arrival_s", 13), "jobs[1].arrival_s", "12.5 is before 13: list jobs in order of arrival"),
     (put("jobs/1/run_time_s", 0), "jobs[1].run_time_s", "0 is not a time from 0.001 to"),
     (put("jobs/1/run_time_s", True), "jobs[1].run_time_s", "true is not a number"),
     (put("jobs/1/gres_run_time_factor", 0), "jobs[1].gres_run_time_factor", "0 is not above 0"),
