@@ -191,9 +191,7 @@ def open_window(
     if options.most_s is not None and options.began is not None:
         deadline = options.began + _deciding_s(options.most_s, len(columns.names), len(window))
         end = options.began + options.most_s
-    views = state.views_on(columns)
-    able: set[str] = set()
-    bidding: set[str] = set()
+    views, able, bidding = state.views_on(columns), set[str](), set[str]()
     if not options.backfills:
         able = views.startable(window)
         is_reserving = bool(options.reservations or waiting.promised)

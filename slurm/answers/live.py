@@ -156,16 +156,13 @@ def run_slurm(
 def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tuple[SlurmSources, Notes]:
     """Return Slurm's answers, from files where their names are given, else from the live commands.
 
-    Topology and job detail only add to jobs and nodes: where they are not given and Slurm has no answer,
-    that is a note. Where it does not answer, jobs could start on less than they ask for: the look fails.
-    Licences, partitions, reservations, limits and the configuration are asked for when the
-    jobs are: those of now belong to no saved queue. Priorities stand in the queue. ``at_once`` commands are
-    asked at the same time: most of a look is waiting for them. JSON is asked for in a fixed version
-    (versions.py), and in the release's own where it does not serve that.
+    Topology and job detail only add to jobs and nodes: if Slurm has none, that is a note. Without an
+    answer jobs could start on less than they ask for: the look fails. Rules, licences and reservations
+    are asked for when the jobs are: those of now belong to no saved queue. ``at_once`` commands run at
+    the same time. JSON is asked for in a fixed version (versions.py), or in the release's own.
 
     Raises:
-        InputError: a file cannot be read, ``squeue`` or both commands for nodes fail, or slurmctld does
-            not answer.
+        InputError: a file cannot be read, ``squeue`` or both commands for nodes fail, or no answer.
         OptionError: two of the files are standard input.
     """
     notes = Notes()
