@@ -1,7 +1,7 @@
 """Slurm's limits of QOS and associations: ``scontrol show assoc_mgr``, ``sacctmgr -P show qos|assoc``."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ...cluster.errors import InputError
@@ -34,7 +34,7 @@ _SILENT = re.compile(r".*(Submit|Accrue).*|Usage\w*|Shares\w*|Priority|Flags|Lft
 _LIMIT = re.compile(r"(Grp|Max|Min)\w+|Preempt")
 #: Why a job waits in Slurm's words that a limit may say again: whose it is, and what it limits.
 _LIMIT_REASON = re.compile(
-    r"(Assoc|QOS)(?:Grp(?=Cpu|Node|Jobs|CPU|GRES)|Max(?=\w+Per(?:User|Account)|Jobs))"
+    r"(Assoc|QOS|(?=Max\w+PerAccount))(?:Grp(?=Cpu|Node|Jobs|CPU|GRES)|Max(?=\w+Per(?:User|Account)|Jobs))"
     r"(Cpu|Node|Jobs|CPUMinutes|CPURunMinutes|GRES)(?:Per(User|Account))?(?:Limit)?"
 )
 _LIMITED = {"Cpu": "cores", "Node": "nodes", "Jobs": "jobs", "GRES": "gres/"}
@@ -95,8 +95,13 @@ class Associations:
     qos: frozenset[str] = frozenset()
 
 
-def read_limits(text: str, notes: Notes) -> Associations:
+def read_limits(
+    text: str, notes: Notes, *, partitions: Collection[str] = (), is_safe: bool = True
+) -> Associations:
     """Return the limits of every QOS and association; what is not read is noted.
+
+    ``partitions``: the cluster's, of which a user may have an association each. ``is_safe``: no job
+    starts that could use more minutes than are left (``AccountingStorageEnforce=safe``).
 
     Raises:
         InputError: the text is neither command's, or a value is no number.
@@ -104,16 +109,19 @@ def read_limits(text: str, notes: Notes) -> Associations:
     entries = list(_of_table(text) if "|" in text.partition("\n")[0] else _of_manager(text))
     children: dict[str, list[str]] = {}
     parents: dict[str, str] = {}
+    others: dict[tuple[str, str], set[str]] = {}
     for entry in entries:
+        if entry.partition:
+            others.setdefault((entry.account, entry.user), {*partitions}).discard(entry.partition)
         if entry.account and not entry.user and entry.parent:
             children.setdefault(entry.parent, []).append(entry.account)
             parents[entry.account] = entry.parent
     limits: dict[str, Limit] = {}
     each: list[OneJob] = []
     for entry in entries:
-        for limit in _limits(entry, children, notes):
-            limits[limit.name] = limit
-        each.extend(_each(entry, _set_of(entry, children), notes))
+        jobs = _set_of(entry, children, others.get((entry.account, entry.user), ()))
+        limits |= {limit.name: limit for limit in _limits(entry, jobs, notes, is_safe=is_safe)}
+        each.extend(_each(entry, jobs, notes))
     return Associations(
         limits=tuple(limits.values()),
         each=tuple(each),
@@ -123,7 +131,9 @@ def read_limits(text: str, notes: Notes) -> Associations:
 
 
 def _each(entry: _Entry, jobs: JobSet, notes: Notes) -> Iterator[OneJob]:
-    """Yield what one job of an entry may ask for."""
+    """Yield what one job of an entry may ask for; an account's is what its users' are given by default."""
+    if entry.account and not entry.user:
+        return
     most = {name: count for key in _EACH for name, count in _amounts(entry, key, notes)}
     time_s = next((_wall_s(entry, key) for key in _WALL if entry.fields.get(key)), None)
     if most or time_s is not None:
@@ -193,18 +203,19 @@ def _plain(name: str) -> str:
     return re.sub(r"\(\d+\)$", "", name)
 
 
-def _limits(entry: _Entry, children: Mapping[str, list[str]], notes: Notes) -> Iterator[Limit]:
-    jobs = _set_of(entry, children)
+def _limits(entry: _Entry, jobs: JobSet, notes: Notes, *, is_safe: bool) -> Iterator[Limit]:
     together: dict[str | None, dict[str, int]] = {None: {}, "user": {}, "account": {}}
     for key, per in _TRES.items():
         together[per] |= dict(_amounts(entry, key, notes))
-    own = {"MaxJobs": None if entry.user else "user"} if entry.account else {}
+    # An account's MaxJobs is what its users' associations are given by default: each shows its own.
+    own: dict[str, str | None] = {"MaxJobs": None} if entry.user else {}
     for key, per in (_JOBS | own).items():
         count, _ = _count(entry.fields.get(key, ""), entry, key)
         if count is not None:
             together[per]["jobs"] = count
     budget = _minutes(entry, "GrpTRESMins", notes, used=True)
-    if budget is not None:
+    # If not safe, Slurm starts any job as long as something is left.
+    if budget is not None and (is_safe or not budget):
         together[None]["core_seconds"] = 60 * budget
     for per, most in together.items():
         if most:
@@ -220,27 +231,24 @@ def _limits(entry: _Entry, children: Mapping[str, list[str]], notes: Notes) -> I
 def is_limit_of(limit: Limit, reason: str, job: Owned) -> bool:
     """Return whether a limit says of a job what Slurm's reason says."""
     match = _LIMIT_REASON.fullmatch(reason)
-    if match is None or limit.name.startswith("qos ") != (match[1] == "QOS") or not limit.jobs.holds(job):
+    if match is None or limit.name.startswith("qos ") != (match[1] != "Assoc") or not limit.jobs.holds(job):
         return False
     if match[3] and limit.per != match[3].lower():
         return False
     return any(what.startswith(_LIMITED.get(match[2], "core_seconds")) for what in limit.most)
 
 
-def _set_of(entry: _Entry, children: Mapping[str, list[str]]) -> JobSet:
-    """Return the jobs of an entry: an account's with those of the accounts below it."""
+def _set_of(entry: _Entry, children: Mapping[str, list[str]], others: Collection[str]) -> JobSet:
+    """Return an entry's jobs, an account's with those below; ``others``: partitions without an own entry."""
     if entry.qos:
         return JobSet(qos=(entry.qos,))
-    accounts = [entry.account]
+    if entry.user:
+        partitions = (entry.partition,) if entry.partition else tuple(sorted(others))
+        return JobSet(account=(entry.account,), user=(entry.user,), partition=partitions)
+    accounts = [] if entry.account == "root" else [entry.account]
     for account in accounts:
         accounts += [name for name in children.get(account, []) if name not in accounts]
-    if entry.account == "root" and not entry.user:
-        accounts = []
-    return JobSet(
-        account=tuple(accounts if not entry.user else [entry.account]),
-        user=(entry.user,) if entry.user else (),
-        partition=(entry.partition,) if entry.partition else (),
-    )
+    return JobSet(account=tuple(accounts))
 
 
 def _count(text: str, entry: _Entry, key: str) -> tuple[int | None, int | None]:

@@ -42,11 +42,13 @@ class ClusterConfig:
         memory: what a job gets that asks for none, where its partition says nothing.
         counts_memory: jobs use memory up (``SelectTypeParameters=CR_…_Memory``).
         enforces_limits: limits of QOS and associations hold (``AccountingStorageEnforce``).
+        is_safe: of minutes that a limit leaves, all that a job could use must be left.
     """
 
     memory: DefaultMemory = field(default_factory=DefaultMemory)
     counts_memory: bool | None = None
     enforces_limits: bool | None = None
+    is_safe: bool = True
 
 
 def read_config(text: str, notes: Notes) -> ClusterConfig:
@@ -69,6 +71,7 @@ def read_config(text: str, notes: Notes) -> ClusterConfig:
         memory=DefaultMemory.of(entry),
         counts_memory="MEMORY" in entry.text("SelectTypeParameters").upper(),
         enforces_limits=bool(enforced & _ENFORCING) if "AccountingStorageEnforce" in entry.pairs else None,
+        is_safe="limits" not in enforced or "safe" in enforced,
     )
 
 

@@ -113,7 +113,7 @@ def import_slurm(
         licenses=_read_or(sources.licenses, lambda text: read_licenses(text, notes), {}),
         partitions={figures.partition.name: figures for figures in partitions},
         reservations=reservations,
-        limits=_limits(sources, config, notes),
+        limits=_limits(sources, config, [one.partition.name for one in partitions], notes),
         config=config,
         priorities=_read_or(sources.priorities, lambda text: read_priorities(text, notes), None),
         gate=gate or gate_licence(reservations, time),
@@ -189,9 +189,15 @@ def _read_or(source: SlurmText | None, parse: Callable[[bytes], T], otherwise: T
     return otherwise if source is None else _read(source, parse)
 
 
-def _limits(sources: SlurmSources, config: ClusterConfig, notes: Notes) -> Associations:
+def _limits(
+    sources: SlurmSources, config: ClusterConfig, partitions: Sequence[str], notes: Notes
+) -> Associations:
     """Return the limits, none where the configuration says that Slurm does not enforce them."""
-    found = _read_or(sources.limits, lambda text: read_limits(text_of(text), notes), Associations())
+
+    def read(text: bytes) -> Associations:
+        return read_limits(text_of(text), notes, partitions=partitions, is_safe=config.is_safe)
+
+    found = _read_or(sources.limits, read, Associations())
     if config.enforces_limits is not False or not (found.limits or found.each):
         return found
     notes.add("limits", "limits are not enforced (AccountingStorageEnforce), so none is looked at")

@@ -41,6 +41,14 @@ ClusterName=c Account=optics UserName=ann(1001) Partition=batch Priority=0 ID=4
     ParentAccount= Lft=4 DefAssoc=Yes
     GrpTRES=node=2(0)
     MaxJobs=1(0)
+    MaxTRESPJ=cpu=16
+ClusterName=c Account=optics UserName=ann(1001) Partition= Priority=0 ID=5
+    ParentAccount= Lft=5 DefAssoc=No
+    MaxJobs=9(0)
+    MaxTRESPJ=cpu=32
+ClusterName=c Account=physics UserName=bob(1002) Partition= Priority=0 ID=6
+    ParentAccount= Lft=6 DefAssoc=Yes
+    MaxJobs=3(0)
 
 QOS Records
 
@@ -51,7 +59,9 @@ QOS=normal(1)
     GrpTRESRunMins=cpu=N(34359760595000),mem=N(18446744073709551615)
     MaxTRESPU=cpu=32
     Account Limits
-      No Accounts
+      physics
+        MaxJobsPA=9(0) MaxJobsAccruePA=N(0) MaxSubmitJobsPA=N(0)
+        MaxTRESPA=cpu=N(0),gres/gpu=8(0)
     User Limits
       ann(1001)
         MaxJobsPU=5(1) MaxJobsAccruePU=N(0) MaxSubmitJobsPU=N(0)
@@ -66,26 +76,32 @@ QOS = (
 
 def test_the_association_manager() -> None:
     notes = Notes()
-    found = read_limits(MANAGER, notes)
+    found = read_limits(MANAGER, notes, partitions=["batch", "debug"])
     limits = {limit.name: limit for limit in found.limits}
     assert found.parents == {"physics": "root", "optics": "physics"}
     assert found.qos == {"normal"}
+    # What an account says of a job or a user, each user's association says for itself: 16, 32, nothing.
+    batch, debug = (JobSet(account=("optics",), user=("ann",), partition=(p,)) for p in ("batch", "debug"))
     assert found.each == (
-        OneJob(name="account physics", jobs=JobSet(account=("physics", "optics")), most={"cores": 16}),
+        OneJob(name="account optics user ann partition batch", jobs=batch, most={"cores": 16}),
+        OneJob(name="account optics user ann", jobs=debug, most={"cores": 32}),
     )
     physics = JobSet(account=("physics", "optics"))
     most = {"cores": 64, "gres/gpu": 8, "jobs": 7, "core_seconds": 3600}
     assert limits["account physics"] == Limit(name="account physics", jobs=physics, most=most)
-    each = limits["account physics each user"]
-    assert (each.jobs, each.most, each.per) == (physics, {"jobs": 3}, "user")
+    bob = limits["account physics user bob"]
+    assert (bob.jobs, bob.most, bob.per) == (JobSet(account=("physics",), user=("bob",)), {"jobs": 3}, None)
     assert limits["account physics GrpTRESRunMins"].most == {"core_seconds": 3000}
     ann = limits["account optics user ann partition batch"]
-    assert ann.jobs == JobSet(account=("optics",), user=("ann",), partition=("batch",))
-    assert (ann.most, ann.per) == ({"nodes": 2, "jobs": 1}, None)
+    assert (ann.jobs, ann.most, ann.per) == (batch, {"nodes": 2, "jobs": 1}, None)
+    other = limits["account optics user ann"]
+    assert (other.jobs, other.most) == (debug, {"jobs": 9})
     assert limits["qos normal"].most == {"cores": 512, "gres/gpu:a100": 16, "jobs": 40}
     users = limits["qos normal each user"]
     assert (users.jobs, users.most, users.per) == (JobSet(qos=("normal",)), {"cores": 32, "jobs": 5}, "user")
-    assert len(limits) == 6
+    accounts = limits["qos normal each account"]
+    assert (accounts.most, accounts.per) == ({"gres/gpu": 8, "jobs": 9}, "account")
+    assert len(limits) == 8
     assert set(notes.texts()) == {
         "account physics: GrpTRES of mem is not read",
     }
@@ -141,7 +157,11 @@ def test_what_cannot_be_read_is_named(text: str, message: str) -> None:
     [
         ("QOSGrpCpuLimit", {"qos": "normal"}, True),
         ("QOSMaxCpuPerUserLimit", {"qos": "normal"}, True),
-        ("QOSMaxCpuPerAccountLimit", {"qos": "normal"}, False),
+        # Slurm's words for limits of an account in a QOS do not name the QOS.
+        ("MaxJobsPerAccount", {"qos": "normal"}, True),
+        ("MaxGRESPerAccount", {"qos": "normal"}, True),
+        ("MaxCpuPerAccount", {"qos": "normal"}, False),
+        ("MaxJobsPerAccount", {"qos": "other", "account": "physics"}, False),
         ("QOSGrpNodeLimit", {"qos": "normal"}, False),
         ("QOSGrpCpuLimit", {"qos": "other"}, False),
         ("QOSGrpCpuLimit", {"qos": "other", "account": "physics"}, False),
@@ -183,7 +203,7 @@ def test_a_snapshot_holds_them_and_lifts_what_slurm_holds_for_them() -> None:
     assert holds[first] == "QOSGrpCpuLimit"
     limits = SlurmText(name="assoc", content=MANAGER.encode())
     after, _ = import_slurm(replace(sources, limits=limits))
-    assert len(after.limits) == 6
+    assert len(after.limits) == 8
     found = {job.id: job.hold for job in after.jobs}
     assert found == holds | {first: None}
     assert found[second] == "AssocGrpMemLimit"

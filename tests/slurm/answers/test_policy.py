@@ -220,6 +220,18 @@ def test_limits_that_slurm_does_not_enforce_are_not_looked_at() -> None:
     assert started(snapshot(*rows, limits=limits, config=config(enforce="safe"))) == set()
 
 
+@pytest.mark.parametrize(
+    ("enforce", "used", "expected"), [("limits", 4, 2), ("limits,safe", 4, 1), ("limits", 25, 0)]
+)
+def test_minutes_that_are_left_take_any_job_unless_limits_are_safe(
+    enforce: str, used: int, expected: int
+) -> None:
+    """As tried on 22.05: Slurm then holds jobs only when the minutes are used up."""
+    limits = f"Current Association Manager state\nQOS=q(1)\n    GrpTRESMins=cpu=25({used})\n"
+    rows = [job(number, qos="q", time_limit=2) for number in (1, 2)]
+    assert len(started(snapshot(*rows, limits=limits, config=config(enforce=enforce)))) == expected
+
+
 NOTHING = {"memory_per_node": None, "memory_per_cpu": None}
 
 
