@@ -16,9 +16,9 @@ _AMOUNTS = {"cpu": "cores", "node": "nodes"}
 #: Limits that are read: of all jobs together, of each user's, of each account's.
 _TRES = {"GrpTRES": None, "MaxTRESPU": "user", "MaxTRESPA": "account"}
 _JOBS = {"GrpJobs": None, "MaxJobsPU": "user", "MaxJobsPA": "account"}
-#: Limits of one job: what it may hold, and its longest time limit in minutes; sacctmgr's names, scontrol's.
-_EACH, _WALL = ("MaxTRESPJ", "MaxTRES"), ("MaxWallPJ", "MaxWall")
-_READ = {*_TRES, *_JOBS, *_EACH, *_WALL, "GrpTRESMins", "GrpTRESRunMins"}
+#: Limits of one job: what it may hold, for how long, and the product of both; sacctmgr's names, scontrol's.
+_EACH, _WALL, _PRODUCT = ("MaxTRESPJ", "MaxTRES"), ("MaxWallPJ", "MaxWall"), ("MaxTRESMinsPJ", "MaxTRESMins")
+_READ = {*_TRES, *_JOBS, *_EACH, *_WALL, *_PRODUCT, "GrpTRESMins", "GrpTRESRunMins"}
 #: Flags of a QOS that lift or add limits.
 _FLAGS = {
     "EnforceUsageThreshold",
@@ -63,12 +63,12 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneJob:
-    """What one job of a set may ask for at most (MaxTRESPJ, MaxWall).
+    """What one job of a set may ask for at most (MaxTRESPJ, MaxTRESMinsPJ, MaxWall).
 
     Attributes:
         name: of the QOS or association.
         jobs: the set.
-        most: by ``cores``, ``nodes`` and ``gres/NAME``.
+        most: by ``cores``, ``nodes``, ``core_seconds`` and ``gres/NAME``.
         time_s: its longest time limit; None: any.
     """
 
@@ -135,6 +135,9 @@ def _each(entry: _Entry, jobs: JobSet, notes: Notes) -> Iterator[OneJob]:
     if entry.account and not entry.user:
         return
     most = {name: count for key in _EACH for name, count in _amounts(entry, key, notes)}
+    for key in _PRODUCT:
+        if (minutes := _minutes(entry, key, notes, used=False)) is not None:
+            most["core_seconds"] = 60 * minutes
     time_s = next((_wall_s(entry, key) for key in _WALL if entry.fields.get(key)), None)
     if most or time_s is not None:
         yield OneJob(name=entry.name, jobs=jobs, most=most, time_s=time_s)

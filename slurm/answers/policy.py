@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from math import ceil
+from math import ceil, inf
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, RunningJob, Span
@@ -240,17 +240,22 @@ class Site:
         return job
 
 
+#: What a limit of one job counts, in Slurm's words.
+_WORDS = {"cores": "Cpu", "nodes": "Node", "core_seconds": "CpuMinutes"}
+
+
 def _beyond(job: Job, limit: OneJob) -> str | None:
     """Return Slurm's word for the limit of one job that a job breaks."""
     kind = "QOS" if limit.jobs.qos else "Assoc"
     request = job.request
-    asked = {"cores": request.fewest_cores, "nodes": request.fewest_nodes}
+    asked: dict[str, float] = {"cores": request.fewest_cores, "nodes": request.fewest_nodes}
+    asked["core_seconds"] = request.fewest_cores * (job.time_limit_s or inf)
     for what, most in limit.most.items():
         if what.startswith("gres/"):
             if of_gres(what, request.fewest_gres) > most:
                 return f"{kind}MaxGRESPerJob"
         elif asked[what] > most:
-            return f"{kind}Max{'Cpu' if what == 'cores' else 'Node'}PerJobLimit"
+            return f"{kind}Max{_WORDS[what]}PerJobLimit"
     if limit.time_s is not None and (job.time_limit_s is None or job.time_limit_s > limit.time_s):
         return f"{kind}MaxWallDurationPerJobLimit"
     return None

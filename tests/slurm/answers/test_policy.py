@@ -220,6 +220,18 @@ def test_limits_that_slurm_does_not_enforce_are_not_looked_at() -> None:
     assert started(snapshot(*rows, limits=limits, config=config(enforce="safe"))) == set()
 
 
+def test_a_job_takes_no_more_minutes_than_one_job_may() -> None:
+    """The limit itself is allowed, whatever the usage factor: as tried on 22.05."""
+    manager = "Current Association Manager state\nQOS=q(1)\n    MaxTRESMinsPJ=cpu=32,node=N\n"
+    table = "Cluster|Account|User|MaxTRESMins\nc|physics|ann|cpu=32\n"
+    for limits, word in ((manager, "QOS"), (table, "Assoc")):
+        mine = {"qos": "q", "account": "physics", "user_name": "ann"}
+        rows = [job(number, time_limit=time, **mine) for number, time in ((1, 4), (2, 5), (3, None))]
+        made = jobs_of(snapshot(*rows, limits=limits, config=config()))
+        beyond = f"{word}MaxCpuMinutesPerJobLimit"
+        assert [made[name].hold for name in "123"] == [None, beyond, beyond]
+
+
 @pytest.mark.parametrize(
     ("enforce", "used", "expected"), [("limits", 4, 2), ("limits,safe", 4, 1), ("limits", 25, 0)]
 )
