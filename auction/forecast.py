@@ -8,7 +8,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, nextafter
+from operator import itemgetter
 from typing import TypeVar
 
 import numpy as np
@@ -48,8 +50,8 @@ def shadow_time(state: SnapshotState, job: Job, awards: Iterable[Award] = ()) ->
     """Return when ``job`` could start at the latest if nothing else started before it.
 
     Running jobs give back what they hold at their estimated end (one already past counts as now, one not
-    known never comes). Licences stay as they are: no running job says which it holds; awarded jobs
-    give theirs and their shares of limits back at their ends. Priority and hold do not matter.
+    known never comes), their shares of limits too. Of licences no running job says which it holds; awarded
+    jobs give theirs and their shares of limits back at their ends. Priority and hold do not matter.
 
     Args:
         state: the cluster; of its queue only the time limits of awarded jobs are looked at.
@@ -66,7 +68,12 @@ def shadow_time(state: SnapshotState, job: Job, awards: Iterable[Award] = ()) ->
     # Who is past its end holds what it has, a moment longer.
     now, soon = state.now, nextafter(state.now, inf)
     holds = Holds(replace(hold, end=max(hold.end, soon)) for hold in state.holds)
-    forecast = Forecast(replace(state, holds=holds), taken)
+    # Places are looked for as if all that ends had ended; then what they hold of limits says when.
+    pools = state.columns.pools.copy()
+    for running in state.snapshot.running:
+        if running.end_time is not None:
+            pools.end(running, state.snapshot.time)
+    forecast = Forecast(replace(state, holds=holds, columns=replace(state.columns, pools=pools)), taken)
     found = forecast.first(job)
     if found is not None and (since := _pools_last(state, job, found[1].held, started)) > found[0]:
         found = None if since == inf else forecast.first(job, since=since)
@@ -80,18 +87,22 @@ def shadow_time(state: SnapshotState, job: Job, awards: Iterable[Award] = ()) ->
 def _pools_last(
     state: SnapshotState, job: Job, held: Held, started: Sequence[tuple[Job, Allocation]]
 ) -> float:
-    """Return when jobs that start now leave enough licences and limits: −∞ at once, ∞ never."""
+    """Return when running jobs and those that start now leave enough licences and limits: −∞ now, ∞ never."""
     pools, since = state.columns.pools.copy(), -inf
-    ends = []
+    ends: list[tuple[float, Callable[[], None]]] = []
+    for running in state.snapshot.running:
+        end = inf if running.end_time is None else max(running.end_time, nextafter(state.now, inf))
+        ends.append((end, partial(pools.end, running, state.snapshot.time)))
     for one, allocation in started:
         pools.take(one, allocation.held)
         limit_s = one.limit_on_s(len(allocation.nodes))
-        ends.append(inf if limit_s is None else state.now + limit_s)
-    for place in np.argsort(ends, kind="stable").tolist():
+        end = inf if limit_s is None else state.now + limit_s
+        ends.append((end, partial(pools.give, one, allocation.held)))
+    for end, give in sorted(ends, key=itemgetter(0)):
         if pools.hold(job, held):
             break
-        since = ends[place]
-        pools.give(started[place][0], started[place][1].held)
+        since = end
+        give()
     return since if pools.hold(job, held) else inf
 
 

@@ -104,6 +104,20 @@ def test_awards_hold_limits_and_licences_until_their_time_limit(
     assert (None if after is None else after.time - NOW) == expected
 
 
+@pytest.mark.parametrize(("end", "expected"), [(400, 400), (None, None), (-60, 0)])
+def test_running_jobs_hold_their_shares_of_limits_until_their_ends(
+    end: float | None, expected: int | None
+) -> None:
+    """Nodes are free at once: only the limit, which a running job holds, is waited for."""
+    limits = [{"name": "each", "per": "user", "jobs": {"account": "a"}, "max": {"jobs": 1}}]
+    holder, other = ({**one, "user": "ann", "account": "a"} for one in running(end, 900))
+    asks = {"cores": 8, "user": "ann", "account": "a"}
+    cluster = snapshot(nodes(3), [asks], running=[holder, {**other, "account": "b"}], limits=limits)
+    after = first(cluster)
+    assert (None if after is None else after.time - NOW) == expected
+    assert after is None or not after.at_once
+
+
 def test_awards_hold_until_their_time_limit() -> None:
     jobs = [{"cores": 16, "time_limit_s": 500, "priority": 2}, {"cores": 16, "priority": 1}]
     cluster = snapshot(nodes(2), jobs)
