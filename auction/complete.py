@@ -7,6 +7,7 @@ beside the reservations and the rows of a balance, in the order of the queue.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 import numpy as np
 
@@ -48,7 +49,8 @@ def complete(step: StepPass) -> None:
         yield from map(step.mix.valued, (demand for demand in able if demand.job.id not in won))
         if step.mix.sees_behind:
             yield from behind
-            for demand in filter(step.views.could_start, unread):
+            in_time = takewhile(lambda _: not step.is_over(step.end), unread)
+            for demand in filter(step.views.could_start, in_time):
                 behind.append(demand)
                 yield demand
 

@@ -17,6 +17,7 @@ from aucsched import explain, schedule
 from aucsched.auction.impossible import ImpossibleRequests
 from aucsched.auction.options import StepOptions
 from aucsched.auction.queue import in_order
+from aucsched.bidgen.candidates import GuardedViews
 from aucsched.cluster.resources.capacity import BoolArray
 from aucsched.cluster.resources.demand import Demand
 from aucsched.formats.native.cluster_file import snapshot_to_json
@@ -49,6 +50,25 @@ def test_of_a_job_that_was_not_tried_nobody_says_that_it_does_not_fit() -> None:
     assert [award.job for award in late.started] == ["J1"]
     why = f"{ahead}, and no time was left to look whether it fits beside the award"
     assert [refusal.detail for refusal in late.pending] == [why]
+
+
+def test_jobs_behind_the_window_are_counted_only_while_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    plain = GuardedViews.could_start
+
+    def noted(self: GuardedViews, demand: Demand) -> bool:
+        looked.append(demand.job.id)
+        return plain(self, demand)
+
+    monkeypatch.setattr(GuardedViews, "could_start", noted)
+    jobs = [{"cores": 2}, *({"cores": cores} for cores in range(9, 99))]
+    queue = snapshot([{"name": "n1", "cores": 99, "free_cores": 8}], jobs)
+    options: dict[str, Any] = {"window": 1, "strategy": "exact", "promise": "none", "reserve": 0}
+    schedule(queue, **options)
+    assert {f"J{number}" for number in range(1, 92)} <= {*looked}
+    looked.clear()
+    schedule(queue, **options, time_limit_s=1, clock=ticking(0.05))
+    assert 1 <= len(looked) < 30
 
 
 def test_one_reason_holds_for_all_jobs_that_ask_alike_behind_a_used_up_limit(
