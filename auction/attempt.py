@@ -19,15 +19,7 @@ from ..models.solve.lexicographic import NO_LIMIT_S, integer_weights, largest_su
 from ..models.solve.solver import SolverStatus
 from .ledger import first_fit_table, greedy
 from .options import StepOptions
-from .placements import (
-    LARGEST_SUM,
-    Packer,
-    hardest_first,
-    has_one_worth,
-    in_order,
-    most_valuable,
-    packings,
-)
+from .placements import LARGEST_SUM, Packer, hardest_first, has_one_worth, most_valuable, packings
 from .rounds import solve_anytime
 from .strategies import (
     AttemptResult,
@@ -159,8 +151,7 @@ def settled(
     chosen = most_valuable(demands, options.objective, cluster)
     placements = fit.place_all(chosen)
     if None in placements:
-        tight = in_order(chosen, hardest_first(chosen, cluster.columns), is_tight=True)
-        fit = FirstFitPlacer(replace(cluster, placer=tight))
+        fit = FirstFitPlacer(replace(cluster, placer=hardest_first(chosen, cluster.columns)))
         placements = fit.place_all(chosen)
     return (chosen, placements, fit) if chosen else None
 
@@ -217,12 +208,15 @@ def bids_of_step(
     # A file of the program holds all bids, however long they take.
     is_endless = deadline is None or bool(options.export)
     end = inf if is_endless or deadline is None else clock() + _FOR_BIDS * (deadline - clock())
-    made, packer = options.bids, None
+    made = options.bids
     # Besides first-fit jobs are packed, but where a mix is kept, or for greedy awards.
     if cluster.placer is None and not options.is_greedy:
         packer = Packer.of(demands, options.objective, cluster.columns, min(end - began, NO_LIMIT_S))
-    if packer is not None:
-        made = replace(made, packings=packings(packer, demands, options.seed), worth=packer.worth)
+        if packer is None:
+            # By counts all may start: where they do in ``settled`` is one of the awards.
+            made = replace(made, packings=(hardest_first(demands, cluster.columns),))
+        else:
+            made = replace(made, packings=packings(packer, demands, options.seed), worth=packer.worth)
     return generate_bids(demands, cluster, made, lambda: clock() >= end, others)
 
 

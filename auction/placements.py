@@ -385,8 +385,8 @@ class Packer:
         cost, free = found
         least = _LEAST_COST * float(worth.max(initial=0.0))
         is_tied = np.array([demand.is_tied for demand in demands], np.bool_)
-        hardness = np.empty(len(demands), np.int64)
-        hardness[hardest_first(demands, columns)] = np.arange(len(demands))
+        ranks = hardest_first(demands, columns).ranks
+        hardness = np.array([ranks[demand.job.id] for demand in demands], np.int64)
         ratio = np.log(np.maximum(worth, 1e-300)) - np.log(cost + least)
         return cls(rank=-ratio, cost=cost, free=free, hardness=hardness, is_tied=is_tied, worth=worth)
 
@@ -439,15 +439,15 @@ def in_order(demands: Sequence[Demand], order: IntArray, *, is_tight: bool) -> W
     return WorthFirst({demands[place].job.id: at for at, place in enumerate(order.tolist())}, is_tight)
 
 
-def hardest_first(demands: Sequence[Demand], columns: Columns) -> IntArray:
-    """Return the places of jobs: tied ones, then by gres on a node, then by size, the largest first."""
+def hardest_first(demands: Sequence[Demand], columns: Columns) -> WorthFirst:
+    """Return the tight placer of jobs: tied ones, then by gres on a node, then by size, the largest first."""
 
     def hardness(place: int) -> tuple[bool, int, int, int]:
         least = least_of(demands[place], columns)
         is_tied, gres = demands[place].is_tied, sum(count for _, count in least.gres_on_node)
         return not is_tied, -gres, -least.nodes * least.cores_on_node, -least.chunks * least.cores
 
-    return np.array(sorted(range(len(demands)), key=hardness), np.int64)
+    return in_order(demands, np.array(sorted(range(len(demands)), key=hardness)), is_tight=True)
 
 
 def worth_of_start(demand: Demand, objective: str) -> Fraction | int:

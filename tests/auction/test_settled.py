@@ -131,10 +131,14 @@ def test_jobs_that_counts_choose_are_placed_from_the_hardest_on() -> None:
     jobs = [{"nodes": 1, "cores_per_node": 8, "gres_per_node": {"gpu": gpus}} for gpus in (1, 3)]
     options = StepOptions(work_limit=1, **ALONE)
     step = take_step(snapshot(nodes, jobs), options)
-    found = attempt.settled(step.decision.window, step.cluster, options)
+    window, cluster = step.decision.window, step.cluster
+    found = attempt.settled(window, cluster, options)
     assert found is not None
     assert [place is not None and place.nodes.tolist() for place in found[1]] == [[1], [0]]
     assert step.decision.selected == {"J1", "J2"}
+    # Their auction begins with these places: without them a limit that comes at once leaves one out.
+    bids = attempt.bids_of_step(window, cluster, options, None, None)
+    assert len(attempt.starts_of(bids, cluster, options)[1]) == 2
 
 
 def test_a_limit_counts_all_cores_of_a_job_also_those_that_are_dealt() -> None:
