@@ -161,8 +161,7 @@ def first_fit_table(demands: tuple[Demand, ...], cluster: Cluster, options: BidO
     # A bid's gres over the job are dealt as if it stood alone: each is made beside those before it.
     left, placer, tables, jobs = cluster, cluster.placer, [], []
     for place in range(len(demands)) if placer is None else placer.order(demands):
-        alone = (replace(demands[place], index=0),)
-        table = first_fit_bids(alone, left, options)
+        table = first_fit_bids((replace(demands[place], index=0),), left, options)
         if len(table):
             left = replace(left, columns=columns_beside(left.columns, allocations_of(table, [0])))
             tables.append(table)

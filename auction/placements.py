@@ -13,10 +13,10 @@ reservation.
 Bids that are made for each job alone rarely fill the machine together. So jobs are also placed one after
 another by first-fit: a *packing*, in which each placement is a bid. Who is to start is said by the greedy
 rule for knapsacks (Dantzig 1957): jobs by worth divided by what they would pay at the prices of the linear
-program, until they cost as much as all that is free. Of these the ones that are hardest to place come first:
-jobs that want neighbours, then those with most gres on a node, then those that want large shares of nodes
-(first-fit decreasing, Johnson 1973). If not all of them fit, this order loses small jobs of great worth. So
-in one packing only jobs that want neighbours come first.
+program, until they cost as much as all that is free. Of these the hardest to place come first: jobs that
+want neighbours, then those with most gres on a node, then those with large shares of nodes (first-fit
+decreasing, Johnson 1973). If not all fit, this order loses small jobs of great worth. So in one packing
+only jobs that want neighbours come first.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -440,7 +440,7 @@ def in_order(demands: Sequence[Demand], order: IntArray, *, is_tight: bool) -> W
 
 
 def hardest_first(demands: Sequence[Demand], columns: Columns) -> WorthFirst:
-    """Return the tight placer of jobs: tied ones, then by gres on a node, then by size, the largest first."""
+    """Return the tight placer of jobs: tied ones, then by gres on a node, by size, the largest first."""
 
     def hardness(place: int) -> tuple[bool, int, int, int]:
         least = least_of(demands[place], columns)

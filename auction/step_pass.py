@@ -44,7 +44,7 @@ class StepPass:
     Attributes:
         state, options, waiting: the cluster, the options, the queue.
         mix: in what proportions jobs are to run.
-        columns: free resources, with the rows of the mix; ``views``: who could start on them, by counting.
+        columns: free resources, with the rows of the mix; ``views``: who could start on them.
         deadline, end: when to have decided, and when the step is over, by the options' clock; None:
             never.
         reserved: reservations, which grow; ``guards``: those that the award is beside; ``beside``:

@@ -192,7 +192,7 @@ def _for_packings(packings: int, jobs: int, options: BidOptions) -> int:
 
 
 def first_fit_bids(demands: tuple[Demand, ...], cluster: Cluster, options: BidOptions) -> BidTable:
-    """Return the bids of the jobs that first-fit starts, by priority or as a placer says, where it does."""
+    """Return the bids of the jobs that first-fit starts, by priority or as a placer says."""
     placements = FirstFitPlacer(cluster).place_all(demands)
     return _bids_on([one for one in placements if one is not None], demands, cluster, options)
 
@@ -346,7 +346,8 @@ class _Generator:
                 field = self._field(asked, order)
                 key = (id(asked), id(field))
                 if key not in drafts:
-                    drafts[key] = list(self._reordered(asked, field, most, stagger))
+                    windows = self._windows(asked, field, self.pool.add_group(asked), most, stagger)
+                    drafts[key] = list(windows.unordered()) if len(field) else []
                 kept[BidPhase.EXTRA].extend(drafts[key])
                 count += sum(map(len, drafts[key]))
         if not count:
@@ -441,12 +442,6 @@ class _Generator:
         chosen: ChosenWindows = found[np.array(places, np.int64)]
         chosen[:, GROUP] = group
         return chosen
-
-    def _reordered(self, asked: Reading, field: Field, most: int, stagger: int) -> Iterator[ChosenWindows]:
-        """Yield bids on the nodes in another order: they join nodes that are no neighbours."""
-        if len(field):
-            group = self.pool.add_group(asked)
-            yield from self._windows(asked, field, group, most, stagger).unordered()
 
     def _windows(self, asked: Reading, field: Field, group: int, most: int, stagger: int) -> JobWindows:
         spreads, by_figure = self._options.spreads_jobs, self._options.order == "figure-4.5"

@@ -164,7 +164,7 @@ def by_class(field: Field, windows: Windows) -> list[Windows]:
 def whole_nodesets(field: Field, most: int, asked: Reading) -> list[Windows]:
     """Return windows that begin and end where nodesets do, those of each length together.
 
-    Their lengths are the sizes of nodesets and of all usable nodes up to ``most``, largest first, a few.
+    Their lengths are sizes of nodesets and of all usable nodes: the largest few up to ``most``.
     """
     sizes = field.once("sizes", lambda: sorted({*np.bincount(field.run).tolist(), len(field)}, reverse=True))
     lengths = [size for size in sizes if size <= most][:4]

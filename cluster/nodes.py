@@ -255,7 +255,7 @@ class Partition:
     Attributes:
         nodes: names; they add to the nodes that name the partition themselves.
         max_nodes: of a job; None: no limit.
-        max_time_limit_s: the longest time limit of a job in seconds; None: none. A job without one may start.
+        max_time_limit_s: the longest time limit of a job (s); None: none. A job without one may start.
         state: only ``up`` starts jobs.
 
     Raises:

@@ -218,9 +218,6 @@ def _gres_open(place: JobCommands) -> bool:
     if request.gres_total and len(place.award.nodes) > 1:
         return True
     untyped = [name for name in (*request.gres_per_node, *request.gres_total) if ":" not in name]
-    return any(_types(place.nodes[node], kind) > 1 for node in place.award.nodes for kind in untyped)
-
-
-def _types(node: Node, kind: str) -> int:
-    """Return how many types of a gres the node has."""
-    return sum(name.partition(":")[0] == kind for name in node.total.gres)
+    nodes = (place.nodes[node] for node in place.award.nodes)
+    kinds = ([name.partition(":")[0] for name in node.total.gres] for node in nodes)
+    return any(types.count(kind) > 1 for types in kinds for kind in untyped)

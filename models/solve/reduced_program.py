@@ -156,7 +156,7 @@ def _covering(pairs: BoolArray, others: Sequence[int]) -> set[int]:
 
 
 def _extended(clique: int, could: int, others: Sequence[int]) -> int:
-    """Return a set with some of those that all its columns exclude, ``could``, that exclude each other."""
+    """Return a set with others that exclude each other: some of ``could``, whom all its columns do."""
     while could:
         lowest = could & -could
         clique |= lowest

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ...bidgen.candidates import FreeView, shape_of
 from ...cluster.resources.allocation import Allocation
-from ...cluster.resources.capacity import Capacity
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
 from ...cluster.text import plural
@@ -347,15 +346,16 @@ class NodeSimulation(Simulation):
             return row
         # An end has the float of the start that takes its place.
         one = self.played[place]
-        start = since(one.start_s, begin)
+        start, held = since(one.start_s, begin), one.allocation.held
+        gpus = (counts for kind, counts in held.gres.items() if kind.partition(":")[0] == "gpu")
         return row | {
             "start_s": start,
             "end_s": since(one.start_s + one.run_s, begin),
-            "cores": int(one.allocation.held.cores.sum()),
+            "cores": int(held.cores.sum()),
             "nodes": ",".join(fold([self.empty.names[node] for node in one.allocation.nodes.tolist()])),
             "wait_s": round(start - submit, 6),
             "run_s": one.run_s,
-            "gpus": _gpus(one.allocation.held),
+            "gpus": sum(int(counts.sum()) for counts in gpus),
             "level": None if self.topology.is_linear else int(self.level[place]),
             "span": int(self.span[place]),
             "fragmentation": int(self.blocks[place]),
@@ -384,10 +384,6 @@ class NodeSimulation(Simulation):
             stops = Counter(one.job for one in self.record.stopped)
             columns["stops"] = [stops[number] for number in range(len(self.cluster.jobs))]
         return csv_of(columns, quoted="nodes")
-
-
-def _gpus(held: Capacity) -> int:
-    return sum(int(counts.sum()) for kind, counts in held.gres.items() if kind.partition(":")[0] == "gpu")
 
 
 def node_result(
