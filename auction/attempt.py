@@ -212,11 +212,11 @@ def bids_of_step(
     # Besides first-fit jobs are packed, but where a mix is kept, or for greedy awards.
     if cluster.placer is None and not options.is_greedy:
         packer = Packer.of(demands, options.objective, cluster.columns, min(end - began, NO_LIMIT_S))
-        if packer is None:
+        if packer is not None:
+            made = replace(made, packings=packings(packer, demands, options.seed), worth=packer.worth)
+        elif options.selects:
             # By counts all may start: where they do in ``settled`` is one of the awards.
             made = replace(made, packings=(hardest_first(demands, cluster.columns),))
-        else:
-            made = replace(made, packings=packings(packer, demands, options.seed), worth=packer.worth)
     return generate_bids(demands, cluster, made, lambda: clock() >= end, others)
 
 

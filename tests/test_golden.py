@@ -174,10 +174,13 @@ def test_section_1_2_starts_all_three_jobs(model: Any, topology: dict[str, Any])
 
 @BOTH
 def test_figure_4_3_starts_three_jobs(model: Any) -> None:
-    # The model over its bids: in rounds J1 bids anew on what the others leave, and four may start.
-    result = schedule(figure_4_3(), model=model, strategy="exact", time_limit_s=60, **ALONE)
+    options: dict[str, Any] = {"model": model, "strategy": "exact", "time_limit_s": 60}
+    # The model over its bids.
+    result = schedule(figure_4_3(), award_alone=True, **options, **ALONE)
     assert len(result.started) == 3
     assert result.objective.priority == 1000 + 999 + 998
+    # By counts all four may start: where they do, each on its own, is an award too.
+    assert len(schedule(figure_4_3(), **options, **ALONE).started) == 4
 
 
 def one_core_nodes(count: int) -> list[dict[str, Any]]:
