@@ -11,7 +11,7 @@ plain Python, bit for bit alike.
 from typing import NamedTuple
 
 from ...cluster.kernels.harness import kernel
-from .moves import UNIT, Floats, Integers, draw
+from .moves import RANDOM, UNIT, Floats, Integers, draw
 
 #: Rounds of prices before some bids are taken, how many of the jobs that still bid then win, and
 #: how far the bound is thought to be above the best award, which sets the length of a round's step.
@@ -26,7 +26,7 @@ _FEWEST, _MOST, _NEAR = 0.1, 0.6, 512
 _WORSE, _OFTEN = 0.002, 102
 #: Places of ``Dive.counter``: the random number, the award that dives start from, the best one, the
 #: bids that still fit (below 0: no dive is under way), and dives so far.
-RANDOM, HAND, HAND_LIKED, BEST, BEST_LIKED, LIVE, DIVES = range(7)
+HAND, HAND_LIKED, BEST, BEST_LIKED, LIVE, DIVES = range(RANDOM + 1, 7)
 COUNTS = 7
 
 

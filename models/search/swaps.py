@@ -15,7 +15,7 @@ Only indexing and comparisons, as in moves.py: the same lines run over lists in 
 from typing import NamedTuple
 
 from ...cluster.kernels.harness import kernel
-from .moves import Floats, Integers, MoveProblem, draw
+from .moves import RANDOM, Floats, Integers, MoveProblem, draw
 
 #: Swaps for which a bid that left may not come back: at least, and how many more by chance.
 _AWAY, _LONGER = 3, 5
@@ -30,7 +30,7 @@ FAR = 1 << 59
 #: Places of ``Swaps.counter``: the random number, what the award at hand counts, the best one, the
 #: best since the run last went back, and the run's best; when it last met a better one or went
 #: back; how often it has gone back since its best; how many bids are away; swaps so far.
-RANDOM, TOTAL, BEST, REACHED, RUN, SINCE, IDLE, GONE, SWAPS = range(9)
+TOTAL, BEST, REACHED, RUN, SINCE, IDLE, GONE, SWAPS = range(RANDOM + 1, 9)
 COUNTS = 9
 
 

@@ -13,7 +13,7 @@ from support.packings import NOTHING, best_by_force, is_sound, random_packing
 
 from aucsched.models.search.anytime import AnytimeSearch
 from aucsched.models.search.compiled_search import as_lists, compiled_swaps
-from aucsched.models.search.moves import MoveProblem
+from aucsched.models.search.moves import RANDOM, MoveProblem
 from aucsched.models.search.operators import ExchangeSearch, Swapping, greedy_by
 from aucsched.models.search.packing import Packing, Worth
 from aucsched.models.search.search_columns import rows_of, swaps_at
@@ -24,7 +24,6 @@ from aucsched.models.search.swaps import (
     FAR,
     GONE,
     KEPT,
-    RANDOM,
     REACHED,
     RUN,
     SINCE,
