@@ -78,7 +78,7 @@ class System(Protocol):
     def handle(self, event: Event) -> None:
         """Take note of one event."""
 
-    def schedule(self, now: float, queue: EventQueue) -> None:
+    def schedule(self, now: float) -> None:
         """Make one pass after all events of a time stamp; push the events that the pass causes."""
 
 
@@ -88,7 +88,7 @@ def run_events(queue: EventQueue, system: System) -> None:
         events = queue.pop_simultaneous()
         for event in events:
             system.handle(event)
-        system.schedule(events[0].time, queue)
+        system.schedule(events[0].time)
 
 
 def turn_of(now: float, every_s: float) -> int:

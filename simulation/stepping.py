@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
+from ..cluster.jobs import Job
 from .log_columns import LogColumns
 
 Seen = TypeVar("Seen")
@@ -75,6 +76,11 @@ class MachinePolicy(Generic[Seen, Start]):
     def wakeup_s(self) -> float | None:
         """While jobs wait it wants a step at multiples of this many seconds, too; None: it does not."""
         return None
+
+    def refuses(self, job: Job) -> str:
+        """Return why it can never start a job, empty where it could; on nodes such a job does not wait."""
+        del job
+        return ""
 
     def blame(self, error: Exception, now: float, seen: Seen) -> tuple[Any, str] | None:
         """Return the job that made a step fail, and what is to be said of it; None: no job alone did.

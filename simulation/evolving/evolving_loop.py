@@ -138,7 +138,7 @@ class _System:
 
     # Passes.
 
-    def schedule(self, now: float, queue: EventQueue) -> None:
+    def schedule(self, now: float) -> None:
         """Serve and start, or only serve between two polls."""
         interval = self._options.interval_s
         starts = interval is None or self._is_pass
@@ -149,7 +149,7 @@ class _System:
             turn = ceil(now / interval)
             time = (turn + (turn * interval <= now)) * interval if starts else max(turn * interval, now)
             self._planned_pass = True
-            queue.push(time, EventKind.PASS, -1)
+            self._events.push(time, EventKind.PASS, -1)
 
     def _pass(self, now: float, *, starts: bool) -> None:
         self._run.passes += 1

@@ -23,6 +23,7 @@ from ...auction.state import Hold, Holds, StepState
 from ...auction.step import ENDS_THE_STEP, failing_job
 from ...auction.step_pass import StepPass
 from ...bidgen.first_fit import Cluster, FirstFitPlacer
+from ...cluster.jobs import Job
 from ...cluster.resources.allocation import Allocation, StartingJob, columns_beside
 from ...cluster.resources.capacity import Capacity, IntArray
 from ...cluster.resources.demand import Demand
@@ -151,6 +152,10 @@ class NodeAuction(NodePolicy):
                 self.promises.move(moved)
                 return other
         return decision
+
+    def refuses(self, job: Job) -> str:
+        """Return what of a job the model cannot express."""
+        return self._options.auction.cannot_express(job)
 
     def blame(self, error: Exception, now: float, queue: NodeQueue) -> tuple[Demand, str] | None:
         """Return the job that made the last step fail, and how; None when no job alone does."""

@@ -10,13 +10,12 @@ submission they had, or are lost. What they ran for is lost in both cases.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from math import ceil, inf
 from typing import NamedTuple
 
 from ...auction.check import AwardChecker
 from ...cluster.errors import AwardError
-from ...cluster.jobs import Job
 from ...cluster.resources.allocation import Allocation, StartingJob, resources_of
 from ...cluster.resources.demand import Demand
 from ...cluster.workload import ArrivingJob, ClusterWorkload
@@ -97,19 +96,9 @@ class NodeRun:
     passes: int = 0
 
 
-def simulate_nodes(  # noqa: PLR0913 - what may happen beside the policy
-    workload: ClusterWorkload,
-    machine: Machine,
-    policy: NodePolicy,
-    queue: NodeQueue,
-    *,
-    interval_s: float | None = None,
-    progress: Callable[[int], None] | None = None,
-    refused: Callable[[Job], str] | None = None,
-    failures: Failures | None = None,
-    preemptor: Preemptor | None = None,
-) -> NodeRun:
-    """Play a workload under a policy.
+@dataclass(eq=False)
+class NodeKernel:
+    """The machine, its policy and the record of what happened (see ``events.System``).
 
     Args:
         workload: the machine and the jobs.
@@ -118,61 +107,34 @@ def simulate_nodes(  # noqa: PLR0913 - what may happen beside the policy
         queue: empty; orders the waiting jobs.
         interval_s: the policy is asked at multiples of it only; None: after each time stamp with events.
         progress: called now and then with the number of jobs that are done.
-        refused: why the policy can never start a job, empty where it could; such a job does not wait.
-        failures: of the nodes; None: they never fail.
+        failures: of the nodes; by default they never fail.
         preemptor: who may stop running jobs after each pass; None: nobody.
-
-    Raises:
-        AwardError: the policy broke a rule, or a job was lost or ran to its end twice.
-        OptionError: more failures would have to be drawn than one simulation may have.
     """
-    events = EventQueue()
-    for number, arriving in enumerate(workload.jobs):
-        events.push(arriving.arrival_s, EventKind.ARRIVAL, number)
-    never = why_never((arriving.job for arriving in workload.jobs), machine, refused)
-    system = _NodeSystem(workload, machine, policy, queue, interval_s, never)
-    system.progress = progress
-    system.preemptor = preemptor
-    system.fail(failures or Failures(), events)
-    run_events(events, system)
-    system.close()
-    system.run.played = dict(sorted(system.run.played.items()))
-    return system.run
 
+    workload: ClusterWorkload
+    machine: Machine
+    policy: NodePolicy
+    queue: NodeQueue
+    _: KW_ONLY
+    interval_s: float | None = None
+    progress: Callable[[int], None] | None = None
+    failures: Failures = field(default_factory=Failures)
+    preemptor: Preemptor | None = None
 
-class _NodeSystem:
-    """The machine, its policy and the record of what happened."""
-
-    def __init__(
-        self,
-        workload: ClusterWorkload,
-        machine: Machine,
-        policy: NodePolicy,
-        queue: NodeQueue,
-        interval_s: float | None,
-        never: list[Demand | str],
-    ) -> None:
-        self._jobs: tuple[ArrivingJob, ...] = workload.jobs
-        self._machine = machine
-        self._policy = policy
-        self._queue = queue
-        self._interval = interval_s
-        self._never = never
-        self._checker = AwardChecker(machine.snapshot)
-        self._to_come = len(workload.jobs)
+    def __post_init__(self) -> None:
+        self._jobs: tuple[ArrivingJob, ...] = self.workload.jobs
+        self._never = why_never((one.job for one in self._jobs), self.machine, self.policy.refuses)
+        self._checker = AwardChecker(self.machine.snapshot)
+        self._to_come = len(self._jobs)
         self._done = 0
-        self._is_due = interval_s is None
+        self._is_due = self.interval_s is None
         #: When passes are planned to come.
         self._planned: set[float] = set()
-        self.preemptor: Preemptor | None = None
-        self.progress: Callable[[int], None] | None = None
-        self.run = NodeRun()
+        self._run = NodeRun()
         #: Sequence of the event that ends each running job, and the jobs that ended.
         self._ends: dict[int, int] = {}
         self._ended: set[int] = set()
-        self._failures = Failures()
-        self._events = EventQueue()
-        self._remaining = Remaining(machine)
+        self._remaining = Remaining(self.machine)
         #: Nodes that are down, and when they come back.
         self._down: dict[int, float] = {}
         self._next_up: dict[int, float] = {}
@@ -180,27 +142,39 @@ class _NodeSystem:
         self._has_shrunk = False
         #: Failures since anything ran, while jobs wait.
         self._in_vain = 0
+        self._events = EventQueue()
 
-    def fail(self, failures: Failures, events: EventQueue) -> None:
-        """Let nodes fail, from their first failures on."""
-        self._failures, self._events = failures, events
-        for node in failures.times:
+    def played(self) -> NodeRun:
+        """Play the workload under the policy, once.
+
+        Raises:
+            AwardError: the policy broke a rule, or a job was lost or ran to its end twice.
+            OptionError: more failures would have to be drawn than one simulation may have.
+        """
+        for number, arriving in enumerate(self._jobs):
+            self._events.push(arriving.arrival_s, EventKind.ARRIVAL, number)
+        for node in self.failures.times:
             self._fail_again(node)
+        run_events(self._events, self)
+        self._close()
+        self._run.played = dict(sorted(self._run.played.items()))
+        return self._run
 
     def handle(self, event: Event) -> None:
+        """Take note of one event."""
         if event.kind is EventKind.END:
             self._end(event.job, event.time)
         elif event.kind is EventKind.ARRIVAL:
             self._arrive(event.job)
         elif event.kind is EventKind.PASS:
             self._is_due = True
-        elif not (self._to_come or self._machine.running or len(self._queue)):
+        elif not (self._to_come or self.machine.running or len(self.queue)):
             # Nobody is left to whom it matters: the next failure is not asked for.
             return
         elif event.kind is EventKind.NODE_DOWN:
             self._take_down(event.job, event.time)
         else:
-            self._machine.bring_up(event.job)
+            self.machine.bring_up(event.job)
             del self._down[event.job]
             self._fail_again(event.job)
 
@@ -208,14 +182,14 @@ class _NodeSystem:
         if number in self._ended:
             raise AwardError(f"job {self._jobs[number].job.id} runs to its end twice")
         self._ended.add(number)
-        self._queue.ended(self._machine.running[number], now)
-        self._machine.end(number, now)
+        self.queue.ended(self.machine.running[number], now)
+        self.machine.end(number, now)
         del self._ends[number]
         self._report()
 
     def _fail_again(self, node: int) -> None:
         """Ask when a node that is up goes down."""
-        down, up = next(self._failures.times[node], (inf, inf))
+        down, up = next(self.failures.times[node], (inf, inf))
         if down < inf:
             self._next_up[node] = up
             self._events.push(down, EventKind.NODE_DOWN, node)
@@ -223,11 +197,11 @@ class _NodeSystem:
     def _take_down(self, node: int, now: float) -> None:
         """Stop what runs on a node, and take it out."""
         up = self._next_up[node]
-        for number in self._machine.holders(node):
+        for number in self.machine.holders(node):
             self._stop(number, node, now)
-        self._in_vain = 0 if self._machine.running else self._in_vain + 1
-        self._machine.take_down(node)
-        self.run.outages.append(NodeOutage(node, now, up))
+        self._in_vain = 0 if self.machine.running else self._in_vain + 1
+        self.machine.take_down(node)
+        self._run.outages.append(NodeOutage(node, now, up))
         self._down[node] = up
         if up < inf:
             self._events.push(up, EventKind.NODE_UP, node)
@@ -238,52 +212,52 @@ class _NodeSystem:
     def _stop(self, number: int, node: int, now: float) -> None:
         """Take a job off the machine; it waits again or is lost."""
         self._take_off(number, now)
-        name, demand = self._machine.columns.names[node], self._never[number]
+        name, demand = self.machine.columns.names[node], self._never[number]
         self._stops[number] += 1
-        if self._failures.requeues and self._stops[number] <= self._failures.max_requeues:
+        if self.failures.requeues and self._stops[number] <= self.failures.max_requeues:
             assert isinstance(demand, Demand)  # noqa: S101 - it ran
-            self.run.requeues += 1
-            self._queue.add(demand)
+            self._run.requeues += 1
+            self.queue.add(demand)
             return
-        after = f", after {self._failures.max_requeues} requeues" if self._failures.requeues else ""
-        self.run.lost[number] = f"{name} went down at {now:g} s while it ran{after}"
+        after = f", after {self.failures.max_requeues} requeues" if self.failures.requeues else ""
+        self._run.lost[number] = f"{name} went down at {now:g} s while it ran{after}"
         self._report()
 
     def _take_off(self, number: int, now: float) -> StoppedAttempt:
         """Stop a running job: what it did is lost."""
         self._events.cancel(self._ends.pop(number))
-        holding = self._machine.running[number]
-        self._machine.end(number, now)
-        del self.run.played[number]
+        holding = self.machine.running[number]
+        self.machine.end(number, now)
+        del self._run.played[number]
         stopped = StoppedAttempt(number, holding.allocation, holding.start_s, now)
-        self.run.stopped.append(stopped)
+        self._run.stopped.append(stopped)
         return stopped
 
-    def _preempt(self, found: Preemption, now: float, queue: EventQueue) -> None:
+    def _preempt(self, found: Preemption, now: float) -> None:
         """Let a job start in the place of others, which wait again."""
         for number in found.victims:
-            demand = self._machine.running[number].demand
+            demand = self.machine.running[number].demand
             stopped = self._take_off(number, now)
             lost = float(stopped.allocation.held.cores.sum()) * (now - stopped.start_s)
             paid = found.paid.get(number, 0.0)
-            self.run.preempted.append(Preempted(number, found.start.demand.index, now, lost, paid))
-            self._queue.add(demand)
+            self._run.preempted.append(Preempted(number, found.start.demand.index, now, lost, paid))
+            self.queue.add(demand)
         self._check(found.start)
-        self._start(found.start, now, queue)
+        self._start(found.start, now)
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """Bring all nodes up again, and check that no job is lost without being listed.
 
         Raises:
             AwardError: it is, or stands in two lists.
         """
         for node in self._down:
-            self._machine.bring_up(node)
-        listed = Counter([*self.run.played, *self.run.never, *self.run.lost])
+            self.machine.bring_up(node)
+        listed = Counter([*self._run.played, *self._run.never, *self._run.lost])
         for number, arriving in enumerate(self._jobs):
             if listed[number] != 1:
                 raise AwardError(f"job {arriving.job.id} is in {listed[number]} lists of a finished run")
-        if self._ended != self.run.played.keys():
+        if self._ended != self._run.played.keys():
             raise AwardError("jobs count as done that did not end")
 
     def _report(self) -> None:
@@ -296,107 +270,107 @@ class _NodeSystem:
         found = self._never[number]
         why = self._remaining.why_not(found) if isinstance(found, Demand) else found
         if isinstance(found, Demand) and not why:
-            self._queue.add(found)
+            self.queue.add(found)
         else:
             self._give_up(number, why)
 
     def _give_up(self, number: int, why: str) -> None:
-        self.run.never[number] = why
+        self._run.never[number] = why
         self._report()
 
     def _drop_hopeless(self) -> None:
         """List the waiting jobs that can never start since nodes are down for good."""
         self._has_shrunk = False
-        for demand in list(self._queue):
+        for demand in list(self.queue):
             why = self._remaining.why_not(demand)
             if why:
-                self._queue.remove(demand)
+                self.queue.remove(demand)
                 self._give_up(demand.index, why)
 
-    def schedule(self, now: float, queue: EventQueue) -> None:
+    def schedule(self, now: float) -> None:
         """Ask the policy, now or at the next multiple of the interval."""
         if self._has_shrunk:
             self._drop_hopeless()
-        if not len(self._queue):
-            self._is_due = self._interval is None
+        if not len(self.queue):
+            self._is_due = self.interval_s is None
             return
-        if self._interval is not None and not self._is_due:
-            self._plan(self._at_interval(now), queue)
+        if self.interval_s is not None and not self._is_due:
+            self._plan(self._at_interval(now))
             return
-        self._pass(now, queue)
+        self._pass(now)
         while self._is_stuck:
-            self._unblock(now, queue)
-        if self._in_vain >= _IN_VAIN and not self._machine.running and len(self._queue):
+            self._unblock(now)
+        if self._in_vain >= _IN_VAIN and not self.machine.running and len(self.queue):
             self._in_vain = 0
             self._drop_first(f"nothing could start while nodes failed {_IN_VAIN} times")
-        self._is_due = self._interval is None
-        wants_more = self._policy.wants_more or self._machine.columns.pools.counts_step
-        if not len(self._queue):
+        self._is_due = self.interval_s is None
+        wants_more = self.policy.wants_more or self.machine.columns.pools.counts_step
+        if not len(self.queue):
             return
-        every_s = self._policy.wakeup_s
-        if self._interval is not None and wants_more:
-            self._plan(self._at_interval(now + self._interval), queue)
-        elif self._interval is None and every_s is not None:
-            self._plan((turn_of(now, every_s) + 1) * every_s, queue)
-        if (alarm := self._policy.alarm) is not None and now < (time := self._at_interval(alarm)):
-            self._plan(time, queue)
+        every_s = self.policy.wakeup_s
+        if self.interval_s is not None and wants_more:
+            self._plan(self._at_interval(now + self.interval_s))
+        elif self.interval_s is None and every_s is not None:
+            self._plan((turn_of(now, every_s) + 1) * every_s)
+        if (alarm := self.policy.alarm) is not None and now < (time := self._at_interval(alarm)):
+            self._plan(time)
 
     @property
     def _is_stuck(self) -> bool:
         """Whether jobs wait, nothing runs, and neither a job nor a node will come."""
-        is_over = not self._machine.running and not self._to_come and len(self._queue) > 0
+        is_over = not self.machine.running and not self._to_come and len(self.queue) > 0
         return is_over and not any(up < inf for up in self._down.values())
 
     def _at_interval(self, time: float) -> float:
         """Return the first time from this one on at which there may be a pass."""
-        if self._interval is None or time == inf:
+        if self.interval_s is None or time == inf:
             return time
-        return ceil(time / self._interval) * self._interval
+        return ceil(time / self.interval_s) * self.interval_s
 
-    def _plan(self, time: float, queue: EventQueue) -> None:
+    def _plan(self, time: float) -> None:
         """Let there be a pass at a time, once."""
         if time < inf and time not in self._planned:
             self._planned.add(time)
-            queue.push(time, EventKind.PASS, -1)
+            self._events.push(time, EventKind.PASS, -1)
 
-    def _pass(self, now: float, queue: EventQueue) -> None:
+    def _pass(self, now: float) -> None:
         self._planned.discard(now)
-        self.run.passes += 1
-        self._queue.refresh(now)
-        self._machine.begin_step()
+        self._run.passes += 1
+        self.queue.refresh(now)
+        self.machine.begin_step()
         for start in self._decided(now):
-            self._start(start, now, queue)
-        if self.preemptor is not None and len(self._queue):
-            for found in self.preemptor.preempt(now, self._queue):
-                self._preempt(found, now, queue)
+            self._start(start, now)
+        if self.preemptor is not None and len(self.queue):
+            for found in self.preemptor.preempt(now, self.queue):
+                self._preempt(found, now)
 
     def _decided(self, now: float) -> Sequence[StartingJob]:
         """Return the policy's starts, each checked; a job that makes its pass fail is given up."""
-        while len(self._queue):
+        while len(self.queue):
             try:
-                starts = self._policy.step(now, self._queue)
+                starts = self.policy.step(now, self.queue)
                 for start in starts:
                     self._check(start)
             except Exception as error:
-                blamed = self._policy.blame(error, now, self._queue)
+                blamed = self.policy.blame(error, now, self.queue)
                 if blamed is None:
                     raise
                 demand, why = blamed
-                self._queue.remove(demand)
+                self.queue.remove(demand)
                 self._give_up(demand.index, why)
             else:
                 return starts
         return ()
 
-    def _unblock(self, now: float, queue: EventQueue) -> None:
+    def _unblock(self, now: float) -> None:
         """Nothing runs and nothing comes: ask again, or say of the first job that it never starts."""
-        if not self._policy.wants_more:
+        if not self.policy.wants_more:
             self._drop_first(LEFT_WAITING)
-        self._pass(now, queue)
+        self._pass(now)
 
     def _drop_first(self, why: str) -> None:
-        first = self._queue.first(1)[0]
-        self._queue.remove(first)
+        first = self.queue.first(1)[0]
+        self.queue.remove(first)
         self._give_up(first.index, why)
 
     def _check(self, start: StartingJob) -> None:
@@ -405,25 +379,25 @@ class _NodeSystem:
         Raises:
             AwardError: it breaks a rule; the error names the job.
         """
-        held = resources_of(start.demand, start.allocation, self._machine.columns.names)
+        held = resources_of(start.demand, start.allocation, self.machine.columns.names)
         self._checker.check(self._jobs[start.demand.index].job, held)
         for node in start.allocation.nodes.tolist():
             if node in self._down:
                 raise AwardError(
-                    f"job {start.demand.job.id} starts on {self._machine.columns.names[node]}, down"
+                    f"job {start.demand.job.id} starts on {self.machine.columns.names[node]}, down"
                 )
 
-    def _start(self, start: StartingJob, now: float, queue: EventQueue) -> None:
+    def _start(self, start: StartingJob, now: float) -> None:
         number = start.demand.index
-        if number in self.run.played:
+        if number in self._run.played:
             raise AwardError(f"job {start.demand.job.id} starts twice, again at {now:g}")
-        self._queue.remove(start.demand)
-        self._machine.start(start, now)
+        self.queue.remove(start.demand)
+        self.machine.start(start, now)
         run, killed = _run_time(self._jobs[number], start.allocation)
-        self.run.played[number] = PlayedJob(
+        self._run.played[number] = PlayedJob(
             demand=start.demand, allocation=start.allocation, start_s=now, run_s=run, killed=killed
         )
-        self._ends[number] = queue.push(now + run, EventKind.END, number)
+        self._ends[number] = self._events.push(now + run, EventKind.END, number)
 
 
 def _run_time(arriving: ArrivingJob, allocation: Allocation) -> tuple[float, bool]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from ...auction.options import MODELS, MODELS_BY_NAME, StepOptions, options_with_preset
+from ...auction.options import MODELS, StepOptions, options_with_preset
 from ...cluster.errors import AwardError, OptionError, errors_of_policy
 from ...cluster.nodes import Resources
 from ...cluster.option_fields import flag_of, given_in, options_in
@@ -20,7 +20,7 @@ from ..own_policy import ActiveJob, MachineView, QueuedJob, is_own, own_policy, 
 from ..simulate_options import EVOLVING, LOG_POLICIES, MALLEABLE_POLICIES, NodeKeywords, NodeRecord
 from .auction import NodeAuction
 from .backfill import Backfill, PlannedBackfill, SelectedPlacer
-from .kernel import simulate_nodes
+from .kernel import NodeKernel
 from .node_machine import MAX_REQUEUES, Failures, Machine, drawn_times, known_times
 from .node_queue import MultifactorQueue, NodePolicy, NodeQueue, ResponseQueue
 from .node_result import NodeSimulation, node_result
@@ -170,9 +170,7 @@ NODE_POLICIES: dict[str, Callable[[NodeOptions, Machine], NodePolicy]] = {
 _LISTED = ", ".join(NODE_POLICIES)
 
 
-def _failures(options: NodeOptions, machine: Machine) -> Failures | None:
-    if not options.nodes_fail:
-        return None
+def _failures(options: NodeOptions, machine: Machine) -> Failures:
     if options.mtbf_s is not None and options.mttr_s is not None:
         times = drawn_times(options.mtbf_s, options.mttr_s, options.failure_seed or 0, machine)
     else:
@@ -199,30 +197,29 @@ def play(
     """
     began = time.perf_counter()
     machine = Machine(workload)
-    queue = _queue(workload, options)
     made = NODE_POLICIES.get(options.policy)
     policy = OwnOnNodes(options.policy, machine) if made is None else made(options, machine)
     first = inf if options.credits is None else options.credits
     preemptor = Preemptor(workload, machine, first) if options.preempt else None
-    model = MODELS_BY_NAME.get(options.policy)
     with errors_of_policy(options.policy):
-        record = simulate_nodes(
+        kernel = NodeKernel(
             workload,
             machine,
             policy,
-            queue,
+            _queue(workload, options),
             interval_s=options.interval_s,
             progress=progress,
-            refused=None if model is None else model.cannot_express,
             failures=_failures(options, machine),
             preemptor=preemptor,
         )
-    seconds = time.perf_counter() - began
-    result = node_result(
-        workload, machine, record, policy=options.policy, order=options.order, seconds=seconds
-    )
-    return replace(
-        result,
+        record = kernel.played()
+    return node_result(
+        workload,
+        machine,
+        record,
+        policy=options.policy,
+        order=options.order,
+        seconds=time.perf_counter() - began,
         nodes_fail=options.nodes_fail,
         promises=policy.promises.made if isinstance(policy, NodeAuction) and policy.promises else None,
         balance=None if preemptor is None else dict(preemptor.balance),

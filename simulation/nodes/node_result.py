@@ -387,15 +387,12 @@ class NodeSimulation(Simulation):
 
 
 def node_result(
-    cluster: ClusterWorkload,
-    machine: Machine,
-    record: NodeRun,
-    *,
-    policy: str,
-    order: str,
-    seconds: float,
+    cluster: ClusterWorkload, machine: Machine, record: NodeRun, **members: Any
 ) -> NodeSimulation:
-    """Return a finished run as a result; times count from the first arrival of a job that ran to its end."""
+    """Return a finished run as a result, with other members that it has.
+
+    Times count from the first arrival of a job that ran to its end.
+    """
     played = tuple(record.played.values())
     arrivals = [cluster.jobs[one.demand.index].arrival_s for one in played]
     first = arrivals[0] if arrivals else 0.0
@@ -418,13 +415,11 @@ def node_result(
     )
     return NodeSimulation(
         workload=workload,
-        policy=policy,
-        order=order,
         starts=tuple(one.start_s - first for one in played),
-        seconds=seconds,
         cluster=cluster,
         topology=machine.topology,
         empty=machine.columns,
         played=played,
         record=record,
+        **members,
     )

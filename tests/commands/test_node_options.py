@@ -18,7 +18,7 @@ from aucsched.auction.options import StepOptions
 from aucsched.cli import run
 from aucsched.cluster.resources.demand import Demand
 from aucsched.simulation.nodes.auction import NodeAuction
-from aucsched.simulation.nodes.kernel import simulate_nodes
+from aucsched.simulation.nodes.kernel import NodeKernel
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_policies import NodeOptions
 from aucsched.simulation.nodes.node_queue import NodeQueue
@@ -216,7 +216,7 @@ def test_an_unproved_attempt_halves_the_next_window_and_a_proved_one_doubles_it(
     machine = Machine(of)
     # No branch-and-bound node at all: some attempts end without a proof.
     auction = NodeAuction(machine, StepOptions(model="aucsched1", window=16, work_limit=0))
-    played = simulate_nodes(of, machine, auction, queue, interval_s=3)
+    played = NodeKernel(of, machine, auction, queue, interval_s=3).played()
     assert len(played.played) == 24
     windows = queue.windows
     assert windows[0][0] == max(size for size, _ in windows) == 16

@@ -208,7 +208,7 @@ def test_events_caused_by_a_pass_come_in_a_later_round_of_their_time() -> None:
         def handle(self, event: Event) -> None:
             rounds[-1:] = [[*rounds[-1], event]]
 
-        def schedule(self, now: float, queue: EventQueue) -> None:
+        def schedule(self, now: float) -> None:
             rounds.append([])
             if len(rounds) == 2:
                 queue.push(now, EventKind.END, 7)

@@ -20,7 +20,7 @@ from aucsched.auction.step import take_step
 from aucsched.bidgen.candidates import FreeView, GuardedViews, most_at_once
 from aucsched.cluster.resources.demand import Demand
 from aucsched.simulation.nodes.auction import NodeAuction
-from aucsched.simulation.nodes.kernel import simulate_nodes
+from aucsched.simulation.nodes.kernel import NodeKernel
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_queue import NodeQueue
 
@@ -46,7 +46,7 @@ def played(of: ClusterWorkload, *, thinned: bool, reserve: int, window: int = 10
         patch.setattr(decide, "MANY", 0)
         if not thinned:
             patch.setattr(decide, "not_too_many_alike", lambda _, could_start, *__, **___: could_start)
-        run = simulate_nodes(of, machine, NodeAuction(machine, options), NodeQueue())
+        run = NodeKernel(of, machine, NodeAuction(machine, options), NodeQueue()).played()
     assert len(run.played) + len(run.never) == len(of.jobs)
     return {one.demand.job.id: (one.start_s, one.allocation.nodes.tolist()) for one in run.played.values()}
 

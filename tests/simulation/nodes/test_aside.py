@@ -27,7 +27,7 @@ def simulated(strategy: str) -> NodeRun:
     machine = Machine(workload)
     work = None if strategy == "greedy" else 2
     policy = NodeAuction(machine, StepOptions(strategy=strategy, work_limit=work))  # type: ignore[arg-type]
-    return kernel.simulate_nodes(workload, machine, policy, NodeQueue())
+    return kernel.NodeKernel(workload, machine, policy, NodeQueue()).played()
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -12,7 +12,7 @@ from aucsched.auction.reserve import Backfilling, StepReservations
 from aucsched.cluster.resources.allocation import StartingJob
 from aucsched.cluster.resources.demand import Demand
 from aucsched.simulation.nodes import backfill
-from aucsched.simulation.nodes.kernel import simulate_nodes
+from aucsched.simulation.nodes.kernel import NodeKernel
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_policies import NodeOptions, play
 from aucsched.simulation.nodes.node_queue import NodeQueue
@@ -45,7 +45,7 @@ def played(
     machine = Machine(workload)
     selector = SELECTIONS["first"](machine.columns, machine.topology)
     policy = backfill.Backfill(machine, selector, reservations=reservations)
-    run = simulate_nodes(workload, machine, policy, NodeQueue())
+    run = NodeKernel(workload, machine, policy, NodeQueue()).played()
     return {number: entry.start_s for number, entry in run.played.items()}, len(made)
 
 

@@ -25,7 +25,7 @@ from aucsched.cluster.resources.allocation import StartingJob
 from aucsched.cluster.resources.demand import Demand
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload, Outage
 from aucsched.simulation.nodes import node_machine
-from aucsched.simulation.nodes.kernel import NodeOutage, simulate_nodes
+from aucsched.simulation.nodes.kernel import NodeKernel, NodeOutage
 from aucsched.simulation.nodes.node_machine import Failures, Machine, drawn_times
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
 from aucsched.simulation.nodes.node_queue import NodeQueue
@@ -213,13 +213,13 @@ def test_the_kernel_refuses_a_start_on_a_node_that_is_down() -> None:
         failures = Failures(times={node: iter([(40.0, inf)])})
         if message:
             with pytest.raises(AwardError, match=message):
-                simulate_nodes(of, Machine(of), OnOnePlace(allocation), NodeQueue(), failures=failures)
+                NodeKernel(of, Machine(of), OnOnePlace(allocation), NodeQueue(), failures=failures).played()
         else:
             assert (
                 len(
-                    simulate_nodes(
-                        of, Machine(of), OnOnePlace(allocation), NodeQueue(), failures=failures
-                    ).played
+                    NodeKernel(of, Machine(of), OnOnePlace(allocation), NodeQueue(), failures=failures)
+                    .played()
+                    .played
                 )
                 == 2
             )

@@ -15,7 +15,7 @@ from aucsched import ArrivingJob, ClusterWorkload, Job, License, Node, Request, 
 from aucsched.auction.forecast import Forecast
 from aucsched.simulation.events import turn_of
 from aucsched.simulation.nodes.backfill import Backfill, PlannedBackfill
-from aucsched.simulation.nodes.kernel import simulate_nodes
+from aucsched.simulation.nodes.kernel import NodeKernel
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_queue import NodePolicy, NodeQueue
 from aucsched.simulation.nodes.select import SwitchFit
@@ -51,7 +51,7 @@ def starts(
         if planned
         else Backfill(machine, selector, reservations=1, every_s=every_s)
     )
-    run = simulate_nodes(played, machine, policy, NodeQueue())
+    run = NodeKernel(played, machine, policy, NodeQueue()).played()
     assert not run.never
     return {entry.demand.job.id: entry.start_s for entry in run.played.values()}
 

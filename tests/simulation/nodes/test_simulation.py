@@ -30,7 +30,7 @@ from aucsched.cluster.resources.allocation import Allocation, StartingJob
 from aucsched.cluster.resources.capacity import Capacity
 from aucsched.cluster.resources.demand import Demand, DemandReader
 from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
-from aucsched.simulation.nodes.kernel import simulate_nodes
+from aucsched.simulation.nodes.kernel import NodeKernel
 from aucsched.simulation.nodes.node_machine import Machine
 from aucsched.simulation.nodes.node_policies import NODE_POLICIES, NodeOptions, play
 from aucsched.simulation.nodes.node_queue import NodePolicy, NodeQueue
@@ -360,8 +360,8 @@ def test_the_kernel_refuses_starts_that_break_a_rule() -> None:
         (hold([0, 2], [4, 4]), "not contiguous"),
     ):
         with pytest.raises(AwardError, match=message):
-            simulate_nodes(workload, Machine(workload), OnOnePlace(allocation), NodeQueue())
-    fair = simulate_nodes(workload, Machine(workload), OnOnePlace(hold([0, 1], [4, 4])), NodeQueue())
+            NodeKernel(workload, Machine(workload), OnOnePlace(allocation), NodeQueue()).played()
+    fair = NodeKernel(workload, Machine(workload), OnOnePlace(hold([0, 1], [4, 4])), NodeQueue()).played()
     assert len(fair.played) == 1
 
 
@@ -388,7 +388,7 @@ def test_a_policy_is_asked_when_it_wants_to_be(interval_s: float | None, starts:
             ]
 
     on = Machine(workload)
-    record = simulate_nodes(workload, on, Patient(on), NodeQueue(), interval_s=interval_s)
+    record = NodeKernel(workload, on, Patient(on), NodeQueue(), interval_s=interval_s).played()
     assert [one.start_s for one in record.played.values()] == starts
 
 
