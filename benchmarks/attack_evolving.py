@@ -64,7 +64,7 @@ permission = false
 
 @cache
 def _delays() -> bytes:
-    accounts = Accounts(since_s=0.0, targets={("user", "c"): 12.5, ("qos", ""): 3.0}, singles={"C": 12.5})
+    accounts = Accounts(since_s=0.0, targets={"user": {"c": 12.5}, "qos": {"": 3.0}}, singles={"C": 12.5})
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "delays.json"
         save_accounts(accounts, path)

@@ -32,8 +32,7 @@ from .serving import evolve
 from .snapshots import held_less, parts_of, without
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
+class Pending(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A request that waits, until when."""
 
     message: DynRequest

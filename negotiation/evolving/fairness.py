@@ -12,6 +12,8 @@ from enum import StrEnum
 from math import ceil, floor, inf, isfinite
 from typing import Any
 
+import msgspec
+
 from ...cluster.checks import LARGEST_COUNT
 from ...cluster.errors import InputError
 from ...cluster.limits import Owned
@@ -112,9 +114,8 @@ class Delay:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accounts:
-    """The delays that are counted so far.
+class Accounts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The delays that are counted so far, as files hold them.
 
     Attributes:
         since_s: when the interval began.
@@ -123,19 +124,21 @@ class Accounts:
     """
 
     since_s: float = 0.0
-    targets: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    singles: Mapping[str, float] = field(default_factory=dict)
+    targets: dict[str, dict[str, float]] = {}
+    singles: dict[str, float] = {}
 
     def rolled(self, fairness: Fairness, now_s: float) -> "Accounts":
         """Return them at a time: each interval that has ended leaves the share ``decay``."""
         passed = int((now_s - self.since_s) // fairness.interval_s)
         if passed < 1:
             return self
-        left = {name: seconds * fairness.decay**passed for name, seconds in self.targets.items()}
-        return Accounts(
-            since_s=self.since_s + passed * fairness.interval_s,
-            targets={name: seconds for name, seconds in left.items() if seconds > 0},
-            singles=self.singles,
+        targets: dict[str, dict[str, float]] = {}
+        for kind, names in self.targets.items():
+            for name, seconds in names.items():
+                if (left := seconds * fairness.decay**passed) > 0:
+                    targets.setdefault(kind, {})[name] = left
+        return msgspec.structs.replace(
+            self, since_s=self.since_s + passed * fairness.interval_s, targets=targets
         )
 
 
@@ -182,14 +185,16 @@ def charged(
     """
     if fairness.policy is DelayPolicy.NONE:
         return accounts
-    targets, singles = dict(accounts.targets), dict(accounts.singles)
+    targets = {kind: dict(names) for kind, names in accounts.targets.items()}
+    singles = dict(accounts.singles)
     for delay in delays:
         if not counts(delay, requester):
             continue
         singles[delay.job] = singles.get(delay.job, 0.0) + delay.seconds
-        for name in credentials(delay.owner):
-            targets[name] = targets.get(name, 0.0) + delay.seconds
-            why = _beyond(fairness, name, delay.job, targets[name], singles[delay.job])
+        for kind, name in credentials(delay.owner):
+            of_kind = targets.setdefault(kind, {})
+            of_kind[name] = of_kind.get(name, 0.0) + delay.seconds
+            why = _beyond(fairness, (kind, name), delay.job, of_kind[name], singles[delay.job])
             if why:
                 return why
     return Accounts(since_s=accounts.since_s, targets=targets, singles=singles)
@@ -257,7 +262,7 @@ class Budgets:
             if limits.permitted is False:
                 yield f"no delay of {kind} {name}", _FORBIDDEN
             if policy.limits_intervals and limits.target_s:
-                used = accounts.targets.get((kind, name), 0.0)
+                used = accounts.targets.get(kind, {}).get(name, 0.0)
                 yield f"delay of {kind} {name}", limits.target_s - used
             if policy.limits_jobs and limits.single_s:
                 used = accounts.singles.get(delay.job, 0.0)

@@ -206,18 +206,14 @@ def _limits_of_maui(words: list[str], path: str, others: list[str]) -> DelayLimi
 
 
 FORMAT = "aucsched-delays/1"
-
-
-class _Body(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    since_s: float
-    targets: dict[str, dict[str, float]]
-    singles: dict[str, float]
+#: Names in their order: equal accounts are one text.
+_ENCODER = msgspec.json.Encoder(order="deterministic")
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: str
     checksum: str
-    delays: _Body
+    delays: Accounts
 
 
 def save_accounts(accounts: Accounts, path: str | Path) -> None:
@@ -226,12 +222,8 @@ def save_accounts(accounts: Accounts, path: str | Path) -> None:
     Raises:
         InputError: it cannot be written.
     """
-    targets: dict[str, dict[str, float]] = {}
-    for (kind, name), seconds in sorted(accounts.targets.items()):
-        targets.setdefault(kind, {})[name] = seconds
-    body = _Body(since_s=accounts.since_s, targets=targets, singles=dict(sorted(accounts.singles.items())))
-    file = _File(format=FORMAT, checksum=_checksum(body), delays=body)
-    write_bytes(path, msgspec.json.format(msgspec.json.encode(file), indent=2) + b"\n")
+    file = _File(format=FORMAT, checksum=_checksum(accounts), delays=accounts)
+    write_bytes(path, msgspec.json.format(_ENCODER.encode(file), indent=2) + b"\n")
     if Path(path).is_file():
         # The file and its name.
         for place in (Path(path), Path(path).resolve().parent):
@@ -251,17 +243,16 @@ def load_accounts(path: str | Path) -> Accounts | None:
 
 def _parsed(content: bytes) -> Accounts:
     file = decode(content, _File, FORMAT)
-    body = file.delays
-    if file.checksum != _checksum(body):
+    found = file.delays
+    if file.checksum != _checksum(found):
         raise InputError(f"{file.checksum!r} does not fit what the file holds", path="checksum")
-    for kind, names in body.targets.items():
+    for kind, names in found.targets.items():
         if kind not in KINDS:
             raise InputError(f"{kind!r} is not one of {', '.join(KINDS)}", path="delays.targets")
         _times(names, f"delays.targets.{kind}")
-    _times(body.singles, "delays.singles")
-    _times({"since_s": body.since_s}, "delays")
-    targets = {(kind, name): one for kind, names in body.targets.items() for name, one in names.items()}
-    return Accounts(since_s=body.since_s, targets=targets, singles=body.singles)
+    _times(found.singles, "delays.singles")
+    _times({"since_s": found.since_s}, "delays")
+    return found
 
 
 def _times(values: dict[str, float], path: str) -> None:
@@ -270,5 +261,5 @@ def _times(values: dict[str, float], path: str) -> None:
             raise InputError(f"{value:g} is no time from 0 on", path=f"{path}.{name}")
 
 
-def _checksum(body: _Body) -> str:
-    return f"{zlib.crc32(msgspec.json.encode(body)):08x}"
+def _checksum(accounts: Accounts) -> str:
+    return f"{zlib.crc32(_ENCODER.encode(accounts)):08x}"

@@ -22,7 +22,6 @@ from ..evolving.fairness import Accounts
 from ..messages import (
     Connect,
     Disconnect,
-    DynRequest,
     DynResponse,
     Leave,
     Message,
@@ -232,10 +231,8 @@ def _wake(party: Party[DynamicState], clock: Callable[[], float]) -> None:
 
 class _Saved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     snapshot: msgspec.Raw
-    since_s: float
-    targets: list[tuple[str, str, float]]
-    singles: dict[str, float]
-    pending: list[tuple[DynRequest, float]]
+    accounts: Accounts
+    pending: tuple[Pending, ...]
     answers: dict[str, DynResponse]
     changed: bool
 
@@ -249,15 +246,12 @@ class DynamicCodec(StructCodec[DynamicState]):
 
     def write(self, state: DynamicState) -> bytes:
         """Return a state as JSON."""
-        accounts = state.accounts
         snapshot = snapshot_to_json(state.snapshot).encode()
         return msgspec.json.encode(
             _Saved(
                 snapshot=msgspec.Raw(msgspec.json.format(snapshot, indent=-1)),
-                since_s=accounts.since_s,
-                targets=[(*name, seconds) for name, seconds in accounts.targets.items()],
-                singles=dict(accounts.singles),
-                pending=[(one.message, one.deadline_s) for one in state.pending],
+                accounts=state.accounts,
+                pending=state.pending,
                 answers=dict(state.answers),
                 changed=state.changed,
             )
@@ -269,12 +263,8 @@ class DynamicCodec(StructCodec[DynamicState]):
         return replace(
             self._first,
             snapshot=parse_snapshot(bytes(saved.snapshot)),
-            accounts=Accounts(
-                since_s=saved.since_s,
-                targets={(kind, name): seconds for kind, name, seconds in saved.targets},
-                singles=saved.singles,
-            ),
-            pending=tuple(Pending(message=message, deadline_s=end) for message, end in saved.pending),
+            accounts=saved.accounts,
+            pending=saved.pending,
             answers=saved.answers,
             changed=saved.changed,
         )

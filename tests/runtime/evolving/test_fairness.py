@@ -129,7 +129,7 @@ def test_user04_has_both_limits() -> None:
     assert isinstance(accounts, Accounts)
     assert isinstance(_charge(fairness, accounts, "user04", 1, "J9"), str)
     later = accounts.rolled(fairness, 6 * 3600.0)
-    assert later.targets["user", "user04"] == pytest.approx(0.4 * 7200)
+    assert later.targets["user"]["user04"] == pytest.approx(0.4 * 7200)
     # What a job has borne is never forgotten.
     assert isinstance(_charge(fairness, later, "user04", 1, "J0"), str)
     assert isinstance(_charge(fairness, later, "user04", 900, "J9"), Accounts)
@@ -140,10 +140,10 @@ def test_decay_leaves_4080_of_4800() -> None:
     used = _charge(fairness, at_start(fairness, 0.0), "user01", 3600)
     assert isinstance(used, Accounts)
     rolled = used.rolled(fairness, 3600.0)
-    assert rolled.targets["user", "user01"] == pytest.approx(720)
+    assert rolled.targets["user"]["user01"] == pytest.approx(720)
     assert isinstance(_charge(fairness, rolled, "user01", 4080), Accounts)
     assert isinstance(_charge(fairness, rolled, "user01", 4080.001), str)
-    assert used.rolled(fairness, 2 * 3600.0).targets["user", "user01"] == pytest.approx(144)
+    assert used.rolled(fairness, 2 * 3600.0).targets["user"]["user01"] == pytest.approx(144)
 
 
 def test_ones_own_jobs_do_not_count() -> None:
@@ -236,7 +236,7 @@ def test_times() -> None:
 def test_accounts_survive_a_restart_and_torn_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "delays.json"
     assert load_accounts(path) is None
-    accounts = Accounts(since_s=3600.0, targets={("user", "u"): 12.5, ("qos", ""): 1.0}, singles={"J1": 12.5})
+    accounts = Accounts(since_s=3600.0, targets={"user": {"u": 12.5}, "qos": {"": 1.0}}, singles={"J1": 12.5})
     save_accounts(accounts, path)
     assert load_accounts(path) == accounts
     whole = path.read_bytes()
