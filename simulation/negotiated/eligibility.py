@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import msgspec
 import numpy as np
 
 from ...auction.state import state_of
@@ -19,7 +18,6 @@ from ...cluster.nodes import Node, NodeState, Switch, part_of_tree
 from ...cluster.resources.capacity import BoolArray, Capacity
 from ...cluster.resources.demand import Demand, is_type_of
 from ...cluster.snapshot import Snapshot
-from ...negotiation.job_records import MapEntry
 from ..nodes.node_machine import why_never
 
 #: Members of a request that the nodes of one partition do not settle.
@@ -45,12 +43,6 @@ class Eligibility:
     fewest: int
     contiguous: bool
     max_switches: int | None
-
-    def on(self, entry: MapEntry) -> MapEntry:
-        """Return a job's entry with them."""
-        return msgspec.structs.replace(
-            entry, eligible=self.eligible, contiguous=self.contiguous, max_switches=self.max_switches
-        )
 
 
 class PartitionNodes:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from math import lcm
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -47,20 +47,21 @@ class Changeability:
     speedup: str = LINEAR
 
 
-def entry_of(  # noqa: PLR0913 - a job's figures
+def entry_of(
     job: str,
     size: int,
     run_time_s: float,
     *,
-    priority: int,
     kind: JobKind = JobKind.RIGID,
     bounds: tuple[int, int] | None = None,
     speedup: str = LINEAR,
     true_run_time_s: float | None = None,
-    partition: str = "",
-    name: str = "",
+    **others: Any,
 ) -> MapEntry:
-    """Return a job whose run time is known at its nominal size; the model converts it to the minimum."""
+    """Return a job whose run time is known at its nominal size; the model converts it to the minimum.
+
+    ``others`` are further members, its priority among them.
+    """
     least, most = bounds if bounds is not None and kind is not JobKind.RIGID else (size, size)
     slower = relative_speed(speedup, size, least)
     return MapEntry(
@@ -70,12 +71,10 @@ def entry_of(  # noqa: PLR0913 - a job's figures
         node_count=NodeCount(min=least, max=most),
         min_nodes=least,
         max_nodes=most,
-        priority=priority,
         time_at_min_s=run_time_s * slower,
         true_time_at_min_s=None if true_run_time_s is None else true_run_time_s * slower,
         speedup=speedup,
-        partition=partition,
-        name=name,
+        **others,
     )
 
 
@@ -304,12 +303,16 @@ def _entry(
         true_run_time_s=min(arriving.run_time_s, float(limit)) if limit else None,
         partition=job.partition,
         name=arriving.name,
+        eligible=wishes.eligible,
+        contiguous=wishes.contiguous,
+        max_switches=wishes.max_switches,
+        deadline_s=arriving.deadline_s,
     )
     if arriving.budget_core_h is not None:
         cores = max(node.total.cores for node in wishes.members)
         entry = _within_budget(entry, arriving.budget_core_h, cores)
     share = part.share(job, wishes.members, entry.min_nodes).as_integer_ratio()
-    return msgspec.structs.replace(wishes.on(entry), node_share=share, deadline_s=arriving.deadline_s)
+    return msgspec.structs.replace(entry, node_share=share)
 
 
 def _within_budget(entry: MapEntry, budget_core_h: float, cores: int) -> MapEntry:
