@@ -31,7 +31,15 @@ class MachinePolicy(Generic[Seen, Start]):
 
     None of them sees a true run time. A policy may ask for more than a step at each event by the
     other members, which here ask for nothing.
+
+    Attributes:
+        job_at: over a log, the job of each number by which the policy knows them, its place in the
+            queue's order; None: they are numbered by submission. Where the order of any two jobs never
+            changes, a queue sorted by number is a queue in order, and every policy needs to know one
+            order only. The policy's requests are those that ``Requests.taken`` makes with it.
     """
+
+    job_at: Sequence[int] | None = None
 
     def step(self, now: float, seen: Seen) -> Sequence[Start]:
         """Return the jobs to start now, in the order in which they were chosen."""
@@ -110,6 +118,7 @@ class PolicyWrapper(CountPolicy):
 
     def __init__(self, policy: CountPolicy) -> None:
         self._policy = policy
+        self.job_at = policy.job_at
 
     @property
     def alarm(self) -> float | None:
@@ -125,45 +134,3 @@ class PolicyWrapper(CountPolicy):
     def stopped(self) -> Sequence[int] | None:
         """The jobs that the last step stopped."""
         return self._policy.stopped
-
-
-class Renumbered(PolicyWrapper):
-    """A policy that sees the jobs numbered by their place in the queue's order.
-
-    Where the order of any two jobs never changes, a queue sorted by number is a queue in order, and
-    every policy needs to know one order only.
-
-    Args:
-        policy: over the jobs as ``Requests.taken`` with ``job_at`` numbers them.
-        job_at: the job of each place.
-
-    Attributes:
-        job_at: the same.
-    """
-
-    def __init__(self, policy: CountPolicy, job_at: Sequence[int]) -> None:
-        super().__init__(policy)
-        self.job_at = job_at
-        self._place = sorted(range(len(job_at)), key=job_at.__getitem__)
-
-    @property
-    def loop(self) -> str | None:
-        """The compiled loop that plays the policy's jobs by their places."""
-        return self._policy.loop
-
-    def columns(self, log: LogColumns) -> Any:
-        """Return what it works on, by the same places."""
-        return self._policy.columns(log)
-
-    @property
-    def stopped(self) -> Sequence[int] | None:
-        """The jobs that the last step stopped."""
-        places = super().stopped
-        return None if places is None else [self.job_at[place] for place in places]
-
-    def step(self, now: float, seen: Changes) -> Sequence[int]:
-        """Translate the events into places and the places that start into jobs."""
-        place, job_at = self._place, self.job_at
-        ended, arrived = ([place[job] for job in jobs] for jobs in seen)
-        started = self._policy.step(now, (ended, sorted(arrived)))
-        return [job_at[number] for number in started]

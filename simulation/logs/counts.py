@@ -53,7 +53,9 @@ def simulate_plain(  # noqa: C901 - one loop: a call an event costs as much as t
     stopped: list[StoppedRun] | None = None,
 ) -> list[float]:
     """Run a policy over a workload in plain Python, whatever it is."""
-    run = workload.run
+    job_at = policy.job_at or range(len(workload))
+    number = sorted(range(len(job_at)), key=job_at.__getitem__)
+    run = [workload.run[job] for job in job_at]
     # The sentinels at infinity spare the queues a test for emptiness.
     submit = (*workload.requests.submit, inf)
     ends: list[tuple[float, int, int]] = [(inf, 0, -1)]
@@ -69,7 +71,7 @@ def simulate_plain(  # noqa: C901 - one loop: a call an event costs as much as t
         now = next_arrival if next_arrival < next_end else next_end  # noqa: FURB136 - min() is a call
         now = min(now, alarms[0])
         if now == inf:
-            return starts
+            return [starts[one] for one in number]
         ended = nobody
         if next_end == now:
             ended = [heappop(ends)[2]]
@@ -84,9 +86,9 @@ def simulate_plain(  # noqa: C901 - one loop: a call an event costs as much as t
             if progress and arrivals >= report_at:
                 progress(arrivals)
                 report_at = arrivals + REPORT_EVERY
-        started = step(now, (ended, range(first, arrivals)))
+        started = step(now, (ended, sorted(number[first:arrivals])))
         if stops:
-            _take_off(policy.stopped or (), now, ends, starts, stopped)
+            _take_off(policy, now, ends, starts, stopped)
         for job in started:
             starts[job] = now
             sequence += 1
@@ -106,16 +108,16 @@ def _set_alarm(policy: CountPolicy, now: float, alarms: list[float]) -> None:
 
 
 def _take_off(
-    jobs: Sequence[int],
+    policy: CountPolicy,
     now: float,
     ends: list[tuple[float, int, int]],
     starts: list[float],
     stopped: list[StoppedRun] | None,
 ) -> None:
     """Let running jobs wait again: their ends do not come."""
-    for job in jobs:
+    for job in policy.stopped or ():
         if stopped is not None:
-            stopped.append(StoppedRun(job, starts[job], now))
+            stopped.append(StoppedRun(policy.job_at[job] if policy.job_at else job, starts[job], now))
         starts[job] = NEVER
         ends.remove(next(one for one in ends if one[2] == job))
         heapify(ends)
@@ -139,8 +141,8 @@ class CheckedPolicy(PolicyWrapper):
 
     def __init__(self, policy: CountPolicy, requests: Requests) -> None:
         super().__init__(policy)
-        self._requests = requests
-        self._ids: Sequence[object] = requests.ids or range(len(requests))
+        self._requests = requests.taken(policy.job_at) if policy.job_at else requests
+        self._ids: Sequence[object] = self._requests.ids or policy.job_at or range(len(requests))
         self._state = [_State.UNKNOWN] * len(requests)
         self._free = requests.processors
         self._now: float = NEVER
@@ -327,11 +329,10 @@ def play_columns(
     progress: Callable[[int], None] | None = None,
 ) -> Floats:
     """Return the starts in order of submission that a loop gives, compiled or not."""
-    job_at: Sequence[int] | None = getattr(policy, "job_at", None)
     jobs = len(columns.size)
     place = order = np.arange(jobs)
-    if job_at is not None:
-        order = np.array(job_at, np.int64)
+    if policy.job_at is not None:
+        order = np.array(policy.job_at, np.int64)
         place[order] = np.arange(jobs)
     size, estimate, run = columns.size[order], columns.estimate[order], columns.run[order]
     shown = columns._replace(

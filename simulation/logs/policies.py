@@ -20,7 +20,7 @@ from ..own_policy import ActiveJob, MachineView, Policy, QueuedJob, is_own, own_
 from ..promised.log_auction import LogAuction
 from ..result import Simulation, bounded_slowdown
 from ..simulate_options import RENAMED, PolicyOptions
-from ..stepping import Changes, CountPolicy, PolicyWrapper, Renumbered, Resort, StoppedRun
+from ..stepping import Changes, CountPolicy, PolicyWrapper, Resort, StoppedRun
 from .counts import CheckedPolicy, simulate_counts
 from .lookahead import Lookahead
 from .orderings import (
@@ -117,7 +117,8 @@ class Adaptive(CountPolicy):
         # Jobs are numbered in queue order here too: it need not be that of submission.
         in_order = sorted(numbers, key=jobs.__getitem__)
         policy = POLICIES[name](requests.taken(in_order), None, self._options)
-        starts = simulate_counts(workload, Renumbered(policy, in_order))
+        policy.job_at = in_order
+        starts = simulate_counts(workload, policy)
         waits = (start - begun for start, begun in zip(starts, submit, strict=True))
         return fsum(map(bounded_slowdown, waits, run)) / len(jobs)
 
@@ -184,7 +185,9 @@ def make_policy(
     if order == "fcfs":
         return factory(requests, None, options)
     job_at = queue_order(requests, order, options.flexible)
-    return Renumbered(factory(requests.taken(job_at), None, options), job_at)
+    policy = factory(requests.taken(job_at), None, options)
+    policy.job_at = job_at
+    return policy
 
 
 def _factory(name: str) -> Made:
