@@ -151,4 +151,4 @@ def _jobs(entry: EspType, cluster: EvenCluster, *, gpus: bool = False) -> list[U
     requests = [Request(cores=cores)]
     if gpus:
         requests.append(Request(cores=cores, gres_per_node={"gpu": Span.exactly(_COPY_GPUS)}))
-    return [UndatedJob(request=request, cores=cores, run_time_s=entry.run_time_s) for request in requests]
+    return [UndatedJob(request=request, run_time_s=entry.run_time_s) for request in requests]

@@ -97,13 +97,12 @@ class UndatedJob:
     """A job before it has an arrival and a number.
 
     Attributes:
-        cores: what it counts for in the theoretical run time (7.2).
+        request: its fewest cores count in the theoretical run time (7.2).
         run_time_s: with the fewest GPUs, in seconds; its time limit too.
         gres_run_time_factor: N of (7.1) for jobs with a range of GPUs.
     """
 
     request: Request
-    cores: int
     run_time_s: int
     gres_run_time_factor: float | None = None
 
@@ -116,7 +115,8 @@ def stream(*key: object) -> Random:
 
 def theoretical_s(drafts: Iterable[UndatedJob], cluster: EvenCluster) -> Fraction:
     """Return the theoretical run time in seconds: run time × cores, over the cluster's cores (7.2)."""
-    return Fraction(sum(draft.run_time_s * draft.cores for draft in drafts), cluster.total_cores)
+    work = sum(draft.run_time_s * draft.request.fewest_cores for draft in drafts)
+    return Fraction(work, cluster.total_cores)
 
 
 def in_shares(shares: Mapping[T, int], count: int, random: Random) -> list[T]:

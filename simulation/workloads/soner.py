@@ -123,21 +123,17 @@ def _drafts(
 def _undated(size: SizeKind, cores: int, seconds: int, choice: Random, *, for_ipsched: bool) -> UndatedJob:
     """Return a job of a column of table 7.2."""
     if size is SizeKind.CORES:
-        return UndatedJob(request=Request(cores=cores), cores=cores, run_time_s=seconds)
-    if size is SizeKind.NODES:
+        request = Request(cores=cores)
+    elif size is SizeKind.NODES:
         per_node = choice.choice(_CORES_PER_NODE)
         nodes = ceil(cores / per_node)
-        exact = Span.exactly(nodes)
-        request = (
-            Request(cores=nodes * per_node, nodes=exact)
-            if for_ipsched
-            else Request(nodes=exact, cores_per_node=per_node)
-        )
-        return UndatedJob(request=request, cores=nodes * per_node, run_time_s=seconds)
-    gpus = _GPUS_OF_SIZE[size]
-    nodes = ceil(cores / (choice.choice(_CORES_PER_GPU) * gpus))
-    request = Request(cores=cores, nodes=Span.exactly(nodes), gres_per_node={"gpu": Span.exactly(gpus)})
-    return UndatedJob(request=request, cores=cores, run_time_s=seconds)
+        whole = {"cores": nodes * per_node} if for_ipsched else {"cores_per_node": per_node}
+        request = Request(nodes=Span.exactly(nodes), **whole)
+    else:
+        gpus = _GPUS_OF_SIZE[size]
+        nodes = ceil(cores / (choice.choice(_CORES_PER_GPU) * gpus))
+        request = Request(cores=cores, nodes=Span.exactly(nodes), gres_per_node={"gpu": Span.exactly(gpus)})
+    return UndatedJob(request=request, run_time_s=seconds)
 
 
 #: A job asks for the cores of 1 to 43 whole nodes.
@@ -229,7 +225,6 @@ def draw_jobs(mix: WorkloadMix, cluster: EvenCluster, *key: object) -> list[Unda
                     gres_per_node={} if gpus is None else {"gpu": gpus},
                     contiguous=together,
                 ),
-                cores=cores,
                 run_time_s=times.randint(*RUN_TIMES_S),
                 gres_run_time_factor=None if gpus is None or gpus.is_exact else factor,
             )
