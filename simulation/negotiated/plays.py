@@ -22,14 +22,12 @@ from ...negotiation.batch.batch_state import Arrival
 from ...negotiation.job_records import MapEntry, NodeCount, run_time_s
 from ...negotiation.runtime.runtime_machine import MachineState, empty_machine
 from ...negotiation.speedup import LINEAR, model_text, relative_speed
-from ..workloads.esp import ESP_TYPES, FULL_MACHINE, comes_s, small_jobs
+from ..workloads.esp import FULL_MACHINE_S, comes_s, numbered_jobs
 from ..workloads.named_clusters import node_names
 from .eligibility import PartitionNodes
 
 #: ESP jobs come 50 at once and one each 30 s, or all at once.
 Arrivals = Literal["esp", "at-once"]
-#: When the two jobs of the whole machine come (Soner, 7.3.1).
-_FULL_MACHINE_S = (40 * 60.0, 120 * 60.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +90,7 @@ def esp_play(
         arrivals: how they come.
         with_z: add both Z, urgent, at 40 and 120 min.
     """
-    jobs = small_jobs(ESP_TYPES)
+    jobs = numbered_jobs()
     generator = random.Random(order)  # noqa: S311 - an order of submission, no secret
     generator.shuffle(jobs)
     elastic = _chosen(len(jobs), mix, generator)
@@ -110,8 +108,8 @@ def esp_play(
             name=kind.name,
         )
         found.append(Arrival(time_s=0.0 if arrivals == "at-once" else comes_s(rank), job=job))
-    (full,) = [entry for entry in ESP_TYPES if entry.name == FULL_MACHINE]
-    for number, time in enumerate(_FULL_MACHINE_S if with_z else ()):
+    of_whole = zip(numbered_jobs(is_full=True), FULL_MACHINE_S, strict=True) if with_z else ()
+    for (full, number), time in of_whole:
         name, priority = f"{full.name}{number + 1}", FIRST_PRIORITY + 1
         job = entry_of(name, nodes, full.run_time_s, priority=priority)
         found.append(Arrival(time_s=time, job=job, urgent=True))

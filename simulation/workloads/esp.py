@@ -4,11 +4,10 @@ esp.csv has the table; beside it are the users and run times of dynamic ESP (Pra
 """
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.resources import files
-from typing import TypeVar
 
 from ...cluster.checks import at_least
 from ...cluster.errors import OptionError
@@ -27,19 +26,25 @@ from .named_clusters import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EspType:
-    """A job type of the benchmark.
+    """A job type of the benchmark, and of dynamic ESP.
 
     Attributes:
         name: its letter.
         size: the share of the machine that each job of it takes, exactly as printed.
         count: how many jobs of it a workload has.
         run_time_s: the run time at that size, in seconds.
+        user: whose its jobs are in dynamic ESP, as the next two.
+        static_s: the run time there without further cores.
+        dynamic_s: the run time there with further cores; None: it asks for none.
     """
 
     name: str
     size: Fraction
     count: int
     run_time_s: int
+    user: str
+    static_s: int
+    dynamic_s: int | None
 
     def units(self, machine: int) -> int:
         """Return the job's units (nodes or cores) on a machine of this many: nearest, halves up, at least 1.
@@ -51,30 +56,32 @@ class EspType:
         return max(1, int(self.size * machine + Fraction(1, 2)))
 
 
-#: By column, in the tables' order.
-ROWS = tuple(csv.DictReader(files(__package__).joinpath("esp.csv").read_text("utf-8").splitlines()))
-#: Table 7.1. Its shares sum to 11 011 s of the whole machine; in whole units of 32 to
-#: 256, powers of two, to the 10 984.25 s that the thesis prints.
+_ROWS = csv.DictReader(files(__package__).joinpath("esp.csv").read_text("utf-8").splitlines())
+#: Tables 7.1 and I, in their order. The shares of 7.1 sum to 11 011 s of the whole machine; in whole units
+#: of 32 to 256, powers of two, to the 10 984.25 s that the thesis prints.
 ESP_TYPES: tuple[EspType, ...] = tuple(
     EspType(
         name=row["name"],
         size=Fraction(row["size"]),
         count=int(row["count"]),
         run_time_s=int(row["run_time_s"]),
+        user=row["user"],
+        static_s=int(row["static_s"]),
+        dynamic_s=int(row["dynamic_s"]) if row["dynamic_s"] else None,
     )
-    for row in ROWS
+    for row in _ROWS
 )
 
 #: The jobs of the whole machine, which ask for it at a time of their own.
 FULL_MACHINE = "Z"
 #: Fifty jobs come at once and one each 30 s after them (Nagendra, 7.3; Prabhakaran, IV-B).
 _AT_ONCE, _EACH_S = 50, 30.0
-Type = TypeVar("Type", bound=EspType)
 
 
-def small_jobs(types: Iterable[Type]) -> list[tuple[Type, int]]:
-    """Return every job that does not ask for the whole machine: its type, and its number among those."""
-    return [(entry, number) for entry in types if entry.name != FULL_MACHINE for number in range(entry.count)]
+def numbered_jobs(*, is_full: bool = False) -> list[tuple[EspType, int]]:
+    """Return every job that asks for the whole machine, or does not: its type, and its number among those."""
+    types = [entry for entry in ESP_TYPES if (entry.name == FULL_MACHINE) is is_full]
+    return [(entry, number) for entry in types for number in range(entry.count)]
 
 
 def comes_s(rank: int) -> float:
@@ -87,8 +94,8 @@ def machine_seconds(types: Sequence[EspType] = ESP_TYPES) -> Fraction:
     return sum((entry.size * entry.count * entry.run_time_s for entry in types), Fraction(0))
 
 
-#: When the two jobs of the whole machine come, minutes; with GPUs twice as late, as all else is doubled.
-_FULL_AT_MIN = (40, 120)
+#: When the two jobs of the whole machine come; with GPUs twice as late, as all else is doubled.
+FULL_MACHINE_S = (40 * 60.0, 120 * 60.0)
 #: GPUs on each node of a copy.
 _COPY_GPUS = 2
 #: Times between arrivals: standard deviation over mean. At a half, 2 % would be negative and are 0.
@@ -128,7 +135,7 @@ def esp_workload(
     ]
     full = [draft for entry in ESP_TYPES if entry.name == FULL_MACHINE for draft in _jobs(entry, cluster)]
     table_s = machine_seconds([*ESP_TYPES, *small] if gpus else ESP_TYPES)
-    full_at_s = [60.0 * minutes * (2 if gpus else 1) for minutes in _FULL_AT_MIN]
+    full_at_s = [time * (2 if gpus else 1) for time in FULL_MACHINE_S]
     quarter_s = ARRIVAL_SHARE * float(theoretical_s([*drafts, *full, *full], cluster))
     mean_s = quarter_s / (len(drafts) - 1) if arrival_mean_s is None else arrival_mean_s
     sd_s = _SD_OF_MEAN * mean_s if arrival_sd_s is None else arrival_sd_s

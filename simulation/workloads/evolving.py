@@ -7,7 +7,7 @@ from math import ceil
 
 from ...cluster.checks import at_least
 from ...cluster.errors import InputError
-from .esp import FULL_MACHINE, ROWS, EspType, comes_s, small_jobs
+from .esp import FULL_MACHINE, EspType, comes_s, numbered_jobs
 
 #: The paper's machine: 15 nodes of 8 cores.
 NODES, CORES_PER_NODE = 15, 8
@@ -78,31 +78,9 @@ class EvolvingWorkload:
         return self.nodes * self.cores_per_node
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DynamicEspType(EspType):
-    """A row of table I: its run time is the static one; ``dynamic_s`` in seconds, None: rigid."""
-
-    user: str
-    dynamic_s: int | None = None
-
-    @property
-    def cores(self) -> int:
-        """Its cores on the paper's machine: ⌈128 · size⌉, and all 120 for the whole machine."""
-        return min(ceil(_SHARES_OF * self.size), NODES * CORES_PER_NODE)
-
-
-#: Table I.
-DYNAMIC_ESP: tuple[DynamicEspType, ...] = tuple(
-    DynamicEspType(
-        name=row["name"],
-        user=row["user"],
-        size=Fraction(row["size"]),
-        count=int(row["count"]),
-        run_time_s=int(row["static_s"]),
-        dynamic_s=int(row["dynamic_s"]) if row["dynamic_s"] else None,
-    )
-    for row in ROWS
-)
+def dynamic_cores(entry: EspType) -> int:
+    """Return a type's cores on the paper's machine: ⌈128 · size⌉, and all 120 for the whole machine."""
+    return min(ceil(_SHARES_OF * entry.size), NODES * CORES_PER_NODE)
 
 
 def dynamic_esp(seed: int = 0) -> EvolvingWorkload:
@@ -111,32 +89,27 @@ def dynamic_esp(seed: int = 0) -> EvolvingWorkload:
     Fifty jobs come at once and one each 30 s after them; both Z come 30 min after the last and
     drain the machine. ``seed`` draws the order.
     """
-    drawn = small_jobs(DYNAMIC_ESP)
+    drawn = numbered_jobs()
     random.Random(seed).shuffle(drawn)  # noqa: S311 - an order of submission, no secret
     jobs = [_esp_job(entry, number, comes_s(rank)) for rank, (entry, number) in enumerate(drawn)]
     last_s = jobs[-1].arrival_s + _LAST_AFTER_S
-    jobs += [
-        _esp_job(entry, number, last_s)
-        for entry in DYNAMIC_ESP
-        if entry.name == FULL_MACHINE
-        for number in range(entry.count)
-    ]
+    jobs += [_esp_job(entry, number, last_s) for entry, number in numbered_jobs(is_full=True)]
     return EvolvingWorkload(name="dynamic-esp", nodes=NODES, cores_per_node=CORES_PER_NODE, jobs=tuple(jobs))
 
 
-def _esp_job(entry: DynamicEspType, number: int, arrival_s: float) -> EvolvingJob:
-    evolves = entry.dynamic_s is not None
+def _esp_job(entry: EspType, number: int, arrival_s: float) -> EvolvingJob:
+    evolves, cores = entry.dynamic_s is not None, dynamic_cores(entry)
     return EvolvingJob(
         id=f"{entry.name}{number + 1}",
         kind=entry.name,
         user=entry.user,
-        cores=entry.cores,
+        cores=cores,
         arrival_s=arrival_s,
-        static_s=float(entry.run_time_s),
-        asks_s=tuple(float(share * entry.run_time_s) for share in _ASKS) if evolves else (),
+        static_s=float(entry.static_s),
+        asks_s=tuple(float(share * entry.static_s) for share in _ASKS) if evolves else (),
         more_cores=_MORE_CORES if evolves else 0,
         dynamic_s=None if entry.dynamic_s is None else float(entry.dynamic_s),
-        rest=entry.cores / (entry.cores + _MORE_CORES) if evolves else 1.0,
+        rest=cores / (cores + _MORE_CORES) if evolves else 1.0,
         drains=entry.name == FULL_MACHINE,
     )
 

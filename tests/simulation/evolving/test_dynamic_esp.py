@@ -17,11 +17,12 @@ from aucsched.simulation.evolving.evolving_report import (
     evolving_metrics,
     waits_by_type,
 )
+from aucsched.simulation.workloads.esp import ESP_TYPES
 from aucsched.simulation.workloads.evolving import (
-    DYNAMIC_ESP,
     QUADFLOW,
     EvolvingJob,
     EvolvingWorkload,
+    dynamic_cores,
     dynamic_esp,
     quadflow,
     quadflow_phases,
@@ -46,13 +47,13 @@ def _check(run: EvolvingRun) -> None:
 
 def test_table_1() -> None:
     """Prabhakaran: table I dynamic ESP."""
-    cores = [entry.cores for entry in DYNAMIC_ESP]
+    cores = [dynamic_cores(entry) for entry in ESP_TYPES]
     assert cores == [4, 8, 64, 32, 64, 8, 16, 21, 4, 8, 13, 16, 32, 120]
-    assert sum(entry.count for entry in DYNAMIC_ESP) == 230
-    assert sum(entry.count for entry in DYNAMIC_ESP if entry.dynamic_s is not None) == 69
-    for entry in DYNAMIC_ESP:
+    assert sum(entry.count for entry in ESP_TYPES) == 230
+    assert sum(entry.count for entry in ESP_TYPES if entry.dynamic_s is not None) == 69
+    for entry, count in zip(ESP_TYPES, cores, strict=True):
         if entry.dynamic_s is not None:
-            assert entry.dynamic_s == int(entry.run_time_s * entry.cores / (entry.cores + 4))
+            assert entry.dynamic_s == int(entry.static_s * count / (count + 4))
 
 
 def test_submission() -> None:
