@@ -48,7 +48,7 @@ class InformedAuction(LogAuction):
     def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Learn from what ended, expect anew, and make the pass."""
         ended, arrived = seen
-        asked, state = self._requests, self.stepping[2].state
+        asked, state = self._requests, self.stepping[2]
         for job in ended:
             limit, run = asked.estimate[job], self._run[job]
             self._known.learn(self._rows.pop(job), limit_s=limit, run_s=run)

@@ -24,7 +24,7 @@ from ..backfilling.easy import QUEUED, EasyState
 from ..backfilling.easy import step as step_easy
 from ..log_columns import LogColumns, Requests, Workload
 from ..promised.log_auction import step as step_promised
-from ..promised.promise_state import PromisedPlay
+from ..promised.promise_state import PromisedState
 from ..stepping import NEVER, REPORT_EVERY, Changes, CountPolicy, PolicyWrapper, StoppedRun
 
 
@@ -276,7 +276,7 @@ def play_conservative(log: LogEvents, state: ConservativeState, until: int) -> i
 
 
 @kernel
-def play_promised(log: LogEvents, play: PromisedPlay, until: int) -> int:
+def play_promised(log: LogEvents, state: PromisedState, until: int) -> int:
     """Play promised starts until so many jobs have arrived; return PAUSED or DONE."""
     counts = log.counts
     while counts[ARRIVED] < until:
@@ -284,8 +284,8 @@ def play_promised(log: LogEvents, play: PromisedPlay, until: int) -> int:
         if now == inf:
             return DONE
         ended, arrived = log.ended[: counts[ENDS]], log.arrived[: counts[ARRIVALS]]
-        started = step_promised(play.state, play.rules, now, ended, arrived)
-        let_run(log, now, play.state.machine.easy.started, started)
+        started = step_promised(state, now, ended, arrived)
+        let_run(log, now, state.machine.easy.started, started)
     return PAUSED
 
 

@@ -36,11 +36,10 @@ class CoreLevelPlan:
         self._promise_due, self._refuse = loops
         nothing: Any = [0] * jobs
         columns = LogColumns(nothing, nothing, nothing, nothing, nothing, True, True)
-        state = empty_state(rules.processors, columns, nothing, is_compiled=True)
+        state = empty_state(rules, columns, nothing, is_compiled=True)
         asked = state.jobs
         running = easy_columns(rules.processors, asked.size, asked.estimate, is_compiled=self._is_compiled)
         self._state = state._replace(machine=state.machine._replace(easy=running))
-        self._rules = rules
         self._machine = machine
         #: Whether cores say who could start: nodes are alike, and nobody has asked for more than cores.
         self.is_kept = bool((machine.columns.total.cores == machine.columns.total.cores[:1]).all())
@@ -65,7 +64,7 @@ class CoreLevelPlan:
         waiting = machine.waiting[: machine.counts[WAITING]]
         jobs.promise[waiting] = self._promise[waiting]
         jobs.due[waiting[machine.counts[PROMISED] :]] = inf
-        self._promise_due(self._state, self._rules, float(now), float(longest_s), True)
+        self._promise_due(self._state, float(now), float(longest_s), True)
         waiting = machine.waiting[: machine.counts[WAITING]]
         self._promise[waiting] = jobs.promise[waiting]
         # What nobody who starts now could help is nobody's fault: passes are late, nodes fail.

@@ -68,7 +68,7 @@ class EasyCopy:
         self._play, self._is_compiled = PLAY_COPY.for_jobs(jobs)
         nothing: Any = [0] * jobs
         asked = LogColumns(nothing, nothing, nothing, nothing, nothing, True, True)
-        state = empty_state(nodes, asked, nothing, is_compiled=self._is_compiled)
+        state = empty_state(rules_of(nodes, "response", AUTO), asked, nothing, is_compiled=self._is_compiled)
         # Sizes are not known before jobs come, which an index of a deep queue wants.
         easy = easy_columns(nodes, state.jobs.size, state.jobs.estimate, is_compiled=self._is_compiled)
         self._jobs, self._copy = state.jobs, state.copy._replace(easy=easy)

@@ -7,7 +7,7 @@ from ...cluster.kernels.harness import Entry, Ints, kernel
 from ..backfilling.easy import FREE, QUEUED, STARTED, make_pass, start
 from ..run_times import mean_share
 from .promise_plan import ALLOWED, MANY, REFUSED, promise_due, verdict
-from .promise_state import OVERDUE, PROMISED, WAITING, PromisedState, PromiseRules
+from .promise_state import OVERDUE, PROMISED, WAITING, PromisedState
 
 #: Bounded slowdown counts shorter run times as this many seconds.
 SHORTEST_S = 10.0
@@ -26,12 +26,12 @@ def cost(length: float, waited: float) -> float:
 
 
 @kernel
-def award(state: PromisedState, rules: PromiseRules, now: float, longest: float) -> None:
+def award(state: PromisedState, now: float, longest: float) -> None:
     """Start jobs.
 
     ``longest`` is the longest wait on the copy; whoever has waited for a share of it comes first.
     """
-    machine, scratch = state.machine, state.scratch
+    machine, scratch, rules = state.machine, state.scratch, state.rules
     count = 0
     for place in range(machine.counts[WAITING]):
         job = machine.waiting[place]
@@ -46,7 +46,7 @@ def award(state: PromisedState, rules: PromiseRules, now: float, longest: float)
         count = push(scratch.key, scratch.place, count, key, place)
     if rules.promises:
         is_planned = bool(rules.follows) and machine.counts[WAITING] > 1
-        _keeping(state, rules, now, longest, is_planned, count)
+        _keeping(state, now, longest, is_planned, count)
     else:
         _beside_head(state, now, count)
     if machine.easy.counts[STARTED] > 0:
@@ -54,9 +54,7 @@ def award(state: PromisedState, rules: PromiseRules, now: float, longest: float)
 
 
 @kernel
-def _keeping(
-    state: PromisedState, rules: PromiseRules, now: float, longest: float, is_planned: bool, count: int
-) -> None:
+def _keeping(state: PromisedState, now: float, longest: float, is_planned: bool, count: int) -> None:
     """Start what leaves everybody their promises.
 
     Where ``promise_due`` has planned, starts that it has now are its own, and one that has ended before the
@@ -79,7 +77,7 @@ def _keeping(
                 continue
         elif place >= turn:
             if is_planned:
-                promise_due(state, rules, now, longest, True)
+                promise_due(state, now, longest, True)
                 _note_starts(state, now)
                 is_planned = False
             found = verdict(state, now, place, refused)

@@ -40,9 +40,7 @@ from .promise_state import (
     WAITING,
     Copy,
     PromisedJobs,
-    PromisedPlay,
     PromisedState,
-    PromiseRules,
     empty_state,
     rules_of,
 )
@@ -79,32 +77,28 @@ class LogAuction(CountPolicy):
         """The compiled loop that gives the same starts."""
         return None if self._resort else "promised"
 
-    def columns(self, log: LogColumns) -> PromisedPlay:
+    def columns(self, log: LogColumns) -> PromisedState:
         """Return what plays a log from its beginning."""
-        return self._play(log, log.user, is_compiled=True)
-
-    def _play(self, asked: LogColumns | Requests, user: Column, *, is_compiled: bool) -> PromisedPlay:
-        state = empty_state(self._requests.processors, asked, user, is_compiled=is_compiled)
-        return PromisedPlay(state, self._rules)
+        return empty_state(self._rules, log, log.user, is_compiled=True)
 
     @cached_property
-    def stepping(self) -> tuple[Loop, bool, PromisedPlay]:
+    def stepping(self) -> tuple[Loop, bool, PromisedState]:
         """What makes a pass, whether numba compiled it, and what it works on: a compiled loop needs none."""
         step, is_compiled = STEP.for_jobs(len(self._requests))
         users = count_users(self._requests.user).tolist()
-        return step, is_compiled, self._play(self._requests, users, is_compiled=is_compiled)
+        return step, is_compiled, empty_state(self._rules, self._requests, users, is_compiled=is_compiled)
 
     def step(self, now: float, seen: Changes) -> Sequence[int]:
         """Make one pass."""
         ended, arrived = seen
-        step, is_compiled, (state, rules) = self.stepping
+        step, is_compiled, state = self.stepping
         if self._resort is not None:
             self._rank(self._resort, now, arrived, state)
         # What is learnt does not hang on the order in which those that end at one time were chosen.
         events: list[Column] = [sorted(ended), list(arrived)]
         if is_compiled:
             events = [np.array(jobs, np.int64) for jobs in events]
-        count = step(state, rules, float(now), *events)
+        count = step(state, float(now), *events)
         chosen: Column = state.machine.easy.started[:count]
         return chosen.tolist() if is_compiled else chosen  # type: ignore[no-any-return]
 
@@ -118,28 +112,27 @@ class LogAuction(CountPolicy):
 
 
 @kernel
-def step(state: PromisedState, rules: PromiseRules, now: float, ended: Ints, arrived: Ints) -> int:
+def step(state: PromisedState, now: float, ended: Ints, arrived: Ints) -> int:
     """Make a pass; return how many jobs start, ``state.machine.easy.started`` takes them.
 
     Args:
         state: as the last step left it.
-        rules: the same in every step.
         now: in seconds.
         ended: jobs.
         arrived: jobs.
     """
-    easy = state.machine.easy
+    easy, rules = state.machine.easy, state.rules
     easy.counts[STARTED] = 0
     for job in ended:
         _hear_of_end(state, now, job)
     longest = 0.0
     if rules.follows:
         longest = play_copy(state.jobs, state.copy, now, ended, arrived)
-        catch_up(state, rules, longest)
+        catch_up(state, longest)
     for job in ended:
         release(easy, job)
     if rules.promises and not rules.follows and state.machine.counts[WAITING] > 0:
-        _improve(state, rules, now)
+        _improve(state, now)
     for job in arrived:
         change_backlog(state, job, +1)
         if rules.promises and not rules.follows:
@@ -147,25 +140,25 @@ def step(state: PromisedState, rules: PromiseRules, now: float, ended: Ints, arr
         else:
             state.machine.waiting[state.machine.counts[WAITING]] = job
             state.machine.counts[WAITING] += 1
-    if rules.follows and rules.response and is_overloaded(state, rules, longest):
+    if rules.follows and rules.response and is_overloaded(state, longest):
         award_overloaded(state, now, longest)
     else:
-        _award(state, rules, now, longest)
+        _award(state, now, longest)
     for place in range(easy.counts[STARTED]):
         change_backlog(state, easy.started[place], -1)
     return int(easy.counts[STARTED])
 
 
 @kernel
-def _award(state: PromisedState, rules: PromiseRules, now: float, longest: float) -> None:
+def _award(state: PromisedState, now: float, longest: float) -> None:
     """Promise starts to whom is due, and start jobs."""
     if not _any_fits(state):
         # Where all that changes is that jobs end early, later promises are nearer: see ``catch_up``.
         state.copy.clock[SKIPPED] = now
         return
-    if rules.follows and state.machine.counts[WAITING] > 1:
-        promise_due(state, rules, now, longest, False)
-    award(state, rules, now, longest)
+    if state.rules.follows and state.machine.counts[WAITING] > 1:
+        promise_due(state, now, longest, False)
+    award(state, now, longest)
 
 
 @kernel
@@ -177,7 +170,7 @@ def _any_fits(state: PromisedState) -> bool:
 
 
 @kernel
-def catch_up(state: PromisedState, rules: PromiseRules, longest: float) -> None:
+def catch_up(state: PromisedState, longest: float) -> None:
     """Make the promises of skipped passes before a longer wait on the copy allows later ones.
 
     In skipped passes nobody started, so that the plan came nearer from one to the next, and the
@@ -186,7 +179,7 @@ def catch_up(state: PromisedState, rules: PromiseRules, longest: float) -> None:
     clock, machine = state.copy.clock, state.machine
     if longest != clock[LAST]:
         if clock[SKIPPED] >= 0.0:
-            promise_due(state, rules, clock[SKIPPED], clock[LAST], False)
+            promise_due(state, clock[SKIPPED], clock[LAST], False)
         for place in range(machine.counts[PROMISED], machine.counts[WAITING]):
             state.jobs.due[machine.waiting[place]] = inf
     clock[SKIPPED], clock[LAST] = -1.0, longest
@@ -203,14 +196,14 @@ def _hear_of_end(state: PromisedState, now: float, job: int) -> None:
 
 
 @kernel
-def _improve(state: PromisedState, rules: PromiseRules, now: float) -> None:
+def _improve(state: PromisedState, now: float) -> None:
     """Promise earlier starts where the plan has come nearer, in the order of promises; never later ones."""
     jobs, machine = state.jobs, state.machine
     plan(state, now, NOBODY, False)
     before = 0.0
     for place in range(machine.counts[WAITING]):
         job = machine.waiting[place]
-        better = max(jobs.submit[job] + rules.window_s, machine.planned[place], before)
+        better = max(jobs.submit[job] + state.rules.window_s, machine.planned[place], before)
         jobs.promise[job] = before = min(jobs.promise[job], better)
 
 

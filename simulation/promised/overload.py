@@ -18,7 +18,7 @@ from ..backfilling.easy import FREE, ROUNDED, RUNNING, shadow_time
 from ..run_times import mean_share, remember_share
 from .awards import run_from
 from .promise_plan import NOBODY
-from .promise_state import PROMISED, WAITING, PromisedState, PromiseRules
+from .promise_state import PROMISED, WAITING, PromisedState
 
 #: So many times the backlog is more than the longest wait that EASY would have made: overload. Who
 #: has waited for so many times that wait comes next.
@@ -50,11 +50,11 @@ def is_too_much(backlog: float, waiting: int, longest: float, processors: float)
 
 
 @kernel
-def is_overloaded(state: PromisedState, rules: PromiseRules, longest: float) -> bool:
+def is_overloaded(state: PromisedState, longest: float) -> bool:
     """Say whether there is overload; move all that wait to its queue, without promises, or back."""
     jobs, machine, queue = state.jobs, state.machine, state.backlog.queue
     waiting = machine.counts[WAITING] + queue.counts[DEEP]
-    if is_too_much(state.backlog.learnt[0], waiting, longest, rules.processors):
+    if is_too_much(state.backlog.learnt[0], waiting, longest, state.rules.processors):
         for place in range(machine.counts[WAITING]):
             job = machine.waiting[place]
             jobs.due[job] = jobs.promise[job] = inf

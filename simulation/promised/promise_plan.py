@@ -17,7 +17,7 @@ from math import inf
 from ...cluster.kernels.column_operations import pop, push
 from ...cluster.kernels.harness import Entry, kernel
 from ..backfilling.easy import FREE, RUNNING
-from .promise_state import LIMITS, PROMISED, WAITING, PromisedState, PromiseRules
+from .promise_state import LIMITS, PROMISED, WAITING, PromisedState
 
 #: No job, no place.
 NOBODY = -1
@@ -124,20 +124,17 @@ def verdict(state: PromisedState, now: float, place: int, refused: int) -> int:
 
 
 @kernel
-def promise_due(
-    state: PromisedState, rules: PromiseRules, now: float, longest: float, is_whole: bool
-) -> None:
+def promise_due(state: PromisedState, now: float, longest: float, is_whole: bool) -> None:
     """Promise starts to whom is due; better promises where the plan has come nearer.
 
     Args:
         state: its queue is in the order of its promises, then as it was.
-        rules: how promises are made.
         now: in seconds.
         longest: the longest wait on the copy.
         is_whole: whether all are planned; else up to the first that is not due and cannot start now.
     """
-    jobs, machine = state.jobs, state.machine
-    _sort(state, rules, now, longest)
+    jobs, machine, rules = state.jobs, state.machine, state.rules
+    _sort(state, now, longest)
     behind = plan(state, now, NOBODY, not is_whole)
     for place in range(machine.counts[WAITING] if behind == NOBODY else behind):
         job = machine.waiting[place]
@@ -152,12 +149,12 @@ def promise_due(
 
 
 @kernel
-def _sort(state: PromisedState, rules: PromiseRules, now: float, longest: float) -> None:
+def _sort(state: PromisedState, now: float, longest: float) -> None:
     """Put those who have no promise into the order in which they are due, in which most stand already.
 
     Who is not due yet may be left nothing until the plan says what: a test stops there.
     """
-    due, waiting = state.jobs.due, state.machine.waiting
+    due, waiting, rules = state.jobs.due, state.machine.waiting, state.rules
     first = state.machine.counts[PROMISED]
     for place in range(first, state.machine.counts[WAITING]):
         job = waiting[place]

@@ -180,8 +180,9 @@ def rules_of(processors: int, objective: str, promise: str | None) -> PromiseRul
 
 
 class PromisedState(NamedTuple):
-    """Everything that a pass reads and changes."""
+    """Everything that a pass reads and changes; the rules are the same in every pass."""
 
+    rules: PromiseRules
     jobs: PromisedJobs
     machine: PromisedMachine
     copy: Copy
@@ -190,25 +191,18 @@ class PromisedState(NamedTuple):
     scratch: Scratch
 
 
-class PromisedPlay(NamedTuple):
-    """What plays a whole log."""
-
-    state: PromisedState
-    rules: PromiseRules
-
-
 def empty_state(
-    processors: int, asked: LogColumns | Requests, user: Column, *, is_compiled: bool
+    rules: PromiseRules, asked: LogColumns | Requests, user: Column, *, is_compiled: bool
 ) -> PromisedState:
     """Return the state of an empty machine, as arrays or as lists.
 
     Args:
-        processors: of the machine.
+        rules: what is promised, and how many processors there are.
         asked: the jobs.
         user: whose each is, counted from 0; -1: nobody's.
         is_compiled: whether compiled code reads it, which wants arrays.
     """
-    jobs = len(asked.size)
+    jobs, processors = len(asked.size), rules.processors
     running = min(jobs, processors) + 1
 
     def ints(count: int) -> Column:
@@ -226,6 +220,7 @@ def empty_state(
     is_deep = is_compiled and jobs > DEEPER
     queue = deep_queue_of(sizes, is_compiled=is_compiled)
     return PromisedState(
+        rules=rules,
         jobs=PromisedJobs(
             submit=column(asked.submit, float),
             size=sizes,

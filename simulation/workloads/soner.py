@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import ceil
 from random import Random
+from typing import Any
 
 from ...cluster.errors import OptionError
 from ...cluster.jobs import Request, Span
@@ -127,7 +128,7 @@ def _undated(size: SizeKind, cores: int, seconds: int, choice: Random, *, for_ip
     elif size is SizeKind.NODES:
         per_node = choice.choice(_CORES_PER_NODE)
         nodes = ceil(cores / per_node)
-        whole = {"cores": nodes * per_node} if for_ipsched else {"cores_per_node": per_node}
+        whole: dict[str, Any] = {"cores": nodes * per_node} if for_ipsched else {"cores_per_node": per_node}
         request = Request(nodes=Span.exactly(nodes), **whole)
     else:
         gpus = _GPUS_OF_SIZE[size]

@@ -30,22 +30,22 @@ from aucsched.simulation.promised import awards, log_auction
 from aucsched.simulation.promised.log_auction import STEP, LogAuction, catch_up, longest_wait
 from aucsched.simulation.promised.overload import PLANNED
 from aucsched.simulation.promised.promise_plan import NOBODY, plan, promise_due
-from aucsched.simulation.promised.promise_state import COPY_NOW, WAITING, PromisedState, PromiseRules
+from aucsched.simulation.promised.promise_state import COPY_NOW, WAITING, PromisedState
 from aucsched.simulation.simulate_options import PolicyOptions
 from aucsched.simulation.stepping import Changes, CountPolicy
 
 
 def is_overloaded(auction: LogAuction) -> bool:
     """Return whether jobs wait without promises, for more waits than the machine can do."""
-    return bool(auction.stepping[2].state.backlog.queue.counts[DEEP])
+    return bool(auction.stepping[2].backlog.queue.counts[DEEP])
 
 
 def promises_of(auction: LogAuction) -> list[float]:
     """Return by job the start promised last; infinite where none was, or it was withdrawn under overload."""
-    state, rules = auction.stepping[2]
-    if rules.follows:
-        catch_up(state, rules, inf)
-    is_made = [not rules.follows or due <= state.copy.clock[COPY_NOW] for due in state.jobs.due]
+    state = auction.stepping[2]
+    if state.rules.follows:
+        catch_up(state, inf)
+    is_made = [not state.rules.follows or due <= state.copy.clock[COPY_NOW] for due in state.jobs.due]
     return [float(one) if made else inf for one, made in zip(state.jobs.promise, is_made, strict=True)]
 
 
@@ -130,16 +130,14 @@ def test_a_duration_promises_no_earlier_than_that_and_no_later_than_it_or_the_pl
         assert promise <= jobs[job].submit + 20 + others + max(one.estimate for one in jobs)
 
 
-def _plain_award(state: PromisedState, rules: PromiseRules, now: float, longest: float) -> None:
+def _plain_award(state: PromisedState, now: float, longest: float) -> None:
     """Plan in every pass in which anybody waits."""
-    if rules.follows and state.machine.counts[WAITING] > 0:
-        promise_due(state, rules, now, longest, is_whole=True)
-    awards.award(state, rules, now, longest)
+    if state.rules.follows and state.machine.counts[WAITING] > 0:
+        promise_due(state, now, longest, is_whole=True)
+    awards.award(state, now, longest)
 
 
-def _plain_keeping(
-    state: PromisedState, _rules: PromiseRules, now: float, _longest: float, _is_planned: bool, count: int
-) -> None:
+def _plain_keeping(state: PromisedState, now: float, _longest: float, _is_planned: bool, count: int) -> None:
     """Ask the plan of the others about every start."""
     scratch = state.scratch
     while count > 0:
@@ -264,7 +262,7 @@ def test_the_copy_plays_easy_where_estimates_are_exact(case: tuple[list[J], int]
     starts = simulate_checked(workload, policy)
     policy.step(10.0**9, ([], []))
     waits = [start - job.submit for start, job in zip(plain_easy(exact, processors), exact, strict=True)]
-    state = policy.stepping[2].state
+    state = policy.stepping[2]
     assert longest_wait(state.jobs, state.copy, 10.0**9) == max(waits)
     assert len(starts) == len(exact)
 
