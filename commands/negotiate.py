@@ -289,8 +289,7 @@ def _run(workload: str, options: dict[str, Any]) -> Negotiated:
     with errors_in(workload):
         play = replace(play, runtimes=options["runtimes"])
     chosen = taken_from(NegotiationOptions, options)
-    batch = batch_settings(play, chosen)
-    runtime = replace(runtime_settings(chosen), max_attempts=chosen.max_attempts, interval_s=chosen.interval)
+    batch, runtime = batch_settings(play, chosen), runtime_settings(chosen)
     with progress_over(len(play.arrivals)) as progress:
         result = run(play, batch, runtime, progress=progress, known=known_runs(options))
     keep_runs(play, result.done, options)

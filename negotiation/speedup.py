@@ -46,11 +46,11 @@ def _downey(parameters: list[float]) -> Curve:
     return low_variance if sigma <= 1 else high_variance
 
 
-#: Name -> what makes a curve of the model's parameters, and how many it has.
-MODELS: dict[str, tuple[Callable[[list[float]], Curve], int]] = {
-    LINEAR: (lambda _: float, 0),
-    "amdahl": (_amdahl, 1),
-    "downey": (_downey, 2),
+#: Name -> what makes a curve of the model's parameters, and their names in a workload file.
+MODELS: dict[str, tuple[Callable[[list[float]], Curve], tuple[str, ...]]] = {
+    LINEAR: (lambda _: float, ()),
+    "amdahl": (_amdahl, ("serial",)),
+    "downey": (_downey, ("average", "sigma")),
 }
 
 
@@ -69,10 +69,10 @@ def curve(model: str) -> Curve:
         return _table(rest)
     if name not in MODELS:
         raise InputError(f"{model!r} is none of {', '.join(MODELS)}, table", path="speedup")
-    make, count = MODELS[name]
+    make, parameters = MODELS[name]
     words = rest.split(":") if rest else []
-    if len(words) != count:
-        raise InputError(f"{model!r}: {name} has {count} parameters", path="speedup")
+    if len(words) != len(parameters):
+        raise InputError(f"{model!r}: {name} has {len(parameters)} parameters", path="speedup")
     return make([_number(word, model) for word in words])
 
 
@@ -141,7 +141,7 @@ def _object_text(given: object) -> str:
         raise InputError(f"{given!r} is no speedup model", path="speedup")
     members = dict(given)
     name = members.pop("model", None)
-    wanted = {LINEAR: (), "amdahl": ("serial",), "downey": ("average", "sigma"), "table": ("points",)}
+    wanted = {"table": ("points",), **{model: names for model, (_, names) in MODELS.items()}}
     if name not in wanted or set(members) != set(wanted[name]):
         raise InputError(f"{given!r} is no speedup model", path="speedup")
     if name == "table":

@@ -4,7 +4,7 @@ The content of the file tells which.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..api.simulations import chosen_on_log, parsed
@@ -294,8 +294,7 @@ def _resolve_negotiated(workload: ClusterWorkload, options: Mapping[str, Value])
 
 def _negotiation_settings(play: Play, options: Mapping[str, Value]) -> tuple[BatchSettings, RuntimeSettings]:
     chosen = taken_from(NegotiationOptions, options)
-    batch, runtime = batch_settings(play, chosen), runtime_settings(chosen)
-    return batch, replace(runtime, max_attempts=batch.max_attempts, interval_s=batch.interval_s)
+    return batch_settings(play, chosen), runtime_settings(chosen)
 
 
 #: Options of a simulation that take lists, under their names there.

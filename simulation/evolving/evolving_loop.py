@@ -187,7 +187,7 @@ class _System:
             cores=played.cores,
             end_s=played.walltime_end_s,
             owner=Owned(user=played.job.user),
-            rank=played.place,
+            rank=self._places[played.job.id],
             preemptible=played.job.kind in self._preemptible,
             least=-(-played.static_cores // 2) if played.job.kind in self._shrinkable else None,
         )
@@ -214,7 +214,6 @@ class _System:
             static_cores=job.cores,
             since_s=now,
         )
-        played.place = self._places[job.id]
         played.events = [self._events.push(end, EventKind.END, number)]
         played.events += [
             self._events.push(now + seconds, EventKind.REQUEST, number) for seconds in evolving.asks_s

@@ -28,7 +28,6 @@ class Playing:
         grown_s: when it was granted its cores, None: never.
         asked: how often.
         core_s: core-seconds up to ``since_s``.
-        place: in the order of arrivals.
         events: of its end and its requests, that are to come.
     """
 
@@ -42,7 +41,6 @@ class Playing:
     grown_s: float | None = None
     asked: int = 0
     core_s: float = 0.0
-    place: int = 0
     events: list[int] = field(default_factory=list)
 
     @property

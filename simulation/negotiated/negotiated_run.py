@@ -266,8 +266,10 @@ def batch_settings(play: Play, options: NegotiationOptions) -> BatchSettings:
 
 
 def runtime_settings(options: NegotiationOptions) -> RuntimeSettings:
-    """Return the runtime scheduler's choices; attempts and interval are the batch scheduler's to propose."""
+    """Return the runtime scheduler's choices; those of attempts and interval the batch scheduler proposes."""
     return RuntimeSettings(
+        max_attempts=options.max_attempts,
+        interval_s=options.interval,
         dependencies=options.dependencies,
         last_backfill=not options.no_last_backfill,
         equipartition=options.equipartition,

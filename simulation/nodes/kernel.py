@@ -126,7 +126,6 @@ class NodeKernel:
         self._never = why_never((one.job for one in self._jobs), self.machine, self.policy.refuses)
         self._checker = AwardChecker(self.machine.snapshot)
         self._to_come = len(self._jobs)
-        self._done = 0
         self._is_due = self.interval_s is None
         #: When passes are planned to come.
         self._planned: set[float] = set()
@@ -261,9 +260,9 @@ class NodeKernel:
             raise AwardError("jobs count as done that did not end")
 
     def _report(self) -> None:
-        self._done += 1
-        if self.progress is not None and self._done % _REPORT_EVERY == 0:
-            self.progress(self._done)
+        done = len(self._ended) + len(self._run.never) + len(self._run.lost)
+        if self.progress is not None and done % _REPORT_EVERY == 0:
+            self.progress(done)
 
     def _arrive(self, number: int) -> None:
         self._to_come -= 1
