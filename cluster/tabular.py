@@ -27,7 +27,7 @@ def chart(path: str | Path | None, module: str, name: str) -> Callable[..., Any]
         OptionError: matplotlib is missing, or the file's name has another end than a picture's.
     """
     target = None if path is None else path_of(path)
-    import_module(f"{_ROOT}.reports.canvas").check_drawing("plot", target, is_asked=True)
+    import_module(f"{_ROOT}.reports.canvas").check_drawing("plot", target)
     return partial(getattr(import_module(f"{_ROOT}.{module}"), name), path=target)
 
 

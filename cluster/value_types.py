@@ -9,6 +9,7 @@ holds the member and what its schema says.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -147,26 +148,24 @@ def coerce_members(target: Any) -> None:
 @cache
 def _coercions(cls: type[Any]) -> tuple[tuple[str, str, Any, Callable[[Any, str], Any]], ...]:
     """Return name, name in files, default and conversion of those members that need one."""
-    stated = ((one, value_type_of(one)) for one in fields(cast(Any, cls)) if _VALUE_TYPE in one.metadata)
     return tuple(
-        (one.name, one.metadata["file"] or one.name, one.default, kind.coerced)
-        for one, kind in stated
-        if type(kind).coerced is not ValueType.coerced
+        (one.name, one.metadata["file"] or one.name, one.default, value_type_of(one).coerced)
+        for one in fields(cast(Any, cls))
+        if _VALUE_TYPE in one.metadata
     )
 
 
 @dataclass(frozen=True, slots=True)
-class ValueType:
-    """What a member holds; this one whatever is given."""
+class ValueType(ABC):
+    """What a member holds."""
 
+    @abstractmethod
     def coerced(self, value: Any, path: str) -> Any:
         """Return a value that was given as the type it is kept in.
 
         Raises:
             InputError: it cannot be, or is out of bounds; names ``path``.
         """
-        del path
-        return value
 
 
 @dataclass(frozen=True, slots=True)

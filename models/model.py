@@ -273,7 +273,7 @@ class Model(ABC):
 
     def _row(self, name: str, terms: Terms, sense: int, right: int) -> None:
         """Add the row Σ amount·variable ≤, = or ≥ ``right``."""
-        self.problem.addConstraint(LpConstraint(LpAffineExpression(terms), sense, name, right))
+        self.problem.add_rows({name: LpConstraint(LpAffineExpression(terms), sense, name, right)})
 
 
 def bid_weights(table: BidTable, objective: str, bids: IntArray | slice = ALL) -> list[Weight]:

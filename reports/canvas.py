@@ -114,14 +114,12 @@ def count_axis(axes: Axes) -> None:
     axes.yaxis.set_major_formatter("{x:,.0f}")
 
 
-def check_drawing(option: str, path: Path | None, *, is_asked: bool = False) -> None:
+def check_drawing(option: str, path: Path | None) -> None:
     """Refuse a picture that could not be drawn, before time is spent on what it would show.
 
     Raises:
         OptionError: matplotlib is not installed, or the file's suffix is none it is drawn for.
     """
-    if path is None and not is_asked:
-        return
     if path is not None and path.suffix.lower() not in _METADATA:
         raise OptionError(f"{option} {path}: the name ends in none of {', '.join(_METADATA)}")
     if find_spec("matplotlib") is None:

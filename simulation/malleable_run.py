@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cluster.errors import InputError, OptionError
+from ..cluster.errors import InputError
 from ..cluster.kernels.harness import Entry, Floats, FloatTable, Ints, kernel
 from ..cluster.text import plural
 from ..formats.swf import SwfField, SwfLog
@@ -57,10 +57,7 @@ def jobs_of(
 
     Raises:
         InputError: an application is too large.
-        OptionError: no such share.
     """
-    if not 0 < min_of_ideal <= 1:
-        raise OptionError(f"{min_of_ideal:g} is not a share of the ideal above 0, at most 1")
     columns = workload.columns()
     ideal = columns.size
     if ideal.max() > LARGEST_IDEAL:
@@ -94,7 +91,6 @@ def simulate_malleable(
 
     Raises:
         InputError: an application is too large.
-        OptionError: no such model or share.
     """
     jobs = jobs_of(workload, min_of_ideal, is_ideal=policy.is_ideal, data=data)
     rules = policy.rules(model)

@@ -37,12 +37,6 @@ class _Variable(LpVariable):  # type: ignore[misc]
 class Problem(LpProblem):  # type: ignore[misc]
     """PuLP's problem; rows come without a look at their variables, which ``variables()`` looks at anyway."""
 
-    def addConstraint(self, constraint: LpConstraint, name: str | None = None) -> None:  # noqa: N802 - PuLP's
-        """Add a row by its name."""
-        if name:
-            constraint.name = name
-        self.add_rows({constraint.name: constraint})
-
     def add_rows(self, rows: dict[str, LpConstraint]) -> None:
         """Add rows by their names.
 

@@ -157,11 +157,7 @@ def exact(value: Any, path: str) -> int | Fraction:
 
 def _fraction(value: Any, path: str) -> int | Fraction:
     if isinstance(value, np.generic):
-        value = str(value) if isinstance(value, np.floating) else value.item()
-        try:
-            value = Decimal(value) if isinstance(value, str) else value
-        except ArithmeticError:
-            raise InputError(f"{value!r} is not a number", path=path) from None
+        value = Decimal(str(value)) if isinstance(value, np.floating) else value.item()
     if isinstance(value, bool) or not isinstance(value, (int, float, Fraction, Decimal)):
         raise InputError(f"{value!r} is not a number", path=path)
     if isinstance(value, (float, Decimal)):

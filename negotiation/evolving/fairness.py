@@ -9,7 +9,7 @@ than each alone, so that awards are measured once more, together, before they co
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from math import ceil, floor, inf, isfinite
+from math import ceil, floor, inf
 from typing import Any
 
 import msgspec
@@ -59,12 +59,6 @@ class DelayLimits:
     single_s: float | None = None
     target_s: float | None = None
 
-    def __post_init__(self) -> None:
-        for name in ("single_s", "target_s"):
-            value = getattr(self, name)
-            if value is not None and not (isfinite(value) and value >= 0):
-                raise InputError(f"{value:g} is no time from 0 on", path=name)
-
     def over(self, other: "DelayLimits") -> "DelayLimits":
         """Return these limits, and another's where these say nothing."""
         mine = {one.name: getattr(self, one.name) for one in fields(self)}
@@ -91,13 +85,8 @@ class Fairness:
     limits: Mapping[tuple[str, str], DelayLimits] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not (isfinite(self.interval_s) and self.interval_s > 0):
-            raise InputError(f"{self.interval_s:g} is no time above 0", path="interval")
-        if not 0 <= self.decay <= 1:
-            raise InputError(f"{self.decay:g} is not from 0 to 1", path="decay")
-        for kind, name in self.limits:
-            if kind not in KINDS:
-                raise InputError(f"{kind!r} is not one of {', '.join(KINDS)}", path=name)
+        if not self.interval_s:
+            raise InputError("0 is no time above 0", path="interval")
 
     def of(self, kind: str, name: str) -> DelayLimits:
         """Return the limits of one name."""

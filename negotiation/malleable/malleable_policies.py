@@ -2,10 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
 
-from ...cluster.checks import at_least
-from ...cluster.errors import OptionError
 from .application_columns import EXECUTION_MODELS, NO_LIMIT, PolicyRules
 from .harvesting import DISTRIBUTIONS, HARVESTS
 
@@ -34,25 +31,8 @@ class IschedulerPolicy:
     protected_s: float = 0.0
     weighs: bool = False
 
-    def __post_init__(self) -> None:
-        at_least(self.admission or 0, 0, "admission")
-        at_least(self.max_harvests or 0, 0, "max_harvests")
-        if not isfinite(self.protected_s) or self.protected_s < 0:
-            raise OptionError(f"a protected age of {self.protected_s:g} s is below 0")
-        for name, known in ((self.harvest, HARVESTS), (self.distribution, DISTRIBUTIONS)):
-            if name not in known:
-                raise OptionError(f"{name!r} is none of {', '.join(known)}")
-        if self.backfills and not self.is_ideal:
-            raise OptionError("backfilling is of applications that take their ideal processors")
-
     def rules(self, model: str) -> PolicyRules:
-        """Return the policy by number, under an execution model.
-
-        Raises:
-            OptionError: no such model.
-        """
-        if model not in EXECUTION_MODELS:
-            raise OptionError(f"{model!r} is none of {', '.join(EXECUTION_MODELS)}")
+        """Return the policy by number, under an execution model."""
         most = self.max_harvests
         return PolicyRules(
             admission=NO_LIMIT if self.admission is None else self.admission,

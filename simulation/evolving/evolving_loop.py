@@ -88,8 +88,6 @@ class _System:
                 self._arrive(self._jobs[event.job])
             case EventKind.PASS:
                 self._planned_pass, self._is_pass = False, True
-            case _:
-                raise AwardError(f"{event.kind.name} happens to no evolving job")
 
     def _arrive(self, job: EvolvingJob) -> None:
         self._enqueue(

@@ -233,10 +233,8 @@ def system_trace(
         max_size: larger sizes are left out; None: half the machine (figure 7 goes to 64 of 128).
 
     Raises:
-        OptionError: a load that is not above 0, or no size that fits.
+        OptionError: the model has no size that fits.
     """
-    if not (isfinite(load) and load > 0):
-        raise OptionError(f"a load of {load:g} is not above 0")
     largest = max(1, processors // 2) if max_size is None else min(max_size, processors)
     fitting = {size: share for size, share in model.sizes.items() if size <= largest and share > 0}
     if not fitting:
@@ -338,15 +336,9 @@ def user_trace(
         block_bytes: SeqBlockSize of CL.
 
     Raises:
-        OptionError: no such template, a machine smaller than an instance, or a number not above 0.
+        OptionError: the machine is smaller than an instance.
     """
-    known = table_1(ge_p4_s)
-    if template not in known:
-        raise OptionError(f"{template!r} is not one of {', '.join(known)}")
-    instances = known[template]
-    for name, value in (("beta", beta), ("block_bytes", block_bytes), ("ge_p4_s", ge_p4_s)):
-        if not (isfinite(value) and value > 0):
-            raise OptionError(f"{name} {value:g} is not above 0")
+    instances = table_1(ge_p4_s)[template]
     if max(one.ideal for one in instances) > processors:
         raise OptionError(f"{template} has an instance above {processors} processors")
     drawn = stream(seed, "instances").integers(0, len(instances), jobs)

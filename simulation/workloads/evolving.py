@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-from ...cluster.checks import at_least
-from ...cluster.errors import InputError
 from .esp import FULL_MACHINE, EspType, comes_s, numbered_jobs
 
 #: The paper's machine: 15 nodes of 8 cores.
@@ -64,13 +62,6 @@ class EvolvingWorkload:
     nodes: int
     cores_per_node: int
     jobs: tuple[EvolvingJob, ...]
-
-    def __post_init__(self) -> None:
-        at_least(self.nodes, 1, "nodes")
-        at_least(self.cores_per_node, 1, "cores_per_node")
-        for place, job in enumerate(self.jobs):
-            if not 1 <= job.cores <= self.cores:
-                raise InputError(f"{job.cores} is not from 1 to {self.cores}", path=f"jobs[{place}].cores")
 
     @property
     def cores(self) -> int:

@@ -58,7 +58,7 @@ def test_what_is_beyond_the_kept_ones_is_made_anew(monkeypatch: pytest.MonkeyPat
 def test_two_rows_of_one_name_are_refused() -> None:
     problem = stated([(0, 3)], 1)
     with pytest.raises(PulpError, match="most0"):
-        problem.addConstraint(LpConstraint(binaries(problem, "chosen", 1)[0], name="most0", rhs=1))
+        problem.add_rows({"most0": LpConstraint(binaries(problem, "chosen", 1)[0], name="most0", rhs=1)})
 
 
 def test_pulp_finds_the_variables_of_rows() -> None:

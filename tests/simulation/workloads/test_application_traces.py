@@ -128,8 +128,6 @@ def test_refusals() -> None:
         system_trace(msgspec.structs.replace(SDSC_SP2, sizes={8: 1.0}), processors=2)
     with pytest.raises(OptionError, match="above 20 processors"):
         user_trace("CL", processors=20)
-    with pytest.raises(OptionError, match="not one of STEN"):
-        user_trace("ALL")
     with pytest.raises(InputError, match="two different run times"):
         fit(SwfLog(comments=(), table=np.full((3, 18), 1.0)), "x")
 
