@@ -116,11 +116,8 @@ class Network:
         links: a graph's: pairs of nodes and switches.
         units: the blocks, rings or three-dimensional tori, in the order of their file.
         order: "hilbert", or "members": a torus' nodes along a Hilbert curve, or as they are numbered.
-        nodes: in the order that *contiguous* means here.
+        nodes: the members in the order that *contiguous* means here.
         switches: groups of neighbours as switches: a leaf is the smallest group.
-
-    Raises:
-        InputError: ``nodes`` are not ``members`` in another order.
 
     Examples:
         >>> kind, pair = NetworkKind.TORUS, ("a", "b")
@@ -139,8 +136,6 @@ class Network:
 
     def __post_init__(self) -> None:
         coerce_members(self)
-        if sorted(self.members) != sorted(self.nodes):
-            raise InputError("they are not the members in another order", path="nodes")
 
     def in_order(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         """Return nodes in the network's order.

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from math import inf
-from operator import gt
 from typing import NamedTuple
 
 import numpy as np
@@ -61,15 +60,8 @@ class Requests:
     ids: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        jobs = len(self.submit)
-        for name in ("size", "estimate", "user", "weight", "group", "ids"):
-            count = len(getattr(self, name))
-            if count != jobs and (count or name not in ("group", "ids")):
-                raise InputError(f"{count} entries for {jobs} jobs", path=name)
-        if not jobs:
-            return
-        _within(self.size, 1, self.processors, "size", self.ids)
-        _within(self.estimate, SHORTEST_RUN_S, LARGEST_TIME_S, "estimate", self.ids)
+        if self.estimate:
+            _within(self.estimate, SHORTEST_RUN_S, LARGEST_TIME_S, "estimate", self.ids)
 
     def __len__(self) -> int:
         return len(self.submit)
@@ -127,15 +119,8 @@ class Workload:
     _columns: list[LogColumns] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not len(self.run) == len(self.ids) == len(self.row) == len(self.requests):
-            raise InputError("columns differ in length", path="run")
-        submit = self.requests.submit
-        if submit and (submit[0] != 0 or any(map(gt, submit, submit[1:]))):
-            raise InputError("submissions do not rise from 0", path="submit")
         if self.run:
             _within(self.run, SHORTEST_RUN_S, LARGEST_TIME_S, "run", self.ids)
-        if any(map(gt, self.run, self.requests.estimate)):
-            raise InputError("a run time is above its estimate", path="run")
 
     def __len__(self) -> int:
         return len(self.run)

@@ -13,7 +13,6 @@ from math import inf, nextafter
 from typing import Generic, Protocol, TypeVar
 
 from ...cluster.checks import at_least
-from ...cluster.errors import InputError
 from ...cluster.limits import Owned
 from ...cluster.timeline.count_profile import CountProfile
 from .fairness import Accounts, Budgets, Delay, DelayPolicy, Fairness, charged
@@ -272,18 +271,12 @@ class CountGrant:
 
 
 class CountBoard:
-    """Free cores over time.
-
-    Raises:
-        InputError: more cores run than there are.
-    """
+    """Free cores over time."""
 
     def __init__(self, cores: int, now_s: float, running: Iterable[CountRunning]) -> None:
         self.now_s, self._cores = now_s, cores
         self._running = {job.id: job for job in running}
         free = cores - sum(job.cores for job in self._running.values())
-        if free < 0:
-            raise InputError(f"{cores - free} cores run on {cores}", path="running")
         ends = (
             (job.end_s if job.end_s > now_s else now_s + OVERDUE_S, job.cores)
             for job in self._running.values()
