@@ -123,7 +123,8 @@ MEANINGS = {
 
 #: What each status says. Proofs are over the bids of the window.
 STATUS_MEANINGS = {
-    Status.OPTIMAL: "proved: no award over the bids has more priority, nor as much and a better preference",
+    Status.OPTIMAL: "proved: no award over the bids has more priority, nor as much and a better preference; "
+    "where counts choose the jobs, only these bid",
     Status.FEASIBLE: "not all is proved: a limit of work or time came first, or more jobs start with "
     "another award than the proved one; the gap is the largest possible loss of priority, as a share; a gap "
     "of 0 proves the priority, but not the preference",
