@@ -56,7 +56,7 @@ def test_a_model_s_name_alone_is_the_model_with_solver_or_search(table: str) -> 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_rows_of_a_table_differ_in_what_they_are_called_for_only(table: str) -> None:
-    """Soner: seven repetitions (8.1).
+    """Soner: seven repetitions (8.2, 8.4.2).
 
     Soner: tables A.1, A.2, A.3, A.4, A.5.
     """
