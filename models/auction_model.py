@@ -51,7 +51,7 @@ PREFERENCE_TABLES: Mapping[str, Constants] = {"corrected": CORRECTED, "printed":
 
 
 def preference_f(table: BidTable, nodes: int, constants: Constants) -> FloatArray:
-    """Return F of every bid (Soner, equation 5.7); higher is better, above 1 by at most k4.
+    """Return F of every bid (Soner, (5.7)); higher is better, above 1 by at most k4.
 
     F = 1 − k1 − k2·|N_c|/(|N|+1) − k3·|S_c|/(|S|+1) + k4·(R_i+1)/(R_max+1), the last term a mean
     over the job's gres.
@@ -73,7 +73,7 @@ def preference_f(table: BidTable, nodes: int, constants: Constants) -> FloatArra
 
 
 def cost_k(table: BidTable, nodes: int, max_level: int) -> FloatArray:
-    """Return K of every bid (Soner, equation 6.5); lower is better, in (0, 3].
+    """Return K of every bid (Soner, (6.5)); lower is better, in (0, 3].
 
     K = 1 + N_i/|N| + L_i/L_max − R_i/G_max; a term whose divisor is 0 is 0. L_i counts as 0 of a
     job whose segments may be anywhere.

@@ -24,7 +24,7 @@ from aucsched.bidgen.windows import general_nodesets, runs
 from aucsched.cluster.jobs import JobType
 from aucsched.cluster.resources.capacity import IntArray
 from aucsched.cluster.resources.demand import Demand, DemandReader
-from aucsched.models.auction_model import CORRECTED, PRINTED, TABLE_4_4, preference_f
+from aucsched.models.auction_model import CORRECTED, PRINTED, TABLE_4_4, Constants, preference_f
 from aucsched.topology.tree import topology_of
 
 BOTH = pytest.mark.parametrize("model", ["aucsched2", "aucsched3"])
@@ -367,16 +367,25 @@ def test_preference_stays_in_the_ranges_of_4_11(seed: int, order: str) -> None:
         assert (preference_f(table, len(columns.names), constants) > 0).all()
 
 
-def test_table_4_4_is_the_printed_one() -> None:
-    """Soner: table 4.4 constants."""
-    printed = {
-        True: "k1 0 0.25 0.5 / k2 0.25 0.25 0.25 / k3 0 0 0.25",
-        False: "k1 0 0.5 0.5 / k2 0 0 0 / k3 0 0 0.5",
-    }
-    for is_type_one, text in printed.items():
-        by_constant = [[float(cell) for cell in line.split()[1:]] for line in text.split(" / ")]
-        by_class = [(*constants, 0) for constants in zip(*by_constant, strict=True)]
-        assert list(TABLE_4_4[is_type_one]) == by_class
+@pytest.mark.parametrize(
+    ("table", "type_1", "types_2_and_3"),
+    [
+        (TABLE_4_4, "0 0.25 0.5 / 0.25 0.25 0.25 / 0 0 0.25 / 0 0 0", "0 0.5 0.5 / 0 0 0 / 0 0 0.5 / 0 0 0"),
+        (
+            PRINTED,
+            "0 0.25 0.4 / 0.25 0.25 0.25 / 0 0 0.25 / 0.1 0.1 0.1",
+            "0 0.5 0.4 / 0 0 0 / 0 0 0.1 / 0.1 0.1 0.1",
+        ),
+    ],
+)
+def test_tables_4_4_and_5_2_are_the_printed_ones(table: Constants, type_1: str, types_2_and_3: str) -> None:
+    """Soner: table 4.4 constants, k1 to k4 of the classes A, B and C; there is no k4 in 4.4.
+
+    Soner: table 5.2 constants.
+    """
+    for is_type_one, text in ((True, type_1), (False, types_2_and_3)):
+        by_constant = [[float(cell) for cell in line.split()] for line in text.split(" / ")]
+        assert list(table[is_type_one]) == list(zip(*by_constant, strict=True))
 
 
 def test_a_bid_on_every_other_node_of_one_nodeset_comes_from_one_nodeset() -> None:

@@ -82,7 +82,10 @@ def test_ipsched_equals_free_placement_on_forty_tiny_snapshots() -> None:
 
 
 def test_ipsched_equals_free_placement_on_all_it_can_express() -> None:
-    """Soner: IPSCHED (chapter 3)."""
+    """Soner: IPSCHED (chapter 3).
+
+    Soner: equations (3.2)-(3.5).
+    """
     for seed in range(60):
         cluster = expressible(random_snapshot(seed))
         lowest = [

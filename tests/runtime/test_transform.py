@@ -177,7 +177,10 @@ def test_an_attempt_takes_no_more_than_its_steps() -> None:
 
 
 def test_a_reserved_job_starts_on_what_running_ones_give() -> None:
-    """The chapter: virtual offers."""
+    """The chapter: virtual offers.
+
+    Nagendra: algorithm 5.
+    """
     state = running(machine(8), (malleable("m", 2, 8, 100), 8))
     settings = RuntimeSettings()
     assert transform(state, [rigid("w", 5, 10)], settings, attempt=1).started == ()
