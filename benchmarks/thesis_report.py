@@ -98,7 +98,7 @@ _WHY = {
         "one node of branch and bound: waits change by at most 0.05 h and stay below backfill's."
     ),
     "A.3": (
-        "All workloads have four seeds, awards alone in 4 to 6 and 10 to 12 three; what "
+        "All workloads have five seeds, awards alone in 4 to 6 and 10 to 12 four; what "
         "follows is seed 1's, and means differ little. "
         "Where the models alone differ AUCSCHED2 uses more than AUCSCHED1 in ten of twelve, by "
         "0.1 to 2.0 points, where the thesis has 4 to 6, and 0.2 less in 5 and 12; AUCSCHED1 uses more "
