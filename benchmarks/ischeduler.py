@@ -43,13 +43,13 @@ def figures(found: Outcome, ideal_only: Outcome) -> list[float]:
     assert (waits >= 0).all() and (found.execution > 0).all()  # noqa: PT018 - nothing is averaged that is wrong
     no_worse = found.total <= ideal_only.total * (1 + 1e-9)
     jobs = len(found.workload)
-    asked = found.successes / found.attempts if found.attempts else float("nan")
+    metrics = {name: float("nan") if one is None else one for name, one in found.metrics.items()}
     return [
         float(waits.mean()),
         float(found.execution.mean()),
         float(found.total.mean()),
-        asked,
-        found.events / jobs,
+        metrics["harvest_success_rate"],
+        metrics["harvest_events_per_job"],
         float(no_worse.mean()),
         jobs * 3600 / found.makespan,
         float(waits.max()),

@@ -18,11 +18,8 @@ from ..cluster.kernels.harness import Entry, Floats, FloatTable, Ints, kernel
 from ..cluster.text import plural
 from ..formats.swf import SwfField, SwfLog
 from ..negotiation.malleable.application_columns import (
-    ATTEMPTS,
-    EVENTS,
     LOGGED,
     RESIZES,
-    SUCCESSES,
     TALLIED,
     Active,
     Context,
@@ -116,10 +113,7 @@ def simulate_malleable(
         start=start,
         end=end,
         harvests=harvests,
-        attempts=int(tally[ATTEMPTS]),
-        successes=int(tally[SUCCESSES]),
-        events=int(tally[EVENTS]),
-        resizes=int(tally[RESIZES]),
+        tally=tally,
         sizes=log,
         seconds=time.perf_counter() - began,
     )
@@ -257,8 +251,7 @@ class Outcome(RunReport):
         workload: the jobs.
         start, end: by job, in seconds.
         harvests: by job, how often it was harvested.
-        attempts, successes: harvests asked for, and those that could be served.
-        events: victims, an event each; ``resizes``: changes of a running application's count.
+        tally: harvests asked for (``ATTEMPTS``) and had, victims, changes of a running application's count.
         sizes: rows (time, job, processors from then on).
         seconds: wall time of the loop.
         settings: the policy and what it reads, as a result states them.
@@ -268,10 +261,7 @@ class Outcome(RunReport):
     start: Floats
     end: Floats
     harvests: Ints
-    attempts: int = 0
-    successes: int = 0
-    events: int = 0
-    resizes: int = 0
+    tally: Ints
     sizes: Floats
     seconds: float
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -315,7 +305,7 @@ class Outcome(RunReport):
 
         ``harvest_success_rate`` is of harvests that were asked for, None where none was.
         """
-        jobs = len(self.workload)
+        jobs, (attempts, successes, events, resizes) = len(self.workload), self.tally[:LOGGED].tolist()
         values: dict[str, float | None] = {"makespan_s": self.makespan}
         for name in _TIMES:
             column = getattr(self, name)
@@ -323,9 +313,9 @@ class Outcome(RunReport):
             values |= {f"{name}_{figure}_s": float(value) for figure, value in figures.items()}
         values["throughput_per_h"] = jobs * _HOUR_S / self.makespan
         values["cpu_utilization"] = self.processor_s / (self.makespan * self.workload.requests.processors)
-        values["harvest_success_rate"] = self.successes / self.attempts if self.attempts else None
-        values["harvest_events_per_job"] = self.events / jobs
-        values["adaptations_per_job"] = self.resizes / jobs
+        values["harvest_success_rate"] = successes / attempts if attempts else None
+        values["harvest_events_per_job"] = events / jobs
+        values["adaptations_per_job"] = resizes / jobs
         return values
 
     @property
