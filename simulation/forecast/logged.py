@@ -4,7 +4,7 @@ import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 from math import isfinite
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,22 +44,20 @@ def forecasts_of(
     result: Simulation,
     log: SwfLog | None = None,
     *,
-    asked_at: Sequence[float] = ASKED_AT,
     rank: Sequence[float] | None = None,
     by_worth: bool = False,
     futures: int = FUTURES,
-    progress: Callable[[int], None] | None = None,
+    **asked: Any,
 ) -> Iterator[AnsweredForecast]:
     """Yield each forecast with what came, in the order in which they are asked.
 
     Args:
         result: of a simulation that has ended; jobs that never started are left out.
         log: its rows, for what a job's run time may follow beyond user, size and limit.
-        asked_at: shares of the wait; 0: on arrival, before the pass that looks at the job.
         rank: by job, its place in the queue's order; None: by submission.
         by_worth: the policy favours short jobs instead.
         futures: of each forecast.
-        progress: called now and then with the number of jobs that have arrived.
+        asked: when, and for which jobs, as ``follow`` takes it.
     """
     forecaster = Forecaster(
         [result.workload.requests.processors],
@@ -67,8 +65,7 @@ def forecasts_of(
         is_exact=result.policy == _EXACT,
         futures=futures,
     )
-    jobs = _requests_of(result, log, rank)
-    return follow(result, forecaster, jobs, asked_at=asked_at, progress=progress)
+    return follow(result, forecaster, _requests_of(result, log, rank), **asked)
 
 
 def follow(
@@ -87,7 +84,7 @@ def follow(
         result: the run.
         forecaster: a fresh one.
         jobs: by number in the result, with these numbers as ids.
-        asked_at: as ``forecasts_of`` takes it.
+        asked_at: shares of the wait; 0: on arrival, before the pass that looks at the job.
         held_by: returns the cores by pool that running jobs hold together; None: there is one pool.
         every: only so many-th jobs are asked for.
         progress: called now and then with the number of jobs that have arrived.

@@ -1,12 +1,13 @@
 """Forecasts of a simulation of nodes: its jobs as cores of pools of nodes that the same jobs can use."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
+from typing import Any
 
 from ...bidgen.families.registry import columns_of
 from ...cluster.resources.demand import DemandReader
 from ..forecast.forecaster import FUTURES, Forecaster, QueuedRequest
 from ..forecast.futures_kernel import EASY, RESPONSE
-from ..forecast.logged import ASKED_AT, AnsweredForecast, follow
+from ..forecast.logged import AnsweredForecast, follow
 from ..forecast.snapshot_queue import NodePools
 from .node_result import NodeSimulation
 
@@ -14,23 +15,19 @@ from .node_result import NodeSimulation
 def node_forecasts_of(
     result: NodeSimulation,
     *,
-    asked_at: Sequence[float] = ASKED_AT,
     by_worth: bool = False,
     depth: int | None = None,
     futures: int = FUTURES,
-    every: int = 1,
-    progress: Callable[[int], None] | None = None,
+    **asked: Any,
 ) -> Iterator[AnsweredForecast]:
     """Yield each forecast of a run with what came, in the order in which they are asked.
 
     Args:
         result: the run.
-        asked_at: shares of the wait; 0: on arrival.
         by_worth: the policy favours short jobs instead of the queue's order.
         depth: waiting jobs that the policy looks at; None: all.
         futures: of each forecast.
-        every: only so many-th jobs are asked for.
-        progress: called now and then with the number of jobs that have arrived.
+        asked: when, and for which jobs, as ``follow`` takes it.
     """
     machine = result.cluster.snapshot()
     columns = columns_of(machine)
@@ -41,10 +38,8 @@ def node_forecasts_of(
         result,
         forecaster,
         _queued(result, pools),
-        asked_at=asked_at,
         held_by=lambda running: pools.held_at_once([result.allocations[number] for number in running]),
-        every=every,
-        progress=progress,
+        **asked,
     )
 
 
