@@ -187,14 +187,9 @@ class Simulation(RunReport):
         submit = np.asarray(self.workload.requests.submit, dtype=np.float64)
         cut, still = self.cut_short, np.zeros(len(self.start))
         moments = np.concatenate([submit, self.start, self.end, cut.start, cut.end])
-        times, place = np.unique(moments, return_inverse=True)
         used = np.concatenate([np.zeros(len(submit)), self.size, -self.size, cut.size, -cut.size])
         waiting = np.concatenate([np.ones(len(submit)), still - 1, still, -cut.waits, cut.waits])
-        return Timeline(
-            times=times,
-            used=np.cumsum(np.bincount(place, weights=used)),
-            waiting=np.cumsum(np.bincount(place, weights=waiting)),
-        )
+        return Timeline.of(moments, used, waiting)
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
@@ -231,10 +226,8 @@ class Simulation(RunReport):
         values["response_weighted_by_width_s"] = _ratio(_sum(self.size * response), _sum(self.size))
         values["slowdown_weighted_by_area"] = _ratio(_sum(area * (response / self.run)), _sum(area))
         values["throughput_per_h"] = _ratio(len(self.started) * _HOUR_S, self.makespan)
-        # Processor-seconds idle while a job waited, of all processor-seconds (Nagendra, chapter 7).
-        processors, line = self.workload.requests.processors, self.timeline
-        idle = np.where(line.waiting > 0, processors - line.used, 0)[:-1] * np.diff(line.times)
-        values["loss_of_capacity"] = _ratio(_sum(idle), processors * self.makespan)
+        processors = self.workload.requests.processors
+        values["loss_of_capacity"] = _ratio(self.timeline.lost_s(processors), processors * self.makespan)
         return values | dict.fromkeys(_NEEDS_NODES)
 
     def _theoretical_s(self) -> float:
@@ -388,6 +381,21 @@ class Timeline:
     times: Column
     used: Column
     waiting: Column
+
+    @classmethod
+    def of(cls, moments: Column, used: Column, waiting: Column) -> Self:
+        """Return what changes at some moments, in any order, add up to; each entry is of one change."""
+        times, place = np.unique(moments, return_inverse=True)
+        return cls(
+            times=times,
+            used=np.cumsum(np.bincount(place, weights=used)),
+            waiting=np.cumsum(np.bincount(place, weights=waiting)),
+        )
+
+    def lost_s(self, processors: int) -> float:
+        """Return the processor-seconds that were idle while a job waited (Nagendra, chapter 7)."""
+        idle = np.where(self.waiting > 0, processors - self.used, 0)
+        return _sum(idle[:-1] * np.diff(self.times))
 
     def mean(self, values: Column, edges: Column) -> Column:
         """Return the time-weighted means of a step function between neighbouring edges."""

@@ -190,13 +190,8 @@ def _latest_nodes_first(queue: Sequence[Demand], idle: BoolArray) -> Reread:
     return reread
 
 
-@lru_cache(maxsize=8)
-def _ground(
-    names: tuple[str, ...], partitions: tuple[tuple[str, int], ...], switches: tuple[Switch, ...] | None
-) -> Ground:
-    """Return the ground of a place, kept for the offers to come."""
-    bits = {name: 1 << number for number, name in enumerate(names)}
-    return Ground(Place(names=names, bits=bits, partitions=dict(partitions)), switches)
+#: The ground of a place, kept for the offers to come.
+_ground_of = lru_cache(maxsize=8)(Ground)
 
 
 def _whole(nodes: int) -> Allocation:
@@ -256,7 +251,7 @@ def _award(request: MapRequest, order: Sequence[Slot], critical: Mapping[str, fl
     free = request.idle | union_of(request.promised.get(slot.entry.job, 0) for slot in order)
     switches, now_s = request.settings.switches, request.now_s
     kept_from_s = now_s - request.settings.patience_s
-    ground = _ground(request.place.names, tuple(request.place.partitions.items()), switches)
+    ground = _ground_of(request.place, switches)
     worth = _worth(order, critical, len(request.place.names))
     queue = [
         ground.demand(

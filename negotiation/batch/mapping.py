@@ -36,8 +36,8 @@ class Place:
     """
 
     names: tuple[str, ...] = ()
-    bits: Mapping[str, int] = field(default_factory=dict)
-    partitions: Mapping[str, int] = field(default_factory=dict)
+    bits: Mapping[str, int] = field(default_factory=dict, hash=False)
+    partitions: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @classmethod
     def of(cls, partitions: Mapping[str, Sequence[str]]) -> "Place":

@@ -92,13 +92,12 @@ class PartitionNodes:
             max_switches=request.max_switches if self._has_switches else None,
         )
 
-    def check(self, job: Job, least: int) -> None:
+    def check(self, job: Job, wishes: Eligibility, least: int) -> None:
         """Refuse a job whose least nodes do not stand below so few switches, were all of them idle.
 
         Raises:
             InputError: it could not.
         """
-        wishes = self.of(job)
         key = (wishes.eligible, wishes.contiguous, wishes.max_switches, least)
         if wishes.max_switches is None or key in self._could_start:
             return

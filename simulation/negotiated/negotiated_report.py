@@ -6,6 +6,8 @@ from functools import cached_property
 from math import fsum
 from typing import Any
 
+import numpy as np
+
 from ...cluster.text import one_line, plural
 from ...negotiation.batch.mapping import BatchSettings
 from ...negotiation.job_records import JobReport
@@ -13,7 +15,7 @@ from ...negotiation.messages import ResourceOffer, ResponseResourceOffer, Urgent
 from ...negotiation.pair import Sent
 from ...negotiation.runtime.settings import RuntimeSettings
 from ..report import RunReport
-from ..result import mean_of
+from ..result import Timeline, mean_of
 from .plays import Play
 
 FORMAT = "aucsched-negotiation/1"
@@ -148,7 +150,7 @@ def negotiated_metrics(result: Negotiated) -> dict[str, float | int | None]:
         "response_max_s": max(responses, default=None),
         "utilization": held / (nodes * makespan) if makespan else None,
         "work_bound_s": work_node_s / nodes,
-        "loss_of_capacity": _loss_of_capacity(result, nodes * parts * makespan) if makespan else None,
+        "loss_of_capacity": _lost_s(result, nodes * parts) / (nodes * parts * makespan) if makespan else None,
         "throughput_per_h": len(jobs) * _HOUR_S / makespan if makespan else None,
         "transactions": len(result.attempts),
         "attempts_mean": mean_of(list(result.attempts)),
@@ -178,21 +180,15 @@ def _changes(result: Negotiated) -> tuple[int, int]:
     return grown, shrunk
 
 
-def _loss_of_capacity(result: Negotiated, capacity_node_s: float) -> float:
-    """Return the share of node-seconds idle while a job waited for its start."""
-    nodes = len(result.play.nodes) * result.runtime.parts
+def _lost_s(result: Negotiated, nodes: int) -> float:
+    """Return the node-seconds idle while a job waited for its start."""
     changes: list[tuple[float, int, int]] = []
     for held in result.held:
         count = held.nodes.bit_count()
         changes += [(held.start_s, count, 0), (held.end_s, -count, 0)]
     for job in result.done.values():
         changes += [(result.arrival_s[job.job], 0, 1), (job.start_s, 0, -1)]
-    idle, used, waiting, last = [], 0, 0, 0.0
-    for time, count, waits in sorted(changes):
-        if waiting:
-            idle.append((nodes - used) * (time - last))
-        used, waiting, last = used + count, waiting + waits, time
-    return fsum(idle) / capacity_node_s
+    return Timeline.of(*np.array(changes, np.float64).T).lost_s(nodes)
 
 
 _SHOWN = (

@@ -289,7 +289,7 @@ def _entry(
     if priority > _LARGEST_PRIORITY:
         raise InputError(f"{float(job.priority):g} cannot be carried exactly by a message", path="priority")
     limit, own = job.time_limit_s, model_text(job.speedup)
-    part.check(job, least)
+    part.check(job, wishes, least)
     entry = entry_of(
         job.id,
         size,
