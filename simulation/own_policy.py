@@ -96,7 +96,8 @@ class MachineView:
     def waiting(self) -> Sequence[QueuedJob]:
         """The jobs that wait, in the queue's order, without those started in this step."""
         for number, asked in self._left.items():
-            if number not in self._seen or self._has_changed(asked, self._seen[number]):
+            # On nodes a job with another priority is another object.
+            if number not in self._seen or self._seen[number].job is not getattr(asked, "job", None):
                 self._seen[number] = self._shown(asked)
         return tuple(map(self._seen.__getitem__, self._left))
 
@@ -131,11 +132,6 @@ class MachineView:
         self._seen.pop(job.number, None)
         self.started.append(start)
         return True
-
-    def _has_changed(self, asked: Any, seen: QueuedJob) -> bool:
-        """Return whether a waiting job is no longer as the policy saw it."""
-        del asked, seen
-        return False
 
     def _shown(self, asked: Any) -> QueuedJob:
         """Return a waiting job as the policy sees it."""

@@ -269,9 +269,6 @@ class NodesView(MachineView):
         """The cores that nobody holds on nodes that take jobs."""
         return int(self._fit.free.cores[self._machine.columns.takes_jobs].sum())
 
-    def _has_changed(self, asked: Demand, seen: QueuedJob) -> bool:
-        return seen.job is not asked.job
-
     def _shown(self, asked: Demand) -> QueuedJob:
         return QueuedJob(
             number=asked.index,
