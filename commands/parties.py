@@ -106,23 +106,24 @@ def runtime_side(
     from ..negotiation.runtime.irtsched import RuntimeState
     from ..negotiation.transport.party import Party
     from ..negotiation.transport.serve import serve_runtime
-    from ..simulation.negotiated.negotiated_run import (
-        RunLog,
-        batch_settings_in,
-        runtime_settings,
-        settings_text,
-    )
+    from ..simulation.negotiated import negotiated_run as run
 
     check_result_options(options)
     play = play_from(workload, options)
-    settings = runtime_settings(taken_from(NegotiationOptions, options))
-    identity = identity_of("irtsched", play, options, {}, batch_settings_in)
+    settings = run.runtime_settings(taken_from(NegotiationOptions, options))
+    identity = identity_of("irtsched", play, options, {}, run.batch_settings_in)
     with ExitStack() as stack:
-        journal = stack.enter_context(journal_in(identity, settings_text(settings), options))
+        journal = stack.enter_context(journal_in(identity, run.settings_text(settings), options))
         progress = stack.enter_context(progress_over(len(play.arrivals))) if has_bar else None
-        log = RunLog(progress)
+        log = run.RunLog()
+
+        def watch(before: Any, happening: Any, after: RuntimeState, sends: Any) -> None:
+            log.watch(before, happening, after, sends)
+            if progress is not None:
+                progress(len(after.machine.done))
+
         state = RuntimeState(settings=settings, machine=play.machines(settings.parts)[""])
-        party = Party(state, machine.step, journal, log.watch, memory=log, tell=tell)
+        party = Party(state, machine.step, journal, watch, memory=log, tell=tell)
         notes = dict(journal.notes if journal is not None else {})
         # Without a link its journal says that all has ended.
         link = None if party.has_ended else stack.enter_context(link_of(identity, options, tell))
@@ -137,7 +138,7 @@ def runtime_side(
                 serve_runtime(party, link, tell, meet)
 
         def write() -> None:
-            write_result(log.result(play, batch_settings_in(notes), party.state), options)
+            write_result(log.result(play, run.batch_settings_in(notes), party.state), options)
 
         yield serve, write
 

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -68,7 +68,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         version: of the program that made it.
         entries: how many there were.
         state: the party's, as its codec writes it.
-        memory: what was noted beside it (``WatchNotes``).
+        memory: what was noted beside it.
         last_event, last_message: what happened last.
     """
 
@@ -200,16 +200,6 @@ class JournalError(AucschedError):
 Watch = Callable[[State, Happening, State, Sequence[Send]], None]
 
 
-class WatchNotes(Protocol):
-    """What a watcher has noted of the transitions so far, which a checkpoint keeps in their place."""
-
-    def saved(self) -> bytes:
-        """Return it as JSON."""
-
-    def restore(self, text: bytes) -> None:
-        """Take it from that JSON."""
-
-
 class StructCodec(Generic[State]):
     """How a state is written into a checkpoint: as msgspec does, unless a kind of it says otherwise."""
 
@@ -233,7 +223,7 @@ class Party(Generic[State]):
         step: the transition function.
         journal: None: nothing outlives the process.
         watch: is called at every transition.
-        memory: what ``watch`` notes, where that has to outlive a checkpoint.
+        memory: what ``watch`` has noted of the transitions so far: a checkpoint keeps it in their place.
         codec: how a state is written; by default as msgspec does.
         tell: hears of a checkpoint that cannot be read back; the journal is then continued as it is.
 
@@ -248,7 +238,7 @@ class Party(Generic[State]):
         journal: PartyJournal | None = None,
         watch: Watch[State] | None = None,
         *,
-        memory: WatchNotes | None = None,
+        memory: msgspec.Struct | None = None,
         codec: StructCodec[State] | None = None,
         tell: Callable[[str], None] | None = None,
     ) -> None:
@@ -349,9 +339,8 @@ class Party(Generic[State]):
             raise InputError("the state is another when it is read back")
         if self._memory is None:
             return text, b"null"
-        noted, made = self._memory.saved(), type(self._memory)()
-        made.restore(noted)
-        if made.saved() != noted:
+        noted = _ENCODER.encode(self._memory)
+        if _ENCODER.encode(decode(noted, type(self._memory))) != noted:
             raise InputError("what was noted with the state is other when it is read back")
         return text, noted
 
@@ -360,7 +349,9 @@ class Party(Generic[State]):
             try:
                 self.state = self._codec.read(bytes(begun.state))
                 if self._memory is not None:
-                    self._memory.restore(bytes(begun.memory))
+                    noted = decode(bytes(begun.memory), type(self._memory))
+                    for name in noted.__struct_fields__:
+                        setattr(self._memory, name, getattr(noted, name))
             except Exception as error:
                 raise journal.error(f"its checkpoint cannot be read: {_shown(error)}") from error
             self.transitions = begun.entries

@@ -157,23 +157,15 @@ def batch_settings_in(notes: Mapping[str, str]) -> BatchSettings:
     return decode(notes[_BATCH].encode(), BatchSettings)
 
 
-class _Noted(Recorder):
-    """What a run log has noted, as a checkpoint keeps it."""
+class RunLog(Recorder):
+    """Notes every message and who holds which nodes, from the transitions of a runtime scheduler.
+
+    A checkpoint keeps all of it.
+    """
 
     sent: list[Sent] = []
     own: list[Sent] = []
     lost_node_s: float = 0.0
-
-
-class RunLog:
-    """Notes every message and who holds which nodes, from the transitions of a runtime scheduler.
-
-    Args:
-        progress: hears how many jobs are done.
-    """
-
-    def __init__(self, progress: Callable[[int], None] | None = None) -> None:
-        self._noted, self._progress = _Noted(), progress
 
     def watch(
         self, before: RuntimeState, happening: Happening, after: RuntimeState, sends: Sequence[Send]
@@ -182,29 +174,19 @@ class RunLog:
 
         Messages that came together are noted together, before what the first of them led to.
         """
-        noted, now, has_more = self._noted, after.machine.now_s, False
+        now, has_more = after.machine.now_s, False
         if isinstance(happening, FromBatchBase | NegotiationEnd | NegotiationEndResponse):
-            noted.sent.append(Sent(time_s=before.machine.now_s, from_batch=True, peer="", message=happening))
+            self.sent.append(Sent(time_s=before.machine.now_s, from_batch=True, peer="", message=happening))
             has_more = isinstance(happening, FromBatchBase) and happening.more
         for send in sends:
-            noted.own.append(Sent(time_s=now, from_batch=False, peer="", message=send.message))
+            self.own.append(Sent(time_s=now, from_batch=False, peer="", message=send.message))
             if isinstance(send.message, StatusReport):
                 for report in send.message.reports:  # one by one: the sum of floats depends on the order
-                    noted.lost_node_s += report.lost_node_s
+                    self.lost_node_s += report.lost_node_s
         if not has_more:
-            noted.sent += noted.own
-            noted.own = []
-        noted.see(after.machine)
-        if self._progress is not None:
-            self._progress(len(after.machine.done))
-
-    def saved(self) -> bytes:
-        """Return what was noted, as JSON."""
-        return msgspec.json.encode(self._noted)
-
-    def restore(self, text: bytes) -> None:
-        """Take what was noted before."""
-        self._noted = decode(text, _Noted)
+            self.sent += self.own
+            self.own = []
+        self.see(after.machine)
 
     def result(self, play: Play, batch: BatchSettings, state: RuntimeState) -> Negotiated:
         """Return the finished run.
@@ -221,9 +203,9 @@ class RunLog:
             batch=batch,
             runtime=state.settings,
             done=state.machine.done,
-            held=tuple(self._noted.held),
-            sent=tuple(self._noted.sent + self._noted.own),
-            lost_node_s=self._noted.lost_node_s,
+            held=tuple(self.held),
+            sent=tuple(self.sent + self.own),
+            lost_node_s=self.lost_node_s,
         )
 
 
