@@ -6,10 +6,11 @@ jobs that change their size come in: a request of an evolving job, or the new en
 event of a kind of its own, handled between ends and arrivals by the system that knows such jobs.
 """
 
+from collections.abc import Callable
 from enum import IntEnum
 from heapq import heappop, heappush
 from math import floor
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 
 class EventKind(IntEnum):
@@ -72,23 +73,19 @@ class EventQueue:
         return events
 
 
-class System(Protocol):
-    """What the loop drives: a machine, its policy and the record of what happened."""
+def run_events(queue: EventQueue, handle: Callable[[Event], None], schedule: Callable[[float], None]) -> None:
+    """Drive a system until no event is left.
 
-    def handle(self, event: Event) -> None:
-        """Take note of one event."""
-
-    def schedule(self, now: float) -> None:
-        """Make one pass after all events of a time stamp; push the events that the pass causes."""
-
-
-def run_events(queue: EventQueue, system: System) -> None:
-    """Drive a system until no event is left."""
+    Args:
+        queue: its events.
+        handle: takes note of one event.
+        schedule: makes one pass after all events of a time stamp; it pushes the events that the pass causes.
+    """
     while queue:
         events = queue.pop_simultaneous()
         for event in events:
-            system.handle(event)
-        system.schedule(events[0].time)
+            handle(event)
+        schedule(events[0].time)
 
 
 def turn_of(now: float, every_s: float) -> int:

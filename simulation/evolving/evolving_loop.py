@@ -47,14 +47,14 @@ def simulate_evolving(workload: EvolvingWorkload, options: EvolvingOptions, *, s
     system = _System(run, provider, queue)
     for number, job in enumerate(workload.jobs):
         queue.push(job.arrival_s, EventKind.ARRIVAL, number)
-    run_events(queue, system)
+    run_events(queue, system.handle, system.schedule)
     system.close()
     run.seconds = time.perf_counter() - began
     return run
 
 
 class _System:
-    """The machine (see ``events.System``)."""
+    """The machine (see events.py)."""
 
     def __init__(self, run: EvolvingRun, provider: Iteration, queue: EventQueue) -> None:
         workload, options = run.workload, run.options

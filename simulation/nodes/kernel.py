@@ -98,7 +98,7 @@ class NodeRun:
 
 @dataclass(eq=False)
 class NodeKernel:
-    """The machine, its policy and the record of what happened (see ``events.System``).
+    """The machine, its policy and the record of what happened (see events.py).
 
     Args:
         workload: the machine and the jobs.
@@ -154,13 +154,12 @@ class NodeKernel:
             self._events.push(arriving.arrival_s, EventKind.ARRIVAL, number)
         for node in self.failures.times:
             self._fail_again(node)
-        run_events(self._events, self)
+        run_events(self._events, self._handle, self._schedule)
         self._close()
         self._run.played = dict(sorted(self._run.played.items()))
         return self._run
 
-    def handle(self, event: Event) -> None:
-        """Take note of one event."""
+    def _handle(self, event: Event) -> None:
         if event.kind is EventKind.END:
             self._end(event.job, event.time)
         elif event.kind is EventKind.ARRIVAL:
@@ -286,7 +285,7 @@ class NodeKernel:
                 self.queue.remove(demand)
                 self._give_up(demand.index, why)
 
-    def schedule(self, now: float) -> None:
+    def _schedule(self, now: float) -> None:
         """Ask the policy, now or at the next multiple of the interval."""
         if self._has_shrunk:
             self._drop_hopeless()

@@ -204,19 +204,18 @@ def test_cancelled_events_do_not_happen() -> None:
 def test_events_caused_by_a_pass_come_in_a_later_round_of_their_time() -> None:
     rounds: list[list[Event]] = []
 
-    class System:
-        def handle(self, event: Event) -> None:
-            rounds[-1:] = [[*rounds[-1], event]]
+    def handle(event: Event) -> None:
+        rounds[-1:] = [[*rounds[-1], event]]
 
-        def schedule(self, now: float) -> None:
-            rounds.append([])
-            if len(rounds) == 2:
-                queue.push(now, EventKind.END, 7)
+    def schedule(now: float) -> None:
+        rounds.append([])
+        if len(rounds) == 2:
+            queue.push(now, EventKind.END, 7)
 
     queue = EventQueue()
     queue.push(0, EventKind.ARRIVAL, 7)
     rounds.append([])
-    run_events(queue, System())
+    run_events(queue, handle, schedule)
     assert [[event.kind for event in events] for events in rounds] == [
         [EventKind.ARRIVAL],
         [EventKind.END],
