@@ -63,6 +63,8 @@ def test_the_policy_is_combined_and_said(
     rows = list(csv.DictReader((tmp_path / "j").read_text().splitlines()))
     assert len(rows) == 300
     assert all(float(row["total_s"]) >= float(row["wait_s"]) >= 0 for row in rows)
+    assert run(["simulate", str(traces / "s.swf"), *options.split()]) == 0
+    assert "admission 6, harvest even, distribute favor_queued" in capsys.readouterr().out
     free = simulated(capsys, traces / "s.swf", "--policy", "ischeduler", "--admission", "none")["metrics"]
     assert isinstance(free, dict)
     assert isinstance(found["metrics"], dict)

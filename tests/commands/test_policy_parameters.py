@@ -69,6 +69,10 @@ def test_several_policies_carry_their_own(capsys: pytest.CaptureFixture[str]) ->
     ]
     out, _ = said(capsys, OVERTAKEN, "--policy", "easy,aucsched3:reserve=0", "--format", "json")
     assert [one.get("reserve") for one in json.loads(out)["runs"]] == [None, 0]
+    out, _ = said(capsys, OVERTAKEN, "--policy", "aucsched3:award-alone=on,aucsched3", "--format", "json")
+    assert [one.get("award_alone") for one in json.loads(out)["runs"]] == [True, None]
+    _, err = said(capsys, OVERTAKEN, "--policy", "aucsched3:award-alone=yes", code=2)
+    assert "aucsched3:award-alone: 'yes' is neither on nor off" in err
 
 
 @pytest.mark.parametrize(

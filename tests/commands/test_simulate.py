@@ -43,11 +43,13 @@ def test_a_run_s_forecasts_are_a_file_of_rows_with_their_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, nodes = tmp_path / "f.csv", str(FIXTURES.parents[2] / "examples" / "overtaken.json")
-    for source, policy, jobs, noted in (
-        (SMALL, "easy", 5, ""),
-        (nodes, "backfill-slurm", 26, "play EASY, not"),
+    for source, policy, order, jobs, noted in (
+        (SMALL, "easy", "fcfs", 5, ""),
+        (SMALL, "easy", "sjf", 5, ""),
+        (nodes, "backfill-slurm", "fcfs", 26, "play EASY, not"),
     ):
         command = ["simulate", source, "--policy", policy, "--forecasts", str(path), "--format", "json"]
+        command += ["--order", order]
         assert run([*command, "--forecast-at", "arrival"]) == 0
         assert noted in capsys.readouterr().err
         rows = list(csv.DictReader(path.read_text().splitlines()))

@@ -81,6 +81,9 @@ def test_json_gzip_and_standard_input(tmp_path: Path) -> None:
     run = aucsched("winners", "-", stdin=json.dumps(AUCTION | {"groups": "or"}))
     assert run.returncode == 0
     assert "optimal: value 12.5" in run.stdout
+    in_one_group = [bid | {"group": "one"} for bid in AUCTION["bids"]]
+    run = aucsched("winners", "-", stdin=json.dumps(AUCTION | {"bids": in_one_group}))
+    assert "optimal: value 10.25" in run.stdout
     run = aucsched("winners", "-", "--work-limit", "20", stdin=CATS)
     assert "2 winning bids" in run.stdout
 

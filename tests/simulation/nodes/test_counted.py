@@ -198,5 +198,6 @@ def test_no_promise_is_broken_by_waiting_for_a_pass(seed: int, interval_s: float
     result = play(contended(seed, jobs=50), NodeOptions(interval_s=interval_s, **RESPONSE))
     assert result.promises
     assert result.broken_promises() == {}
+    assert f"broken promises{0:>23}\n" in result.to_text("w")
     if interval_s is not None:
         assert all(start % interval_s == 0 for start in result.promises.values())

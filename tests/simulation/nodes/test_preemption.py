@@ -47,6 +47,7 @@ def test_who_pays_more_stops_who_pays_less_and_pays_for_the_lost_work() -> None:
         "preemptions": 1, "preempted_jobs": 1, "preempted_core_s": 7200, "credits_paid": 2.0,
     }  # fmt: skip
     assert stopped.balance == {"ulow": 2.0, "uhigh": -2.0}
+    assert "credits paid                    2.0000\n" in stopped.to_text("w")
     assert waited.balance is None
 
 
