@@ -21,15 +21,6 @@ from .message_rules import Amount, Count, Names, Positive, RunTime
 from .speedup import curve, relative_speed
 
 
-class Hint(StrEnum):
-    """What limits a job (``enum job_hint``)."""
-
-    NONE = "none"
-    COMPUTE = "compute"
-    MEMORY = "memory"
-    IO = "io"
-
-
 class JobState(StrEnum):
     """Where a job stands; it is in exactly one of these at any time."""
 
@@ -68,7 +59,6 @@ class MapEntry(RecordBase, frozen=True, kw_only=True):
         partition: where it may run; empty: anywhere.
         start_s: the start that it was promised last, None without one.
         deadline_s: when it should have ended.
-        hint: what limits it.
         can_suspend: whether it may be suspended for an urgent job.
         eligible: sets of nodes by name, of which all of its nodes must stand in one; empty: any there are.
         contiguous: it starts on nodes that stand side by side, and takes only such when it grows.
@@ -93,7 +83,6 @@ class MapEntry(RecordBase, frozen=True, kw_only=True):
     partition: str = ""
     start_s: float | None = None
     deadline_s: float | None = None
-    hint: Hint = Hint.NONE
     can_suspend: bool = True
     eligible: tuple[tuple[str, ...], ...] = ()
     contiguous: bool = False

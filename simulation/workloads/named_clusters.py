@@ -6,7 +6,6 @@ from fractions import Fraction
 from random import Random
 from typing import TypeVar
 
-from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request
 from ...cluster.nodes import Node, Resources, Switch, in_groups
 from ...cluster.workload import ArrivingJob, ClusterWorkload, basic_priority
@@ -74,8 +73,6 @@ HYPOTHETICAL = EvenCluster(nodes=1024, cores=16)
 
 def node_names(count: int) -> tuple[str, ...]:
     """Return names of that many nodes."""
-    if count < 1:
-        raise InputError(f"{count} is below 1", path="nodes")
     return _names("n", count)
 
 
