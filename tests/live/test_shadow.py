@@ -23,6 +23,7 @@ from aucsched.auction.options import StepOptions
 from aucsched.cluster.errors import InputError
 from aucsched.formats.hostlist import expand
 from aucsched.slurm.answers.live import Command
+from aucsched.slurm.live.live_forecasts import LiveForecasts
 from aucsched.slurm.live.loop_metrics import Metrics
 from aucsched.slurm.live.passes import take_look, take_pass, watch
 from aucsched.slurm.live.replay import workload_of
@@ -48,6 +49,7 @@ def play(
     interval: int = INTERVAL,
     failed: list[InputError] | None = None,
     ask: Callable[[Command], bytes] | None = None,
+    forecasts: LiveForecasts | None = None,
 ) -> list[ShadowPass]:
     entries: list[ShadowPass] = []
     options = StepOptions(strategy="greedy")
@@ -62,6 +64,7 @@ def play(
         Metrics(loop="shadow"),
         options={"strategy": "greedy"},
         failed=(failed if failed is not None else list[InputError]()).append,
+        forecasts=forecasts,
     )
     return entries
 
@@ -80,6 +83,14 @@ def day() -> tuple[FakeSlurm, list[ShadowPass]]:
         patch.setattr(os, "posix_spawn", forbidden)
         patch.setattr(socket.socket, "connect", forbidden)
         return cluster, play(cluster, 86400 // INTERVAL)
+
+
+def test_a_pass_forecasts_the_jobs_that_are_new() -> None:
+    cluster = FakeSlurm(8, day_of_jobs(1, nodes=8, begin=BEGIN), now=BEGIN)
+    entries = play(cluster, 12, forecasts=LiveForecasts())
+    found = [job for entry in entries for job in entry.forecast]
+    assert len(found) == len(set(found)) > 1
+    assert all(p10 <= p50 <= p90 for entry in entries for p10, p50, p90 in entry.forecast.values())
 
 
 def test_a_whole_day_and_nothing_but_questions(day: tuple[FakeSlurm, list[ShadowPass]]) -> None:

@@ -353,6 +353,20 @@ def test_times_that_run_backwards_are_no_error() -> None:
     assert all(isfinite(one.p90_s) for one in found)
 
 
+def test_hundreds_of_jobs_before_leave_run_times_and_no_cores_in_use() -> None:
+    forecaster = Forecaster([4], futures=50)
+    for number in range(600):
+        forecaster.submit(QueuedRequest(id=number, submit_s=1000 * number, cores=4, limit_s=1000))
+        forecaster.start(number, 1000 * number)
+        forecaster.end(number, 1000 * number + 500)
+    for name in ("runs", "waits"):
+        forecaster.submit(QueuedRequest(id=name, submit_s=600_000, cores=4, limit_s=1000))
+    forecaster.start("runs", 600_000)
+    [found] = forecaster.forecast(600_000, ["waits"])
+    assert found.plan_s == 1000
+    assert 400 < found.p50_s < 600
+
+
 def test_who_waits_for_its_time_starts_no_earlier() -> None:
     forecaster = Forecaster([4], futures=20)
     forecaster.submit(QueuedRequest(id="w", submit_s=500, cores=1, limit_s=60))
