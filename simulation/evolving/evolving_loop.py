@@ -41,25 +41,23 @@ def simulate_evolving(workload: EvolvingWorkload, options: EvolvingOptions, *, s
         AwardError: a core would be held twice, or a job is lost.
         OptionError: the options do not fit the machine.
     """
-    provider = PROVIDERS[options.serve_by](workload, options)
-    began = time.perf_counter()
-    queue, run = EventQueue(), EvolvingRun(workload=workload, options=options, seed=seed)
-    system = _System(run, provider, queue)
-    for number, job in enumerate(workload.jobs):
-        queue.push(job.arrival_s, EventKind.ARRIVAL, number)
-    run_events(queue, system.handle, system.schedule)
-    system.close()
+    run, began = EvolvingRun(workload=workload, options=options, seed=seed), time.perf_counter()
+    _System(run).play()
     run.seconds = time.perf_counter() - began
     return run
 
 
 class _System:
-    """The machine (see events.py)."""
+    """The machine, and who serves on it.
 
-    def __init__(self, run: EvolvingRun, provider: Iteration, queue: EventQueue) -> None:
+    Raises:
+        OptionError: the options do not fit the machine.
+    """
+
+    def __init__(self, run: EvolvingRun) -> None:
         workload, options = run.workload, run.options
         self._run, self._jobs, self._options = run, workload.jobs, options
-        self._provider, self._events = provider, queue
+        self._provider, self._events = PROVIDERS[options.serve_by](workload, options), EventQueue()
         self._overhead_s = float(options.job_overhead_s)
         #: Types of jobs that may be stopped for a request, and of those that may shrink for one.
         self._preemptible = (options.preemptible or "").split(",")
@@ -77,7 +75,19 @@ class _System:
 
     # Events.
 
-    def handle(self, event: Event) -> None:
+    def play(self) -> None:
+        """Let every job arrive, and go on until nothing happens any more.
+
+        Raises:
+            AwardError: a core would be held twice, or a job is lost.
+        """
+        for number, job in enumerate(self._jobs):
+            self._events.push(job.arrival_s, EventKind.ARRIVAL, number)
+        run_events(self._events, self._handle, self._schedule)
+        if self._running or self._waiting or len(self._run.played) != len(self._jobs):
+            raise AwardError(f"jobs are lost: {', '.join(one[2].id for one in self._waiting[:5])}")
+
+    def _handle(self, event: Event) -> None:
         """Take note of one event."""
         match event.kind:
             case EventKind.END:
@@ -136,7 +146,7 @@ class _System:
 
     # Passes.
 
-    def schedule(self, now: float) -> None:
+    def _schedule(self, now: float) -> None:
         """Serve and start, or only serve between two polls."""
         interval = self._options.interval_s
         starts = interval is None or self._is_pass
@@ -165,12 +175,12 @@ class _System:
             held={name: played.held for name, played in self._running.items()},
             static={name: played.static_cores for name, played in self._running.items()},
         )
-        found = self._provider.step(view, starts=starts)
-        granted = {one.request.job for one in found.grants}
+        grants, started = self._provider.step(view, starts=starts)
+        granted = {one.request.job for one in grants}
         self._asking = [one for one in self._asking if one.job not in granted and self._stands(one, now)]
-        for one in found.grants:
+        for one in grants:
             self._grow(one, now)
-        for starting, held in found.starts:
+        for starting, held in started:
             self._begin(starting, held, now)
 
     def _stands(self, request: CountRequest, now: float) -> bool:
@@ -273,8 +283,3 @@ class _System:
         played.walltime_end_s = now + (played.walltime_end_s - now) * slower
         self._ends_at(played, now + (played.end_s - now) * slower)
         self._run.shrinks += 1
-
-    def close(self) -> None:
-        """Refuse a run of which something is left."""
-        if self._running or self._waiting or len(self._run.played) != len(self._jobs):
-            raise AwardError(f"jobs are lost: {', '.join(one[2].id for one in self._waiting[:5])}")

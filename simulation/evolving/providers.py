@@ -9,7 +9,7 @@ extended iteration serves requests first; limits on delays are licences of the e
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
@@ -107,15 +107,9 @@ class ProviderView:
     static: dict[str, int]
 
 
-@dataclass(slots=True, kw_only=True)
-class ProviderDecision:
-    """What a provider decides: requests that are granted, in order, then jobs that start.
-
-    Jobs come with their cores where the provider chose them.
-    """
-
-    starts: list[tuple[CountJob, Held | None]] = field(default_factory=list)
-    grants: list[RequestOutcome[CountRequest, CountGrant]] = field(default_factory=list)
+#: Requests that a provider grants, in order, and jobs that start then, with their cores where it chose them.
+Grants = list[RequestOutcome[CountRequest, CountGrant]]
+Starts = list[tuple[CountJob, Held | None]]
 
 
 class Iteration:
@@ -145,18 +139,17 @@ class Iteration:
         """Return the cores that it asks for."""
         return job.cores
 
-    def step(self, view: ProviderView, *, starts: bool) -> ProviderDecision:
+    def step(self, view: ProviderView, *, starts: bool) -> tuple[Grants, Starts]:
         """Serve, then start."""
+        grants, board = self._granted(view)
+        return grants, [(job, None) for job in started(board, view.queue, self._depths)[0]] if starts else []
+
+    def _granted(self, view: ProviderView) -> tuple[Grants, Board[CountJob, CountRequest, CountGrant]]:
+        """Return the requests that are granted, and the machine as the queue finds it then."""
         board = CountBoard(self._cores, view.now_s, view.running)
         served = serve(board, view.requests, view.queue, self._depths, self._fairness, self.accounts)
         self.accounts = served.accounts
-        grants = [answer for answer in served.answers if answer.grant is not None]
-        return ProviderDecision(grants=grants, starts=self._starts(served.board, view) if starts else [])
-
-    def _starts(
-        self, board: Board[CountJob, CountRequest, CountGrant], view: ProviderView
-    ) -> list[tuple[CountJob, Held | None]]:
-        return [(job, None) for job in started(board, view.queue, self._depths)[0]]
+        return [answer for answer in served.answers if answer.grant is not None], served.board
 
 
 class Reserved(Iteration):
@@ -176,18 +169,16 @@ class Reserved(Iteration):
         """Return its cores, at most those outside the partition."""
         return min(job.cores, self._cores)
 
-    def step(self, view: ProviderView, *, starts: bool) -> ProviderDecision:
-        """Grant from the partition; start on the rest."""
-        found = ProviderDecision()
+    def _granted(self, view: ProviderView) -> tuple[Grants, CountBoard]:
+        """Grant from the partition; the queue has the rest."""
+        grants: Grants = []
         free = self._partition - sum(job.cores - view.static[job.id] for job in view.running)
         for request in view.requests:
             if request.cores <= free:
                 free -= request.cores
-                found.grants.append(RequestOutcome(request=request, grant=CountGrant()))
-        if starts:
-            static = [replace(job, cores=view.static[job.id]) for job in view.running]
-            found.starts = self._starts(CountBoard(self._cores, view.now_s, static), view)
-        return found
+                grants.append(RequestOutcome(request=request, grant=CountGrant()))
+        static = [replace(job, cores=view.static[job.id]) for job in view.running]
+        return grants, CountBoard(self._cores, view.now_s, static)
 
 
 class Preallocated(Iteration):
@@ -197,11 +188,10 @@ class Preallocated(Iteration):
         """Return its cores and those that it may ask for."""
         return min(job.cores + job.more_cores, self._cores)
 
-    def step(self, view: ProviderView, *, starts: bool) -> ProviderDecision:
+    def _granted(self, view: ProviderView) -> tuple[Grants, CountBoard]:
         """Grant everything: it is held already."""
-        grants = [RequestOutcome(request=one, grant=CountGrant(held={})) for one in view.requests]
-        board = CountBoard(self._cores, view.now_s, view.running)
-        return ProviderDecision(grants=grants, starts=self._starts(board, view) if starts else [])
+        grants: Grants = [RequestOutcome(request=one, grant=CountGrant(held={})) for one in view.requests]
+        return grants, CountBoard(self._cores, view.now_s, view.running)
 
 
 class Merged(Iteration):
@@ -243,7 +233,7 @@ class RequestAuction(Iteration):
             on_timeout="incumbent",
         )
 
-    def step(self, view: ProviderView, *, starts: bool) -> ProviderDecision:
+    def step(self, view: ProviderView, *, starts: bool) -> tuple[Grants, Starts]:
         """Let requests and queue bid, measure what was awarded, and keep what is fair."""
         self.accounts = self.accounts.rolled(self._fairness, view.now_s)
         # The queue up to the last job that drains; all of it where none waits.
@@ -254,7 +244,7 @@ class RequestAuction(Iteration):
         fitting |= {_name(request) for request in view.requests if request.cores <= room}
         if not (view.requests or bidding) or (tuple(view.free), fitting) == self._in_vain:
             # Nothing ended since the last auction that started nobody, and nobody came that could start.
-            return ProviderDecision()
+            return [], []
         awarded = self._awarded(view, view.requests, bidding)
         asked = [request for request in view.requests if _name(request) in awarded]
         board = CountBoard(self._cores, view.now_s, view.running)
@@ -268,12 +258,8 @@ class RequestAuction(Iteration):
             served = serve(board, granted, view.queue, self._depths, self._fairness, self.accounts)
         self.accounts = served.accounts
         self._in_vain = None if awarded else (tuple(view.free), fitting)
-        return ProviderDecision(
-            starts=[(job, awarded[job.id]) for job in bidding if job.id in awarded],
-            grants=[
-                replace(answer, grant=CountGrant(held=awarded[_name(answer.request)])) for answer in fair
-            ],
-        )
+        grants = [replace(one, grant=CountGrant(held=awarded[_name(one.request)])) for one in fair]
+        return grants, [(job, awarded[job.id]) for job in bidding if job.id in awarded]
 
     def _awarded(
         self, view: ProviderView, requests: Sequence[CountRequest], jobs: Sequence[CountJob]
