@@ -8,6 +8,7 @@ more, it is answered as before and changes nothing, so that either side may die 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import Any
 
 import msgspec
 
@@ -214,26 +215,11 @@ def _said_before(state: DynamicState, message: DynRequest | DynRelease) -> DynRe
 
 
 def _response(
-    state: DynamicState,
-    job: str,
-    serial: int,
-    how: DynState,
-    text: str,
-    *,
-    nodes: dict[str, int] | None = None,
-    earliest_s: float | None = None,
+    state: DynamicState, job: str, serial: int, how: DynState, text: str, **more: Any
 ) -> DynResponse:
-    """Return what is said of a message now, with all that its job holds."""
-    return DynResponse(
-        time_s=state.now_s,
-        job=job,
-        serial=serial,
-        state=how,
-        nodes=nodes or {},
-        held=state.held(job),
-        earliest_s=earliest_s,
-        text=text,
-    )
+    """Return what is said of a message now, with all that its job holds; ``more`` are other members."""
+    held, now_s = state.held(job), state.now_s
+    return DynResponse(time_s=now_s, job=job, serial=serial, state=how, held=held, text=text, **more)
 
 
 def _answered(

@@ -230,6 +230,8 @@ def _wake(party: Party[DynamicState], clock: Callable[[], float]) -> None:
 
 
 class _Saved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A state as a checkpoint has it: the snapshot as the file of a cluster, other members as they are."""
+
     snapshot: msgspec.Raw
     accounts: Accounts
     pending: tuple[Pending, ...]
@@ -246,25 +248,11 @@ class DynamicCodec(StructCodec[DynamicState]):
 
     def write(self, state: DynamicState) -> bytes:
         """Return a state as JSON."""
-        snapshot = snapshot_to_json(state.snapshot).encode()
-        return msgspec.json.encode(
-            _Saved(
-                snapshot=msgspec.Raw(msgspec.json.format(snapshot, indent=-1)),
-                accounts=state.accounts,
-                pending=state.pending,
-                answers=dict(state.answers),
-                changed=state.changed,
-            )
-        )
+        members = {name: getattr(state, name) for name in _Saved.__struct_fields__}
+        text = msgspec.json.format(snapshot_to_json(state.snapshot).encode(), indent=-1)
+        return msgspec.json.encode(_Saved(**members | {"snapshot": msgspec.Raw(text)}))
 
     def read(self, text: bytes) -> DynamicState:
         """Return the state in that JSON."""
-        saved = decode(text, _Saved)
-        return replace(
-            self._first,
-            snapshot=parse_snapshot(bytes(saved.snapshot)),
-            accounts=saved.accounts,
-            pending=saved.pending,
-            answers=saved.answers,
-            changed=saved.changed,
-        )
+        members = msgspec.structs.asdict(decode(text, _Saved))
+        return replace(self._first, **members | {"snapshot": parse_snapshot(bytes(members["snapshot"]))})
