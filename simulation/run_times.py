@@ -267,9 +267,7 @@ class RunTimes:
     def _row(self, key: object) -> int:
         row = self._places.setdefault(key, len(self._places))
         if row == len(self.table.jobs):
-            self.table = self.table._replace(
-                mass=np.concatenate([self.table.mass, np.zeros_like(self.table.mass)]),
-                jobs=np.concatenate([self.table.jobs, np.zeros_like(self.table.jobs)]),
-                trust=np.concatenate([self.table.trust, np.zeros_like(self.table.trust)]),
-            )
+            columns = {name: getattr(self.table, name) for name in ("mass", "jobs", "trust")}
+            longer = {name: np.concatenate([one, np.zeros_like(one)]) for name, one in columns.items()}
+            self.table = self.table._replace(**longer)
         return row

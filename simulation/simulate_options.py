@@ -296,15 +296,16 @@ def is_read(member: str, policy: str, candidates: Collection[str] = ()) -> bool:
     return policy == reader or (policy == "adaptive" and reader in candidates)
 
 
-#: Option -> the orders of the queue that read it; and those of a log's own time -> the policies.
-_READ_BY_ORDERS: Mapping[str, tuple[str, ...]] = {
-    "multifactor": ("multifactor",),
-    "flexible": ("flexible",),
-    "priorities": ("flexible",),
-    "user_priorities": ("flexible",),
-    "queue_weights": ("weight", "smith", "flexible"),
+#: Option -> what reads it, a policy or an order of the queue, and which of them.
+_READERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    **{name: ("policy", (policy,)) for name, policy in READ_ON_LOGS.items()},
+    "log_begins": ("policy", ("planning", "queues")),
+    "multifactor": ("order", ("multifactor",)),
+    "flexible": ("order", ("flexible",)),
+    "priorities": ("order", ("flexible",)),
+    "user_priorities": ("order", ("flexible",)),
+    "queue_weights": ("order", ("weight", "smith", "flexible")),
 }
-_READ_BY_POLICIES: Mapping[str, tuple[str, ...]] = {"log_begins": ("planning", "queues")}
 
 
 def current_name(policy: str) -> str:
@@ -336,16 +337,10 @@ def check_read(policy: str, order: str, given: Mapping[str, Any]) -> None:
     for name, value in given.items():
         if value is None or value == ():
             continue
-        readers: tuple[str, ...] = (policy,)
-        needed, chosen = "policy", policy
-        if name in READ_ON_LOGS:
-            reader = READ_ON_LOGS[name]
-            is_passed_on = reader in names and (policy == "adaptive" or bool(given.get("candidates")))
-            readers = (reader, "adaptive") if is_passed_on else (reader,)
-        elif name in _READ_BY_POLICIES:
-            readers = _READ_BY_POLICIES[name]
-        elif name in _READ_BY_ORDERS:
-            readers, needed, chosen = _READ_BY_ORDERS[name], "order", order
+        needed, readers = _READERS.get(name, ("policy", (policy,)))
+        if READ_ON_LOGS.get(name) in names and (policy == "adaptive" or given.get("candidates")):
+            readers = (*readers, "adaptive")
+        chosen = order if needed == "order" else policy
         if chosen not in readers:
             raise OptionError(f"{flag_of(name)} needs --{needed} {' or '.join(readers)}, not {chosen}")
 
