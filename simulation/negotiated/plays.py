@@ -212,6 +212,7 @@ def play_of(
     arrivals = []
     for index, arriving in enumerate(workload.jobs):
         with errors_below(f"jobs[{index}]"):
+            _refuse_held(arriving.job)
             entry = _entry(arriving, machine, mix, is_chosen=index in chosen, scale=scale)
         urgent = arriving.job.qos == URGENT_QOS
         # Before its start time a job is in nobody's queue.
@@ -266,17 +267,16 @@ def _entry(
     scale: int,
 ) -> MapEntry:
     job = arriving.job
-    _refuse_held(job)
     part = machine.get(job.partition)
     if part is None:
         known = ", ".join(name or "none" for name in machine)
         raise InputError(f"{job.partition!r} is no partition of whole nodes ({known})", path="partition")
     wishes, there, kind = part.of(job), len(part.members), job.kind
-    size, least, most = _sizes(job, wishes.members)
-    if most < wishes.fewest and job.request.node_counts is not None:
+    sizes = _sizes(job, wishes.members)
+    if sizes[-1] < wishes.fewest and job.request.node_counts is not None:
         message = f"it takes {wishes.fewest} nodes to hold so much, whichever they are"
         raise InputError(message, path="gres_total")
-    least, most = max(least, wishes.fewest), max(most, wishes.fewest)
+    size, least, most = (max(count, wishes.fewest) for count in sizes)
     if is_chosen and mix is not None:
         kind, least, most = mix.kind, max(-(-size // 2), wishes.fewest), min(there, 2 * size)
     elif kind is JobKind.RIGID and most > least:
@@ -305,15 +305,12 @@ def _entry(
         contiguous=wishes.contiguous,
         max_switches=wishes.max_switches,
         deadline_s=arriving.deadline_s,
+        node_share=part.share(job, wishes.members, least).as_integer_ratio(),
     )
-    if arriving.budget_core_h is not None:
-        cores = max(node.total.cores for node in wishes.members)
-        entry = _within_budget(entry, arriving.budget_core_h, cores)
-    share = part.share(job, wishes.members, entry.min_nodes).as_integer_ratio()
-    return msgspec.structs.replace(entry, node_share=share)
+    return _within_budget(entry, arriving.budget_core_h, wishes.members)
 
 
-def _within_budget(entry: MapEntry, budget_core_h: float, cores: int) -> MapEntry:
+def _within_budget(entry: MapEntry, budget_core_h: float | None, members: Sequence[Node]) -> MapEntry:
     """Return a job on such counts only whose estimated core-hours keep its budget, each and all below them.
 
     As no count up to the greatest costs more for a part of the work, growing and shrinking keep it too.
@@ -321,6 +318,9 @@ def _within_budget(entry: MapEntry, budget_core_h: float, cores: int) -> MapEntr
     Raises:
         InputError: it would exceed it on its least nodes.
     """
+    if budget_core_h is None:
+        return entry
+    cores = max(node.total.cores for node in members)
     most_node_s = budget_core_h * _HOUR_S / cores
     affordable = 0
     for count in range(entry.min_nodes, entry.max_nodes + 1):

@@ -153,6 +153,14 @@ def test_gres_over_all_nodes_are_held_by_whichever_nodes_there_are() -> None:
     assert arrival.job.eligible == (("n6", "n7", "n8"),)
 
 
+def test_a_rigid_job_of_cores_gets_the_nodes_that_hold_its_gres() -> None:
+    request = Request(cores=4, gres_total={"gpu:b": Span.exactly(2)})
+    jobs = [ArrivingJob(job=Job(id="a", priority=1, request=request), arrival_s=0.0, run_time_s=10.0)]
+    (arrival,) = play_of(workload(jobs), None).arrivals
+    assert (arrival.job.type, arrival.job.min_nodes, arrival.job.max_nodes) == (JobKind.RIGID, 2, 2)
+    assert arrival.job.time_at_min_s == 10.0
+
+
 def test_a_type_that_is_not_named_is_one_type_for_all_nodes() -> None:
     request = Request(nodes=Span.exactly(2), cores_per_node=1, gres_per_node={"gpu": Span.exactly(1)})
     job = Job(id="a", priority=1, request=request)
