@@ -167,23 +167,21 @@ def play(
     coming = len(jobs.submit)
     running, free, head, tail = 0, processors, 0, 0
     while tail < coming or running > 0:
-        next_end = inf
+        now = jobs.submit[tail] if tail < coming else inf
         for place in range(running):
-            next_end = min(next_end, active.end[place])
-        next_arrival = jobs.submit[tail] if tail < coming else inf
-        now = min(next_end, next_arrival)
-        if next_end == now:
-            place = 0
-            while place < running:
-                if active.end[place] == now:
-                    free += active.held[place]
-                    ends[active.job[place]] = now
-                    harvests[active.job[place]] = active.harvests[place]
-                    record(log, tally, now, active.job[place], 0)
-                    remove(active, running, place)
-                    running -= 1
-                else:
-                    place += 1
+            now = min(now, active.end[place])
+        before, place = running, 0
+        while place < running:
+            if active.end[place] == now:
+                free += active.held[place]
+                ends[active.job[place]] = now
+                harvests[active.job[place]] = active.harvests[place]
+                record(log, tally, now, active.job[place], 0)
+                remove(active, running, place)
+                running -= 1
+            else:
+                place += 1
+        if running < before:
             remember(active, running)
             running, free, head = on_end(active, running, free, head, tail, now, context)
             settle(active, running, now, context, starts, log)
