@@ -93,7 +93,8 @@ class StepOptions(StepRecord):
         for name in unread_by_greedy(self.strategy, balance=self.balance):
             if getattr(self, name) is not None:
                 why = "awards the first bids of a balance, one a job" if name in _CAPS else "reaches no limit"
-                raise OptionError(f"{name}: strategy greedy {why}")
+                default = "" if self.strategy else " (the default with a balance)"
+                raise OptionError(f"{name}: strategy greedy {why}{default}")
         if self.strategy == "anytime" and not self._has_anytime:
             if self.weights == "paper":
                 raise OptionError("strategy: anytime has lexicographic weights only")
@@ -275,7 +276,7 @@ def unread_by_greedy(strategy: object, *, balance: bool) -> tuple[str, ...]:
     """Return the options that a greedy step ignores; with a balance steps are greedy by default."""
     if strategy != "greedy" and not (balance and strategy is None):
         return ()
-    return ("work_limit", "time_limit_s", *(_CAPS if balance else ()))
+    return ("work_limit", "time_limit_s", "on_timeout", *(_CAPS if balance else ()))
 
 
 def options_with_preset(given: Mapping[str, Any]) -> StepOptions:
@@ -295,8 +296,12 @@ def options_with_preset(given: Mapping[str, Any]) -> StepOptions:
     OPTIONS_BY_NAME["model"].check(model)
     if model not in PRESETS[preset]:
         raise OptionError(f"preset: the constants of {model}'s published plugin are not known here")
-    values = {**PRESETS[preset][model], **explicit}
-    if ("work_limit" in explicit or values.get("strategy") == "greedy") and "time_limit_s" not in explicit:
-        # Work counts instead of the papers' seconds, or nothing does.
-        values.pop("time_limit_s", None)
-    return StepOptions(**values)
+    # Work counts instead of the papers' seconds; of what a greedy step ignores nothing is the preset's.
+    unread = {"time_limit_s"} if "work_limit" in explicit else set[str]()
+    unread.update(unread_by_greedy(explicit.get("strategy"), balance=bool(explicit.get("balance"))))
+    of_preset = {name: value for name, value in PRESETS[preset][model].items() if name not in unread}
+    StepOptions(**explicit)
+    try:
+        return StepOptions(**{**of_preset, **explicit})
+    except OptionError as error:
+        raise OptionError(f"preset: {preset} has values that do not allow this: {error}") from None

@@ -319,10 +319,8 @@ def _resolve_nodes(workload: ClusterWorkload, options: Mapping[str, Value]) -> R
     names = (name for name in (*_NODE_AXES[2:], "seed") if _reads(name, row))
     values = {name: getattr(chosen, name) or plain.get(name) for name in names}
     if chosen.policy in MODELS:
-        step = step_options(chosen)
-        values |= {name: value for name, value in step.resolved().items() if name in values}
-        if step.is_greedy:
-            values["on_timeout"] = None
+        resolved = step_options(chosen).resolved()
+        values |= {name: value for name, value in resolved.items() if name in values}
     return row | _as_columns(values | chosen.settings(), NodeOptions)
 
 

@@ -133,7 +133,7 @@ class Engine:
             objective="priority_cores",
             window=max(1, queued),
             max_bids_per_job=_BIDS,
-            on_timeout="incumbent",
+            on_timeout=None if self.strategy == "greedy" else "incumbent",
             reserve=1,
         )
 

@@ -86,8 +86,7 @@ class NodeOptions(NodeKeywords):
             # What an auction would ignore.
             if self.objective == "response" and self.order != "fcfs":
                 raise OptionError(f"--order {self.order}: objective response orders the queue by worth")
-            if self.on_timeout is not None and step_options(self).is_greedy:
-                raise OptionError(f"--on-timeout: {self.policy} makes greedy awards, which reach no limit")
+            step_options(self)
 
     def _check_failures(self) -> None:
         """Refuse what says nothing clear about failures, or nothing at all."""
@@ -144,11 +143,10 @@ def step_options(options: NodeOptions) -> StepOptions:
     given = {name: value for name, value in given_in(options).items() if name in of_step}
     if options.preempt:
         given["promise"] = NONE
-    if options.preset is not None:
-        # Work ends a pass, not the papers' seconds: it is no timeout that could start nothing.
-        given = {"on_timeout": "incumbent", **given}
     asked = options_with_preset({"model": options.policy, **given})
-    asked = replace(asked, time_limit_s=None)
+    # Work ends a pass, not a preset's seconds: it is no timeout that could start nothing.
+    on_timeout = options.on_timeout or (asked.on_timeout and "incumbent")
+    asked = replace(asked, time_limit_s=None, on_timeout=on_timeout)
     return replace(asked, work_limit=asked.most_work)
 
 

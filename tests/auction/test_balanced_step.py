@@ -17,7 +17,7 @@ from aucsched.auction.balance import Balance, balance_of
 from aucsched.auction.decide import MANY, open_window, reserve
 from aucsched.auction.explain.overview import overview
 from aucsched.auction.job_classes import JobClass, mix_of
-from aucsched.auction.options import AUCTIONS, StepOptions
+from aucsched.auction.options import AUCTIONS, StepOptions, options_with_preset
 from aucsched.auction.state import state_of
 from aucsched.auction.step import Step, take_step
 from aucsched.bidgen.first_fit import FirstFitPlacer
@@ -281,7 +281,11 @@ def test_worth_is_what_each_job_counts() -> None:
         ({"weights": "paper"}, "balance: it has lexicographic weights only"),
         ({"bid_order": "figure-4.5"}, "balance: bid_order figure-4.5 makes no first bids"),
         ({"work_limit": 3}, "work_limit: strategy greedy reaches no limit"),
-        ({"time_limit_s": 3.0}, "time_limit_s: strategy greedy reaches no limit"),
+        (
+            {"time_limit_s": 3.0},
+            r"time_limit_s: strategy greedy reaches no limit \(the default with a balance\)",
+        ),
+        ({"on_timeout": "halve"}, "on_timeout: strategy greedy reaches no limit"),
         ({"objective": "priority_cores"}, "balance: a job counts by how hard it is to place"),
         ({"max_bids": 9}, "max_bids: strategy greedy awards the first bids of a balance"),
         ({"max_bids_per_job": 9}, "max_bids_per_job: strategy greedy awards the first bids"),
@@ -290,6 +294,18 @@ def test_worth_is_what_each_job_counts() -> None:
 def test_what_a_balance_leaves_without_meaning_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         StepOptions(balance=True, **options)
+
+
+def test_what_a_greedy_step_ignores_is_not_the_preset_s_either() -> None:
+    plain = {"preset": "plugin", "model": "aucsched1", "weights": "lexicographic", "bid_order": "spec"}
+    for greedy in ({"balance": True}, {"strategy": "greedy"}):
+        found = options_with_preset({**plain, **greedy})
+        assert (found.time_limit_s, found.on_timeout, found.reserve) == (None, None, 0)
+    said = "^preset: plugin has values that do not allow this: balance: it has lexicographic weights only"
+    with pytest.raises(OptionError, match=said):
+        options_with_preset({"preset": "plugin", "model": "aucsched3", "balance": True})
+    with pytest.raises(OptionError, match=r"^balance: ipsched places without bids"):
+        options_with_preset({"preset": "plugin", "model": "ipsched", "balance": True})
 
 
 @pytest.mark.parametrize("strategy", ["greedy", "anytime"])

@@ -104,9 +104,9 @@ REFUSED = [
     ("--policy reservations --reserve 2 --reservations 3", "--reserve and --reservations both say"),
     (
         "--policy aucsched3 --strategy greedy --on-timeout discard",
-        "--on-timeout: aucsched3 makes greedy awards",
+        "on_timeout: strategy greedy reaches no limit",
     ),
-    ("--policy aucsched2 --balance --on-timeout halve", "--on-timeout: aucsched2 makes greedy awards"),
+    ("--policy aucsched2 --balance --on-timeout halve", "on_timeout: strategy greedy reaches no limit"),
     (
         "--policy aucsched2 --award-alone --promise backfill",
         "promise: backfill starts jobs next to the award",
