@@ -4,7 +4,7 @@ import time
 from bisect import insort
 from collections.abc import Callable
 from dataclasses import replace
-from math import ceil
+from math import ceil, inf
 
 from ...cluster.errors import AwardError
 from ...cluster.limits import Owned
@@ -71,7 +71,8 @@ class _System:
         self._asking: list[CountRequest] = []
         # Requests that wait as jobs, by the job's name.
         self._parents: dict[str, str] = {}
-        self._planned_pass = self._is_pass = False
+        self._planned: set[float] = set()
+        self._is_pass = False
 
     # Events.
 
@@ -97,7 +98,8 @@ class _System:
             case EventKind.ARRIVAL:
                 self._arrive(self._jobs[event.job])
             case EventKind.PASS:
-                self._planned_pass, self._is_pass = False, True
+                self._planned.discard(event.time)
+                self._is_pass = True
 
     def _arrive(self, job: EvolvingJob) -> None:
         self._enqueue(
@@ -150,16 +152,21 @@ class _System:
         """Serve and start, or only serve between two polls."""
         interval = self._options.interval_s
         starts = interval is None or self._is_pass
-        if starts or self._asking:
-            self._pass(now, starts=starts)
+        has_changed = (starts or bool(self._asking)) and self._pass(now, starts=starts)
+        since = now
+        if self._is_pass and not has_changed:
+            # Until the next event a turn changes nothing, but where accounts of delays begin anew.
+            since = max(now, self._provider.accounts_end_s) if self._asking else inf
         self._is_pass = False
-        if interval is not None and self._waiting and not self._planned_pass:
-            turn = ceil(now / interval)
+        if interval is not None and self._waiting and since < inf:
+            turn = ceil(since / interval)
             time = (turn + (turn * interval <= now)) * interval if starts else max(turn * interval, now)
-            self._planned_pass = True
-            self._events.push(time, EventKind.PASS, -1)
+            if time not in self._planned:
+                self._planned.add(time)
+                self._events.push(time, EventKind.PASS, -1)
 
-    def _pass(self, now: float, *, starts: bool) -> None:
+    def _pass(self, now: float, *, starts: bool) -> bool:
+        """Ask the provider and do what it says; return whether that is anything."""
         self._run.passes += 1
         # Requests that wait as jobs ask for what is left of their parents' walltime.
         for place, (order, number, job) in enumerate(self._waiting):
@@ -182,6 +189,7 @@ class _System:
             self._grow(one, now)
         for starting, held in started:
             self._begin(starting, held, now)
+        return bool(found.grants or found.starts)
 
     def _stands(self, request: CountRequest, now: float) -> bool:
         """Return whether a request that was not granted is asked again in the next pass."""

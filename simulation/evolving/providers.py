@@ -135,6 +135,11 @@ class Iteration:
         self._fairness = options.limits or Fairness()
         self.accounts = at_start(self._fairness, 0.0)
 
+    @property
+    def accounts_end_s(self) -> float:
+        """When the interval of the accounts ends."""
+        return self.accounts.since_s + self._fairness.interval_s
+
     def cores_of(self, job: EvolvingJob) -> int:
         """Return the cores that it asks for."""
         return job.cores
@@ -230,7 +235,7 @@ class RequestAuction(Iteration):
             reserve=self._depths.reservation,
             strategy=chosen,
             work_limit=None if chosen == "greedy" else _SEARCH_STEPS,
-            on_timeout="incumbent",
+            on_timeout=None if chosen == "greedy" else "incumbent",
         )
 
     def step(self, view: ProviderView, *, starts: bool) -> tuple[Grants, Starts]:
