@@ -33,7 +33,7 @@ _PICTURES = ("--plot", "--gantt")
 
 #: Options by the names that they had in a command; in the file of ``--config`` as well.
 _RENAMED = dict.fromkeys(("negotiate order", "ibsched order", "irtsched order"), "seed")
-_RENAMED["sweep max-attempts"] = "attempts"
+_RENAMED |= dict.fromkeys(("negotiate attempts", "ibsched attempts", "sweep attempts"), "max-attempts")
 
 
 class FilePath(click.Path):

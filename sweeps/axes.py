@@ -33,7 +33,6 @@ class Axis:
         kind: what its values are.
         section: what of a run it varies, a heading of ``--help``.
         split: returns the texts of the values of a list.
-        spelling: its name on the command line, where that is not ``name``.
     """
 
     name: str
@@ -43,12 +42,11 @@ class Axis:
     kind: type[int | float | str] = str
     section: str = ""
     split: Callable[[str], list[str]] = lambda text: text.split(",")
-    spelling: str = ""
 
     @property
     def option(self) -> str:
         """Its name on the command line."""
-        return flag_of(self.spelling or self.name)
+        return flag_of(self.name)
 
     def values(self, text: str, called: str = "") -> tuple[Value, ...]:
         """Return the values in a text such as ``25,50,100``; errors call the option so.
@@ -83,7 +81,7 @@ def _network(text: str, called: str) -> str:
 
 def axis_of(option: Option[Any]) -> Axis:
     """Return an option as an axis."""
-    given: dict[str, Any] = {"name": option.name, "spelling": option.spelling, "help": option.said()}
+    given: dict[str, Any] = {"name": option.name, "help": option.said()}
     if option.is_switch:
         given |= {"metavar": "on,off", "read": _switch}
     elif option.is_number or option.choices:

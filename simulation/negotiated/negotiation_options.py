@@ -36,7 +36,7 @@ class BatchOptions:
         "When the batch scheduler accepts an offer.", default="paper", is_swept=True
     )
     max_attempts: Option[int] = Option(
-        "Attempts of a transaction.", default=5, low=1, high=1000, spelling="attempts", is_swept=True
+        "Attempts of a transaction.", default=5, low=1, high=1000, is_swept=True
     )
     depth: Option[int] = Option("Unmapped jobs forwarded at most.", default=100, low=1, is_swept=True)
     third_of: Option[Literal["forwarded", "queue"] | None] = Option(

@@ -194,8 +194,8 @@ def test_an_option_is_called_as_negotiate_calls_it(
     config.write_text(f"[sweep]\n{spelling[2:]} = [1, 'x']\n")
     options = ["--policy", "negotiate", f"{spelling}=0", "-o", str(table)]
     assert run(["sweep", str(OVERTAKEN), *options]) == 2
-    old = "note: --max-attempts is the old spelling of --attempts\n" * (spelling == "--max-attempts")
-    said = "aucsched: --attempts 0: 0 is below 1\n"
+    old = "note: --attempts is the old spelling of --max-attempts\n" * (spelling == "--attempts")
+    said = "aucsched: --max-attempts 0: 0 is below 1\n"
     assert capsys.readouterr().err == old + said
     assert run(["--config", str(config), "sweep", str(OVERTAKEN), "-o", str(table)]) == 2
     assert "c.toml: sweep." in capsys.readouterr().err
