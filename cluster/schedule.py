@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
@@ -119,7 +119,7 @@ class Attempt:
     size: int
     status: str
     priority: Fraction | int
-    seconds: float
+    seconds: float = field(compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,7 +197,7 @@ class Schedule(Copied, Tabular):
     next_window: int
     attempts: tuple[Attempt, ...]
     sizes: Sizes
-    seconds: Seconds
+    seconds: Seconds = field(compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schedule file's content as plain dicts, lists, numbers and text."""

@@ -62,7 +62,7 @@ class SwfField(IntEnum):
     THINK_TIME = 17
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SwfLog:
     r"""A log as its file holds it: nothing dropped, nothing sorted.
 
@@ -78,6 +78,14 @@ class SwfLog:
 
     comments: tuple[str, ...]
     table: NDArray[np.float64]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SwfLog):
+            return NotImplemented
+        return self.comments == other.comments and np.array_equal(self.table, other.table)
+
+    def __hash__(self) -> int:
+        return hash((self.comments, self.table.shape))
 
     def column(self, field: SwfField) -> NDArray[np.float64]:
         """Return one column of the table."""

@@ -115,7 +115,7 @@ class Simulation(RunReport):
     policy: str
     order: str
     starts: tuple[float, ...]
-    seconds: float
+    seconds: float = field(compare=False)
     stopped: tuple[StoppedRun, ...] | None = None
     refused: tuple[str, ...] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -186,9 +186,9 @@ class Simulation(RunReport):
         """The machine's use over time."""
         submit = np.asarray(self.workload.requests.submit, dtype=np.float64)
         cut, still = self.cut_short, np.zeros(len(self.start))
-        moments = np.concatenate([submit, self.start, self.end, cut.start, cut.end])
-        used = np.concatenate([np.zeros(len(submit)), self.size, -self.size, cut.size, -cut.size])
-        waiting = np.concatenate([np.ones(len(submit)), still - 1, still, -cut.waits, cut.waits])
+        moments = np.concatenate([[0.0], submit, self.start, self.end, cut.start, cut.end])
+        used = np.concatenate([np.zeros(1 + len(submit)), self.size, -self.size, cut.size, -cut.size])
+        waiting = np.concatenate([[0.0], np.ones(len(submit)), still - 1, still, -cut.waits, cut.waits])
         return Timeline.of(moments, used, waiting)
 
     @cached_property

@@ -45,7 +45,7 @@ _HALF = 0.5
 _PAIR_S, _FOR_REDUCTIONS = 3e-8, 0.06
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Winners(Tabular):
     """The answer of a winner determination.
 
@@ -75,7 +75,7 @@ class Winners(Tabular):
     proved: bool
     status: Status
     prices: dict[Hashable, float]
-    seconds: float
+    seconds: float = field(compare=False)
     parameters: Mapping[str, float] = field(default_factory=dict)
 
     @property

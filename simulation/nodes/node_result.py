@@ -35,7 +35,7 @@ _COLUMNS = (
 _LISTED = 5
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class NodeSimulation(Simulation):
     """Who ran where under which policy. ``workload`` holds the jobs that ran to their ends, by arrival.
 
@@ -73,6 +73,15 @@ class NodeSimulation(Simulation):
     promises: Mapping[int, float] | None = None
     balance: Mapping[str, float] | None = None
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, NodeSimulation) or self.cluster != other.cluster:
+            return False
+        mine, theirs = ({**one.to_dict(), "seconds": None} for one in (self, other))
+        return mine == theirs and self.columns == other.columns
+
+    def __hash__(self) -> int:
+        return hash((self.policy, self.starts))
+
     @property
     def never_started(self) -> list[dict[str, str]]:
         """The jobs that never started, each with its id as ``job`` and its ``reason``."""
@@ -85,8 +94,8 @@ class NodeSimulation(Simulation):
 
     @property
     def first_s(self) -> float:
-        """The first arrival of a job that ended, on the workload's clock: the result's second 0."""
-        return self.cluster.jobs[self.played[0].demand.index].arrival_s if self.played else 0.0
+        """The first arrival, also of a job that never starts, by the workload's clock: the result's 0."""
+        return next((one.arrival_s for one in self.cluster.jobs), 0.0)
 
     @property
     def end(self) -> Column:
@@ -332,7 +341,7 @@ class NodeSimulation(Simulation):
 
     def _row(self, arriving: ArrivingJob, place: int | None) -> dict[str, Any]:
         """Return what a table says of a job; ``place``: its own of those that ended, None: it has not."""
-        begin, job = self.cluster.jobs[0].arrival_s, arriving.job
+        begin, job = self.first_s, arriving.job
         submit = since(arriving.arrival_s, begin)
         row = dict.fromkeys(_COLUMNS) | {
             "id": job.id,
@@ -391,11 +400,11 @@ def node_result(
 ) -> NodeSimulation:
     """Return a finished run as a result, with other members that it has.
 
-    Times count from the first arrival of a job that ran to its end.
+    Times count from the first arrival.
     """
     played = tuple(record.played.values())
     arrivals = [cluster.jobs[one.demand.index].arrival_s for one in played]
-    first = arrivals[0] if arrivals else 0.0
+    first = next((one.arrival_s for one in cluster.jobs), 0.0)
     users = {name: place for place, name in enumerate(sorted({one.demand.job.user for one in played}))}
     requests = Requests(
         processors=int(machine.columns.total.cores.sum()),

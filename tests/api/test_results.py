@@ -78,6 +78,22 @@ class _FoundByAnother(dict[str, Any]):
         return value
 
 
+def test_what_says_the_same_is_equal_and_what_does_not_is_not(results: dict[str, Tabular]) -> None:
+    for name, result in results.items():
+        assert pickle.loads(pickle.dumps(result)) == result, name  # noqa: S301 - our own
+        assert copy.deepcopy(result) == result, name
+    assert results["log"] == aucsched.simulate(DAYS) != aucsched.simulate(DAYS, "fcfs")
+    assert (
+        results["nodes"] == aucsched.simulate(OVERTAKEN, "aucsched3") != aucsched.simulate(OVERTAKEN, "fcfs")
+    )
+    assert results["schedule"] == aucsched.schedule(FULL, work_limit=2) != aucsched.schedule(FULL, window=1)
+    log = aucsched.load_swf(DAYS)
+    assert log == aucsched.load_swf(DAYS) == pickle.loads(pickle.dumps(log))  # noqa: S301 - our own
+    assert log != aucsched.parse_swf(b"1 0 -1 10 3 -1 -1 3 10\n")
+    assert hash(log) == hash(aucsched.load_swf(DAYS))
+    assert hash(results["nodes"]) == hash(copy.copy(results["nodes"]))
+
+
 def test_two_threads_may_read_a_deferred_member_at_once() -> None:
     class Record:
         found: Deferred[tuple[int, ...]] = Deferred()
