@@ -164,7 +164,7 @@ class AuctionOptions(ValueOptions, BiddingOptions):
     reserve: Option[int | None] = _count(
         "Reserve for this many of the first blocked jobs: nothing that delays them starts. The default is 0 "
         "with promise auto, with response if --promise is not given, and in slurm run with plan or a "
-        "duration.",
+        "duration; 4 with policy reservations.",
         low=0,
         default=1,
     )

@@ -105,7 +105,7 @@ class LogRecord:
         is_swept=True,
     )
     reservations: Option[int] = _of(
-        "reservations", "their number.", "number", default=4, low=1, is_swept=True
+        "reservations", "number of blocked jobs that get one.", "number", default=4, low=1, is_swept=True
     )
     lookahead_depth: Option[int | None] = _of(
         "lookahead",

@@ -90,7 +90,6 @@ PLAIN = (
 READ = {
     "max_bids": {"sweeps/results.py", "commands/examples.py"},
     "max_bids_per_job": {"sweeps/results.py", "commands/examples.py"},
-    "on_timeout": {"sweeps/run_kinds.py"},
     "window_from": {"commands/schedule.py"},
 }
 
