@@ -88,6 +88,17 @@ def run_events(queue: EventQueue, handle: Callable[[Event], None], schedule: Cal
         schedule(events[0].time)
 
 
+def turn_at(time: float, every_s: float) -> float:
+    """Return the begin of the first turn that begins at a time or later."""
+    begin = turn_of(time, every_s) * every_s
+    return begin if begin == time else turn_after(time, every_s)
+
+
+def turn_after(time: float, every_s: float) -> float:
+    """Return the begin of the first turn that begins later."""
+    return (turn_of(time, every_s) + 1) * every_s
+
+
 def turn_of(now: float, every_s: float) -> int:
     """Return the number of the turn that ``now`` falls into; turn ``k`` begins at ``k * every_s`` to the bit.
 

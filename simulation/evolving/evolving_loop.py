@@ -4,7 +4,7 @@ import time
 from bisect import insort
 from collections.abc import Callable
 from dataclasses import replace
-from math import ceil, inf
+from math import inf
 
 from ...cluster.errors import AwardError
 from ...cluster.limits import Owned
@@ -16,7 +16,7 @@ from ...negotiation.evolving.iteration import (
     Held,
     RequestOutcome,
 )
-from ..events import Event, EventKind, EventQueue, run_events
+from ..events import Event, EventKind, EventQueue, run_events, turn_after, turn_at
 from ..workloads.evolving import EvolvingJob, EvolvingWorkload, dynamic_esp, quadflow
 from .evolving_options import EvolvingOptions
 from .evolving_report import EvolvingRun, Playing
@@ -159,8 +159,7 @@ class _System:
             since = max(now, self._provider.accounts_end_s) if self._asking else inf
         self._is_pass = False
         if interval is not None and self._waiting and since < inf:
-            turn = ceil(since / interval)
-            time = (turn + (turn * interval <= now)) * interval if starts else max(turn * interval, now)
+            time = max(turn_at(since, interval), turn_after(now, interval) if starts else now)
             if time not in self._planned:
                 self._planned.add(time)
                 self._events.push(time, EventKind.PASS, -1)

@@ -12,6 +12,7 @@ Jobs whose start is now start. Plans are made anew at each turn.
 
 from collections.abc import Iterable, Sequence
 from copy import copy
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -131,7 +132,14 @@ class SelectedPlacer(FirstFitPlacer):
 
     def start(self, demand: Demand) -> StartingJob | None:
         """Start a job on its nodes; None when it does not fit."""
-        allocation = self._selector.allocation(demand, self.view(demand))
+        view = self.view(demand)
+        allocation = self._selector.allocation(demand, view)
+        if allocation is not None and not self._pools.hold(demand.job, allocation.held):
+            # Limits may have room for fewer nodes, with more on each.
+            most = self._pools.most_nodes(demand.job, len(allocation.nodes) - 1)
+            fewer = tuple(replace(one, max_nodes=min(one.max_nodes, most)) for one in demand.variants)
+            view = FreeView(view.columns, view.free)
+            allocation = self._selector.allocation(replace(demand, variants=fewer), view)
         if allocation is None:
             self._hopeless.add(demand.kind)
             return None

@@ -11,7 +11,7 @@ submission they had, or are lost. What they ran for is lost in both cases.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from math import ceil, inf
+from math import inf
 from typing import NamedTuple
 
 from ...auction.check import AwardChecker
@@ -19,7 +19,7 @@ from ...cluster.errors import AwardError
 from ...cluster.resources.allocation import Allocation, StartingJob, resources_of
 from ...cluster.resources.demand import Demand
 from ...cluster.workload import ArrivingJob, ClusterWorkload
-from ..events import Event, EventKind, EventQueue, run_events, turn_of
+from ..events import Event, EventKind, EventQueue, run_events, turn_after, turn_at
 from ..stepping import LEFT_WAITING
 from .node_machine import Failures, Machine, Remaining, why_never
 from .node_queue import NodePolicy, NodeQueue
@@ -305,11 +305,11 @@ class NodeKernel:
         wants_more = self.policy.wants_more or self.machine.columns.pools.counts_step
         if not len(self.queue):
             return
-        every_s = self.policy.wakeup_s
-        if self.interval_s is not None and wants_more:
-            self._plan(self._at_interval(now + self.interval_s))
-        elif self.interval_s is None and every_s is not None:
-            self._plan((turn_of(now, every_s) + 1) * every_s)
+        every_s = self.interval_s if wants_more else None
+        if self.interval_s is None:
+            every_s = self.policy.wakeup_s
+        if every_s is not None:
+            self._plan(turn_after(now, every_s))
         if (alarm := self.policy.alarm) is not None and now < (time := self._at_interval(alarm)):
             self._plan(time)
 
@@ -321,9 +321,7 @@ class NodeKernel:
 
     def _at_interval(self, time: float) -> float:
         """Return the first time from this one on at which there may be a pass."""
-        if self.interval_s is None or time == inf:
-            return time
-        return ceil(time / self.interval_s) * self.interval_s
+        return time if self.interval_s is None or time == inf else turn_at(time, self.interval_s)
 
     def _plan(self, time: float) -> None:
         """Let there be a pass at a time, once."""

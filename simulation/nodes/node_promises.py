@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from math import ceil, inf
+from math import inf
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from ...cluster.resources.allocation import Allocation, StartingJob
 from ...cluster.resources.demand import Demand
 from ...cluster.value_types import copied
 from ..backfilling.easy import easy_columns
+from ..events import turn_at
 from ..log_columns import LogColumns
 from ..promised.log_auction import PLAY_COPY
 from ..promised.promise_plan import window
@@ -301,7 +302,7 @@ class Promises:
         """Put a promise off to the next pass: nothing starts before."""
         if self._interval is None:
             return kept
-        start = ceil(kept.start / self._interval) * self._interval
+        start = turn_at(kept.start, self._interval)
         if start <= kept.start:
             return kept
         return reservations.promise(Promise(demand, start, kept.allocation)) or kept

@@ -1,0 +1,49 @@
+"""Passes at multiples of an interval, and starts that limits leave on fewer nodes."""
+
+from math import nextafter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import aucsched
+from aucsched.cluster.workload import ArrivingJob, ClusterWorkload
+from aucsched.simulation.events import turn_after, turn_at
+
+
+def _arriving(
+    name: str, arrival_s: float, *, cores: int = 1, run_s: float = 10, user: str = ""
+) -> ArrivingJob:
+    request = aucsched.Request(cores=cores)
+    job = aucsched.Job(id=name, priority=5, request=request, time_limit_s=20, user=user)
+    return ArrivingJob(job=job, arrival_s=arrival_s, run_time_s=run_s)
+
+
+@given(st.integers(0, 10**7), st.sampled_from([0.001, 0.1, 0.3, 0.7, 1 / 3, 7.3, 60.0]), st.integers(-1, 1))
+def test_a_turn_begins_at_a_multiple_and_never_before_it_is_asked_for(
+    turn: int, every_s: float, ulps: int
+) -> None:
+    time = turn * every_s if ulps == 0 else nextafter(turn * every_s, ulps * float("inf"))
+    expected = turn + 1 if ulps > 0 else turn
+    if time >= 0:
+        assert turn_at(time, every_s) == expected * every_s >= time
+        assert turn_after(time, every_s) == (turn if ulps < 0 else turn + 1) * every_s > time
+
+
+@pytest.mark.parametrize("policy", ["easy", "aucsched3", "backfill-slurm"])
+def test_no_job_starts_before_it_arrives(policy: str) -> None:
+    """239 373.6 over 0.3 is rounded down to 797 912, and 0.3 times that is less."""
+    jobs = [_arriving("a", 0), _arriving("b", 239_373.6)]
+    workload = ClusterWorkload(nodes=[aucsched.Node(name="n", cores=4)], jobs=jobs)
+    run = aucsched.simulate(workload, policy, interval_s=0.3)
+    assert run.wait.tolist() == [0, pytest.approx(0.3)]
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "backfill-slurm"])
+def test_a_job_starts_on_as_few_nodes_as_its_limit_leaves(policy: str) -> None:
+    nodes = [aucsched.Node(name=name, cores=cores) for name, cores in (("n1", 2), ("n2", 2), ("n3", 4))]
+    jobs = [_arriving("busy", 0, run_s=20), _arriving("limited", 2, cores=4, user="ann")]
+    limit = aucsched.Limit(name="narrow", most={"nodes": 1}, per="user")
+    run = aucsched.simulate(ClusterWorkload(nodes=nodes, jobs=jobs, limits=[limit]), policy)
+    assert run.columns["start_s"] == [0, 2]
+    assert run.columns["nodes"][1] == "n3"
