@@ -188,7 +188,7 @@ class _System:
             self._grow(one, now)
         for starting, held in started:
             self._begin(starting, held, now)
-        return bool(found.grants or found.starts)
+        return bool(grants or started)
 
     def _stands(self, request: CountRequest, now: float) -> bool:
         """Return whether a request that was not granted is asked again in the next pass."""
