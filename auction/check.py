@@ -134,10 +134,10 @@ def _is_limited(job: Job | RunningJob, limit: Limit) -> bool:
         (limit.jobs.group, job.group),
         (limit.jobs.account, job.account),
         (limit.jobs.qos, job.qos),
+        (limit.jobs.partition, job.partition),
     )
-    partitions = limit.jobs.partition
-    is_in = not partitions or bool(set(partitions) & set(job.partition.split(",")))
-    return is_in and all(not names or name in names for names, name in pairs)
+    # Of a list with commas, as partitions and their QOS are, one name is enough.
+    return all(not names or set(names) & set(named.split(",")) for names, named in pairs)
 
 
 def _limited(

@@ -191,6 +191,13 @@ def test_the_check_of_awards_refuses_what_breaks_a_limit(what: str) -> None:
     check_schedule(limited([ANN, BOB], {"name": "t", "jobs": NORMAL, "max": {what: most + 1}}), award)
 
 
+def test_the_check_of_awards_counts_a_job_in_each_of_its_qos() -> None:
+    jobs = [one | {"qos": "other,normal"} for one in (ANN, BOB)]
+    award = schedule(limited(jobs), work_limit=20)
+    with pytest.raises(AwardError, match="limit t"):
+        check_schedule(limited(jobs, {"name": "t", "jobs": NORMAL, "max": {"jobs": 1}}), award)
+
+
 def test_a_plan_waits_for_the_ends_of_running_and_planned_jobs() -> None:
     found = make_plan(limited([ANN, BOB, HIGH], {"name": "l", "jobs": NORMAL, "max": {"jobs": 1}}))
     assert [(one.job, one.start - found.time) for one in found.planned] == [
