@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 
 from ...cluster.errors import InputError
-from ...cluster.limits import JobSet, Limit, Owned
+from ...cluster.jobs import Job, Request, Span
+from ...cluster.limits import JobSet, Limit, Owned, of_gres
 from ...formats.notes import Notes
 from .answer_text import duration_s
 
@@ -18,7 +20,8 @@ _TRES = {"GrpTRES": None, "MaxTRESPU": "user", "MaxTRESPA": "account"}
 _JOBS = {"GrpJobs": None, "MaxJobsPU": "user", "MaxJobsPA": "account"}
 #: Limits of one job: what it may hold, for how long, and the product of both; sacctmgr's names, scontrol's.
 _EACH, _WALL, _PRODUCT = ("MaxTRESPJ", "MaxTRES"), ("MaxWallPJ", "MaxWall"), ("MaxTRESMinsPJ", "MaxTRESMins")
-_READ = {*_TRES, *_JOBS, *_EACH, *_WALL, *_PRODUCT, "GrpTRESMins", "GrpTRESRunMins"}
+_LEAST = ("MinTRESPJ", "MinTRES")
+_READ = {*_TRES, *_JOBS, *_EACH, *_LEAST, *_WALL, *_PRODUCT, "GrpTRESMins", "GrpTRESRunMins"}
 #: Flags of a QOS that lift or add limits.
 _FLAGS = {
     "EnforceUsageThreshold",
@@ -38,6 +41,9 @@ _LIMIT_REASON = re.compile(
     r"(Cpu|Node|Jobs|CPUMinutes|CPURunMinutes|GRES)(?:Per(User|Account))?(?:Limit)?"
 )
 _LIMITED = {"Cpu": "cores", "Node": "nodes", "Jobs": "jobs", "GRES": "gres/"}
+
+#: What a limit of one job counts, in Slurm's words.
+_WORDS = {"cores": "Cpu", "nodes": "Node", "core_seconds": "CpuMinutes"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,19 +69,64 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneJob:
-    """What one job of a set may ask for at most (MaxTRESPJ, MaxTRESMinsPJ, MaxWall).
+    """What one job of a set may ask for at most (MaxTRESPJ, MaxTRESMinsPJ, MaxWall), and at least (MinTRES).
 
     Attributes:
         name: of the QOS or association.
         jobs: the set.
         most: by ``cores``, ``nodes``, ``core_seconds`` and ``gres/NAME``.
+        least: by ``cores``, ``nodes`` and ``gres/NAME``.
         time_s: its longest time limit; None: any.
     """
 
     name: str
     jobs: JobSet
     most: Mapping[str, int] = field(default_factory=dict)
+    least: Mapping[str, int] = field(default_factory=dict)
     time_s: int | None = None
+
+    def refusal(self, job: Job) -> str | None:
+        """Return Slurm's word for what of the limit a job breaks."""
+        kind = "QOS" if self.jobs.qos else "Assoc"
+        request = job.request
+        asked: dict[str, float] = {"cores": request.fewest_cores, "nodes": request.fewest_nodes}
+        asked["core_seconds"] = request.fewest_cores * (job.time_limit_s or inf)
+        for what, most in self.most.items():
+            if what.startswith("gres/"):
+                if of_gres(what, request.fewest_gres) > most:
+                    return f"{kind}MaxGRESPerJob"
+            elif asked[what] > most:
+                return f"{kind}Max{_WORDS[what]}PerJobLimit"
+        if self.time_s is not None and (job.time_limit_s is None or job.time_limit_s > self.time_s):
+            return f"{kind}MaxWallDurationPerJobLimit"
+        return self._below(request)
+
+    def _below(self, request: Request) -> str | None:
+        """Return Slurm's word for what a job asks too little of (tried on 22.05)."""
+        for what, least in self.least.items():
+            if what.startswith("gres/"):
+                if of_gres(what, request.fewest_gres) < least:
+                    return "QOSMinGRES"
+            # Of whole nodes all cores count.
+            elif what == "cores" and request.fewest_cores < least and not request.exclusive:
+                return "QOSMinCpuNotSatisfied"
+            elif what == "nodes" and self.fitted(request).fewest_nodes < least:
+                return "QOSMinNode"
+        return None
+
+    def fitted(self, request: Request) -> Request:
+        """Return a request on no more nodes than one job may have, and on no fewer."""
+        span = request.node_counts
+        if span is not None and request.nodes is None:
+            return request
+        low, high = (1, request.fewest_cores) if span is None else (span.minimum, span.maximum)
+        least = min(max(low, self.least.get("nodes", 1)), high)
+        most = max(min(high, self.most.get("nodes", high)), least)
+        return (
+            request
+            if (low, high) == (least, most)
+            else replace(request, nodes=Span(minimum=least, maximum=most))
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,8 +190,9 @@ def _each(entry: _Entry, jobs: JobSet, notes: Notes) -> Iterator[OneJob]:
         if (minutes := _minutes(entry, key, notes, used=False)) is not None:
             most["core_seconds"] = 60 * minutes
     time_s = next((_wall_s(entry, key) for key in _WALL if entry.fields.get(key)), None)
-    if most or time_s is not None:
-        yield OneJob(name=entry.name, jobs=jobs, most=most, time_s=time_s)
+    least = {name: count for key in _LEAST for name, count in _amounts(entry, key, notes)}
+    if most or least or time_s is not None:
+        yield OneJob(name=entry.name, jobs=jobs, most=most, least=least, time_s=time_s)
 
 
 def _wall_s(entry: _Entry, key: str) -> int | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Self
 
 from ...cluster.checks import plain
@@ -155,6 +156,17 @@ class PartitionFigures:
         if word and (word in self.denied_qos if self.qos is None else word not in self.qos):
             return "QOSNotAllowed"
         return None
+
+    def takes_all_of(self, other: Self) -> bool:
+        """Return whether jobs that both partitions allow can start here whenever they can in the other."""
+        mine, theirs = self.partition, other.partition
+        return (
+            mine.state is PartitionState.UP
+            and {*mine.nodes} >= {*theirs.nodes}
+            and (mine.max_nodes or inf) >= (theirs.max_nodes or inf)
+            and (mine.max_time_limit_s or inf) >= (theirs.max_time_limit_s or inf)
+            and (self.exclusive, self.exclusive_topo) <= (other.exclusive, other.exclusive_topo)
+        )
 
 
 def read_partitions(content: bytes, nodes: Collection[str], notes: Notes) -> tuple[PartitionFigures, ...]:

@@ -21,7 +21,7 @@ from ...formats.notes import Notes
 from .answer_record import Record, read_document
 from .consumables import asks_for
 from .detail import JobDetail
-from .policy import Site, by_tier
+from .policy import Site, admitted_jobs
 from .request import note_preferences, read_request
 from .states import JobPhase, hold_of, phase_of
 
@@ -133,7 +133,7 @@ def read_jobs(records: Sequence[Record], site: Site, notes: Notes) -> tuple[Job,
     if held := sum(job.hold in BY_HAND for job in jobs):
         why = "their saved priority is 0" if site.schedule_held else "--held schedule starts them"
         notes.add("held", f"held by hand, so not started: {held} ({why})")
-    return by_tier([site.admitted(job, notes) for job in jobs], site.partitions, notes)
+    return admitted_jobs(jobs, site, notes)
 
 
 def job_id(record: Record) -> str:

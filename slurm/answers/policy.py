@@ -7,19 +7,21 @@ say, and which of its rules hold.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
-from math import ceil, inf
+from functools import cache, cached_property
+from math import ceil
+from typing import TypeVar
 
 from ...cluster.errors import InputError
-from ...cluster.jobs import Job, Request, RunningJob, Span
-from ...cluster.limits import of_gres
+from ...cluster.jobs import Job, RunningJob, may_start
 from ...cluster.nodes import License
+from ...cluster.resources.limit_pool import LimitPool
+from ...cluster.resources.pools import Pools, fewest
 from ...formats.notes import Notes
 from .answer_text import Paragraph
-from .associations import Associations, OneJob, is_limit_of
+from .associations import Associations, is_limit_of
 from .detail import JobDetail
 from .node_records import NodeFigures, threads_in_partitions
 from .partitions import DefaultMemory, PartitionFigures
@@ -119,8 +121,8 @@ def _ignored(entry: Paragraph) -> Iterator[str]:
             yield f"{key}={entry.text(key)}"
 
 
-#: Why a job waits in Slurm's words where a partition does not take it.
-PARTITION_REASONS = {"AccountNotAllowed", "QOSNotAllowed", "PartitionTimeLimit"}
+#: A pending or a running job.
+Counted = TypeVar("Counted", Job, RunningJob)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +137,7 @@ class Site:
         priorities: by job id, in the place of the queue's own; None: the queue's own.
         tells_shared: the jobs' JSON tells which of them ask for whole nodes.
         now: the snapshot's time, seconds since the epoch, None when not known.
+        pools: what running jobs leave of the limits.
         schedule_held: jobs held by hand are to be scheduled.
         key: ``against``; jobs of a known text and an equal one are not read anew.
     """
@@ -151,6 +154,7 @@ class Site:
     gate: str
     tells_shared: bool = True
     now: float | None = None
+    pools: Pools = field(default_factory=lambda: Pools((LimitPool(()),)))
     schedule_held: bool = False
     key: object = None
 
@@ -190,97 +194,127 @@ class Site:
         return figures.memory if figures is not None and figures.memory else self.config.memory
 
     def admitted(self, job: Job, notes: Notes) -> Job:
-        """Return a pending job as the rules let it start: in fewer partitions, capped, or not eligible."""
-        names = list(filter(None, job.partition.split(",")))
-        # Slurm's word is of one partition, also where another takes the job (tried on 22.05).
-        if job.hold in PARTITION_REASONS and any(self._refusal(job, name) == job.hold for name in names):
-            job = replace(job, hold=None)
+        """Return a pending job as the rules let it start: in fewer partitions, capped, or not eligible.
+
+        Those before it in the queue have been admitted.
+        """
+        names = list(filter(None, job.partition.split(","))) or [""]
         refusals = {name: self._refusal(job, name) for name in names}
+        # Slurm's word is of one partition, also where another takes the job (tried on 22.05).
+        if job.hold and job.hold in refusals.values():
+            job = replace(job, hold=None)
         allowed = [name for name in names if refusals[name] is None]
-        if names and not allowed:
+        if not allowed:
             return replace(job, hold=job.hold or refusals[names[0]])
         if len(allowed) < len(names):
             closed = ", ".join(f"{name} ({refusals[name]})" for name in names if refusals[name])
             notes.add("partitions", f"job {job.id}: partitions that do not take it: {closed}")
-        partition, qos = ",".join(allowed), self._qos(job.qos, allowed)
+        ways = [self.inside(job, name) for name in allowed]
+        # What a limit says that is read, also one of the partition's QOS, is for that limit to say.
+        says = (is_limit_of(limit, job.hold, way) for way in ways for limit in self.limits.limits if job.hold)
+        if any(says):
+            job = replace(job, hold=None)
+        partition, qos = ways[0].partition, ways[0].qos
+        if len(ways) > 1:
+            partition, qos = self._in_several(ways)
         if (partition, qos) != (job.partition, job.qos):
             job = replace(job, partition=partition, qos=qos)
-        # What a limit says that is read, also one of the partition's QOS, is for that limit to say.
-        if any(is_limit_of(one, job.hold or "", job) for one in self.limits.limits):
-            job = replace(job, hold=None)
-        return self._within(job)
-
-    def with_counts(self, job: RunningJob) -> RunningJob:
-        """Return a running job as the limits count it: in its partition's QOS too."""
-        qos = self._qos(job.qos, job.partition.split(","))
-        return job if qos == job.qos else replace(job, qos=qos)
-
-    def _refusal(self, job: Job, partition: str) -> str | None:
-        figures = self.partitions.get(partition)
-        return None if figures is None else figures.refusal(job, self.limits.parents)
-
-    def _qos(self, own: str, partitions: Iterable[str]) -> str:
-        names = [own] if own else []
-        for name in partitions:
-            figures = self.partitions.get(name)
-            if figures is not None and figures.own_qos and figures.own_qos not in names:
-                names.append(figures.own_qos)
-        return ",".join(names)
-
-    def _within(self, job: Job) -> Job:
-        """Stop a job that asks for more than one job may; let it get no more nodes than that."""
         for limit in self.limits.each:
-            if not limit.jobs.holds(job):
-                continue
-            if reason := _beyond(job, limit):
-                return replace(job, hold=job.hold or reason)
-            most = limit.most.get("nodes")
-            if most is not None:
-                job = replace(job, request=_on_at_most(job.request, most))
+            if limit.jobs.holds(job):
+                job = replace(job, request=limit.fitted(job.request))
         return job
 
+    def inside(self, job: Counted, partition: str) -> Counted:
+        """Return a job as the limits count it in one partition: in the partition's QOS too."""
+        figures = self.partitions.get(partition)
+        own = "" if figures is None else figures.own_qos
+        qos = ",".join(dict.fromkeys(filter(None, (job.qos, own))))
+        same = (partition, qos) == (job.partition, job.qos)
+        return job if same else replace(job, partition=partition, qos=qos)
 
-#: What a limit of one job counts, in Slurm's words.
-_WORDS = {"cores": "Cpu", "nodes": "Node", "core_seconds": "CpuMinutes"}
+    def _in_several(self, ways: Sequence[Job]) -> tuple[str, str]:
+        """Return the partitions that a job may start in now, and the QOS that then count it.
+
+        ``ways``: the job inside each partition. Slurm tries them by tier, then as they are listed,
+        and only the QOS of the one in which the job starts counts it (tried on 22.05): neither that
+        of a partition whose limits have no room, nor of one behind another that has all its nodes.
+        """
+        roomy = [way for way in ways if self._has_room(way, ways)] or ways
+        counting: list[Job] = []
+        for way in sorted(roomy, key=self.tier, reverse=True):
+            if not any(self._stands_in(first, way) for first in counting):
+                counting.append(way)
+        qos = dict.fromkeys(name for way in counting for name in way.qos.split(",") if name)
+        return ",".join(way.partition for way in roomy), ",".join(qos)
+
+    def _has_room(self, way: Job, ways: Sequence[Job]) -> bool:
+        """Return whether the limits of a partition leave room for a job.
+
+        Jobs ahead of it may take that room if it can start in another partition as well.
+        """
+        others = (one for one in ways if self._takes_all(one.partition, way.partition))
+        return self.pools.hold(way) and (self.ahead.hold(way) or not any(map(self.ahead.hold, others)))
+
+    @cached_property
+    def ahead(self) -> Pools:
+        """What running jobs and those that were admitted leave of the limits."""
+        return self.pools.copy()
+
+    def _stands_in(self, first: Job, other: Job) -> bool:
+        """Return whether a job can start in its first partition whenever it can in the other."""
+        counted, there = (
+            {limit.name for limit in self.pools.find(LimitPool).limits_of(way)} for way in (first, other)
+        )
+        return counted <= there and self._takes_all(first.partition, other.partition)
+
+    @cached_property
+    def _takes_all(self) -> Callable[[str, str], bool]:
+        """Whether one partition takes jobs whenever the other can."""
+
+        @cache
+        def takes_all(first: str, other: str) -> bool:
+            figures, others = self.partitions.get(first), self.partitions.get(other)
+            return figures is not None and others is not None and figures.takes_all_of(others)
+
+        return takes_all
+
+    def tier(self, job: Job) -> int:
+        """Return the highest tier of a job's partitions, 0 where none is known."""
+        known = [self.partitions[name] for name in job.partition.split(",") if name in self.partitions]
+        return max((one.tier for one in known), default=0)
+
+    def _refusal(self, job: Job, partition: str) -> str | None:
+        """Return Slurm's word for why a job may not start in a partition, None where it may."""
+        figures = self.partitions.get(partition)
+        refused = None if figures is None else figures.refusal(job, self.limits.parents)
+        way = self.inside(job, partition)
+        words = (limit.refusal(way) for limit in self.limits.each if limit.jobs.holds(way))
+        return refused or next(filter(None, words), None)
 
 
-def _beyond(job: Job, limit: OneJob) -> str | None:
-    """Return Slurm's word for the limit of one job that a job breaks."""
-    kind = "QOS" if limit.jobs.qos else "Assoc"
-    request = job.request
-    asked: dict[str, float] = {"cores": request.fewest_cores, "nodes": request.fewest_nodes}
-    asked["core_seconds"] = request.fewest_cores * (job.time_limit_s or inf)
-    for what, most in limit.most.items():
-        if what.startswith("gres/"):
-            if of_gres(what, request.fewest_gres) > most:
-                return f"{kind}MaxGRESPerJob"
-        elif asked[what] > most:
-            return f"{kind}Max{_WORDS[what]}PerJobLimit"
-    if limit.time_s is not None and (job.time_limit_s is None or job.time_limit_s > limit.time_s):
-        return f"{kind}MaxWallDurationPerJobLimit"
-    return None
+def admitted_jobs(jobs: Sequence[Job], site: Site, notes: Notes) -> tuple[Job, ...]:
+    """Return pending jobs as the rules let them start, with priorities that follow from the tiers."""
+
+    def place(job: Job) -> tuple[int, int | Fraction]:
+        return site.tier(job), job.priority
+
+    counts = any("," in job.partition for job in jobs)
+    found: dict[str, Job] = {}
+    for job in sorted(jobs, key=place, reverse=True):
+        found[job.id] = one = site.admitted(job, notes)
+        if counts and may_start(one) and site.ahead.hold(one):
+            site.ahead.take(one, fewest(one))
+    return _by_tier([found[job.id] for job in jobs], site, notes)
 
 
-def _on_at_most(request: Request, most: int) -> Request:
-    span = request.node_counts
-    if span is None:
-        return replace(request, nodes=Span(minimum=1, maximum=most))
-    if request.nodes is None or span.maximum <= most:
-        return request
-    return replace(request, nodes=Span(minimum=span.minimum, maximum=most))
-
-
-def by_tier(jobs: Sequence[Job], partitions: Mapping[str, PartitionFigures], notes: Notes) -> tuple[Job, ...]:
+def _by_tier(jobs: Sequence[Job], site: Site, notes: Notes) -> tuple[Job, ...]:
     """Return jobs whose priorities put those of a higher ``PriorityTier`` first.
 
     To each priority is added what all jobs of lower tiers have together, so that a job of a higher
     tier is worth more than all of those; within a tier differences stay what they are. A job that
     names several partitions has the highest tier of them. Held jobs stay at 0.
     """
-    tier: dict[str, int] = {}
-    for job in jobs:
-        known = [partitions[name] for name in job.partition.split(",") if name in partitions]
-        tier[job.id] = max((one.tier for one in known), default=0)
+    tier = {job.id: site.tier(job) for job in jobs}
     tiers: dict[int, list[int | Fraction]] = {}
     for job in jobs:
         if job.priority:

@@ -10,6 +10,8 @@ from ...cluster.checks import unique
 from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
 from ...cluster.nodes import Node, NodeState, Resources
+from ...cluster.resources.limit_pool import LimitPool
+from ...cluster.resources.pools import Pools
 from ...cluster.snapshot import Snapshot, free_resources, held_resources
 from ...formats.file_kinds import is_json
 from ...formats.hostlist import one_file
@@ -133,9 +135,9 @@ def _snapshot(text: bytes, site: Site, time: float | None, notes: Notes, known: 
     _note_detail(records, site.details, notes)
     key = None if known is None else known.site(site.against())
     site = replace(site, tells_shared=tells_shared(document), now=now, key=key)
-    running = read_running(records, site, notes)
-    jobs = read_jobs(records, site, notes)
-    running = tuple(site.with_counts(job) for job in running)
+    running = tuple(site.inside(job, job.partition) for job in read_running(records, site, notes))
+    pools = Pools.beside((LimitPool(site.limits.limits),), running, now)
+    jobs = read_jobs(records, replace(site, pools=pools), notes)
     closed = _closed(records, site, running)
     cores = {name: one.node.total.cores // one.threads for name, one in site.nodes.items()}
     inside = _cores_inside(records, site, running)

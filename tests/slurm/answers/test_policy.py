@@ -164,6 +164,65 @@ def test_a_partitions_qos_counts_its_jobs_beside_their_own() -> None:
     assert made.unread == ()
 
 
+#: A partition with limits of its own, on the nodes of one without, and on fewer.
+_DEBUG = "Name|GrpTRES|MaxTRES\nsmall|cpu=8|cpu=8\nnormal||\n"
+
+
+@pytest.mark.parametrize(
+    ("listed", "cpus", "is_used", "expected"),
+    [
+        ("p,debug", 4, False, {"1", "2", "3"}),  # each starts in p, which is listed first
+        ("debug,p", 4, False, {"1", "2", "3"}),  # the last one in p: debug has room for two
+        ("debug,p", 8, True, {"1", "2", "3"}),  # debug has room for none
+        ("urgent,p", 8, True, {"1", "2", "3"}),
+        ("p,urgent", 4, False, {"1", "2", "3"}),  # the higher tier comes first
+        ("part,debug", 8, True, {"1", "2", "3"}),
+        ("debug,p", 12, False, {"1", "2", "3"}),  # more than one job may have in debug
+        ("part,debug", 4, False, {"2", "3"}),  # debug has nodes that part lacks
+        ("debug", 8, True, set()),
+        ("debug", 12, False, set()),
+    ],
+)
+def test_only_the_qos_of_the_partition_in_which_a_job_starts_counts_it(
+    listed: str, cpus: int, is_used: bool, expected: set[str]
+) -> None:
+    """As tried on 22.05: Slurm tries one partition after another, by tier, then as they are listed."""
+    parts = partition("p") + partition("debug", QoS="small", MaxTime="2-0")
+    parts += partition("part", Nodes="n[01-05]") + partition("urgent", QoS="small", PriorityTier="2")
+    rows = [job(n, partition=listed, qos="normal", cpus=cpus, tasks=cpus) for n in (1, 2, 3)]
+    rows += [RUNNING | {"partition": "debug", "qos": "normal"}] * is_used  # 4 cores
+    made = snapshot(*rows, partitions=parts, limits=_DEBUG, config=config())
+    assert started(made) == expected
+
+
+@pytest.mark.parametrize("kind", ["table", "manager"])
+def test_a_job_asks_for_no_less_than_one_job_must(kind: str) -> None:
+    """As tried on 22.05: an exclusive job counts with all cores, nodes as many as it can be spread over."""
+    limits = "Name|MinTRES\nsmall|cpu=4,node=2,gres/gpu=1\n"
+    if kind == "manager":
+        limits = "Current Association Manager state\nQOS=small(1)\n    MinTRESPJ=cpu=4,node=2,gres/gpu=1\n"
+    one = {"qos": "small", "cpus": 4, "tasks": 4, "tres_per_job": "gres:gpu:1", "max_nodes": 2}
+    made = snapshot(
+        job(1, **one),
+        job(2, **one | {"cpus": 2, "tasks": 2}),
+        job(3, **one | {"cpus": 2, "tasks": 2, "shared": "none"}),
+        job(4, **one | {"tres_per_job": ""}),
+        job(5, **one | {"max_nodes": 1}),
+        limits=limits,
+        config=config(),
+    )
+    found = jobs_of(made)
+    assert {name: one.hold for name, one in found.items()} == {
+        "1": None,
+        "2": "QOSMinCpuNotSatisfied",
+        "3": None,
+        "4": "QOSMinGRES",
+        "5": "QOSMinNode",
+    }
+    assert found["1"].request.nodes == Span(minimum=2, maximum=2)
+    assert made.unread == ()
+
+
 def test_a_partition_qos_that_is_not_given_is_unread() -> None:
     made = snapshot(job(1, partition="p"), partitions=partition("p", QoS="small"))
     assert made.unread == ("partition p: QoS=small is not looked at: its limits are not given",)
