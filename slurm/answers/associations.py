@@ -1,13 +1,14 @@
 """Slurm's limits of QOS and associations: ``scontrol show assoc_mgr``, ``sacctmgr -P show qos|assoc``."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, Span
 from ...cluster.limits import JobSet, Limit, Owned, of_gres
+from ...cluster.text import listed
 from ...formats.notes import Notes
 from .answer_text import duration_s
 
@@ -51,6 +52,7 @@ class _Entry:
     """A QOS or an association: its limits as Slurm writes them."""
 
     path: str
+    cluster: str = ""
     qos: str = ""
     account: str = ""
     user: str = ""
@@ -147,17 +149,19 @@ class Associations:
 
 
 def read_limits(
-    text: str, notes: Notes, *, partitions: Collection[str] = (), is_safe: bool = True
+    text: str, notes: Notes, *, cluster: str = "", partitions: Collection[str] = (), is_safe: bool = True
 ) -> Associations:
     """Return the limits of every QOS and association; what is not read is noted.
 
+    ``cluster``: its name, where it is known: sacctmgr prints the associations of all clusters.
     ``partitions``: the cluster's, of which a user may have an association each. ``is_safe``: no job
     starts that could use more minutes than are left (``AccountingStorageEnforce=safe``).
 
     Raises:
-        InputError: the text is neither command's, or a value is no number.
+        InputError: the text is neither command's, a value is no number, or it is of other clusters.
     """
-    entries = list(_of_table(text) if "|" in text.partition("\n")[0] else _of_manager(text))
+    told = _of_table(text) if "|" in text.partition("\n")[0] else _of_manager(text)
+    entries = _of_cluster(list(told), cluster.lower())
     children: dict[str, list[str]] = {}
     parents: dict[str, str] = {}
     others: dict[tuple[str, str], set[str]] = {}
@@ -224,8 +228,22 @@ def _of_row(row: Mapping[str, str], path: str) -> _Entry:
     if "Name" in row:
         return _Entry(path=path, qos=row["Name"], fields=row)
     parent = row.get("ParentName") or row.get("Par Name") or ""
-    members = {member.lower(): row.get(member, "") for member in ("Account", "User", "Partition")}
+    names = ("Cluster", "Account", "User", "Partition")
+    members = {member.lower(): row.get(member, "") for member in names}
     return _Entry(path=path, parent=parent, fields=row, **members)
+
+
+def _of_cluster(entries: Sequence[_Entry], cluster: str) -> list[_Entry]:
+    """Return the QOS and the associations of a cluster; an empty name stands for the only one."""
+    named = sorted({entry.cluster for entry in entries if entry.cluster})
+    if named and (cluster not in named if cluster else len(named) > 1):
+        this = (
+            f"this cluster is {cluster}"
+            if cluster
+            else "the name of this cluster is not known (--conf tells)"
+        )
+        raise InputError(f"the associations are of {listed(named)}; {this}", path="Cluster")
+    return [entry for entry in entries if entry.cluster in ("", cluster or "".join(named))]
 
 
 def _of_manager(text: str) -> Iterator[_Entry]:

@@ -25,7 +25,7 @@ from .associations import Associations, is_limit_of
 from .detail import JobDetail
 from .node_records import NodeFigures, threads_in_partitions
 from .partitions import DefaultMemory, PartitionFigures
-from .reservation_records import ReservationFigures
+from .reservation_records import LICENCE, ReservationFigures
 from .topology_any import Named
 
 _LINE = re.compile(r"^(\w+(?:\[\d+\])?)[ \t]*= ?(.*)$", re.MULTILINE)
@@ -41,12 +41,14 @@ class ClusterConfig:
     """What of the configuration bears on one step; None of a member: not known.
 
     Attributes:
+        cluster: its name.
         memory: what a job gets that asks for none, where its partition says nothing.
         counts_memory: jobs use memory up (``SelectTypeParameters=CR_…_Memory``).
         enforces_limits: limits of QOS and associations hold (``AccountingStorageEnforce``).
         is_safe: of minutes that a limit leaves, all that a job could use must be left.
     """
 
+    cluster: str = ""
     memory: DefaultMemory = field(default_factory=DefaultMemory)
     counts_memory: bool | None = None
     enforces_limits: bool | None = None
@@ -70,6 +72,7 @@ def read_config(text: str, notes: Notes) -> ClusterConfig:
         notes.unread("config", f"{setting} is not looked at")
     enforced = {word.strip().lower() for word in entry.text("AccountingStorageEnforce").split(",")}
     return ClusterConfig(
+        cluster=entry.text("ClusterName"),
         memory=DefaultMemory.of(entry),
         counts_memory="MEMORY" in entry.text("SelectTypeParameters").upper(),
         enforces_limits=bool(enforced & _ENFORCING) if "AccountingStorageEnforce" in entry.pairs else None,
@@ -201,7 +204,7 @@ class Site:
         names = list(filter(None, job.partition.split(","))) or [""]
         refusals = {name: self._refusal(job, name) for name in names}
         # Slurm's word is of one partition, also where another takes the job (tried on 22.05).
-        if job.hold and job.hold in refusals.values():
+        if job.hold and (job.hold in refusals.values() or self._lacks_licences(job)):
             job = replace(job, hold=None)
         allowed = [name for name in names if refusals[name] is None]
         if not allowed:
@@ -282,6 +285,12 @@ class Site:
         """Return the highest tier of a job's partitions, 0 where none is known."""
         known = [self.partitions[name] for name in job.partition.split(",") if name in self.partitions]
         return max((one.tier for one in known), default=0)
+
+    def _lacks_licences(self, job: Job) -> bool:
+        """Return whether a job waits for licences of which the auction can say that too few are free."""
+        asked = job.request.licenses
+        is_lacking = any(self.licenses[name].free < count for name, count in asked.items())
+        return job.hold == "Licenses" and is_lacking and (self.gate or LICENCE) not in asked
 
     def _refusal(self, job: Job, partition: str) -> str | None:
         """Return Slurm's word for why a job may not start in a partition, None where it may."""

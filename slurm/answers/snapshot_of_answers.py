@@ -197,7 +197,8 @@ def _limits(
     """Return the limits, none where the configuration says that Slurm does not enforce them."""
 
     def read(text: bytes) -> Associations:
-        return read_limits(text_of(text), notes, partitions=partitions, is_safe=config.is_safe)
+        told, cluster = text_of(text), config.cluster
+        return read_limits(told, notes, cluster=cluster, partitions=partitions, is_safe=config.is_safe)
 
     found = _read_or(sources.limits, read, Associations())
     if config.enforces_limits is not False or not (found.limits or found.each):

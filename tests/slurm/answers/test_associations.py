@@ -137,6 +137,35 @@ c|physics|ann|||cpu=8|2|01:30:00
     }
 
 
+CLUSTERS = """Cluster|Account|User|MaxJobs|MaxTRES
+east|physics|ann|3|
+east|physics|bob||cpu=2
+west|physics|ann|1|cpu=1
+"""
+
+
+def test_of_several_clusters_only_the_associations_of_this_one_count() -> None:
+    """As sacctmgr -P show assoc prints where a slurmdbd serves two clusters; its names are lower case."""
+    found = read_limits(CLUSTERS, Notes(), cluster="East")
+    assert [limit.most for limit in found.limits] == [{"jobs": 3}]
+    assert [(one.name, one.most) for one in found.each] == [("account physics user bob", {"cores": 2})]
+    west = read_limits(CLUSTERS, Notes(), cluster="west")
+    assert [limit.most for limit in west.limits] == [{"jobs": 1}]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "what"),
+    [
+        ("", "the name of this cluster is not known (--conf tells)"),
+        ("north", "this cluster is north"),
+    ],
+)
+def test_associations_of_another_cluster_are_refused(cluster: str, what: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_limits(CLUSTERS, Notes(), cluster=cluster)
+    assert str(caught.value) == f"Cluster: the associations are of east, west; {what}"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

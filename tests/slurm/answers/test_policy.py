@@ -494,3 +494,14 @@ def test_a_limit_of_the_partition_s_own_qos_lifts_what_slurm_holds_for_it(
         config=config(),
     )
     assert [(one.qos, one.hold) for one in made.jobs] == [("normal,small", hold)]
+
+
+def test_a_job_outside_the_gate_that_waits_for_licences_lacks_them() -> None:
+    licences = "LicenseName=matlab\n    Total=4 Used=3 Free=1 Reserved=0 Remote=no\n"
+    rows = [(1, "matlab:2"), (2, "matlab:1"), (3, "ansys:1"), (4, "matlab:1,auction:1")]
+    licences += "LicenseName=auction\n    Total=9 Used=0 Free=9 Reserved=9 Remote=no\n"
+    made = snapshot(*(job(n, licenses=text, state_reason="Licenses") for n, text in rows), licenses=licences)
+    # Where the licences are free, Slurm knows better why a job waits.
+    assert {one.id: one.hold for one in made.jobs if one.hold} == dict.fromkeys("234", "Licenses")
+    (found,) = (one for one in aucsched.schedule(made).pending if one.job == "1")
+    assert (found.reason, found.detail) == ("no_fit", "it asks for 2 matlab licences, 1 free")
