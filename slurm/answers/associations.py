@@ -4,11 +4,14 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import Self
 
 from ...cluster.errors import InputError
-from ...cluster.jobs import Job, Request, Span
+from ...cluster.jobs import Job, Request, RunningJob, Span
 from ...cluster.limits import JobSet, Limit, Owned, of_gres
-from ...cluster.text import listed
+from ...cluster.resources.limit_pool import LimitPool
+from ...cluster.resources.pools import Pools
+from ...cluster.text import listed, plural
 from ...formats.notes import Notes
 from .answer_text import duration_s
 
@@ -19,6 +22,8 @@ _AMOUNTS = {"cpu": "cores", "node": "nodes"}
 #: Limits that are read: of all jobs together, of each user's, of each account's.
 _TRES = {"GrpTRES": None, "MaxTRESPU": "user", "MaxTRESPA": "account"}
 _JOBS = {"GrpJobs": None, "MaxJobsPU": "user", "MaxJobsPA": "account"}
+#: Where Slurm tells what running jobs use, and of what: of minutes what they may use still.
+_USED = (("GrpTRES", "node", "nodes", 1), ("GrpTRESRunMins", "cpu", "core_seconds", 60))
 #: Limits of one job: what it may hold, for how long, and the product of both; sacctmgr's names, scontrol's.
 _EACH, _WALL, _PRODUCT = ("MaxTRESPJ", "MaxTRES"), ("MaxWallPJ", "MaxWall"), ("MaxTRESMinsPJ", "MaxTRESMins")
 _LEAST = ("MinTRESPJ", "MinTRES")
@@ -32,6 +37,7 @@ _FLAGS = {
     "PartitionTimeLimit",
     "Relative",
     "RequiresReservation",
+    "UsageFactorSafe",
 }
 #: Limits that say nothing about who starts now, and usage.
 _SILENT = re.compile(r".*(Submit|Accrue).*|Usage\w*|Shares\w*|Priority|Flags|Lft|ID|Def\w*")
@@ -138,14 +144,37 @@ class Associations:
     Attributes:
         limits: over sets of jobs.
         each: of one job.
+        used: what Slurm counts of the jobs that run, by limit, of nodes and core-seconds.
         parents: the account above each account.
         qos: the names of the QOS.
     """
 
     limits: tuple[Limit, ...] = ()
     each: tuple[OneJob, ...] = ()
+    used: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     parents: Mapping[str, str] = field(default_factory=dict)
     qos: frozenset[str] = frozenset()
+
+    def beside(self, running: Sequence[RunningJob], now: float | None, notes: Notes) -> Self:
+        """Return them with limits that leave what Slurm's own figures leave.
+
+        Slurm counts a node that jobs share once, and minutes times the UsageFactor of their QOS.
+        """
+        pool = LimitPool(self.limits)
+        pools = Pools.beside((pool,), running, now)
+        found = {limit.name: limit for limit in self.limits}
+        for name, used in self.used.items():
+            limit, most = found[name], dict(found[name].most)
+            for what, told in used.items():
+                held = most[what] - pools.remaining(pool.resource(limit, what, Owned()))
+                most[what] = max(most[what] + held - told, 0)
+                if what == "nodes" and held != told:
+                    text = (
+                        f"{held} nodes of its jobs are {plural(told, 'node')}: GrpTRES=node is {most[what]}"
+                    )
+                    notes.add("limits", f"{name}: {text}")
+            found[name] = replace(limit, most=most)
+        return replace(self, limits=tuple(found.values()))
 
 
 def read_limits(
@@ -172,14 +201,18 @@ def read_limits(
             children.setdefault(entry.parent, []).append(entry.account)
             parents[entry.account] = entry.parent
     limits: dict[str, Limit] = {}
+    used: dict[str, Mapping[str, int]] = {}
     each: list[OneJob] = []
     for entry in entries:
         jobs = _set_of(entry, children, others.get((entry.account, entry.user), ()))
-        limits |= {limit.name: limit for limit in _limits(entry, jobs, notes, is_safe=is_safe)}
+        for limit in _limits(entry, jobs, notes, is_safe=is_safe):
+            limits[limit.name] = limit
+            used[limit.name] = dict(_used(entry, limit))
         each.extend(_each(entry, jobs, notes))
     return Associations(
         limits=tuple(limits.values()),
         each=tuple(each),
+        used=used,
         parents=parents,
         qos=frozenset(entry.qos for entry in entries if entry.qos),
     )
@@ -299,6 +332,14 @@ def _limits(entry: _Entry, jobs: JobSet, notes: Notes, *, is_safe: bool) -> Iter
         name = f"{entry.name} GrpTRESRunMins"
         yield Limit(name=name, jobs=jobs, most={"core_seconds": 60 * running})
     _note_others(entry, notes)
+
+
+def _used(entry: _Entry, limit: Limit) -> Iterator[tuple[str, int]]:
+    """Yield what Slurm counts of running jobs in a limit of all jobs together."""
+    for key, tres, what, unit in _USED:
+        match = re.search(rf"\b{tres}=\w*\((\d+)", entry.fields.get(key, ""))
+        if match and what in limit.most and limit.per is None:
+            yield what, unit * int(match[1])
 
 
 def is_limit_of(limit: Limit, reason: str, job: Owned) -> bool:

@@ -188,7 +188,7 @@ class Site:
     def against(self) -> tuple[object, ...]:
         """Return all that a job is read against beside its own text."""
         nodes = {name: (one.node.total, one.threads, one.node.partitions) for name, one in self.nodes.items()}
-        rules = (self.partitions, self.config, self.limits, frozenset(self.licenses), self.gate)
+        rules = (self.partitions, self.config, frozenset(self.licenses), self.gate)
         return (nodes, self.inactive, self.elsewhere, *rules)
 
     def memory_of(self, partition: str) -> DefaultMemory:

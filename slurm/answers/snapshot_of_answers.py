@@ -136,8 +136,9 @@ def _snapshot(text: bytes, site: Site, time: float | None, notes: Notes, known: 
     key = None if known is None else known.site(site.against())
     site = replace(site, tells_shared=tells_shared(document), now=now, key=key)
     running = tuple(site.inside(job, job.partition) for job in read_running(records, site, notes))
-    pools = Pools.beside((LimitPool(site.limits.limits),), running, now)
-    jobs = read_jobs(records, replace(site, pools=pools), notes)
+    limits = site.limits.beside(running, now, notes)
+    pools = Pools.beside((LimitPool(limits.limits),), running, now)
+    jobs = read_jobs(records, replace(site, limits=limits, pools=pools), notes)
     closed = _closed(records, site, running)
     cores = {name: one.node.total.cores // one.threads for name, one in site.nodes.items()}
     inside = _cores_inside(records, site, running)
@@ -167,7 +168,7 @@ def _snapshot(text: bytes, site: Site, time: float | None, notes: Notes, known: 
         licenses=site.licenses,
         partitions=tuple(figures.partition for figures in site.partitions.values()),
         reservations=tuple(filter(None, reserved.values())),
-        limits=site.limits.limits,
+        limits=limits.limits,
         notes=notes.texts(),
         unread=tuple(notes.policies),
     )
@@ -204,7 +205,7 @@ def _limits(
     if config.enforces_limits is not False or not (found.limits or found.each):
         return found
     notes.add("limits", "limits are not enforced (AccountingStorageEnforce), so none is looked at")
-    return replace(found, limits=(), each=())
+    return replace(found, limits=(), each=(), used={})
 
 
 def _note_partition_qos(site: Site, notes: Notes) -> None:

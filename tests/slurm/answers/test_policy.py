@@ -303,6 +303,32 @@ def test_minutes_that_are_left_take_any_job_unless_limits_are_safe(
     assert len(started(snapshot(*rows, limits=limits, config=config(enforce=enforce)))) == expected
 
 
+@pytest.mark.parametrize(
+    ("figures", "expected"),
+    [
+        # Two jobs on one node: of two nodes one is left.
+        ("GrpTRES=node=2(1)", {"1"}),
+        ("GrpTRES=node=1(1)", set()),
+        # 4 cores for 20 minutes count half by the UsageFactor: 25 of 65 minutes are left; the jobs take 20 and 40.
+        ("GrpTRESRunMins=cpu=65(40)", {"1"}),
+        ("GrpTRESRunMins=cpu=139(80)", {"1"}),
+        ("GrpTRESRunMins=cpu=140(80)", {"1", "2"}),
+        ("GrpTRESMins=cpu=70(5)\n GrpTRESRunMins=cpu=N(40)", {"1"}),
+    ],
+)
+def test_what_runs_counts_as_slurm_counts_it(figures: str, expected: set[str]) -> None:
+    """As tried on 22.05: nodes that jobs share count once; what waits counts without the UsageFactor."""
+    running = [RUNNING | {"job_id": number, "qos": "q"} for number in (3, 4)]
+    for one in running:
+        cores = {"0": {"cores": {str(one["job_id"] - 3): "allocated"}}}
+        node = one["job_resources"]["allocated_nodes"][0] | {"sockets": cores}
+        one["job_resources"] = one["job_resources"] | {"allocated_nodes": [node]}
+    rows = [job(n, qos="q", cpus=4, tasks=4, time_limit=5 * n, priority=9 - n) for n in (1, 2)]
+    limits = f"Current Association Manager state\nQOS=q(1)\n    {figures}\n"
+    made = snapshot(*running, *rows, limits=limits, config=config(enforce="safe"))
+    assert started(made) == expected
+
+
 NOTHING = {"memory_per_node": None, "memory_per_cpu": None}
 
 
