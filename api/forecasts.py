@@ -151,7 +151,7 @@ def forecast(  # noqa: PLR0913 - what a forecast may know
     loaded = snapshot_of(snapshot)
     by_s = of_type("by_s", by_s, float | None)
     if by_s is not None and not 0 <= by_s < inf:
-        raise OptionError(f"by_s: {by_s} is not a finite number from 0 on")
+        raise OptionError(f"by_s: {by_s} is not a finite number of at least 0")
     past = of_type("history", history, str | Path | Sequence[LoggedJob])
     past = read_document(past, history_of) if isinstance(past, (str, Path)) else past
     ids = _ids(loaded, jobs)

@@ -125,7 +125,7 @@ def _judge_text(ran: Ran, outcome: Outcome) -> None:
         try:
             found = _CONTROL.search(content.decode())
         except UnicodeDecodeError as error:
-            outcome.fail("text", f"standard {name} is no UTF-8: {error}")
+            outcome.fail("text", f"standard {name} is not UTF-8: {error}")
             continue
         if found:
             around = content.decode()[max(0, found.start() - 40) : found.end() + 40]

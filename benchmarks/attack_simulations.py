@@ -387,7 +387,7 @@ def _as_in_the_file(
         for name in outage.nodes
     }
     for one in sorted(down - stated):
-        yield f"{one} is no outage of the file"
+        yield f"{one} is not an outage of the file"
     for one in sorted(stated - down):
         if one[1] < last_s:
             yield f"{one} did not happen, though jobs ran until {last_s}"

@@ -175,7 +175,7 @@ class Checked:
                     raise LostError(f"{name} gained {gained}, was granted {answer.nodes}")
         for send in sends:
             if not isinstance(send.message, DynResponse):
-                raise LostError(f"{send.message} is no answer")
+                raise LostError(f"{send.message} is not an answer")
         del happening
 
 

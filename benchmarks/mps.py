@@ -62,7 +62,7 @@ class Program:
         values[[place[name] for name in given]] = list(given.values())
         rounded = np.round(values)
         if not (np.abs(values - rounded) <= TOLERANCE).all():
-            raise WrongAnswerError("a value is no integer")
+            raise WrongAnswerError("a value is not an integer")
         if ((rounded < self.lower) | (rounded > self.upper)).any():
             raise WrongAnswerError("a value is out of its bounds")
         sums = np.bincount(self.row, self.value * rounded[self.column], len(self.row_lower))
@@ -123,7 +123,7 @@ def _read_line(reading: _Reading, section: str, words: list[str]) -> None:
         reading.is_integer = "'INTORG'" in words
     elif section == "COLUMNS":
         if not reading.is_integer:
-            raise ValueError(f"the column {words[0]} is no integer")
+            raise ValueError(f"the column {words[0]} is not an integer")
         column = reading.columns.setdefault(words[0], len(reading.columns))
         reading.entries += [(row, column, value) for row, value in _pairs(reading, words[1:])]
     elif section == "RHS":

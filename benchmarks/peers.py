@@ -145,7 +145,7 @@ def _add_rows(module: Any, model: Any, program: Program, columns: list[Any]) -> 
         low, high, factors = program.row_lower[row], program.row_upper[row], program.value[part]
         chosen = [columns[place] for place in program.column[part].tolist()]
         if (factors % 1 != 0).any():
-            raise ValueError(f"row {row} has a factor that is no integer")
+            raise ValueError(f"row {row} has a factor that is not an integer")
         if high == 1 and math.isinf(low) and (factors == 1).all():
             model.add_at_most_one(chosen)
             continue

@@ -129,7 +129,7 @@ def check(spied: list[str], log: Path, ended: set[str]) -> None:
     assert not changing, changing
     entries = [json.loads(line) for line in log.read_text().splitlines()]
     started = Counter(str(job["id"]) for entry in entries for job in entry.get("started", ()))
-    assert set(started.values()) <= {1}, "a job's start stands twice"
+    assert set(started.values()) <= {1}, "a job's start is listed twice"
     missed = ended - set(started)
     hours = (entries[-1]["time"] - entries[0]["time"]) / 3600
     print(f"{len(entries)} passes in {hours:.1f} hours of the clock; {len(spied)} commands, all questions:")

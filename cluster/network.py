@@ -150,7 +150,7 @@ class Network:
         if len(place) > len(nodes):
             known = {node.name for node in nodes}
             missing = next(name for name in self.members if name not in known)
-            raise InputError(f"{missing!r} is no node of the cluster", path="topology.nodes")
+            raise InputError(f"{missing!r} is not a node of the cluster", path="topology.nodes")
         return tuple(sorted(nodes, key=lambda node: place[node.name]))
 
 

@@ -167,7 +167,7 @@ class Node:
     def _check(self) -> None:
         at_least(self.total.cores, 1, "cores")
         if not HOST_NAME.fullmatch(self.name):
-            raise InputError(f"{shown(self.name)} is no name of letters, digits, _ . -", path="name")
+            raise InputError(f"{shown(self.name)} is not a name of letters, digits, _ . -", path="name")
         if self.free.memory_mib is not None and self.total.memory_mib is None:
             raise InputError(f"{self.free.memory_mib} is given without memory_mib", path="free_memory_mib")
         for what, free, most in self.free.beyond(self.total):

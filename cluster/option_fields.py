@@ -181,7 +181,7 @@ class Option(Generic[T]):
         """Return how a number is beyond the range; empty: it is within it."""
         includes_low = self.is_whole or self.includes_low
         if not -inf < number < inf and not number == self.high == inf:
-            return "no number"
+            return "not a number"
         if self.low is not None and (number < self.low or (number == self.low and not includes_low)):
             return f"{'below' if includes_low else 'not above'} {self.low:g}"
         return "" if self.high is None or number <= self.high else f"above {self.high:.15g}"

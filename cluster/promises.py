@@ -45,7 +45,7 @@ def seconds_of(text: str) -> float:
     """
     found = _DURATION.fullmatch(text)
     if found is None or found[2] not in _UNITS_S:
-        raise ValueError(f"{text!r} is no duration such as 12h or 2d")
+        raise ValueError(f"{text!r} is not a duration such as 12h or 2d")
     return float(found[1]) * _UNITS_S[found[2]]
 
 

@@ -104,7 +104,7 @@ class NumberRange(click.FloatRange):
         """Return the number."""
         number: float = super().convert(value, param, ctx)
         if not (isfinite(number) or number == self.max):
-            self.fail(f"{value} is no number", param, ctx)
+            self.fail(f"{value} is not a number", param, ctx)
         return number
 
 

@@ -300,5 +300,5 @@ def moment_by(text: str, now: float) -> float:
         return (day if day > here else day + timedelta(days=7)).timestamp()
     except (ValueError, IndexError, OverflowError):
         raise OptionError(
-            f'--by {text!r} is no time: 2026-11-27T09:00, "friday 9:00", 17:30 and +2h are'
+            f'--by {text!r} is not a time: 2026-11-27T09:00, "friday 9:00", 17:30 and +2h are'
         ) from None

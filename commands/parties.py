@@ -320,7 +320,7 @@ def _cluster(
 ) -> tuple[str, dict[str, Any]]:
     """Return a cluster's workload and options, as if they had been typed."""
     if not _NAME.fullmatch(name):
-        raise InputError(f"{name!r} is no name of letters, digits, _ and -", path=name)
+        raise InputError(f"{name!r} is not a name of letters, digits, _ and -", path=name)
     workload = table.get("workload")
     if not isinstance(workload, str) or workload == _STANDARD_OUTPUT:
         raise InputError("workload = is needed: a file, or esp", path=name)

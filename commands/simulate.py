@@ -167,7 +167,7 @@ def board(
     columns = [*figure_columns(["policy"], lines), Column("edge", lambda row: told.get(row["policy"], ""))]
     machine = plural(jobs.requests.processors, "processor")
     title = f"{shown_name(log)}: {plural(len(jobs), 'job')} on {machine}"
-    intervals = f"95 % of the mean: days or weeks of submissions drawn anew; from {FEWEST_BLOCKS} on"
+    intervals = f"95 % of the mean: days or weeks of submissions drawn anew; at least {FEWEST_BLOCKS} of them"
     out.write(
         lambda: {"format": FORMAT, "jobs": len(jobs), "intervals": intervals, "policies": document},
         lambda console: console.print(table_of(title, columns, lines, console)),

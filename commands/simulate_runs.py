@@ -245,7 +245,7 @@ def _several_runs(workload: str, policies: Sequence[str], options: dict[str, Any
         return _runs_on_nodes(workload, content, options, each)
     policies = [current_name(name) for name in policies]
     if len(set(policies)) < len(policies):
-        raise OptionError(f"--policy {','.join(policies)}: one stands there twice")
+        raise OptionError(f"--policy {','.join(policies)}: one is listed twice")
     candidates = tuple((options["candidates"] or "").split(","))
     reads = partial(is_read, candidates=candidates)
     each = _narrowed(options, policies, READ_ON_LOGS, reads)

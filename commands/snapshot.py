@@ -74,7 +74,7 @@ def parse_time(name: str, text: str) -> float:
     try:
         return read_time(float(text) if _SECONDS.fullmatch(text) else text, "")
     except InputError:
-        message = f"--{name}: {text!r} is neither ISO 8601, from 1970 on, nor seconds since 1970"
+        message = f"--{name}: {text!r} is neither an ISO 8601 time of 1970 or later nor seconds since 1970"
         raise OptionError(message) from None
 
 

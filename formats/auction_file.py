@@ -250,7 +250,7 @@ def _cats_bid(words: list[str], names: dict[str, str], path: str) -> tuple[int, 
         items = dict.fromkeys(goods, 1)
     if len(items) < len(goods):
         twice = next(good for place, good in enumerate(goods) if good in goods[:place])
-        raise InputError(f"the good {twice} stands twice", path=path)
+        raise InputError(f"the good {twice} is listed twice", path=path)
     return number, (None, price, items)
 
 

@@ -93,7 +93,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
         seen: set[str] = set()
         for name, _ in pairs:
             if name in seen:
-                raise InputError(f"the member {name!r} stands twice in one object")
+                raise InputError(f"the member {name!r} is listed twice in one object")
             seen.add(name)
 
 

@@ -86,7 +86,7 @@ def yaml_value(text: str) -> Any:
     """Return the document in a text: lists, dicts, texts, true, false, None; numbers stay texts.
 
     Raises:
-        InputError: it is no YAML, too long, uses an alias, is too deep, or a key is no text or stands twice.
+        InputError: it is no YAML, too long, too deep, has an alias, or a key is not text or is listed twice.
     """
     if len(text) > _LONGEST:
         raise InputError(f"{len(text)} characters are above the limit of {_LONGEST}")
@@ -126,7 +126,7 @@ def _built(event: yaml.Event, events: Iterator[yaml.Event], level: int) -> Any:
         if not isinstance(key, str):
             raise InputError("a key is a list or a mapping", path=_yaml_line(begin))
         if key in found:
-            raise InputError(f"the member {key[:60]!r} stands twice", path=_yaml_line(begin))
+            raise InputError(f"the member {key[:60]!r} is listed twice", path=_yaml_line(begin))
         found[key] = _built(next(events), events, level + 1)
     return found
 

@@ -75,7 +75,7 @@ class SqliteTable:
         except FileNotFoundError:
             return None
         if not stat.S_ISREG(found.st_mode):
-            raise InputError(f"no {self.what}: it is no file")
+            raise InputError(f"no {self.what}: it is not a file")
         check_size(found.st_size)
         return found.st_size
 

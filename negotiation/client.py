@@ -212,7 +212,7 @@ class EvolvingClient:
             finally:
                 transport.close()
             if not isinstance(answer, DynResponse) or answer.job != self.job:
-                raise InputError(f"{type(answer).__name__} is no answer to {self.job}", path="message")
+                raise InputError(f"{type(answer).__name__} is not an answer to {self.job}", path="message")
             return answer
 
     def _note(self, line: _Line) -> None:

@@ -98,7 +98,7 @@ class MapEntry(RecordBase, frozen=True, kw_only=True):
         if not least <= most <= LARGEST_COUNT:
             raise InputError(f"{most} is not from {least} to {LARGEST_COUNT}", path="max_nodes")
         if not least <= span.min <= span.max <= most:
-            message = f"[{span.min}, {span.max}] is no range within [{least}, {most}]"
+            message = f"[{span.min}, {span.max}] is not a range within [{least}, {most}]"
             raise InputError(message, path="node_count")
         if self.node_cnt and not least <= self.node_cnt <= most:
             raise InputError(f"{self.node_cnt} is not within [{least}, {most}]", path="node_cnt")
@@ -106,9 +106,9 @@ class MapEntry(RecordBase, frozen=True, kw_only=True):
             raise InputError(f"{len(self.nodes)} nodes are not node_cnt {self.node_cnt}", path="nodes")
         part, whole = self.node_share
         if not 0 < part <= whole <= LARGEST_COUNT:
-            raise InputError(f"{part} of {whole} is no share of a node", path="node_share")
+            raise InputError(f"{part} of {whole} is not a share of a node", path="node_share")
         if self.parts:
-            raise InputError("it is no message's", path="parts")
+            raise InputError("it is not a message's", path="parts")
         if self.priority < 0:
             raise InputError(f"{self.priority} is below 0", path="priority")
         curve(self.speedup)
@@ -129,7 +129,7 @@ class OfferReservation(RecordBase, frozen=True, kw_only=True, gc=False):
             message = f"{len(self.nodes)} nodes are not node_count {self.node_count}"
             raise InputError(message, path="nodes")
         if not (isfinite(self.start_s) and self.end_s >= self.start_s):
-            raise InputError(f"[{self.start_s:g}, {self.end_s:g}] is no time span", path="")
+            raise InputError(f"[{self.start_s:g}, {self.end_s:g}] is not a time span", path="")
 
 
 class JobReport(RecordBase, frozen=True, kw_only=True, gc=False):

@@ -80,23 +80,23 @@ def is_finite(value: float, least: float, words: str) -> None:
 
 
 def unique(names: Iterable[str]) -> None:
-    """Refuse an empty name, and one that stands twice."""
+    """Refuse an empty name, and one that is listed twice."""
     seen: set[str] = set()
     for name in names:
         if not name:
             raise InputError("a name is empty", path="")
         if name in seen:
-            raise InputError(f"{name!r} stands there twice", path="")
+            raise InputError(f"{name!r} is listed twice", path="")
         seen.add(name)
 
 
 def unique_jobs(entries: Iterable[Any]) -> None:
-    """Refuse a job that stands twice."""
+    """Refuse a job that is listed twice."""
     unique(entry.job for entry in entries)
 
 
 def unique_within(sets: dict[str, Iterable[str]]) -> None:
-    """Refuse a name that stands twice in one of several sets."""
+    """Refuse a name that is listed twice in one of several sets."""
     for part, names in sets.items():
         with errors_below(part):
             unique(names)
@@ -116,6 +116,6 @@ Positive: TypeAlias = Annotated[int, lambda value: within(1, value)]
 Name: TypeAlias = Annotated[str, lambda value: unique((value,))]
 Names: TypeAlias = Annotated[tuple[str, ...], unique]
 CoresByNode: TypeAlias = Annotated[dict[str, int], counts_by_name]
-Time: TypeAlias = Annotated[float, lambda value: is_finite(value, 0, "no time from 0 on")]
-Amount: TypeAlias = Annotated[float, lambda value: is_finite(value, 0, "not from 0 on")]
-RunTime: TypeAlias = Annotated[float, lambda value: is_finite(value, 5e-324, "no time above 0")]
+Time: TypeAlias = Annotated[float, lambda value: is_finite(value, 0, "not a time of at least 0")]
+Amount: TypeAlias = Annotated[float, lambda value: is_finite(value, 0, "not at least 0")]
+RunTime: TypeAlias = Annotated[float, lambda value: is_finite(value, 5e-324, "not a time above 0")]

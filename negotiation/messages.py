@@ -43,7 +43,7 @@ from .message_rules import (
 PROTOCOL_VERSION = 1
 #: The shortest time between periodic steps: with a far shorter one a clock makes steps and no progress.
 LEAST_INTERVAL_S = 1.0
-_NO_INTERVAL = f"not a time from {LEAST_INTERVAL_S:g} s on"
+_NO_INTERVAL = f"not a time of at least {LEAST_INTERVAL_S:g} s"
 Interval = Annotated[float, lambda value: is_finite(value, LEAST_INTERVAL_S, _NO_INTERVAL)]
 
 

@@ -21,7 +21,7 @@ def _amdahl(parameters: list[float]) -> Curve:
     """1 / (f + (1 − f)/n) with the serial part f (Amdahl 1967)."""
     (serial,) = parameters
     if not 0 <= serial <= 1:
-        raise InputError(f"{serial:g} is no serial part from 0 to 1", path="speedup")
+        raise InputError(f"{serial:g} is not a serial part from 0 to 1", path="speedup")
     return lambda nodes: 1 / (serial + (1 - serial) / nodes)
 
 
@@ -138,12 +138,12 @@ def model_text(given: object) -> str:
 
 def _object_text(given: object) -> str:
     if not isinstance(given, Mapping):
-        raise InputError(f"{given!r} is no speedup model", path="speedup")
+        raise InputError(f"{given!r} is not a speedup model", path="speedup")
     members = dict(given)
     name = members.pop("model", None)
     wanted = {"table": ("points",), **{model: names for model, (_, names) in MODELS.items()}}
     if name not in wanted or set(members) != set(wanted[name]):
-        raise InputError(f"{given!r} is no speedup model", path="speedup")
+        raise InputError(f"{given!r} is not a speedup model", path="speedup")
     if name == "table":
         points = members["points"]
         if not isinstance(points, Mapping) or not points:

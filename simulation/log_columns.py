@@ -163,7 +163,7 @@ def machine_size(log: SwfLog, processors: int | None = None) -> int:
     if size is None:
         for label in ("MaxProcs", "MaxNodes"):
             if (said := log.header(label)) is not None:
-                raise InputError(f"{shown(said)} is no number above 0: give processors", path=label)
+                raise InputError(f"{shown(said)} is not a number above 0: give processors", path=label)
         raise InputError("the header has neither MaxProcs nor MaxNodes: give processors")
     return size
 

@@ -98,7 +98,7 @@ class JobCommands:
         """
         for node in self.award.nodes:
             if not HOST_NAME.fullmatch(node):
-                raise CannotPlaceError(f"{node!r} is no node name of Slurm")
+                raise CannotPlaceError(f"{node!r} is not a node name of Slurm")
         return join(self.award.nodes)
 
     @property
@@ -140,7 +140,7 @@ def check_id(job: str) -> str:
         CannotPlaceError: it is none of Slurm's.
     """
     if not _SLURM_ID.fullmatch(job):
-        raise CannotPlaceError("its id is no job id of Slurm")
+        raise CannotPlaceError("its id is not a job id of Slurm")
     return job
 
 
@@ -151,7 +151,7 @@ def _scontrol(*words: str) -> str:
 def _one_name(text: str, what: str) -> str:
     """Return a name that stands in a list of scontrol's; refuse one that it would read as another."""
     if not _ONE_NAME.fullmatch(text):
-        raise CannotPlaceError(f"{text!r} is no {what} that scontrol reads as one name")
+        raise CannotPlaceError(f"{text!r} is not a {what} that scontrol reads as one name")
     return text
 
 

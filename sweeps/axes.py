@@ -52,7 +52,7 @@ class Axis:
         """Return the values in a text such as ``25,50,100``; errors call the option so.
 
         Raises:
-            OptionError: a value is missing, is none of this option, or stands twice.
+            OptionError: a value is missing, is none of this option, or is listed twice.
         """
         values: list[Value] = []
         where = called or f"{self.option} {text}"

@@ -391,5 +391,5 @@ def _check_count(what: str, places: int, members: Sequence[str]) -> None:
     seen: set[str] = set()
     for name in members:
         if name in seen:
-            raise InputError(f"{name!r} stands twice", path="topology.nodes")
+            raise InputError(f"{name!r} is listed twice", path="topology.nodes")
         seen.add(name)

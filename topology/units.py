@@ -38,7 +38,7 @@ def blocks(sizes: Sequence[int], units: Iterable[Unit], *, outside: Sequence[str
 
     Raises:
         InputError: a size is not the first times a power of two up to 2^15, no block has nodes, a
-            name or a node stands twice.
+            name or a node is listed twice.
     """
     units = tuple(units)
     _check_units(units, "blocks")
@@ -63,7 +63,7 @@ def rings(units: Iterable[Unit], *, outside: Sequence[str] = ()) -> Network:
     """Return rings of nodes, each by position.
 
     Raises:
-        InputError: a ring has no node, a name or a node stands twice.
+        InputError: a ring has no node, a name or a node is listed twice.
     """
     units = tuple(units)
     _check_units(units, "rings", may_be_empty=False)
@@ -75,7 +75,7 @@ def toruses(units: Iterable[Unit], *, outside: Sequence[str] = ()) -> Network:
 
     Raises:
         InputError: a torus has not the nodes of its dimensions, a box is larger than it, a name or
-            a node stands twice.
+            a node is listed twice.
     """
     units = tuple(units)
     _check_units(units, "toruses", may_be_empty=False)

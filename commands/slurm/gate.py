@@ -108,7 +108,7 @@ def add(*, licence: str, partitions: tuple[str, ...], users: tuple[str, ...], dr
         try:
             getpwnam(name)
         except (KeyError, ValueError):
-            raise OptionError(f"--user: {name!r} has no job, and is no user of this host") from None
+            raise OptionError(f"--user: {name!r} has no job and is not a user of this host") from None
     commands, problems = added(jobs, licence, partitions, users)
     for problem in problems:
         note(problem)

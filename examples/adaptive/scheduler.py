@@ -81,7 +81,7 @@ class Application:
         if self.count and not self.least <= self.count <= self.ideal:
             raise InputError(f"{self.count} processors are not within its range", path=self.name)
         if not isfinite(self.left_s) or self.left_s < 0 or self.request < 0:
-            raise InputError("its work left or its request is no number from 0 on", path=self.name)
+            raise InputError("its work left or its request is not a number of at least 0", path=self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

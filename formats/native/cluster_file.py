@@ -187,7 +187,7 @@ def load_snapshot(path: str | Path) -> Snapshot:
     """
     if str(path) == "slurm" and not Path(path).exists():
         advice = "aucsched snapshot slurm -o now.json makes one of the live queue"
-        raise InputError(f"this is no snapshot file: {advice}", file="slurm")
+        raise InputError(f"this is not a snapshot file: {advice}", file="slurm")
     return read_document(path, parse_snapshot)
 
 

@@ -218,7 +218,7 @@ def _host_map(kind: HostMap) -> Form:
             charge(len(names) * len(value.gres), place)
             for name in names:
                 if name in built:
-                    raise InputError(f"node {name!r} stands twice", path=place)
+                    raise InputError(f"node {name!r} is listed twice", path=place)
                 built[name] = value
         return built
 

@@ -244,7 +244,7 @@ class TopologyFile:
         on no leaf get a leaf of their own. Each goes to ``notes``.
 
         Raises:
-            InputError: an entry or a node stands twice, or a ring or torus lacks a node.
+            InputError: an entry or a node is listed twice, or a ring or torus lacks a node.
         """
         if not self.entries:
             if self.kind != "flat":
@@ -295,7 +295,7 @@ class TopologyFile:
 
 
 def _check_repeats(lines: Sequence[TopologyEntry], title: str) -> None:
-    """Refuse what no name may hold, what stands twice, and a loop, by its line."""
+    """Refuse what no name may hold, what is listed twice, and a loop, by its line."""
     seen: dict[str, str] = {}
     parents: dict[str, str] = {}
     for line in lines:

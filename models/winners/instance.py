@@ -177,7 +177,7 @@ def as_list(values: Any, path: str) -> list[Any]:
             raise InputError(f"an array of {values.ndim} dimensions instead of 1", path=path)
         return values.tolist() if values.dtype.kind in "iu" or values.dtype == np.float64 else list(values)
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise InputError(f"{values!r} is no sequence of numbers", path=path)
+        raise InputError(f"{values!r} is not a sequence of numbers", path=path)
     return list(values)
 
 
@@ -194,7 +194,7 @@ def _columns_of_tuples(bids: Any, items: tuple[Hashable, ...]) -> _Columns:
             raise InputError(f"{bid!r} is not (bidder, value, items)", path=path)
         bidder, value, wanted = bid
         if not isinstance(wanted, Mapping):
-            raise InputError(f"{wanted!r} is no mapping of items to amounts", path=f"{path}.items")
+            raise InputError(f"{wanted!r} is not a mapping of items to amounts", path=f"{path}.items")
         values.append(exact(value, f"{path}.value"))
         bidders.append(_hashable(bidder, f"{path}.bidder"))
         for item, amount in wanted.items():
@@ -251,7 +251,7 @@ def _columns_of_arrays(bids: BidArrays, items: int) -> _Columns:
     twice = np.flatnonzero(np.diff(key[order]) == 0)
     if len(twice):
         at = int(order[twice[0] + 1])
-        raise InputError(f"{item[at]} stands twice in one bid", path=f"item[{at}]")
+        raise InputError(f"{item[at]} is listed twice in one bid", path=f"item[{at}]")
     named = [_hashable(one, f"bidder[{at}]") for at, one in enumerate(bidder)]
     return _Columns(values=values, bidder=named, indptr=indptr, item=item, amount=amounts)
 
@@ -259,7 +259,7 @@ def _columns_of_arrays(bids: BidArrays, items: int) -> _Columns:
 def _integers(values: npt.ArrayLike, path: str) -> IntArray:
     found = np.asarray(values)
     if found.ndim != 1 or (found.dtype.kind not in "iu" and len(found)):
-        raise InputError("it is no array of integers of 1 dimension", path=path)
+        raise InputError("it is not an array of integers of 1 dimension", path=path)
     return found.astype(np.int64)
 
 

@@ -98,7 +98,7 @@ def _stepped(state: BatchState, event: Event | Message, peer: str) -> Step:  # n
         case NegotiationEnd() | NegotiationEndResponse():
             return _ended(state, event, peer)
         case _:
-            raise ProtocolError(f"{type(event).__name__} is no message to a batch scheduler")
+            raise ProtocolError(f"{type(event).__name__} is not a message to a batch scheduler")
 
 
 # What comes from outside.
@@ -210,7 +210,7 @@ def _urgent_answered(state: BatchState, message: UrgentJobResponse, peer: str) -
     if entry is None and message.job in state.dispatched:
         return state, ()
     if entry is None or to != peer:
-        raise ProtocolError(f"{message.job!r} is no urgent job that waits for an answer")
+        raise ProtocolError(f"{message.job!r} is not an urgent job that waits for an answer")
     urgent = {job: value for job, value in state.urgent.items() if job != message.job}
     state = _replace(state, urgent=urgent, now_s=max(state.now_s, message.time_s))
     if message.code is Code.ACCEPT:

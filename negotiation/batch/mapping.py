@@ -174,7 +174,7 @@ class BatchSettings:
     def __post_init__(self) -> None:
         at_least(self.depth, 1, "depth")
         if not 0 <= self.patience_s < float("inf"):
-            raise OptionError(f"patience {self.patience_s:g} is not from 0 s on")
+            raise OptionError(f"patience {self.patience_s:g} is not at least 0 s")
         at_least(self.max_attempts, 1, "max_attempts")
         check_interval(self.interval_s)
         self.engine.step_options(1)

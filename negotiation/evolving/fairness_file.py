@@ -60,7 +60,7 @@ def seconds_of(value: object, path: str) -> float:
         return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
     number = _number(value)
     if not (isfinite(number) and number >= 0):
-        raise InputError(f"{value!r} is neither seconds from 0 on nor HH:MM:SS", path=path)
+        raise InputError(f"{value!r} is neither a number of seconds of at least 0 nor HH:MM:SS", path=path)
     return number
 
 
@@ -115,7 +115,7 @@ def _limits_of_toml(members: dict[str, Any], path: str) -> DelayLimits:
 
 def _table(value: object, path: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InputError(f"{value!r} is no table", path=path)
+        raise InputError(f"{value!r} is not a table", path=path)
     return value
 
 
@@ -166,11 +166,11 @@ def fairness_of_maui(text: str) -> tuple[Fairness, tuple[str, ...]]:
         elif name == "DFSINTERVAL":
             interval_s = seconds_of(_only_word(words, path), f"{path}.{name}")
             if not interval_s:
-                raise InputError("0 is no time above 0", path=f"{path}.{name}")
+                raise InputError("0 is not a time above 0", path=f"{path}.{name}")
         elif name == "DFSDECAY":
             decay = _decay(_only_word(words, path), f"{path}.{name}")
         elif name.startswith("DFS"):
-            raise InputError(f"{words[0]!r} is no parameter of dynamic fairness", path=path)
+            raise InputError(f"{words[0]!r} is not a parameter of dynamic fairness", path=path)
         else:
             others.append(words[0])
     fairness = Fairness(policy=policy, interval_s=interval_s, decay=decay, limits=limits)
@@ -199,7 +199,7 @@ def _limits_of_maui(words: list[str], path: str, others: list[str]) -> DelayLimi
             case "DFSSINGLEDELAYTIME":
                 given["single_s"] = seconds_of(value, where)
             case other if other.startswith("DFS") or not equals:
-                raise InputError(f"{word!r} is no parameter of dynamic fairness", path=path)
+                raise InputError(f"{word!r} is not a parameter of dynamic fairness", path=path)
             case _:
                 others.append(name)
     return DelayLimits(**given)
@@ -258,7 +258,7 @@ def _parsed(content: bytes) -> Accounts:
 def _times(values: dict[str, float], path: str) -> None:
     for name, value in values.items():
         if not (isfinite(value) and value >= 0):
-            raise InputError(f"{value:g} is no time from 0 on", path=f"{path}.{name}")
+            raise InputError(f"{value:g} is not a time of at least 0", path=f"{path}.{name}")
 
 
 def _checksum(accounts: Accounts) -> str:

@@ -47,7 +47,7 @@ def _by_node(nodes: dict[str, int], path: str) -> dict[str, int]:
     for names, count in nodes.items():
         for name in expand(names, f"{path}.{names}"):
             if name in cores:
-                raise InputError(f"node {name!r} stands twice", path=f"{path}.{names}")
+                raise InputError(f"node {name!r} is listed twice", path=f"{path}.{names}")
             cores[name] = count
     return cores
 
@@ -152,7 +152,7 @@ class RequestBatch:
                 if name not in running:
                     raise InputError(f"{name!r} does not run", path=f"{part}[{place}]")
                 if name in seen:
-                    why = "a job has one request at a time" if part == "requests" else "it stands there twice"
+                    why = "a job has one request at a time" if part == "requests" else "it is listed twice"
                     raise InputError(f"{name!r}: {why}", path=f"{part}[{place}]")
                 seen.add(name)
 

@@ -172,7 +172,7 @@ def empty_machine(
     """Return idle nodes, in that many parts each; without ``partitions`` all stand in one without a name.
 
     Raises:
-        InputError: a name stands twice, a partition names a node that is none, or two share one.
+        InputError: a name is listed twice, a partition names a node that is none, or two share one.
     """
     nodes = tuple(names)
     if len(set(nodes)) < len(nodes) or not nodes:
@@ -204,7 +204,7 @@ def _mask(members: Iterable[str], place: Mapping[str, int]) -> int:
     mask = 0
     for member in members:
         if member not in place:
-            raise InputError(f"{member!r} is no node", path="")
+            raise InputError(f"{member!r} is not a node", path="")
         mask |= place[member]
     return mask
 

@@ -18,7 +18,7 @@ MAX_ATTEMPTS = 5
 def check_interval(interval_s: float) -> None:
     """Raise OptionError where periodic steps would come too close together, or never."""
     if not LEAST_INTERVAL_S <= interval_s < float("inf"):
-        raise OptionError(f"interval {interval_s:g} s is not a time from {LEAST_INTERVAL_S:g} s on")
+        raise OptionError(f"interval {interval_s:g} s is not a time of at least {LEAST_INTERVAL_S:g} s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

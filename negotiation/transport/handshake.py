@@ -128,7 +128,7 @@ class Identity:
             version = decoded(text, _Versioned).version
             hello = decoded(text, Hello) if version == PROTOCOL_VERSION else None
         except InputError as error:
-            raise RefusedError(f"what came is no hello of aucsched: {error}") from error
+            raise RefusedError(f"what came is not a hello of aucsched: {error}") from error
         if hello is None:
             raise RefusedError(f"version {version} is not {PROTOCOL_VERSION}")
         self._check(hello)
@@ -166,7 +166,7 @@ class Identity:
         try:
             proof = decoded(text, Proof)
         except InputError as error:
-            raise RefusedError(f"what came is no proof: {error}") from error
+            raise RefusedError(f"what came is not a proof: {error}") from error
         if not hmac.compare_digest(proof.digest.encode(), self._digest(other.party, theirs, mine).encode()):
             raise RefusedError("the shared secrets differ")
 

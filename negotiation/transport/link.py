@@ -86,7 +86,7 @@ class SocketTransport:
             if (refusal := refusal_in(payload)) is not None:
                 raise PeerLostError(refusal) from error
             self.refuse(f"no message: {error}")
-            raise PeerLostError(f"what came is no message: {error}") from error
+            raise PeerLostError(f"what came is not a message: {error}") from error
 
     def is_readable(self) -> bool:
         """Whether anything comes, or the end of all, before half of the other's patience is over."""
@@ -164,7 +164,7 @@ class SocketTransport:
                 self._read_some(until)
         except FramingError as error:
             self.refuse(str(error))
-            raise PeerLostError(f"what came is no message: {error}") from error
+            raise PeerLostError(f"what came is not a message: {error}") from error
         except TimeoutError as error:
             self.refuse(f"no message came within {timeout_s:g} s")
             raise PeerLostError(f"no message came within {timeout_s:g} s") from error
@@ -239,7 +239,7 @@ def address_of(text: str) -> PartyAddress:
     host = host.removeprefix("[").removesuffix("]")
     if not host or not (port.isascii() and port.isdigit()) or int(port) > _LARGEST_PORT:
         raise OptionError(
-            f"{text!r} is no address: unix:PATH, HOST:PORT or [IPv6]:PORT up to {_LARGEST_PORT}"
+            f"{text!r} is not an address: unix:PATH, HOST:PORT or [IPv6]:PORT up to {_LARGEST_PORT}"
         )
     return PartyAddress(host=host, port=int(port))
 

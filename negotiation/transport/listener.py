@@ -417,7 +417,7 @@ def _remove_dead(address: PartyAddress) -> None:
     if not os.path.lexists(address.path):
         return
     if not Path(address.path).is_socket():
-        raise OptionError(f"cannot listen on {address}: the file is no socket")
+        raise OptionError(f"cannot listen on {address}: the file is not a socket")
     try:
         connection_to(address, 1.0).close()
     except OSError as error:

@@ -182,7 +182,7 @@ class PartyJournal(CheckedLines):
         try:
             head = decode(text, _Head)
         except InputError as error:
-            raise self.error(f"it is no journal of a negotiation: {error}") from error
+            raise self.error(f"it is not a journal of a negotiation: {error}") from error
         if head.format != FORMAT:
             raise self.error(f"{head.format!r} is not {FORMAT!r}")
         for name in {**head.identity, **identity}:

@@ -77,7 +77,7 @@ def moment_of_week(text: str) -> int:
         return DAYS.index(day) * DAY_S + (_seconds(time, text) if time else 0)
     except (ValueError, OptionError):
         days = ", ".join(DAYS)
-        raise OptionError(f"--log-begins: {text!r} is no DAY HH:MM: days are {days}") from None
+        raise OptionError(f"--log-begins: {text!r} is not a DAY HH:MM: days are {days}") from None
 
 
 #: Days, hours, or both: ``mon-fri 18:00-08:00``.
@@ -108,7 +108,7 @@ def _seconds(text: str, whole: str) -> int:
 
 
 def _refusal(text: str) -> OptionError:
-    return OptionError(f"{text!r} is no hours such as mon-fri 18:00-08:00,sat,sun")
+    return OptionError(f"{text!r} is not a list of hours such as mon-fri 18:00-08:00,sat,sun")
 
 
 #: What a text says of a queue -> the member that holds it.

@@ -40,13 +40,13 @@ class Advance:
 
     def __post_init__(self) -> None:
         if not 0 <= self.start_s <= LARGEST_TIME_S:
-            raise InputError(f"{self.start_s:g} is no time from 0 on", path="start_s")
+            raise InputError(f"{self.start_s:g} is not a time of at least 0", path="start_s")
         if not 0 < self.duration_s <= LARGEST_TIME_S:
-            raise InputError(f"{self.duration_s:g} is no time above 0", path="duration_s")
+            raise InputError(f"{self.duration_s:g} is not a time above 0", path="duration_s")
         if self.processors < 1:
             raise InputError(f"{self.processors} is below 1", path="processors")
         if self.submit_s is not None and not 0 <= self.submit_s <= self.start_s:
-            raise InputError(f"{self.submit_s:g} is no time from 0 to the start", path="submit_s")
+            raise InputError(f"{self.submit_s:g} is not a time from 0 to the start", path="submit_s")
 
     def settings(self) -> dict[str, float]:
         """Return its members but those that are as usual."""
@@ -102,7 +102,7 @@ def read_advance(texts: Iterable[str]) -> tuple[Advance, ...]:
         try:
             found.append(Advance.from_text(text))
         except InputError as error:
-            raise OptionError(f"--advance: {text!r} is no file and no reservation: {error}") from error
+            raise OptionError(f"--advance: {text!r} is neither a file nor a reservation: {error}") from error
     return tuple(found)
 
 

@@ -310,10 +310,10 @@ def add_to_history(path: Path, runs: Iterable[tuple[str, str, int, float]]) -> N
 def _check(name: object, nodes: object, mean: object) -> None:
     """Refuse what the schema lets no program write, but a damaged file may hold."""
     if not isinstance(name, str):
-        raise InputError("a name is no text", path="runs.name")
+        raise InputError("a name is not a text", path="runs.name")
     named(name, "runs.name")
     path = f"runs.{name[:60]}"
     if not isinstance(nodes, int) or not 1 <= nodes <= LARGEST_COUNT:
-        raise InputError(f"{str(nodes)[:60]} is no number of nodes", path=path)
+        raise InputError(f"{str(nodes)[:60]} is not a number of nodes", path=path)
     if not isinstance(mean, float) or not isfinite(mean) or not 0 < mean <= LARGEST_COUNT:
-        raise InputError(f"{str(mean)[:60]} is no time in seconds", path=path)
+        raise InputError(f"{str(mean)[:60]} is not a time in seconds", path=path)

@@ -270,7 +270,7 @@ def _entry(
     part = machine.get(job.partition)
     if part is None:
         known = ", ".join(name or "none" for name in machine)
-        raise InputError(f"{job.partition!r} is no partition of whole nodes ({known})", path="partition")
+        raise InputError(f"{job.partition!r} is not a partition of whole nodes ({known})", path="partition")
     wishes, there, kind = part.of(job), len(part.members), job.kind
     sizes = _sizes(job, wishes.members)
     if sizes[-1] < wishes.fewest and job.request.node_counts is not None:

@@ -53,7 +53,7 @@ class NodeOptions(NodeKeywords):
             close = did_you_mean(self.policy, NODE_POLICIES)
             on_counts = dict.fromkeys((*LOG_POLICIES, *MALLEABLE_POLICIES), "counts processors")
             known = {**on_counts, EVOLVING: "plays dynamic-esp and quadflow, in simulate"}
-            why = known.get(self.policy, "is no policy")
+            why = known.get(self.policy, "is not a policy")
             raise OptionError(f"--policy {self.policy} {why}; a machine of nodes has {_LISTED}{close}")
         if self.order not in ("fcfs", "multifactor"):
             raise OptionError(f"--order {self.order} is for logs; nodes have fcfs and multifactor")

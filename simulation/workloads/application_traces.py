@@ -108,9 +108,9 @@ class TraceModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def __post_init__(self) -> None:
         if len(self.hours) != HOURS or min(self.hours) < 0 or not 0 < sum(self.hours) < float("inf"):
-            raise InputError("not 24 rates from 0 on with one above", path="hours")
+            raise InputError("not 24 rates of at least 0, one of them above 0", path="hours")
         if not self.sizes or min(self.sizes) < 1 or min(self.sizes.values()) < 0:
-            raise InputError("no shares from 0 on of sizes from 1 on", path="sizes")
+            raise InputError("not shares of at least 0 for sizes of at least 1", path="sizes")
         if not 0 < sum(self.sizes.values()) < float("inf"):
             raise InputError("the shares are not numbers above 0", path="sizes")
         for name in ("shape", "scale_s"):

@@ -349,7 +349,7 @@ class _History:
         unit = text[-1:] if text[-1:] in ("n", "c") else ""
         amount = memory_mib(text.removesuffix(unit)) if text else 0
         if amount is None:
-            raise InputError(f"{text!r} is no amount of memory", path="ReqMem")
+            raise InputError(f"{text!r} is not an amount of memory", path="ReqMem")
         if not amount:
             return {}
         if unit == "c":

@@ -72,7 +72,7 @@ def plain_licenses(text: str, known: Collection[str]) -> tuple[dict[str, int], s
         if not item:
             continue
         if found is None or found[0] not in known or found[1] < 1:
-            return {}, "whose totals are not known" if found else "which are no plain counts"
+            return {}, "whose totals are not known" if found else "which are not plain counts"
         counts[found[0]] = counts.get(found[0], 0) + found[1]
     return counts, ""
 

@@ -63,7 +63,7 @@ def parse_job_detail(text: str, known: Known | None = None) -> dict[int, JobDeta
     """Return the details by job id; those whose text is ``known`` are not read anew.
 
     Raises:
-        InputError: the text is not scontrol's, or a job stands twice; the path names the job.
+        InputError: the text is not scontrol's, or a job is listed twice; the path names the job.
     """
     details: dict[int, JobDetail] = {}
     head, *records = _START.split(text)
@@ -71,7 +71,7 @@ def parse_job_detail(text: str, known: Known | None = None) -> dict[int, JobDeta
         raise InputError(f"{head.strip()[:60]!r} is not what scontrol -d show job prints", path="line 1")
     for number, detail in (Known() if known is None else known).details(records, _detail):
         if number in details:
-            raise InputError(f"job {number} stands twice", path=f"JobId={number}")
+            raise InputError(f"job {number} is listed twice", path=f"JobId={number}")
         details[number] = detail
     return details
 

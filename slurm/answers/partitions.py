@@ -173,7 +173,7 @@ def read_partitions(content: bytes, nodes: Collection[str], notes: Notes) -> tup
     """Return the partitions; names of nodes that the cluster does not have are dropped.
 
     Raises:
-        InputError: the answer is malformed or of an unknown shape, or a partition stands twice.
+        InputError: the answer is malformed or of an unknown shape, or a partition is listed twice.
     """
     entries = answer_entries(content, "PartitionName", "partitions", lambda one: _keys(one, notes))
     return settle_partitions(((partition_of(entry), entry.path) for entry in entries), nodes, notes)
@@ -185,13 +185,13 @@ def settle_partitions(
     """Return partitions fitted to the cluster's nodes; ``read`` gives each with its place.
 
     Raises:
-        InputError: a partition stands twice.
+        InputError: a partition is listed twice.
     """
     found: dict[str, PartitionFigures] = {}
     for figures, path in read:
         name = figures.partition.name
         if name in found:
-            raise InputError(f"partition {name!r} stands twice", path=path)
+            raise InputError(f"partition {name!r} is listed twice", path=path)
         for limit in figures.ignored:
             notes.unread("partitions", f"partition {name}: {limit} is not looked at")
         found[name] = replace(figures, partition=_known(figures.partition, nodes, notes))

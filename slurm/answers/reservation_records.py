@@ -112,14 +112,14 @@ def read_reservations(content: bytes, licence: str = "") -> tuple[ReservationFig
     """Return the reservations as they are told, with ``licence`` those that list it.
 
     Raises:
-        InputError: the answer is malformed or of an unknown shape, or a reservation stands twice.
+        InputError: the answer is malformed or of an unknown shape, or a reservation is listed twice.
     """
     found: dict[str, ReservationFigures] = {}
     told = answer_entries(content, "ReservationName", "reservations", _keys)
     for entry in (_figures(one) for one in told if licence in one.text("Licenses")):
         all_plain((entry.name, *entry.users), entry.path)
         if entry.name in found:
-            raise InputError(f"reservation {entry.name!r} stands twice", path=entry.path)
+            raise InputError(f"reservation {entry.name!r} is listed twice", path=entry.path)
         if entry.end <= entry.start:
             raise InputError("it ends before it starts", path=entry.path)
         found[entry.name] = entry

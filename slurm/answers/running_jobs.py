@@ -158,7 +158,7 @@ def _by_place(resources: Record, allocated: Record) -> Iterator[_Use]:
     for place in allocated.members:
         entry = allocated.child(place)
         if entry is None or not _PLACE.fullmatch(place) or int(place) >= len(names):
-            raise InputError(f"{place!r} is no place in nodes", path=allocated.path)
+            raise InputError(f"{place!r} is not a place in nodes", path=allocated.path)
         yield names[int(place)], entry.count("cpus"), entry.number("memory")
 
 

@@ -62,7 +62,7 @@ def load_topology(source: str, nodes: Sequence[str] | None, notes: Notes) -> Nam
     if is_sizes(source):
         return parse_any_topology(source.encode(), nodes, notes)
     if ":" in source and not os.path.lexists(source):
-        raise InputError("it is no file, and no sizes such as torus:16x8x8", path="topology")
+        raise InputError("it is neither a file nor sizes such as torus:16x8x8", path="topology")
     return read_document(source, lambda content: parse_any_topology(content, nodes, notes))
 
 
@@ -267,11 +267,11 @@ def parse_node_link(content: bytes) -> Graph:
         name = str(vertex.id)
         if name in vertices or not name:
             raise InputError(
-                f"{name!r} {'stands twice' if name else 'is no name'}", path=f"nodes[{place}].id"
+                f"{name!r} {'is listed twice' if name else 'is not a name'}", path=f"nodes[{place}].id"
             )
         vertices[name] = None if vertex.kind is None else str(vertex.kind)
     links = tuple((str(edge.source), str(edge.target)) for edge in entries)
     for place, name in ((place, name) for place, ends in enumerate(links) for name in ends):
         if name not in vertices:
-            raise InputError(f"{name!r} is no vertex", path=f"{listed}[{place}]")
+            raise InputError(f"{name!r} is not a vertex", path=f"{listed}[{place}]")
     return Graph(vertices=vertices, links=links)

@@ -163,7 +163,7 @@ def _toruses(lines: Sequence[_Line], notes: Notes) -> TopologyFile:
     for line in lines:
         name = line.pairs["torusname"]
         if "dims" in line.pairs:
-            # One that stands twice is refused with all others.
+            # One that is listed twice is refused with all others.
             key = name if name not in entries else line.path
             entries[key] = replace(_unit(line, "torusname"), dims=line.box("dims"))
         elif "placementdims" in line.pairs and name in entries:
@@ -191,7 +191,7 @@ _READERS: dict[str, Callable[[Sequence[_Line], Notes], TopologyFile]] = {
 
 def _number(text: Any, path: str, least: int = 1) -> int:
     if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < least:
-        raise InputError(f"{str(text)[:60]!r} is no number from {least} on", path=path)
+        raise InputError(f"{str(text)[:60]!r} is not a number of at least {least}", path=path)
     return int(text)
 
 
@@ -206,16 +206,16 @@ def _of_yaml(text: str, notes: Notes, wanted: str) -> TopologyFile:
     """Return one topology of topology.yaml(5)."""
     document = yaml_value(text)
     if not isinstance(document, list) or not document:
-        raise InputError("it is no list of topologies")
+        raise InputError("it is not a list of topologies")
     topologies: dict[str, dict[str, Any]] = {}
     for place, entry in enumerate(document):
         name = entry.get("topology") if isinstance(entry, dict) else None
         if not isinstance(entry, dict):
             raise InputError(f"{str(entry)[:60]!r} is not a topology", path=f"[{place}]")
         if not isinstance(name, str) or not name:
-            raise InputError("the member 'topology' is missing or no name", path=f"[{place}]")
+            raise InputError("the member 'topology' is missing or not a name", path=f"[{place}]")
         if name in topologies:
-            raise InputError(f"topology {name!r} stands twice", path=f"[{place}]")
+            raise InputError(f"topology {name!r} is listed twice", path=f"[{place}]")
         topologies[name] = entry
     kinds = {name: _kind(topologies[name], name, f"[{at}]") for at, name in enumerate(topologies)}
     name, why = _chosen(topologies, wanted, notes)
@@ -252,7 +252,7 @@ def _entries(topology: Mapping[str, Any], kind: str, path: str, notes: Notes) ->
     holder, member, path = topology[kind], PLURALS[kind], f"{path}.{kind}"
     listed = holder.get(member) if isinstance(holder, dict) else None
     if not isinstance(listed, list):
-        raise InputError(f"the member {member!r} is missing or no list", path=path)
+        raise InputError(f"the member {member!r} is missing or not a list", path=path)
     read = _torus_entry if kind == "torus3d" else _entry
     entries = [
         read(_Members(value, f"{path}.{member}[{place}]", TITLES[kind]), notes)
@@ -314,7 +314,7 @@ def _entry(members: _Members, notes: Notes) -> TopologyEntry:
     if title == "switch" and not (name and (children or nodes)):
         raise InputError("it is not switch with children or nodes", path=members.path)
     if not name:
-        raise InputError(f"the member {title!r} is missing or no name", path=members.path)
+        raise InputError(f"the member {title!r} is missing or not a name", path=members.path)
     return TopologyEntry(
         name=name,
         path=members.path,

@@ -78,7 +78,7 @@ def line(words: Words) -> str:
     """
     for word in words:
         if not _WORD.fullmatch(word):
-            raise CannotPlaceError(f"{word!r} is no word that scontrol reads as it stands")
+            raise CannotPlaceError(f"{word!r} is not a word that scontrol reads as it stands")
     return " ".join(words)
 
 

@@ -194,7 +194,7 @@ def _rights(patient: Patient) -> tuple[Severity, str]:
         return Severity.OK, f"{patient.user} is an administrator"
     # Slurm modifies no user whom it does not know.
     words = f"modify user {patient.user} set" if said else f"add user {patient.user} account=root"
-    return Severity.FAIL, f"{patient.user} is no operator: sacctmgr {words} adminlevel=admin"
+    return Severity.FAIL, f"{patient.user} is not an operator: sacctmgr {words} adminlevel=admin"
 
 
 def _select(patient: Patient) -> tuple[Severity, str]:

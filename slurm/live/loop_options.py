@@ -21,7 +21,7 @@ def _seconds(text: str, default: float, low: float = 0.1, high: float | None = N
 def check_licence(name: str) -> None:
     """Raise OptionError where scontrol could read a licence's name as something else."""
     if not _LICENCE.fullmatch(name):
-        raise OptionError(f"--license: {name!r} is no plain name of a licence")
+        raise OptionError(f"--license: {name!r} is not a plain name of a licence")
 
 
 @dataclass(kw_only=True)

@@ -173,7 +173,7 @@ class RotatedLog:
 
     def _check_log(self, begins: bytes) -> None:
         if not any(begins.startswith(mark[: len(begins)]) for mark in (_SHADOW, _EVENT)):
-            raise InputError("it is no log of a loop: nothing is appended", file=str(self.path))
+            raise InputError("it is not a log of a loop: nothing is appended", file=str(self.path))
 
     def _rotate(self) -> None:
         for number in range(self._keep, 0, -1):

@@ -98,7 +98,7 @@ def parse_slurm_conf(text: str, notes: Notes) -> SlurmConf:
     for line in lines["nodename"]:
         for node in _nodes(line, notes):
             if node.name in nodes:
-                raise InputError(f"node {node.name!r} stands twice", path=line.path)
+                raise InputError(f"node {node.name!r} is listed twice", path=line.path)
             nodes[node.name] = node
     if not nodes:
         raise InputError("there are no NodeName lines")

@@ -147,5 +147,5 @@ def _option(word: str, path: str) -> tuple[str, str | None]:
     name = _SAME.get(name, name)
     # Several flags in one word are not written by sbatch's users, nor read here.
     if name not in _KNOWN or (name in _FLAGS and value is not None):
-        raise InputError(f"{word[:60]!r} is no option of sbatch that is known here", path=path)
+        raise InputError(f"{word[:60]!r} is not an option of sbatch that is known here", path=path)
     return name, value

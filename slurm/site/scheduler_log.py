@@ -164,7 +164,7 @@ def _head(words: list[str], path: str) -> tuple[float, str]:
 
 def _seconds(text: str, path: str) -> float:
     if not _NUMBER.fullmatch(text):
-        raise InputError(f"{text[:60]!r} is no number of seconds from 0 on", path=path)
+        raise InputError(f"{text[:60]!r} is not a number of seconds of at least 0", path=path)
     return float(text)
 
 
@@ -276,7 +276,7 @@ class Submission:
     def _count(self, name: str) -> int | None:
         text = self.options.get(name)
         if text is not None and not re.fullmatch(r"0*[1-9][0-9]{0,8}", text):
-            raise InputError(f"{text[:60]!r} is no number above 0", path=f"{self.path} --{name}")
+            raise InputError(f"{text[:60]!r} is not a number above 0", path=f"{self.path} --{name}")
         return None if text is None else int(text)
 
     def _nodes(self) -> Span | None:
@@ -285,7 +285,7 @@ class Submission:
             return None
         match = _NODES.fullmatch(text)
         if match is None or int(match[1]) == 0:
-            raise InputError(f"{text[:60]!r} is no number of nodes", path=f"{self.path} --nodes")
+            raise InputError(f"{text[:60]!r} is not a number of nodes", path=f"{self.path} --nodes")
         low, high = int(match[1]), int(match[2] or match[1])
         if high < low:
             raise InputError(f"{text!r} counts backwards", path=f"{self.path} --nodes")
@@ -343,7 +343,7 @@ class Submission:
             return None
         count, at, _ = text.partition("@")
         if not re.fullmatch(r"[1-9][0-9]{0,8}", count):
-            raise InputError(f"{text[:60]!r} is no number of switches", path=f"{self.path} --switches")
+            raise InputError(f"{text[:60]!r} is not a number of switches", path=f"{self.path} --switches")
         if at:
             self._remark("the time that --switches waits at most is not looked at")
         return int(count)
@@ -380,7 +380,7 @@ class Submission:
             return None
         amount = None if "." in text else memory_mib(text)
         if amount is None:
-            raise InputError(f"{text[:60]!r} is no amount of memory", path=f"{self.path} --{option}")
+            raise InputError(f"{text[:60]!r} is not an amount of memory", path=f"{self.path} --{option}")
         return amount
 
     def _time_limit_s(self, partition: str) -> int | None:
@@ -392,7 +392,7 @@ class Submission:
             return None if first is None else first.partition.max_time_limit_s
         seconds = duration_s(text)
         if not seconds:
-            raise InputError(f"{text[:60]!r} is no time limit", path=f"{self.path} --time")
+            raise InputError(f"{text[:60]!r} is not a time limit", path=f"{self.path} --time")
         return -(-seconds // _MINUTE_S) * _MINUTE_S
 
 

@@ -162,7 +162,7 @@ def test_a_change_may_be_of_the_partition_or_the_nodes() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("time=soon", "no duration"),
+        ("time=soon", "not a duration"),
         ("colour=red", "none of time, cores, nodes, partition"),
         ("cores=x", "invalid literal"),
         ("cores=0", "below 1"),
@@ -282,13 +282,13 @@ def test_by_names_local_time_also_once_clocks_are_set_back(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("text", ["", "friday", "soon", "fr 09:00", "25:00", "mon tue 9:00", "+x"])
 def test_by_refuses_what_is_no_time(text: str) -> None:
-    with pytest.raises(OptionError, match="is no time"):
+    with pytest.raises(OptionError, match="is not a time"):
         moment_by(text, NOW)
 
 
 def test_by_counts_from_snapshots_before_the_year_1() -> None:
     assert moment_by("+2h", -1e11) == 7200 - 1e11
-    with pytest.raises(OptionError, match="is no time"):
+    with pytest.raises(OptionError, match="is not a time"):
         moment_by("10:30", -1e11)
 
 

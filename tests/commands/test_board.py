@@ -66,7 +66,7 @@ def test_intervals_are_possible_and_need_five_days(
     for days in (4, 5):
         log = _log_of_days(tmp_path / "log.swf", days)
         found = _printed(capsys, "board", log)
-        assert "drawn anew; from 5 on" in found["intervals"]
+        assert "drawn anew; at least 5 of them" in found["intervals"]
         for name, least in (("bounded_slowdown_interval", 1), ("wait_interval_s", 0)):
             ends = [row[name] for row in found["policies"]]
             assert ends == [None] * len(ends) if days == 4 else min(low for low, _ in ends) == least

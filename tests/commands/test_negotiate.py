@@ -337,7 +337,7 @@ def test_a_chart_is_drawn(run: Callable[..., Done], tmp_path: Path) -> None:
         ),
         (("esp", "--work-limit", "5", "--time-limit", "5"), "work_limit: it counts instead of time_limit"),
         (("esp", "--mapper", "greedy", "--patience", "60"), "--patience needs --mapper auction"),
-        (("esp", "--patience", "inf"), "'--patience': inf is no number"),
+        (("esp", "--patience", "inf"), "'--patience': inf is not a number"),
         (("esp", "--mermaid-messages", "5"), "--mermaid-messages needs --mermaid"),
         (("esp", "--gantt", "chart.doc"), "ends in none of"),
         (("no-such-file.json",), "no-such-file.json: No such file"),
@@ -469,7 +469,7 @@ def test_partitions_are_kept_apart(run: Callable[..., Done], tmp_path: Path) -> 
         assert max(end for job, end in ends.items() if job[0] == "a") == 30
         assert max(end for job, end in ends.items() if job[0] == "b") == 20
     wrong = str(workload(tmp_path, [{**jobs[0], "partition": ""}], nodes=nodes))
-    assert "'' is no partition of whole nodes (a, b)" in run("negotiate", wrong).stderr
+    assert "'' is not a partition of whole nodes (a, b)" in run("negotiate", wrong).stderr
 
 
 def test_no_range_opens_from_beyond_a_runtime_schedulers_nodes(

@@ -308,6 +308,6 @@ def test_no_command_takes_nan_or_an_infinity_without_meaning_for_a_number() -> N
     assert {"--hours", "--job-overhead", "--load"} <= ranges.keys()
     assert [name for name, kind in ranges.items() if not isinstance(kind, NumberRange)] == []
     for option, number in (("--hours", nan), ("--wait", inf), ("--wait", nan)):
-        with pytest.raises(click.BadParameter, match=f"{number} is no number"):
+        with pytest.raises(click.BadParameter, match=f"{number} is not a number"):
             ranges[option].convert(number, None, None)
     assert ranges["--release-unused"].convert(inf, None, None) == inf

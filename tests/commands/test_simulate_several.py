@@ -100,4 +100,4 @@ def test_what_cannot_be_said_together_is_refused(arguments: tuple[str, ...], mes
 @pytest.mark.filterwarnings("ignore:on a log --policy aucsched3:FutureWarning")
 def test_a_policy_under_its_old_and_its_new_name_is_one() -> None:
     said = refused("simulate", DAYS, "--policy", "aucsched3,promised", "--format", "json")
-    assert "promised,promised: one stands there twice" in said
+    assert "promised,promised: one is listed twice" in said

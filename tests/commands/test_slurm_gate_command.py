@@ -240,7 +240,7 @@ def test_a_user_who_is_none_is_refused_and_one_without_jobs_is_noted(
     job = fake.submit(1, licenses="", user="elsewhere")
     assert run(["slurm", "gate", "add", "--user", "elsewhere", "--user", "no-body"]) == 2
     told = capsys.readouterr()
-    assert told.err == "aucsched: --user: 'no-body' has no job, and is no user of this host\n"
+    assert told.err == "aucsched: --user: 'no-body' has no job and is not a user of this host\n"
     assert (told.out, job.licenses) == ("", "")
     assert run(["slurm", "gate", "add", "--user", "elsewhere", "--user", "root"]) == 0
     told = capsys.readouterr()
@@ -254,7 +254,7 @@ def test_the_plugin_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_licence_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["slurm", "run", "--license", "a b"]) == 2
-    assert "'a b' is no plain name of a licence" in capsys.readouterr().err
+    assert "'a b' is not a plain name of a licence" in capsys.readouterr().err
 
 
 def test_doctor_fails_where_the_controller_does_not_answer(

@@ -402,7 +402,7 @@ BAD_TEXTS = {
     "job_detail": {
         "JobId=x JobName=a UserId=b\n": "JobId: 'JobId=x' is not a job id",
         "hello\n": "line 1: 'hello' is not what scontrol -d show job prints",
-        "JobId=1 a\nJobId=1 b\n": "JobId=1: job 1 stands twice",
+        "JobId=1 a\nJobId=1 b\n": "JobId=1: job 1 is listed twice",
         "JobId=1   Nodes=n01 CPU_IDs=0-x Mem=0 GRES= \n": "JobId=1 CPU_IDs: '0-x' is not a list of CPUs",
         "JobId=1   Nodes=n[1- CPU_IDs=0 Mem=0 GRES= \n": "JobId=1 Nodes: 'n[1-' is not a hostlist",
     },
@@ -437,7 +437,10 @@ def test_a_missing_file(tmp_path: Path, option: str) -> None:
 @pytest.mark.parametrize("time", ["soon", "", "-5", "9" * 30, "999999999999", "1900-01-01", "2026-13-01"])
 def test_a_bad_time(time: str) -> None:
     line = refused(run(*files(), f"--time={time}"))
-    assert line == f"aucsched: --time: {time!r} is neither ISO 8601, from 1970 on, nor seconds since 1970"
+    assert (
+        line
+        == f"aucsched: --time: {time!r} is neither an ISO 8601 time of 1970 or later nor seconds since 1970"
+    )
 
 
 def test_bad_usage(tmp_path: Path) -> None:

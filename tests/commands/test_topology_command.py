@@ -150,9 +150,9 @@ def test_a_tree_and_a_row_are_described(tmp_path: Path) -> None:
         (
             "-",
             '{"nodes": [{"id": "a"}], "links": [{"source": "a", "target": "b"}]}',
-            "links[0]: 'b' is no vertex",
+            "links[0]: 'b' is not a vertex",
         ),
-        ("-", '{"nodes": [{"id": "a"}, {"id": "a"}], "links": []}', "nodes[1].id: 'a' stands twice"),
+        ("-", '{"nodes": [{"id": "a"}, {"id": "a"}], "links": []}', "nodes[1].id: 'a' is listed twice"),
         ("-", '{"kind": "circle"}', "kind"),
         ("-", '{"nodes": [{"id": "a", "kind": "switch"}], "links": []}', "topology: no vertex is a node"),
         ("dragonfly:2x1x1x999999999", "", "topology.global_links: 1999999998 ports"),

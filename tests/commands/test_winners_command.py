@@ -108,7 +108,7 @@ def test_the_export_is_the_program(tmp_path: Path, ending: str) -> None:
         ("goods 1\nbids 1\n0 nan 0 #\n", "line 3: 'nan' is not a price"),
         ("goods 1\nbids 1\n0 -5 0 #\n", "line 3: the price -5 is below 0"),
         ("goods 1\nbids 1\n0 5 1 #\n", "line 3: 1 is not one of the 1 goods"),
-        ("goods 1\nbids 1\n0 5 0 0 #\n", "line 3: the good 0 stands twice"),
+        ("goods 1\nbids 1\n0 5 0 0 #\n", "line 3: the good 0 is listed twice"),
         ("goods 1\nbids 1\n0 5 0\n", "line 3: a bid is its number, its price, its goods and #"),
         ("goods 1\nbids 2\n0 5 0 #\n0 6 0 #\n", "line 4: bid 0 is on line 3 already"),
         ("goods 1\ngoods 1\n", "line 2: 'goods 1' is not one count of goods"),
@@ -202,5 +202,5 @@ def test_reading_counts_towards_the_time_limit(
 def test_a_good_with_zeros_before_it_is_the_good(good: str) -> None:
     read = parse_cats(f"goods 2\nbids 1\n0 5 {good} #\n".encode())
     assert read.bids[0][2] == {good[1:]: 1}
-    with pytest.raises(InputError, match="stands twice"):
+    with pytest.raises(InputError, match="is listed twice"):
         parse_cats(f"goods 2\nbids 1\n0 5 {good} {good[1:]} #\n".encode())

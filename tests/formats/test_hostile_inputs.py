@@ -160,7 +160,7 @@ LAUGHS = "- &a [x, x]\n" + "".join(
         ("- " + "[" * 500, "more than 20 levels deep"),
         # PyYAML 6.0.4 refuses 1 000 levels before it tells of the first.
         ("- " + "[" * LONG, "more than 20 levels deep|maximum nesting depth"),
-        ("- a: 1\n  a: 2\n", "'a' stands twice"),
+        ("- a: 1\n  a: 2\n", "'a' is listed twice"),
         ("- ? [a]\n  : 1\n", "a key is a list or a mapping"),
         ("- a: b\n---\n- c\n", "a second document"),
     ],

@@ -88,7 +88,7 @@ def test_the_live_queue_is_no_file_until_a_command_makes_one(
     monkeypatch.chdir(tmp_path)
     assert run([command, "slurm"]) == 2
     advice = "aucsched snapshot slurm -o now.json makes one of the live queue"
-    assert capsys.readouterr().err == f"slurm: this is no snapshot file: {advice}\n"
+    assert capsys.readouterr().err == f"slurm: this is not a snapshot file: {advice}\n"
     Path("slurm").write_bytes(_contents()["snapshot"])
     assert run(["check", "slurm"]) == 0
 

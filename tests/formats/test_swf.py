@@ -98,7 +98,7 @@ def test_what_is_no_log_is_refused_in_one_line(content: bytes, message: str, tmp
 @pytest.mark.parametrize("said", ["0", "-4", "many"])
 def test_a_machine_s_size_that_is_none_is_named(said: str) -> None:
     log = parse_swf(f"; MaxProcs: {said}\n{ROW}".encode())
-    with pytest.raises(InputError, match=f"^MaxProcs: '{said}' is no number above 0"):
+    with pytest.raises(InputError, match=f"^MaxProcs: '{said}' is not a number above 0"):
         workload_from_swf(log)
     log = parse_swf(f"; MaxProcs: {said}\n; MaxNodes: 8\n{ROW}".encode())
     assert workload_from_swf(log).requests.processors == 8

@@ -117,9 +117,9 @@ def test_doctor_finds_a_cluster_well_and_says_what_is_not() -> None:
     levels = {what: level for what, (level, _) in found.items()}
     assert {what for what in levels if levels[what] is Severity.FAIL} == {"clock", "rights", "placing"}
     assert {what for what in levels if levels[what] is Severity.WARN} == {"gate", "submission"}
-    assert found["rights"][1] == "ann is no operator: sacctmgr modify user ann set adminlevel=admin"
+    assert found["rights"][1] == "ann is not an operator: sacctmgr modify user ann set adminlevel=admin"
     unknown = answered(fake, ill | {level: b""})["rights"][1]
-    assert unknown == "ann is no operator: sacctmgr add user ann account=root adminlevel=admin"
+    assert unknown == "ann is not an operator: sacctmgr add user ann account=root adminlevel=admin"
     fake.is_up = False
     assert list(answered(fake, {})) == ["controller"]
 
@@ -163,7 +163,7 @@ def test_partitions_and_users_that_are_not_there_are_named(monkeypatch: pytest.M
     words = ("slurm", "gate", "add", "--license", "gate", "--partition", "p")
     assert refused(*words, "--partition", "q") == "aucsched: --partition: 'q' is none of p, debug"
     assert not sent
-    assert refused(*words, "--user", "eve").startswith("aucsched: --user: 'eve' has no job, and is no user")
+    assert refused(*words, "--user", "eve").startswith("aucsched: --user: 'eve' has no job and is not a user")
     assert not sent
     done = aucsched(*words, "--user", "root", "--user", "ann")
     assert (done.returncode, done.stderr) == (0, "note: user root has no job\n")

@@ -45,5 +45,5 @@ def test_long_rows_of_equal_cores_stay_short() -> None:
 
 @pytest.mark.parametrize("word", ["two words", "a\nb", "it's", 'a"b', "ä", "back\\slash", ""])
 def test_what_scontrol_would_read_otherwise_is_no_word(word: str) -> None:
-    with pytest.raises(CannotPlaceError, match="is no word"):
+    with pytest.raises(CannotPlaceError, match="is not a word"):
         line(("update", word))

@@ -329,7 +329,7 @@ def test_a_loop_reads_the_topology_that_it_is_given(tmp_path: Path) -> None:
     assert set(job.required) == {"n1", "n2", "n4"}
     file.write_text("- topology: racks\n  block: 3\n")
     outcome = loop_on(fake, topology=str(file)).one_pass().outcome
-    assert outcome == f"{file}: [0].block: the member 'blocks' is missing or no list"
+    assert outcome == f"{file}: [0].block: the member 'blocks' is missing or not a list"
 
 
 @pytest.mark.parametrize(

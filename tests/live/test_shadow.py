@@ -365,7 +365,7 @@ def test_nothing_is_appended_to_what_is_no_log(tmp_path: Path) -> None:
     path = tmp_path / "now.json"
     for content in ('{"format": "aucsched-snapshot/1", "nodes": []}\n', "; MaxProcs: 4\n", "x"):
         path.write_text(content)
-        with pytest.raises(InputError, match="it is no log of a loop: nothing is appended"):
+        with pytest.raises(InputError, match="it is not a log of a loop: nothing is appended"):
             RotatedLog(path, most_bytes=10**6, keep=1)
         assert path.read_text() == content
     for content in ("", '{"format":"aucsched-sha', '{"event":"pass"}\n'):

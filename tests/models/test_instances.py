@@ -173,7 +173,7 @@ def test_a_right_solution_counts_for_what_it_is_worth(tmp_path: Path) -> None:
     [
         ({"a": 1.0, "b": 1.0}, "1 of 2 rows are broken"),
         ({"a": 1.0, "c": 1.0}, "1 of 2 rows are broken"),
-        ({"c": 0.5}, "a value is no integer"),
+        ({"c": 0.5}, "a value is not an integer"),
         ({"c": 2.0}, "a value is out of its bounds"),
         ({"d": 1.0}, "there is no column d"),
     ],
@@ -185,7 +185,7 @@ def test_a_wrong_solution_is_refused(tmp_path: Path, values: dict[str, float], w
 
 
 def test_a_program_that_is_not_understood_is_not_read(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="the column a is no integer"):
+    with pytest.raises(ValueError, match="the column a is not an integer"):
         program_in(tmp_path, PROGRAM.replace("    MARK0000  'MARKER'                 'INTORG'\n", ""))
     with pytest.raises(ValueError, match="the section RANGES is not read"):
         program_in(tmp_path, PROGRAM.replace("BOUNDS\n", "RANGES\n    R r0 1\nBOUNDS\n"))

@@ -150,9 +150,9 @@ def test_only_the_table_of_a_history_is_read_or_written(statements: str, tmp_pat
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (("a", "1", 10**18, 1.0), "is no number of nodes"),
-        (("a", "1", 1, 9e999), "inf is no time in seconds"),
-        (("a", "1", 1, 1e300), "is no time in seconds"),
+        (("a", "1", 10**18, 1.0), "is not a number of nodes"),
+        (("a", "1", 1, 9e999), "inf is not a time in seconds"),
+        (("a", "1", 1, 1e300), "is not a time in seconds"),
         (("a\x1b", "1", 1, 1.0), "control character"),
         (("", "1", 1, 1.0), "is empty"),
     ],
@@ -204,7 +204,7 @@ def test_a_query_takes_as_many_steps_as_the_size_allows(
 def test_what_is_no_file_is_refused_and_reading_writes_nothing(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(InputError, match="it is no file"):
+        with pytest.raises(InputError, match="it is not a file"):
             load_history(path)
     path = tmp_path / "a #%3f?.sqlite"
     add_to_history(path, [("a", "1", 2, 10.0)])

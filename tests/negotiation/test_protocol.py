@@ -147,7 +147,7 @@ def test_a_message_that_may_not_come_now_is_refused_and_changes_nothing() -> Non
     for machine in (runtime,):
         with pytest.raises(ProtocolError, match="may not come to a runtime scheduler"):
             irtsched.step(machine, offer)
-    with pytest.raises(ProtocolError, match="is no message to a batch scheduler"):
+    with pytest.raises(ProtocolError, match="is not a message to a batch scheduler"):
         ibsched.step(batch, late)
     assert (both.runtimes[""], both.batch) == (runtime, batch)
 

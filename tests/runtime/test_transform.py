@@ -314,7 +314,7 @@ def test_partitions_do_not_share_nodes() -> None:
     assert [entry.start_s for entry in done.reservations] == [0, 10, 0]
     with pytest.raises(InputError, match="shares nodes"):
         empty_machine(names, {"a": names[:2], "b": names[1:]})
-    with pytest.raises(InputError, match="is no node"):
+    with pytest.raises(InputError, match="is not a node"):
         empty_machine(names, {"a": ("c1",)})
 
 

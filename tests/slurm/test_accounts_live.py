@@ -207,7 +207,7 @@ def test_an_operator_who_is_not_root_runs_the_loop(site: Site) -> None:
 
 
 def test_a_user_who_is_no_operator_is_refused_and_changes_nothing(site: Site) -> None:
-    assert re.search(r"fail\s+rights\s+games is no operator", site.aucsched("doctor", USER, code=1))
+    assert re.search(r"fail\s+rights\s+games is not an operator", site.aucsched("doctor", USER, code=1))
     job = site.submit("-n 1", OTHER)
     site.run(f"scontrol update JobId={job} Licenses=")
     site.wait(lambda: site.job(job)["job_state"] == "RUNNING", "a job runs")

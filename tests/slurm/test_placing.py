@@ -175,7 +175,7 @@ def test_threads_cannot_be_reserved() -> None:
 @pytest.mark.parametrize("name", ["J1", "0", "1;reboot", "$(reboot)", "12_", "1 2", "1٢"])
 def test_a_name_that_is_no_slurm_id_stays_a_comment(name: str) -> None:
     said = problem(asking(name), {"n1": use(4)})
-    assert said == f"job {name!r} cannot be placed: its id is no job id of Slurm"
+    assert said == f"job {name!r} cannot be placed: its id is not a job id of Slurm"
 
 
 def test_what_a_user_writes_is_quoted() -> None:
@@ -193,7 +193,7 @@ def test_the_command_prints_them(tmp_path: Path) -> None:
     assert [text for text in lines if not text.startswith("#")] == [
         next(text for text in lines if "JobId=5 " in text)
     ]
-    assert result.stderr == "note: job 'J1' cannot be placed: its id is no job id of Slurm\n"
+    assert result.stderr == "note: job 'J1' cannot be placed: its id is not a job id of Slurm\n"
 
 
 def test_the_shell_stops_a_line_at_the_first_failure(tmp_path: Path) -> None:

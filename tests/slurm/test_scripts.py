@@ -243,14 +243,14 @@ def test_a_users_name_is_one_argument(text: str, tmp_path: Path) -> None:
 def test_a_user_that_scontrol_reads_as_others_is_not_placed(user: str) -> None:
     document = with_text(("jobs", 1, "user"), False, user)
     text = script_of(parse_snapshot(json.dumps(document).encode()))
-    assert f"# job 18 cannot be placed: {user!r} is no user that scontrol reads as one name" in text
+    assert f"# job 18 cannot be placed: {user!r} is not a user that scontrol reads as one name" in text
     assert "Users=" not in text
 
 
 def test_a_gres_of_two_names_is_not_placed() -> None:
     document = json.loads(json.dumps(SNAPSHOT).replace("gpu:a100", "gpu:a,license"))
     text = script_of(parse_snapshot(json.dumps(document).encode()))
-    assert "# job 17 cannot be placed: 'gpu:a,license' is no gres that scontrol reads as one name" in text
+    assert "# job 17 cannot be placed: 'gpu:a,license' is not a gres that scontrol reads as one name" in text
 
 
 def test_an_award_of_the_python_api_on_a_hostlist_is_not_placed() -> None:
@@ -259,7 +259,7 @@ def test_an_award_of_the_python_api_on_a_hostlist_is_not_placed() -> None:
     made = schedule(snapshot, strategy="greedy")
     spoiled = replace(made, started=(replace(made.started[0], nodes={"n[1-9]": Resources(cores=1)}),))
     text, problems = placement(snapshot, spoiled)
-    assert "# job 1 cannot be placed: 'n[1-9]' is no node name of Slurm" in text
+    assert "# job 1 cannot be placed: 'n[1-9]' is not a node name of Slurm" in text
     assert len(problems) == 1
 
 

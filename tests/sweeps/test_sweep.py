@@ -346,7 +346,7 @@ def test_failed_runs_are_rows_with_their_error(tmp_path: Path) -> None:
         (["--window", "25,25"], "--window 25,25: 25 is given twice"),
         (["--window", "25,"], "--window 25,: '' is not an integer"),
         (["--window", "0"], "--window 0: 0 is below 1"),
-        (["--time-limit", "nan"], "--time-limit nan: nan is no number"),
+        (["--time-limit", "nan"], "--time-limit nan: nan is not a number"),
         (["--time-limit", "1,0"], "--time-limit 1,0: 0 is not above 0"),
         (
             ["--model", "aucsched9"],

@@ -303,7 +303,7 @@ REFUSED = [
     (
         {"kind": "torus", "shape": [17], "nodes": "n[0-16]"},
         "topology.nodes",
-        "'n16' is no node of the cluster",
+        "'n16' is not a node of the cluster",
     ),
     (
         {"kind": "dragonfly", "groups": 8, "routers": 2, "nodes_per_router": 1, "global_links": 3},
@@ -335,7 +335,7 @@ def test_what_is_no_network_is_refused_by_its_place(
 
 
 def test_a_node_stands_once_and_switches_of_another_kind_are_refused() -> None:
-    with pytest.raises(InputError, match="stands twice"):
+    with pytest.raises(InputError, match="is listed twice"):
         torus([2], ["a", "a"])
     network = made(4, {"kind": "torus", "shape": [4]}).network
     tree = made(4, {"kind": "tree", "switches": [{"name": "s", "nodes": "n[0-3]"}]})

@@ -76,7 +76,7 @@ def test_sizes_on_a_line() -> None:
         ({"blocks": [{"name": "b1"}]}, "topology.blocks: none has a node"),
         ({"blocks": [BLOCKS[0], BLOCKS[0]]}, r"blocks\[1\].name: 'b1' stands at blocks\[0\] already"),
         ({"blocks": [BLOCKS[0], {"name": "b", "nodes": "n4"}]}, r"\[1\].nodes: 'n4' is in 'b1' already"),
-        ({"blocks": [{"name": "b", "nodes": "n9"}]}, r"'n9' is no node of the cluster"),
+        ({"blocks": [{"name": "b", "nodes": "n9"}]}, r"'n9' is not a node of the cluster"),
         ({"blocks": [{"nodes": "n1"}]}, "name"),
         ({"blocks": BLOCKS, "nodes": "n1"}, "topology.nodes: a blocks has no nodes"),
         ({"kind": "ring", "rings": [{"name": "r"}, RING]}, r"topology.rings\[0\].nodes: it has no node"),

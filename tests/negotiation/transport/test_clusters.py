@@ -147,7 +147,7 @@ def test_what_becomes_of_one_cluster_changes_nothing_for_the_others(site: Path) 
         ('"unix:s-west"', '"unix:./s-east"', "west.listen: unix:./s-east is east's too"),
         ('"west.metrics"', '"east.csv"', "east.csv is "),
         ('workload = "west.json"\n', "", "west: workload = is needed"),
-        ("[west]", '["a b"]', "'a b' is no name of letters"),
+        ("[west]", '["a b"]', "'a b' is not a name of letters"),
         ("shrink", "shrnk", "west.shrnk: no option"),
         ('output = "west.metrics"\n', "", "west: format = json needs an output of its own"),
         (

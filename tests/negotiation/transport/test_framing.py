@@ -156,5 +156,5 @@ def test_a_hello_that_cannot_be_met_is_refused_by_name() -> None:
 def test_another_version_is_named_also_where_its_hello_has_other_members() -> None:
     with pytest.raises(RefusedError, match="version 9 is not 1"):
         identity("irtsched").met(b'{"message":"HELLO","version":9,"party":{"kind":"new"},"extra":[1]}')
-    with pytest.raises(RefusedError, match="no hello"):
+    with pytest.raises(RefusedError, match="not a hello"):
         identity("irtsched").met(b"GET / HTTP/1.1")

@@ -157,7 +157,7 @@ def test_a_journal_that_this_program_would_not_have_written_is_refused(tmp_path:
 
 
 def test_what_cannot_have_happened_is_refused_in_one_line(tmp_path: Path) -> None:
-    """A journal whose last line stands twice is signed, and well-formed, and no history."""
+    """A journal whose last line is listed twice is signed, and well-formed, and no history."""
     path = tmp_path / "journal"
     played(path)
     lines = path.read_bytes().splitlines(keepends=True)

@@ -38,7 +38,7 @@ def test_a_unix_socket_is_private_and_goes_with_its_listener(tmp_path: Path) -> 
     with listening("irtsched", address=f"unix:{path}"):
         pass
     path.write_text("a file")
-    with pytest.raises(OptionError, match="the file is no socket"):
+    with pytest.raises(OptionError, match="the file is not a socket"):
         Listener(PartyAddress(path=str(path)), identity("irtsched"), LIMITS, print)
     assert path.read_text() == "a file"
 
@@ -68,9 +68,9 @@ def test_only_this_machine_may_connect_without_a_secret() -> None:
     [
         (b"GET / HTTP/1.1\r\n\r\n", "above the limit"),
         ((2**31).to_bytes(4), "a frame of 2147483648 bytes is above the limit of 65536"),
-        (framed(b"\x00\xff garbage", 100), "no hello of aucsched"),
+        (framed(b"\x00\xff garbage", 100), "not a hello of aucsched"),
         (framed(b'{"message":"HELLO","version":7}', 100), "version 7 is not 1"),
-        (framed(b"[" * 60_000, 65536), "no hello of aucsched"),
+        (framed(b"[" * 60_000, 65536), "not a hello of aucsched"),
         (b"\x00\x00", "no message came within 0.3 s"),
         (b"", "no message came within 0.3 s"),
     ],

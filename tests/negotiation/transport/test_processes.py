@@ -244,7 +244,7 @@ def test_what_cannot_be_is_refused_in_one_line(workload: Path, tmp_path: Path) -
     for options, why in (
         ([], "give one of --listen and --connect"),
         (["--listen", "unix:s", "--connect", "unix:s"], "give one of --listen and --connect"),
-        (["--connect", "nowhere"], "'nowhere' is no address"),
+        (["--connect", "nowhere"], "'nowhere' is not an address"),
         (["--connect", "unix:s", "--interval", "1e-9"], "1e-09 is not in the range x>=1"),
         (["--listen", "0.0.0.0:0"], "a shared secret is needed"),
         (["--connect", "unix:s", "--secret-file", "empty"], "empty: the file holds no secret"),
@@ -276,6 +276,6 @@ def test_a_secret_that_others_may_read_or_change_draws_a_remark(
     assert "sesame" not in remark
     assert error.startswith("aucsched: unix:s: No such file")
     bad_address = [*line[:2], "memory", *line[3:]]
-    assert "no address" in refused("ibsched", *bad_address, cwd=tmp_path)
+    assert "not an address" in refused("ibsched", *bad_address, cwd=tmp_path)
     secret.chmod(0o600)
     assert aucsched("ibsched", *line, cwd=tmp_path).stderr.splitlines() == [error]

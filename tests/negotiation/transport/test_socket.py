@@ -98,7 +98,7 @@ TO_RUNTIME = MALFORMED | {
     "an end that nobody asked for": (_says(NegotiationEndResponse()), "may not come"),
     "steps without end": (
         _says(NegotiationStart(version=PROTOCOL_VERSION, max_attempts=5, interval_s=1e-9)),
-        "interval_s: 1e-09 is not a time from 1 s on",
+        "interval_s: 1e-09 is not a time of at least 1 s",
     ),
 }
 OFFER = ResourceOffer(time_s=0.0, negotiation=1, transaction=1, attempt=1, idle=("n1", "n2", "n3", "n4"))

@@ -108,7 +108,7 @@ def test_the_next_moment_of_hours_is_within_them(time: float) -> None:
     "wrong", ["", "today", "mon 25:00-26:00", "fri-mon", "08:00", "8:5-9:0", "mon,", "mon-xx"]
 )
 def test_hours_refuse_what_they_cannot_use(wrong: str) -> None:
-    with pytest.raises(OptionError, match="is no hours"):
+    with pytest.raises(OptionError, match="is not a list of hours"):
         Hours.from_text(wrong)
 
 
@@ -262,7 +262,7 @@ def test_the_command_says_which_requests_were_refused(capsys: pytest.CaptureFixt
     assert run(given) == 0
     assert json.loads(capsys.readouterr().out)["refused_requests"] == ["5,5,99999,0"]
     assert run(["simulate", SMALL, "--policy", "planning", "--start-rule", "processors>1: noon"]) == 2
-    assert "--start-rule: 'noon' is no hours" in capsys.readouterr().err
+    assert "--start-rule: 'noon' is not a list of hours" in capsys.readouterr().err
     assert run(["simulate", SMALL, "--start-rule", "user=1: 5"]) == 2
     assert "--start-rule needs --policy planning" in capsys.readouterr().err
     assert run(["simulate", SMALL, "--policy", "speculative", "--test-run", "9", "--speculation", "0.5"]) == 2

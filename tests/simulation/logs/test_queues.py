@@ -92,6 +92,6 @@ def test_the_command_takes_queues(capsys: pytest.CaptureFixture[str]) -> None:
     assert waits - json.loads(capsys.readouterr().out)["metrics"]["wait_mean_s"] == pytest.approx(36 * HOUR)
     for text in ("noon", "wed 25:00", "wed noon"):
         assert run([*given, "--log-begins", text]) == 2
-        assert f"--log-begins: {text!r} is no DAY HH:MM" in capsys.readouterr().err
+        assert f"--log-begins: {text!r} is not a DAY HH:MM" in capsys.readouterr().err
     assert run(["simulate", SMALL, "--queue", "all:"]) == 2
     assert "--queue needs --policy queues" in capsys.readouterr().err

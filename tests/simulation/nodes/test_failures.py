@@ -343,7 +343,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
         ({"max_requeues": 1}, "--max-requeues needs --failures or --mtbf"),
         ({"failures": (), "mtbf_s": 1.0, "mttr_s": 1.0}, "--failures and --mtbf both say"),
         ({"failures": (), "on_failure": "lost", "max_requeues": 1}, "--max-requeues 1 needs --on-failure"),
-        ({"mtbf_s": inf, "mttr_s": 1.0}, "--mtbf inf is no number"),
+        ({"mtbf_s": inf, "mttr_s": 1.0}, "--mtbf inf is not a number"),
         ({"failures": (), "on_failure": "ignore"}, "--on-failure 'ignore' is not one of"),
     ],
 )

@@ -398,7 +398,7 @@ def test_a_policy_is_asked_when_it_wants_to_be(interval_s: float | None, starts:
         ({"policy": "conservative"}, "counts processors"),
         ({"policy": "moldable"}, "counts processors"),
         ({"policy": "evolving"}, "plays dynamic-esp and quadflow"),
-        ({"policy": "nope"}, "nope is no policy"),
+        ({"policy": "nope"}, "nope is not a policy"),
         ({"policy": "easy", "window": 5}, "--window needs"),
         ({"policy": "aucsched3", "selection": "best"}, "--selection needs"),
         ({"policy": "easy", "order": "sjf"}, "is for logs"),

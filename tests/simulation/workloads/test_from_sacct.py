@@ -105,7 +105,7 @@ def test_jobs_around_the_window() -> None:
     [
         ("JobID|Start\n", "no column Submit: sacct -a -X -P --format=JobID"),
         ("JobID|Submit\n", "no column ElapsedRaw: sacct"),
-        ("JobID|Submit|ElapsedRaw|ReqMem\n1|5|5|lots\n", "line 2: ReqMem: 'lots' is no amount of memory"),
+        ("JobID|Submit|ElapsedRaw|ReqMem\n1|5|5|lots\n", "line 2: ReqMem: 'lots' is not an amount of memory"),
         ("JobID|Submit|ElapsedRaw|Eligible\n1|5|5|soon\n", "line 2: Eligible: 'soon' is neither"),
         ("JobID|Submit|ElapsedRaw\n", "no job is left"),
     ],
@@ -124,13 +124,13 @@ def test_the_columns_of_the_command_are_all_read() -> None:
 
 def test_where_no_job_can_be_read_steps_and_waiting_jobs_hide_no_reason() -> None:
     rows = "JobID|State|Submit|Start|ElapsedRaw|ReqMem\n1|FAILED|5|6|5|16?\n1.0|FAILED|5|6|5|\n"
-    with pytest.raises(InputError, match=r"job 1, line 2: ReqMem: '16.' is no amount of memory"):
+    with pytest.raises(InputError, match=r"job 1, line 2: ReqMem: '16.' is not an amount of memory"):
         read(f"{rows}2|PENDING|5||0|1G\n", since=0)
 
 
 def test_a_row_that_cannot_be_read_is_left_out_and_its_job_named() -> None:
     rows = "JobID|Submit|Start|ElapsedRaw|ReqMem\n1|5|6|5|1G\n2|5||0|16?\n3|7|8|5|1G\n4|x|||1G\n"
-    words = "cannot be read: left out (job 2, line 3: ReqMem: '16?' is no amount of memory)"
+    words = "cannot be read: left out (job 2, line 3: ReqMem: '16?' is not an amount of memory)"
     made = read(rows, since=0)
     assert f"2 rows {words}" in made.notes
     assert [one.job.id for one in made.jobs] == ["1", "3"]

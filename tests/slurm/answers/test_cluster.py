@@ -209,7 +209,7 @@ UNKNOWN: dict[str, tuple[str, Callable[[Any], object], str]] = {
     "partition twice": (
         "partitions",
         lambda d: d["partitions"].append(d["partitions"][0]),
-        "partitions[4]: partition 'p' stands twice",
+        "partitions[4]: partition 'p' is listed twice",
     ),
     "total": (
         "licenses",

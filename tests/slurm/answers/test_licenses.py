@@ -88,8 +88,8 @@ def test_one_of_several_does_not_wait_behind_the_gate() -> None:
     [
         ("matlab:2;ansys", {"matlab": 2, "ansys": 1}, ""),
         ("lm@flex:3", {"lm@flex": 3}, ""),
-        ("matlab:2|ansys", {}, "which are no plain counts"),
-        ("matlab(n[1,2]):2", {}, "which are no plain counts"),
+        ("matlab:2|ansys", {}, "which are not plain counts"),
+        ("matlab(n[1,2]):2", {}, "which are not plain counts"),
         ("matlab;other", {}, "whose totals are not known"),
         ("matlab:0", {}, "whose totals are not known"),
     ],

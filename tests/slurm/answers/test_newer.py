@@ -119,7 +119,7 @@ UNKNOWN = {
     ),
     "place": (
         lambda d: running(d).update(job_resources={"nodes": "n02", "allocated_nodes": {"7": {"cpus": 1}}}),
-        "jobs[3].job_resources.allocated_nodes: '7' is no place in nodes",
+        "jobs[3].job_resources.allocated_nodes: '7' is not a place in nodes",
     ),
     "resources": (
         lambda d: running(d).update(job_resources={"hosts": []}),

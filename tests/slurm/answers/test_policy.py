@@ -309,7 +309,7 @@ def test_minutes_that_are_left_take_any_job_unless_limits_are_safe(
         # Two jobs on one node: of two nodes one is left.
         ("GrpTRES=node=2(1)", {"1"}),
         ("GrpTRES=node=1(1)", set()),
-        # 4 cores for 20 minutes count half by the UsageFactor: 25 of 65 minutes are left; the jobs take 20 and 40.
+        # What runs counts half by its UsageFactor. Of 65 minutes 25 are left; the jobs take 20 and 40.
         ("GrpTRESRunMins=cpu=65(40)", {"1"}),
         ("GrpTRESRunMins=cpu=139(80)", {"1"}),
         ("GrpTRESRunMins=cpu=140(80)", {"1", "2"}),

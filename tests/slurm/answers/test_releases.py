@@ -98,8 +98,8 @@ def test_licences(release: str) -> None:
     if release >= "25.05":
         assert snapshot.licenses["flat"] == License(total=16, free=16)
         assert jobs["8"].request.licenses == {"flat": 3}
-        assert jobs["6"].unsupported == ("the licences matlab:2|ansys, which are no plain counts",)
-        assert jobs["9"].unsupported == ("the licences flat(n[1-4]):3, which are no plain counts",)
+        assert jobs["6"].unsupported == ("the licences matlab:2|ansys, which are not plain counts",)
+        assert jobs["9"].unsupported == ("the licences flat(n[1-4]):3, which are not plain counts",)
 
 
 @pytest.mark.parametrize("release", RELEASES)

@@ -371,10 +371,10 @@ def test_a_three_dimensional_torus() -> None:
         ),
         ("BlockName=b1 Nodes=n1\nBlockName=b1 Nodes=n2", "line 2: block 'b1' stands at line 1 already"),
         ("BlockName=b1 Nodes=n1\nBlockName=b2 Nodes=n1", "line 2: node 'n1' stands at line 1 already"),
-        ("BlockName=b1 Nodes=n1\nBlockSizes=4,x", "line 2 blocksizes: 'x' is no number from 1 on"),
+        ("BlockName=b1 Nodes=n1\nBlockSizes=4,x", "line 2 blocksizes: 'x' is not a number of at least 1"),
         ("BlockName=b1 Nodes=n1\nBlockSizes=8,4", "line 2: 4 is not 8 times a power of two up to 2^15"),
         ("BlockName=b1 Nodes=n1\nBlockSizes=4,6", "line 2: 6 is not 4 times a power of two up to 2^15"),
-        ("BlockName=b1 Nodes=n1\nBlockLevels=0-x", "line 2 blocklevels: 'x' is no number from 0 on"),
+        ("BlockName=b1 Nodes=n1\nBlockLevels=0-x", "line 2 blocklevels: 'x' is not a number of at least 0"),
         (
             "SwitchName=s Nodes=n1\nBlockName=b1 Nodes=n1",
             "switches at line 1 and blocks at line 2 are two topologies",
@@ -397,17 +397,17 @@ def test_a_three_dimensional_torus() -> None:
         ),
         (
             "- topology: t\n  block: {block_sizes: [a], blocks: []}\n",
-            "[0].block.block_sizes[0]: 'a' is no number from 1 on",
+            "[0].block.block_sizes[0]: 'a' is not a number of at least 1",
         ),
         (
             "- topology: t\n  block: {blocks: [{nodes: n1}]}\n",
-            "[0].block.blocks[0]: the member 'block' is missing or no name",
+            "[0].block.blocks[0]: the member 'block' is missing or not a name",
         ),
         (
             "- topology: t\n  torus3d: {toruses: [{name: t0, dims: {x: 2, y: 1}, nodes: 'n[1-2]'}]}\n",
-            "[0].torus3d.toruses[0].dims.z: 'None' is no number from 1 on",
+            "[0].torus3d.toruses[0].dims.z: 'None' is not a number of at least 1",
         ),
-        ("- topology: t\n  flat: true\n- topology: t\n  flat: true\n", "[1]: topology 't' stands twice"),
+        ("- topology: t\n  flat: true\n- topology: t\n  flat: true\n", "[1]: topology 't' is listed twice"),
     ],
 )
 def test_bad_units_are_named(text: str, message: str) -> None:
@@ -428,9 +428,9 @@ def test_names_of_digits_and_unknown_members() -> None:
     [
         ("- topology: [", "not YAML: "),
         ("- 7\n", "[0]: '7' is not a topology"),
-        ("- tree: {}\n", "[0]: the member 'topology' is missing or no name"),
+        ("- tree: {}\n", "[0]: the member 'topology' is missing or not a name"),
         ("- topology: t\n", "[0]: topology 't' is not exactly one of tree, block, flat, ring, torus3d"),
-        ("- topology: t\n  tree: {}\n", "[0].tree: the member 'switches' is missing or no list"),
+        ("- topology: t\n  tree: {}\n", "[0].tree: the member 'switches' is missing or not a list"),
         (
             "- topology: t\n  tree: {switches: [{switch: a}]}\n",
             "[0].tree.switches[0]: it is not switch with children or nodes",

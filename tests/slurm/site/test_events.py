@@ -78,7 +78,7 @@ def test_the_words_of_later_versions(tmp_path: Path) -> None:
     whole, either = (one.job for one in workload.jobs)
     assert whole.request.exclusive
     assert whole.request.licenses == {"matlab": 2, "ansys": 1}
-    assert either.unsupported == ("the licences matlab|ansys, which are no plain counts",)
+    assert either.unsupported == ("the licences matlab|ansys, which are not plain counts",)
 
 
 def test_nodes_are_what_the_lines_and_their_defaults_say(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ MEMORY = [("--mem=2000M", 2000), ("--mem 3", 3), ("--mem=1.5", None), ("--mem=10
 @pytest.mark.parametrize(("option", "mebibytes"), MEMORY)
 def test_amounts_of_memory(option: str, mebibytes: int | None, tmp_path: Path) -> None:
     if mebibytes is None:
-        with pytest.raises(InputError, match=r"line 1 --mem: '1\.5' is no amount of memory"):
+        with pytest.raises(InputError, match=r"line 1 --mem: '1\.5' is not an amount of memory"):
             one(tmp_path, option)
     else:
         assert one(tmp_path, option).job.request.memory_mib_per_node == mebibytes
@@ -366,21 +366,24 @@ BAD_EVENTS = [
         "line 1: '-dt 1 -e submit_batch_job -n 1' is not -dt SECONDS -e EVENT",
     ),
     ("-dt 1 -e submit_batch_job", "has no '|'"),
-    ("-dt soon -e submit_batch_job | -sim-walltime 1", "line 1 -dt: 'soon' is no number of seconds"),
+    ("-dt soon -e submit_batch_job | -sim-walltime 1", "line 1 -dt: 'soon' is not a number of seconds"),
     ("-dt 1 -e submit_batch_job | -n 1 x.sh", "line 1: -sim-walltime is missing"),
     (
         "-dt 1 -e submit_batch_job | -sim-walltime -1 x.sh",
-        "line 1 -sim-walltime: '-1' is no number of seconds",
+        "line 1 -sim-walltime: '-1' is not a number of seconds",
     ),
-    ("-dt 1 -e submit_batch_job | -sim-walltime 1 --frob=2 x.sh", "'--frob=2' is no option of sbatch"),
+    ("-dt 1 -e submit_batch_job | -sim-walltime 1 --frob=2 x.sh", "'--frob=2' is not an option of sbatch"),
     ("-dt 1 -e submit_batch_job | -sim-walltime 1 -n", "the value of --ntasks is missing"),
     (
         "-dt 1 -e submit_batch_job | -sim-walltime 1 -n two x.sh",
-        "line 1 --ntasks: 'two' is no number above 0",
+        "line 1 --ntasks: 'two' is not a number above 0",
     ),
-    ("-dt 1 -e submit_batch_job | -sim-walltime 1 -N 0 x.sh", "line 1 --nodes: '0' is no number of nodes"),
+    ("-dt 1 -e submit_batch_job | -sim-walltime 1 -N 0 x.sh", "line 1 --nodes: '0' is not a number of nodes"),
     ("-dt 1 -e submit_batch_job | -sim-walltime 1 -N 4-2 x.sh", "'4-2' counts backwards"),
-    ("-dt 1 -e submit_batch_job | -sim-walltime 1 -t never x.sh", "line 1 --time: 'never' is no time limit"),
+    (
+        "-dt 1 -e submit_batch_job | -sim-walltime 1 -t never x.sh",
+        "line 1 --time: 'never' is not a time limit",
+    ),
     ("-dt 1 -e submit_batch_job | -sim-walltime 1 --gres=:2 x.sh", "line 1 --gres: ':2' is not a gres"),
     ("-dt 1 -e submit_batch_job | -sim-walltime 1 'x.sh", "No closing quotation"),
 ]
@@ -398,12 +401,15 @@ def test_malformed_events_name_the_line_and_the_value(line: str, message: str, t
 BAD_CONF = [
     ("NodeName=n1 CPUs=four", "line 1 cpus: 'four' is not a number"),
     ("NodeName=n1 CPUs=0", "cores: 0 is below 1"),
-    ("NodeName=n[1-2] CPUs=4\nNodeName=n2 CPUs=4", "line 2: node 'n2' stands twice"),
+    ("NodeName=n[1-2] CPUs=4\nNodeName=n2 CPUs=4", "line 2: node 'n2' is listed twice"),
     ("ClusterName=x", "there are no NodeName lines"),
     ("NodeName=n1 CPUs=4 frob", "line 1: 'NodeName=n1 CPUs=4 frob' is not Key=Value"),
     ("NodeName=n1 CPUs=4 State=ODD", "line 1 state: 'odd' is not one of"),
     ("NodeName=n1 CPUs=4\nPartitionName=p Nodes=n1 MaxTime=x", "MaxTime: 'x' is not a duration"),
-    ("NodeName=n1 CPUs=4\nPartitionName=p Nodes=n1\nPartitionName=p Nodes=n1", "partition 'p' stands twice"),
+    (
+        "NodeName=n1 CPUs=4\nPartitionName=p Nodes=n1\nPartitionName=p Nodes=n1",
+        "partition 'p' is listed twice",
+    ),
     ("NodeName=n1 CPUs=4 Gres=gpu:x:y:z", "line 1 gres: 'gpu:x:y:z' is not a gres"),
 ]
 
