@@ -10,10 +10,12 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
+from typing import Any
 
 from ...cluster.checks import plain
 from ...cluster.errors import InputError
 from ...cluster.jobs import BY_HAND, Job
+from ...cluster.limits import JOB_MEMBERS
 from ...cluster.snapshot import MAX_JOBS
 from ...cluster.value_types import exact_priority
 from ...formats.file_kinds import is_json
@@ -32,6 +34,8 @@ _NUMBER = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,20})?", re.ASCII)
 _ARRAY = re.compile(r"(\d{1,18})(?:_(?:\d{1,9}|\[[^\]]*\]))?", re.ASCII)
 
 Priorities = Mapping[str, int | Fraction]
+#: What squeue's JSON calls whose a job is.
+_OWNER = {name: {"user": "user_name", "group": "group_name"}.get(name, name) for name in JOB_MEMBERS}
 
 
 def read_priorities(content: bytes, notes: Notes) -> Priorities:
@@ -136,6 +140,11 @@ def read_jobs(records: Sequence[Record], site: Site, notes: Notes) -> tuple[Job,
     return admitted_jobs(jobs, site, notes)
 
 
+def owner_of(record: Record) -> dict[str, Any]:
+    """Return whose a job is, by the members of ``Owned``."""
+    return {name: record.text(member) for name, member in _OWNER.items()}
+
+
 def job_id(record: Record) -> str:
     """Return a job's name in the snapshot: ``17``, and ``17_3`` for task 3 of an array."""
     number, array, task = (
@@ -186,7 +195,7 @@ def _job(record: Record, site: Site, notes: Notes) -> Job:
     for text in unsupported:
         notes.add("not expressible", f"{label}: not expressible: {text}")
     note_preferences(record, notes, label)
-    for member in ("user_name", "group_name", "account", "qos", "partition"):
+    for member in _OWNER.values():
         plain(record.text(member), record.place(member))
     return Job(
         id=job_id(record),
@@ -194,11 +203,7 @@ def _job(record: Record, site: Site, notes: Notes) -> Job:
         request=request,
         submit_time=record.moment("submit_time"),
         expected_start_time=record.moment("start_time"),
-        user=record.text("user_name"),
-        group=record.text("group_name"),
-        account=record.text("account"),
-        qos=record.text("qos"),
-        partition=record.text("partition"),
+        **owner_of(record),
         time_limit_s=(record.number("time_limit") or 0) * 60 or None,
         hold=_hold(record, priority, site),
         unsupported=unsupported,

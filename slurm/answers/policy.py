@@ -17,7 +17,6 @@ from typing import TypeVar
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, RunningJob, may_start
 from ...cluster.nodes import License
-from ...cluster.resources.limit_pool import LimitPool
 from ...cluster.resources.pools import Pools, fewest
 from ...formats.notes import Notes
 from .answer_text import Paragraph
@@ -157,7 +156,7 @@ class Site:
     gate: str
     tells_shared: bool = True
     now: float | None = None
-    pools: Pools = field(default_factory=lambda: Pools((LimitPool(()),)))
+    pools: Pools = field(default_factory=Pools)
     schedule_held: bool = False
     key: object = None
 
@@ -245,7 +244,7 @@ class Site:
         roomy = [way for way in ways if self._has_room(way, ways)] or ways
         counting: list[Job] = []
         for way in sorted(roomy, key=self.tier, reverse=True):
-            if not any(self._stands_in(first, way) for first in counting):
+            if not any(self._takes_all(first.partition, way.partition) for first in counting):
                 counting.append(way)
         qos = dict.fromkeys(name for way in counting for name in way.qos.split(",") if name)
         return ",".join(way.partition for way in roomy), ",".join(qos)
@@ -262,13 +261,6 @@ class Site:
     def ahead(self) -> Pools:
         """What running jobs and those that were admitted leave of the limits."""
         return self.pools.copy()
-
-    def _stands_in(self, first: Job, other: Job) -> bool:
-        """Return whether a job can start in its first partition whenever it can in the other."""
-        counted, there = (
-            {limit.name for limit in self.pools.find(LimitPool).limits_of(way)} for way in (first, other)
-        )
-        return counted <= there and self._takes_all(first.partition, other.partition)
 
     @cached_property
     def _takes_all(self) -> Callable[[str, str], bool]:

@@ -24,7 +24,7 @@ from ...formats.notes import Notes
 from .answer_record import INFINITE, Record, read_document
 from .consumables import gres_of_tres, parse_gres, settle
 from .node_records import NodeFigures
-from .pending_jobs import job_id
+from .pending_jobs import job_id, owner_of
 from .policy import Site
 from .states import JobPhase, phase_of
 
@@ -73,11 +73,7 @@ def _running(record: Record, nodes: Mapping[str, Resources]) -> RunningJob:
         id=job_id(record),
         nodes=nodes,
         end_time=record.moment("end_time") if is_limited else None,
-        user=record.text("user_name"),
-        group=record.text("group_name"),
-        account=record.text("account"),
-        qos=record.text("qos"),
-        partition=record.text("partition"),
+        **owner_of(record),
     )
 
 
