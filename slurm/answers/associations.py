@@ -93,12 +93,14 @@ class OneJob:
     least: Mapping[str, int] = field(default_factory=dict)
     time_s: int | None = None
 
-    def refusal(self, job: Job) -> str | None:
-        """Return Slurm's word for what of the limit a job breaks."""
+    def refusal(self, job: Job, cores_of_node: int) -> str | None:
+        """Return Slurm's word for what of the limit a job breaks; a whole node has at least so many cores."""
         kind = "QOS" if self.jobs.qos else "Assoc"
         request = job.request
-        asked: dict[str, float] = {"cores": request.fewest_cores, "nodes": request.fewest_nodes}
-        asked["core_seconds"] = request.fewest_cores * (job.time_limit_s or inf)
+        # Of whole nodes all cores count (tried on 22.05).
+        cores = max(request.fewest_cores, request.exclusive * cores_of_node * request.fewest_nodes)
+        asked: dict[str, float] = {"cores": cores, "nodes": request.fewest_nodes}
+        asked["core_seconds"] = cores * (job.time_limit_s or inf)
         for what, most in self.most.items():
             if what.startswith("gres/"):
                 if of_gres(what, request.fewest_gres) > most:
@@ -107,16 +109,15 @@ class OneJob:
                 return f"{kind}Max{_WORDS[what]}PerJobLimit"
         if self.time_s is not None and (job.time_limit_s is None or job.time_limit_s > self.time_s):
             return f"{kind}MaxWallDurationPerJobLimit"
-        return self._below(request)
+        return self._below(request, cores)
 
-    def _below(self, request: Request) -> str | None:
+    def _below(self, request: Request, cores: int) -> str | None:
         """Return Slurm's word for what a job asks too little of (tried on 22.05)."""
         for what, least in self.least.items():
             if what.startswith("gres/"):
                 if of_gres(what, request.fewest_gres) < least:
                     return "QOSMinGRES"
-            # Of whole nodes all cores count.
-            elif what == "cores" and request.fewest_cores < least and not request.exclusive:
+            elif what == "cores" and cores < least:
                 return "QOSMinCpuNotSatisfied"
             elif what == "nodes" and self.fitted(request).fewest_nodes < least:
                 return "QOSMinNode"

@@ -166,6 +166,15 @@ class Site:
         return threads_in_partitions(self.nodes.values())
 
     @cached_property
+    def _cores_of_nodes(self) -> dict[str, int]:
+        """The fewest cores of a node of each partition."""
+        found: dict[str, int] = {}
+        for node in (one.node for one in self.nodes.values()):
+            for name in node.partitions:
+                found[name] = min(found.get(name, node.total.cores), node.total.cores)
+        return found
+
+    @cached_property
     def inactive(self) -> frozenset[str]:
         """Features that no node has now and that Slurm could give some."""
         active = frozenset[str]().union(*(one.node.features for one in self.nodes.values()))
@@ -289,7 +298,8 @@ class Site:
         figures = self.partitions.get(partition)
         refused = None if figures is None else figures.refusal(job, self.limits.parents)
         way = self.inside(job, partition)
-        words = (limit.refusal(way) for limit in self.limits.each if limit.jobs.holds(way))
+        cores = self._cores_of_nodes.get(partition, 0)
+        words = (limit.refusal(way, cores) for limit in self.limits.each if limit.jobs.holds(way))
         return refused or next(filter(None, words), None)
 
 

@@ -195,6 +195,24 @@ def test_only_the_qos_of_the_partition_in_which_a_job_starts_counts_it(
     assert started(made) == expected
 
 
+@pytest.mark.parametrize(
+    ("limit", "hold"),
+    [
+        ("MaxTRES|cpu=7", "QOSMaxCpuPerJobLimit"),
+        ("MaxTRES|cpu=8", None),
+        ("MaxTRESMins|cpu=159", "QOSMaxCpuMinutesPerJobLimit"),
+        ("MaxTRESMins|cpu=160", None),
+        ("MinTRES|cpu=9", "QOSMinCpuNotSatisfied"),
+    ],
+)
+def test_of_whole_nodes_all_cores_count(limit: str, hold: str | None) -> None:
+    """As tried on 22.05: an exclusive job of one core waits, though it asks for less."""
+    name, value = limit.split("|")
+    whole = {"cpus": 1, "tasks": 1, "shared": "none", "time_limit": 20, "qos": "small"}
+    made = snapshot(job(1, **whole), limits=f"Name|{name}\nsmall|{value}\n", config=config())
+    assert (made.jobs[0].request.exclusive, made.jobs[0].hold) == (True, hold)
+
+
 @pytest.mark.parametrize("kind", ["table", "manager"])
 def test_a_job_asks_for_no_less_than_one_job_must(kind: str) -> None:
     """As tried on 22.05: an exclusive job counts with all cores, nodes as many as it can be spread over."""
