@@ -86,7 +86,7 @@ class Fairness:
 
     def __post_init__(self) -> None:
         if not self.interval_s:
-            raise InputError("0 is no time above 0", path="interval")
+            raise InputError("0 is not a time above 0", path="interval")
 
     def of(self, kind: str, name: str) -> DelayLimits:
         """Return the limits of one name."""
