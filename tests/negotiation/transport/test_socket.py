@@ -106,7 +106,7 @@ UNKNOWN = JobReport(job="x", state=JobState.RUNNING, node_count=0, start_s=0, ru
 TO_BATCH = MALFORMED | {
     "an offer again": (_says(OFFER), r"offer 1.1 does not follow 1.1"),
     "a later attempt": (_says(msgspec.structs.replace(OFFER, attempt=3)), r"offer 1.3 does not follow 1.1"),
-    "its own message": (_says(MAP), "no message to a batch scheduler"),
+    "its own message": (_says(MAP), "not a message to a batch scheduler"),
     "a job never submitted": (_says(StatusReport(time_s=1.0, reports=(UNKNOWN,))), "never submitted"),
     "started again": (
         _says(NegotiationStartResponse(time_s=0.0, version=PROTOCOL_VERSION, code=Code.ACCEPT)),
