@@ -97,6 +97,10 @@ def pin(snapshot: Snapshot, award: Award, job: LiveJob, licence: str, now: float
     if job.most_nodes and job.most_nodes != job.least_nodes:
         # Only then: a job without a range of its own could not be given back none.
         words.append(f"NumNodes={count}-{count}")
+    allowed = jobs[award.job].partition
+    if allowed != job.partition:
+        # 22.05 starts no job with named nodes in a partition that refuses its account, nor any behind it.
+        words.append(f"Partition={allowed}")
     before: list[Words] = []
     # Slurm itself rounds up to whole cores; to more CPUs than tasks ask for it gives no gres.
     is_rounded = placing.threads and count == 1 and job.cpus < cores[0] < job.cpus + _MOST_THREADS
@@ -109,14 +113,14 @@ def pin(snapshot: Snapshot, award: Award, job: LiveJob, licence: str, now: float
         reservation = f"{OWN}{job.id}"
         before.append(reservation_words(placing, reservation))
         words.append(f"ReservationName={reservation}")
-    words.append(f"{job.carrier.word}={write_mark(_mark(award, job, now))}")
+    words.append(f"{job.carrier.word}={write_mark(_mark(award, job, allowed, now))}")
     commands = (*before, tuple(words))
     return Action(
         kind=ActionKind.PIN, job=job.id, commands=commands, nodes=tuple(award.nodes), cores=tuple(cores)
     )
 
 
-def _mark(award: Award, job: LiveJob, now: float) -> Mark:
+def _mark(award: Award, job: LiveJob, allowed: str, now: float) -> Mark:
     most: dict[str, int] = {}
     for use in award.nodes.values():
         for name, count in use.gres.items():
@@ -130,6 +134,7 @@ def _mark(award: Award, job: LiveJob, now: float) -> Mark:
         span=(job.least_nodes, job.most_nodes),
         cpus=job.cpus,
         min_cpus=job.min_cpus,
+        partition=job.partition if allowed != job.partition else "",
         comment=job.mark.comment if job.mark else job.comment,
         promised=job.mark.promised if job.mark else 0,
     )
@@ -162,6 +167,8 @@ def _given_back(job: LiveJob, mark: Mark) -> list[str]:
     """Return the words that restore what the pin changed; what somebody has changed since stays theirs."""
     count, (low, high) = len(mark.cores), mark.span
     words = [f"ReqNodeList={mark.nodes}"] if len(names_in(job.required)) == count else []
+    if set(job.partition.split(",")) < set(mark.partition.split(",")):
+        words.append(f"Partition={mark.partition}")
     if high and high != low and job.most_nodes == count:
         words.append(f"NumNodes={low}-{high}")
     if count and mark.cpus and job.min_cpus == mark.cores[0] and job.cpus == sum(mark.cores):

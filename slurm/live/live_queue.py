@@ -61,6 +61,7 @@ class Mark:
         nodes: the nodes that it had to have before, a hostlist.
         span: its fewest and most nodes before; most 0 where it had none.
         cpus, min_cpus: before.
+        partition: the partitions that it named before, where the pin leaves some out; else empty.
         comment: what stood in its place before.
         promised: the latest start that the job was promised, seconds since the epoch; 0: none.
     """
@@ -73,6 +74,7 @@ class Mark:
     span: tuple[int, int] = (1, 0)
     cpus: int = 0
     min_cpus: int = 1
+    partition: str = ""
     comment: str = ""
     promised: int = 0
 
@@ -90,6 +92,7 @@ def write_mark(mark: Mark) -> str:
         "span": f"{mark.span[0]}-{mark.span[1]}",
         "cpus": mark.cpus,
         "min": mark.min_cpus,
+        "partition": mark.partition,
         "comment": mark.comment,
         "promised": mark.promised,
         **{f"{_GRES}{name}": count for name, count in mark.gres.items()},
@@ -120,6 +123,7 @@ def _mark(fields: Mapping[str, str]) -> Mark:
         },
         nodes=fields.get("nodes", ""),
         span=(_number(low), _number(high)),
+        partition=fields.get("partition", ""),
         comment=fields.get("comment", ""),
         **{name: _number(fields[word]) for word, name in _NUMBERS.items() if word in fields},
     )

@@ -21,6 +21,7 @@ MARKS = st.builds(
     span=st.tuples(COUNTS, COUNTS),
     cpus=COUNTS,
     min_cpus=st.integers(1, 99),
+    partition=st.text(max_size=30),
     comment=st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
 )
 
