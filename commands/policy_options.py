@@ -143,19 +143,6 @@ def check_policy_options(options: dict[str, Any]) -> None:
     check_read(options["policy"], options["order"], {name: options[name] for name in _OF_LOGS})
 
 
-def chosen_policy(options: dict[str, Any]) -> tuple[PolicyOptions, dict[str, Any]]:
-    """Return the options of a policy over a log, and those of them that this run reads.
-
-    Raises:
-        OptionError: a value cannot be read.
-    """
-    from ..api.simulations import chosen_on_log, parsed
-
-    names = options_in(PolicyOptions, OrderOptions)
-    given = {name: options[name] for name in names if options.get(name) not in (None, ())}
-    return chosen_on_log(options["policy"], options["order"], parsed(given))
-
-
 ISCHEDULER = "ischeduler"
 NO_LIMIT = "none"
 

@@ -23,6 +23,8 @@ from ..simulation.simulate_options import (
     READ_ON_LOGS,
     RENAMED,
     NodeKeywords,
+    OrderOptions,
+    PolicyOptions,
     current_name,
     is_read,
 )
@@ -39,7 +41,7 @@ from .outputs import (
     write_rich,
     write_run,
 )
-from .policy_options import check_policy_options, chosen_policy, refuse_malleable
+from .policy_options import check_policy_options, refuse_malleable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,7 +49,6 @@ if TYPE_CHECKING:
     from ..formats.swf import SwfLog
     from ..simulation.nodes.node_policies import NodeOptions
     from ..simulation.result import Simulation
-    from ..simulation.simulate_options import PolicyOptions
 
 FORMAT = "aucsched-simulations/1"
 #: Files that hold one run.
@@ -285,12 +286,14 @@ def _runs_on_log(
 
     ``each`` has options of a run by its policy as typed, ``options`` those of the log.
     """
+    from ..api.simulations import chosen_on_log, parsed
     from ..simulation.logs.policies import play_log
 
-    chosen = []
+    chosen, names = [], options_in(PolicyOptions, OrderOptions)
     for typed, one in each.items():
+        given = {name: one[name] for name in names if one.get(name) not in (None, ())}
         with naming_as_typed(typed):
-            chosen.append(chosen_policy(one))
+            chosen.append(chosen_on_log(one["policy"], one["order"], parsed(given)))
     processors = machine_processors(options)
     log, jobs = read_log(path, content, processors, options["queue_weights"])
     runs: list[Simulation] = []

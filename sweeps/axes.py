@@ -64,12 +64,6 @@ class Axis:
         return tuple(values)
 
 
-def _switch(text: str, called: str) -> str:
-    if text not in ("on", "off"):
-        raise OptionError(f"{called}: {text!r} is not on or off")
-    return text
-
-
 def _network(text: str, called: str) -> str:
     from ..slurm.answers.topology_any import LINEAR, is_sizes  # noqa: PLC0415 - costs more than --help may
 
@@ -83,7 +77,8 @@ def axis_of(option: Option[Any]) -> Axis:
     """Return an option as an axis."""
     given: dict[str, Any] = {"name": option.name, "help": option.said()}
     if option.is_switch:
-        given |= {"metavar": "on,off", "read": _switch}
+        given["metavar"] = "on,off"
+        given["read"] = lambda text, called: "on" if option.read([text], called) else "off"
     elif option.is_number or option.choices:
         given["read"] = lambda text, called: option.read([text], called)
     if option.is_whole:

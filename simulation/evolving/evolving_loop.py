@@ -71,7 +71,6 @@ class _System:
         self._asking: list[CountRequest] = []
         # Requests that wait as jobs, by the job's name.
         self._parents: dict[str, str] = {}
-        self._planned: set[float] = set()
         self._is_pass = False
 
     # Events.
@@ -98,7 +97,6 @@ class _System:
             case EventKind.ARRIVAL:
                 self._arrive(self._jobs[event.job])
             case EventKind.PASS:
-                self._planned.discard(event.time)
                 self._is_pass = True
 
     def _arrive(self, job: EvolvingJob) -> None:
@@ -160,9 +158,8 @@ class _System:
         self._is_pass = False
         if interval is not None and self._waiting and since < inf:
             time = max(turn_at(since, interval), turn_after(now, interval) if starts else now)
-            if time not in self._planned:
-                self._planned.add(time)
-                self._events.push(time, EventKind.PASS, -1)
+            # Passes at one time are one.
+            self._events.push(time, EventKind.PASS, -1)
 
     def _pass(self, now: float, *, starts: bool) -> bool:
         """Ask the provider and do what it says; return whether that is anything."""

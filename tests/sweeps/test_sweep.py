@@ -353,7 +353,7 @@ def test_failed_runs_are_rows_with_their_error(tmp_path: Path) -> None:
             "--model aucsched9: 'aucsched9' is not one of ipsched, aucsched1, aucsched2, aucsched3",
         ),
         (["--policy", "easy"], "--policy: a snapshot has no use for it"),
-        (["--balance", "yes"], "--balance yes: 'yes' is not on or off"),
+        (["--balance", "yes"], "--balance yes: 'yes' is neither on nor off"),
         (["--order", "sjf"], "--order: a snapshot has no use for it"),
         (
             ["--preset", "plugin", "--model", "aucsched2"],
