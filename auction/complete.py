@@ -54,15 +54,15 @@ def complete(step: StepPass) -> None:
                 behind.append(demand)
                 yield demand
 
-    is_alone = best is None or (not best.earlier and best.first is None)
-    if is_alone and next(waiting(frozenset() if best is None else _winners(best)), None) is None:
+    is_only = best is None or not (best.earlier or best.first or best.alone)
+    if is_only and next(waiting(frozenset() if best is None else _winners(best)), None) is None:
         return
     base = counted_award((), step.cluster, options, len(step.window)) if best is None else best
     award, found = _completed(base, waiting, step)
     if found:
         step.behind_started = {demand.job.id: demand for demand, _ in found}
         step.best = _joined(award, found, step.cluster, options)
-        if award is not base and base.proved and options.is_anytime:
+        if award is not base and award.bound is not None and base.proved and options.is_anytime:
             step.best = _lowered(step.best, base, step)
         window = {demand.job.id for demand in step.window}
         if options.weights == "paper" and window & step.behind_started.keys():
@@ -130,8 +130,10 @@ def _winners(award: AttemptResult) -> frozenset[str]:
 
 
 def _awards(base: AttemptResult, cluster: Cluster, options: StepOptions) -> Iterable[AttemptResult]:
-    """Yield the award, those that were found with less work, and first-fit's."""
+    """Yield the award, that of the jobs that bid alone, those found with less work, and first-fit's."""
     yield base
+    if base.alone is not None:
+        yield replace(base.alone, status=SolverStatus.FEASIBLE_AT_LIMIT, proved=False, bound=None)
     for chosen in base.earlier:
         yield other_award(base, base.answer.table, chosen, cluster, options)
     if base.first is None:

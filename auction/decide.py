@@ -345,6 +345,7 @@ def award(step: StepPass) -> None:
         if step.counted is not None:
             return
         made: list[AttemptResult] = []
+        alone: AttemptResult | None = None
         size, deadline = len(step.window), step.until(share)
         cluster = replace(step.cluster, everywhere=everywhere)
         while size and any(demand.job.id in step.bidding for demand in step.window[:size]):
@@ -363,14 +364,16 @@ def award(step: StepPass) -> None:
             are_chosen = bool(step.selected) and size == len(step.window)
             if are_chosen and not (have_won and (made[-1].ended or not was_tried)):
                 # Everyone bids where not all can win that counts choose.
-                made.pop()
+                alone = made.pop()
                 step.selected = step.selected if have_won else frozenset()
             elif made[-1].ended or not halves or size == 1 or step.is_over(deadline):
                 break
             else:
                 size //= 2
         step.attempts += made
-        step.best = max(made, key=lambda one: (*one.answer.value, one.proved), default=step.best)
+        step.best = best = max(made, key=lambda one: (*one.answer.value, one.proved), default=step.best)
+        if made and best and alone:
+            step.best = replace(best, alone=among(best.bids, alone, cluster, options, best.size))
 
 
 def _auctions(step: StepPass) -> Iterator[tuple[tuple[Guard, ...], float, bool]]:

@@ -216,6 +216,19 @@ def test_first_fits_award_is_looked_up_in_its_own_bids(seed: int, max_bids: int)
     check_schedule(cluster, take_step(cluster, replace(options, objective="priority_cores")).schedule)
 
 
+def test_what_the_jobs_that_counts_chose_won_alone_is_not_thrown_away() -> None:
+    """Under a tight cap more bidders have fewer bids each: then all win less than a few had won."""
+    nodes = [{"name": f"n{place}", "cores": cores} for place, cores in enumerate([4, 12, 8, 4, 4, 4, 12, 8])]
+    jobs: list[dict[str, Any]] = [{"cores": cores} for cores in (30, 24, 24, 4, 12)]
+    jobs += [{"nodes": 3, "cores": 8}, {"nodes": 1, "cores": 4}]
+    cluster = snapshot(nodes, jobs)
+    options = StepOptions(work_limit=1, promise="none", reserve=0, max_bids=12, model="aucsched2")
+    decision = take_step(cluster, options)
+    check_schedule(cluster, decision.schedule)
+    # J2, J4, J5 and J7; the bids of all, which are two a job, hold J1 and J2 only.
+    assert decision.schedule.objective.priority >= 999 + 997 + 996 + 994
+
+
 def test_reasons_read_after_later_changes_are_those_of_their_award() -> None:
     """What an award knows of the cluster stays as it was, whatever is told to the auction since."""
     for seed in range(12):
