@@ -9,8 +9,7 @@ from ...cluster.limits import of_gres
 from ...cluster.resources.capacity import IntArray, Resource
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
-from ...cluster.resources.limit_pool import ENDLESS, LimitPool
-from ...cluster.resources.pools import ResourcePool, Use
+from ...cluster.resources.pools import ENDLESS, LimitPool, ResourcePool, Use
 from ...cluster.schedule import Reason
 from ...cluster.snapshot import Snapshot
 from ...cluster.text import plural

@@ -9,8 +9,7 @@ from typing import Self
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, RunningJob, Span
 from ...cluster.limits import JobSet, Limit, Owned, of_gres
-from ...cluster.resources.limit_pool import LimitPool
-from ...cluster.resources.pools import Pools
+from ...cluster.resources.pools import LimitPool, Pools
 from ...cluster.text import listed, plural
 from ...formats.notes import Notes
 from .answer_text import duration_s

@@ -10,8 +10,7 @@ from ...cluster.checks import unique
 from ...cluster.errors import InputError
 from ...cluster.jobs import RunningJob
 from ...cluster.nodes import Node, NodeState, Resources
-from ...cluster.resources.limit_pool import LimitPool
-from ...cluster.resources.pools import Pools
+from ...cluster.resources.pools import LimitPool, Pools
 from ...cluster.snapshot import Snapshot, free_resources, held_resources
 from ...formats.file_kinds import is_json
 from ...formats.hostlist import one_file
