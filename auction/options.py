@@ -296,7 +296,7 @@ def options_with_preset(given: Mapping[str, Any]) -> StepOptions:
     OPTIONS_BY_NAME["model"].check(model)
     if model not in PRESETS[preset]:
         raise OptionError(f"preset: the constants of {model}'s published plugin are not known here")
-    # Work counts instead of the papers' seconds; of what a greedy step ignores nothing is the preset's.
+    # Work counts, not the papers' seconds; of what a greedy step ignores nothing is the preset's.
     unread = {"time_limit_s"} if "work_limit" in explicit else set[str]()
     unread.update(unread_by_greedy(explicit.get("strategy"), balance=bool(explicit.get("balance"))))
     of_preset = {name: value for name, value in PRESETS[preset][model].items() if name not in unread}

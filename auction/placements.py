@@ -232,7 +232,7 @@ class _Rows:
         return np.array([dict(one.gres_on_node).get(kind, 0) for one in self._least], np.int64)
 
     def _cores(self) -> None:
-        """Σ chunks·⌊cores / t⌋ ≤ Σ ⌊free cores / t⌋ for each t; cores of a chunk, which is on one node."""
+        """Σ chunks·⌊cores / t⌋ ≤ Σ ⌊free cores / t⌋ for each t; a chunk's cores are on one node."""
         for size in _largest(self._size).tolist():
             jobs = np.flatnonzero(self._size >= size)
             mask = self._mask(jobs)

@@ -208,7 +208,7 @@ def best_windows(field: Field, windows: Windows, most: int, stagger: int) -> Int
 
 @lru_cache(maxsize=4096)
 def _by_weight(counts: tuple[int, ...], most: int) -> IntArray:
-    """Return the ``most`` best places of some of each level: the k-th of level l weighs k·(l + 1)."""
+    """Return the ``most`` best places of each level: the k-th of level l weighs k·(l + 1)."""
     weights = [np.arange(count) * (above + 1) for above, count in enumerate(counts)]
     best: IntArray = np.argsort(np.concatenate(weights), kind="stable")[:most]
     best.flags.writeable = False

@@ -79,7 +79,7 @@ def known(name: str, names: Collection[str], what: str, path: str) -> None:
 
 
 def unique(values: Iterable[str], what: str, member: str, above: str = "") -> dict[str, int]:
-    """Return the place of each of some names in a list; raise InputError where one is listed twice."""
+    """Return the place of each name in a list; raise InputError where one is listed twice."""
     seen: dict[str, int] = {}
     for index, value in enumerate(values):
         first = seen.setdefault(value, index)

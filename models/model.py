@@ -243,7 +243,7 @@ class Model(ABC):
 
     @classmethod
     def check_size(cls, jobs: int, nodes: int) -> None:
-        """Raise OptionError when |J|·|N| is above ``largest_product``; it names the window that would fit."""
+        """Raise OptionError when |J|·|N| is above ``largest_product``, with the window that would fit."""
         if jobs * nodes > cls.largest_product:
             raise OptionError(
                 f"window: {cls.name} needs {jobs} jobs × {nodes} nodes of variables, above "

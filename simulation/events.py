@@ -79,7 +79,7 @@ def run_events(queue: EventQueue, handle: Callable[[Event], None], schedule: Cal
     Args:
         queue: its events.
         handle: takes note of one event.
-        schedule: makes one pass after all events of a time stamp; it pushes the events that the pass causes.
+        schedule: makes one pass after all events of a time stamp, and pushes the events it causes.
     """
     while queue:
         events = queue.pop_simultaneous()

@@ -249,7 +249,7 @@ class Outcome(RunReport):
         workload: the jobs.
         start, end: by job, in seconds.
         harvests: by job, how often it was harvested.
-        tally: harvests asked for (``ATTEMPTS``) and had, victims, changes of a running application's count.
+        tally: harvests asked for (``ATTEMPTS``) and had, victims, changes of a running one's count.
         sizes: rows (time, job, processors from then on).
         seconds: wall time of the loop.
         settings: the policy and what it reads, as a result states them.

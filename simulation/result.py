@@ -384,7 +384,7 @@ class Timeline:
 
     @classmethod
     def of(cls, moments: Column, used: Column, waiting: Column) -> Self:
-        """Return what changes at some moments, in any order, add up to; each entry is of one change."""
+        """Return what changes at some moments, in any order, add up to."""
         times, place = np.unique(moments, return_inverse=True)
         return cls(
             times=times,

@@ -86,7 +86,7 @@ class MachinePolicy(Generic[Seen, Start]):
         return None
 
     def refuses(self, job: Job) -> str:
-        """Return why it can never start a job, empty where it could; on nodes such a job does not wait."""
+        """Return why it can never start a job, empty where it could; on nodes such a job never waits."""
         del job
         return ""
 

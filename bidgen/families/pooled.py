@@ -1,4 +1,4 @@
-"""What stands on no node: licences of the whole cluster, limits over sets of jobs (cluster/limits.py)."""
+"""What stands on no node: licences of the whole cluster, limits over sets of jobs."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 

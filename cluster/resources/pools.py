@@ -366,7 +366,7 @@ class LimitPool(ResourcePool):
                     yield self.resource(limit, what, job), amount
 
     def spent(self, job: Job, use: Use, seconds: float | None) -> Iterator[tuple[Resource, int]]:
-        """Yield the core-seconds that a job has used when it ends so many seconds before its time limit."""
+        """Yield the core-seconds of a job that ends so many seconds before its time limit."""
         for resource, amount in self.takes(job, use, job.time_limit_s):
             if self.lasting(resource) is Lasting.BUDGET:
                 # Rounded down, but for the clock's error: a core-second that was begun is used.

@@ -217,7 +217,7 @@ def _said_before(state: DynamicState, message: DynRequest | DynRelease) -> DynRe
 def _response(
     state: DynamicState, job: str, serial: int, how: DynState, text: str, **more: Any
 ) -> DynResponse:
-    """Return what is said of a message now, with all that its job holds; ``more`` are other members."""
+    """Return the answer to a message, with all that its job holds; ``more`` are other members."""
     held, now_s = state.held(job), state.now_s
     return DynResponse(time_s=now_s, job=job, serial=serial, state=how, held=held, text=text, **more)
 

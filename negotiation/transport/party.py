@@ -223,7 +223,7 @@ class Party(Generic[State]):
         step: the transition function.
         journal: None: nothing outlives the process.
         watch: is called at every transition.
-        memory: what ``watch`` has noted of the transitions so far: a checkpoint keeps it in their place.
+        memory: what ``watch`` has noted of the transitions: a checkpoint keeps it in their place.
         codec: how a state is written; by default as msgspec does.
         tell: hears of a checkpoint that cannot be read back; the journal is then continued as it is.
 

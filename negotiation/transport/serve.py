@@ -230,7 +230,7 @@ def _wake(party: Party[DynamicState], clock: Callable[[], float]) -> None:
 
 
 class _Saved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A state as a checkpoint has it: the snapshot as the file of a cluster, other members as they are."""
+    """A state as a checkpoint has it: the snapshot as a file, other members as they are."""
 
     snapshot: msgspec.Raw
     accounts: Accounts

@@ -107,7 +107,7 @@ class ProviderView:
     static: dict[str, int]
 
 
-#: Requests that a provider grants, in order, and jobs that start then, with their cores where it chose them.
+#: Requests that a provider grants, in order, and jobs that start then, with cores where it chose them.
 Grants = list[RequestOutcome[CountRequest, CountGrant]]
 Starts = list[tuple[CountJob, Held | None]]
 

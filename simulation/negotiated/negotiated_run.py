@@ -248,7 +248,7 @@ def batch_settings(play: Play, options: NegotiationOptions) -> BatchSettings:
 
 
 def runtime_settings(options: NegotiationOptions) -> RuntimeSettings:
-    """Return the runtime scheduler's choices; those of attempts and interval the batch scheduler proposes."""
+    """Return the runtime scheduler's choices; the batch scheduler proposes attempts and interval."""
     return RuntimeSettings(
         max_attempts=options.max_attempts,
         interval_s=options.interval,

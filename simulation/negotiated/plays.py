@@ -56,7 +56,7 @@ def entry_of(
     true_run_time_s: float | None = None,
     **others: Any,
 ) -> MapEntry:
-    """Return a job whose run time is known at its nominal size; the model converts it to the minimum.
+    """Return a job whose run time is that at its nominal size; the model converts it to the minimum.
 
     ``others`` are further members, its priority among them.
     """

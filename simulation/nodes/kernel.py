@@ -53,7 +53,7 @@ class StoppedAttempt(NamedTuple):
 
 
 class NodeOutage(NamedTuple):
-    """A node that was down: its place, since when, and when it came back; infinite where it never did."""
+    """A node that was down: its place, since when, and when it came back, infinite where never."""
 
     node: int
     down_s: float

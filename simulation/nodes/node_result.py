@@ -94,7 +94,7 @@ class NodeSimulation(Simulation):
 
     @property
     def first_s(self) -> float:
-        """The first arrival, also of a job that never starts, by the workload's clock: the result's 0."""
+        """The first arrival by the workload's clock, also of a job that never starts: the result's 0."""
         return next((one.arrival_s for one in self.cluster.jobs), 0.0)
 
     @property

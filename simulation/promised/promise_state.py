@@ -78,7 +78,7 @@ class PromisedMachine(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A copy of the machine on which EASY plays the same jobs; it knows run times once they are known.
+    """A copy of the machine on which EASY plays the same jobs; it knows run times when they are known.
 
     Attributes:
         clock: its time, the longest wait on it, and its next end.

@@ -79,7 +79,7 @@ _AT_ONCE, _EACH_S = 50, 30.0
 
 
 def numbered_jobs(*, is_full: bool = False) -> list[tuple[EspType, int]]:
-    """Return every job that asks for the whole machine, or does not: its type, and its number among those."""
+    """Return the jobs that ask for the whole machine, or do not: their types, and numbers among those."""
     types = [entry for entry in ESP_TYPES if (entry.name == FULL_MACHINE) is is_full]
     return [(entry, number) for entry in types for number in range(entry.count)]
 

@@ -70,7 +70,7 @@ class EvolvingWorkload:
 
 
 def dynamic_cores(entry: EspType) -> int:
-    """Return a type's cores on the paper's machine: ⌈128 · size⌉, and all 120 for the whole machine."""
+    """Return a type's cores on the paper's machine: ⌈128 · size⌉, and 120 for the whole machine."""
     return min(ceil(_SHARES_OF * entry.size), NODES * CORES_PER_NODE)
 
 

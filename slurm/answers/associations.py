@@ -76,7 +76,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneJob:
-    """What one job of a set may ask for at most (MaxTRESPJ, MaxTRESMinsPJ, MaxWall), and at least (MinTRES).
+    """What one job of a set may ask for at most (MaxTRESPJ, MaxTRESMinsPJ, MaxWall) and at least (MinTRES).
 
     Attributes:
         name: of the QOS or association.
@@ -93,7 +93,7 @@ class OneJob:
     time_s: int | None = None
 
     def refusal(self, job: Job, cores_of_node: int) -> str | None:
-        """Return Slurm's word for what of the limit a job breaks; a whole node has at least so many cores."""
+        """Return Slurm's word for what a job breaks; a whole node has at least so many cores."""
         kind = "QOS" if self.jobs.qos else "Assoc"
         request = job.request
         # Of whole nodes all cores count (tried on 22.05).

@@ -158,7 +158,7 @@ class PartitionFigures:
         return None
 
     def takes_all_of(self, other: Self) -> bool:
-        """Return whether jobs that both partitions allow can start here whenever they can in the other."""
+        """Return whether jobs that both allow can start here whenever they can in the other."""
         mine, theirs = self.partition, other.partition
         return (
             mine.state is PartitionState.UP

@@ -205,7 +205,7 @@ class Site:
         return figures.memory if figures is not None and figures.memory else self.config.memory
 
     def admitted(self, job: Job, notes: Notes) -> Job:
-        """Return a pending job as the rules let it start: in fewer partitions, capped, or not eligible.
+        """Return a pending job as the rules let it start: fewer partitions, capped, or not eligible.
 
         Those before it in the queue have been admitted.
         """
@@ -288,7 +288,7 @@ class Site:
         return max((one.tier for one in known), default=0)
 
     def _lacks_licences(self, job: Job) -> bool:
-        """Return whether a job waits for licences of which the auction can say that too few are free."""
+        """Return whether a job waits for licences of which the auction knows that too few are free."""
         asked = job.request.licenses
         is_lacking = any(self.licenses[name].free < count for name, count in asked.items())
         return job.hold == "Licenses" and is_lacking and (self.gate or LICENCE) not in asked
@@ -304,7 +304,7 @@ class Site:
 
 
 def admitted_jobs(jobs: Sequence[Job], site: Site, notes: Notes) -> tuple[Job, ...]:
-    """Return pending jobs as the rules let them start, with priorities that follow from the tiers."""
+    """Return pending jobs as the rules let them start, with priorities that follow from tiers."""
 
     def place(job: Job) -> tuple[int, int | Fraction]:
         return site.tier(job), job.priority

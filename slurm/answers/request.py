@@ -226,7 +226,7 @@ def _note_size(job: _Reading, size: SlurmSize) -> None:
 
 
 def _whole_cores(job: _Reading, size: SlurmSize) -> SlurmSize:
-    """Return the size in whole cores, its partitions' largest; as it is where nodes of one differ."""
+    """Return the size in whole cores, its partitions' largest; unchanged where nodes of one differ."""
     names = job.record.text("partition").split(",")
     threads = [job.site.threads[name] for name in names if name in job.site.threads]
     is_mixed = any(len(counts) > 1 for counts in threads)

@@ -112,7 +112,7 @@ def read_reservations(content: bytes, licence: str = "") -> tuple[ReservationFig
     """Return the reservations as they are told, with ``licence`` those that list it.
 
     Raises:
-        InputError: the answer is malformed or of an unknown shape, or a reservation is listed twice.
+        InputError: the answer is malformed, of an unknown shape, or lists a reservation twice.
     """
     found: dict[str, ReservationFigures] = {}
     told = answer_entries(content, "ReservationName", "reservations", _keys)

@@ -99,7 +99,7 @@ def pin(snapshot: Snapshot, award: Award, job: LiveJob, licence: str, now: float
         words.append(f"NumNodes={count}-{count}")
     allowed = jobs[award.job].partition
     if allowed != job.partition:
-        # 22.05 starts no job with named nodes in a partition that refuses its account, nor any behind it.
+        # 22.05 starts no job with named nodes in a partition that refuses it, nor any behind it.
         words.append(f"Partition={allowed}")
     before: list[Words] = []
     # Slurm itself rounds up to whole cores; to more CPUs than tasks ask for it gives no gres.
