@@ -1,1 +1,1 @@
-"""The Python API's calls, where they are more than one room's function: thin, as the commands are."""
+"""The Python API's calls, where they are more than one room's function: thin, like the commands."""

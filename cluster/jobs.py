@@ -415,7 +415,7 @@ HELD = BY_HAND | {"", "JobHoldMaxRequeue", "RequeueHold", "ResvDelHold", "Specia
 
 
 def may_start(job: Job) -> bool:
-    """Return whether neither a hold nor anything else outside of the auction keeps a job waiting."""
+    """Return whether neither a hold nor anything else outside the auction keeps a job waiting."""
     return job.hold is None and job.priority > 0
 
 

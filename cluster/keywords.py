@@ -117,7 +117,7 @@ def checked(given: Mapping[str, Any], keywords: Callable[..., object], call: str
 
 
 def _of_option(option: Option[Any], value: Any) -> Any:
-    """Return a value of an option's type, or the text or texts that the command line takes for it."""
+    """Return a value of an option's type, or the texts that the command line takes for it."""
     hint = option.hint
     if option.is_text:
         hint |= str | Path if option.unit == "FILE" else str

@@ -1,4 +1,4 @@
-"""Limits over sets of jobs: the most cores, nodes, gres or jobs of an account, a QOS and the like."""
+"""Limits over sets of jobs: the most cores, nodes, gres or jobs of an account, a QOS and so on."""
 
 import re
 from collections.abc import Mapping

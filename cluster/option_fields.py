@@ -187,7 +187,7 @@ class Option(Generic[T]):
         return "" if self.high is None or number <= self.high else f"above {self.high:.15g}"
 
     def check(self, value: Any, called: str = "") -> None:
-        """Raise OptionError where a value is none of its; the message calls it so, or by its name."""
+        """Raise OptionError where a value is none of its; the message calls it so, or by name."""
         name = called or f"{self.name}:"
         if self.choices:
             if value not in self.choices:

@@ -188,7 +188,7 @@ def _fraction(text: str) -> float | str:
 
 
 def _value_at(value: Any, path: str, fails: Callable[[], bool]) -> tuple[Any, str]:
-    """Follow msgspec's path; its ``[...]`` is the first member with which the document ``fails``."""
+    """Follow msgspec's path; its ``[...]`` is the first member with which a document ``fails``."""
     place = ""
     for index, name in _STEP.findall(path):
         if index.isdecimal():

@@ -46,7 +46,7 @@ def _each(values: Iterable[msgspec.Struct]) -> None:
 
 @cache
 def _checked_members(kind: type[msgspec.Struct]) -> tuple[tuple[tuple[str, list[Rule]], ...], Rule | None]:
-    """Return the members of a struct that have rules or hold structs, and what they are together."""
+    """Return the members of a struct that have rules or hold structs, and what these are."""
     hints = get_type_hints(kind, include_extras=True)
     found = ((name, list(_rules_in(hints[name]))) for name in kind.__struct_fields__)
     return tuple((name, rules) for name, rules in found if rules), getattr(kind, "check_together", None)

@@ -1,4 +1,4 @@
-"""Charts of curves, bars and points: a machine's use, a log, waits of evolving workloads, a board."""
+"""Charts of curves, bars and points: a machine's use, logs, waits of evolving jobs, a board."""
 
 from __future__ import annotations
 

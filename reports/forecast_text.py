@@ -1,4 +1,4 @@
-"""Forecasts as text and as a page: when each job will start, and what of past forecasts came true."""
+"""Forecasts as text and as a page: when each job will start, what of past forecasts came true."""
 
 from collections.abc import Callable, Sequence
 from math import inf

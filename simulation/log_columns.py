@@ -1,4 +1,4 @@
-"""A trace as a simulation reads it: rows dropped and counted, times from the first submission on."""
+"""A trace as a simulation reads it: rows dropped and counted, times from the first submission."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -117,7 +117,7 @@ _held: list[Any] = []
 
 
 def _begin(subject: Subject, parent: Connection) -> None:
-    """Load the input in a process that is to run; it ends when the parent closes its end, or dies."""
+    """Load the input in a process that is to run; it ends when the parent closes its end or dies."""
     ends_with(parent)
     _held[:] = subject.kind, KINDS[subject.kind].load(subject.content)
 

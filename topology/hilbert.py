@@ -83,5 +83,5 @@ def torus_hops(shape: tuple[int, ...], first: IntArray, last: IntArray) -> IntAr
 
 
 def grid(shape: tuple[int, ...]) -> IntArray:
-    """Return the coordinates of a grid's points, the last dimension first, shape (n, dimensions)."""
+    """Return the coordinates of a grid's points, last dimension first, shape (n, dimensions)."""
     return np.stack(np.unravel_index(np.arange(int(np.prod(shape))), shape), axis=-1).astype(np.int64)

@@ -312,7 +312,7 @@ def _nested(hops: HopArray) -> list[IntArray] | None:
 
 
 def _nearest_first(hops: HopArray) -> tuple[IntArray, HopArray]:
-    """Return nodes in Prim's order from the first on, and each one's distance to those before it."""
+    """Return nodes in Prim's order from the first on, and each one's distance to those before."""
     order, step = np.zeros(len(hops), np.int64), np.zeros(len(hops), np.int32)
     beyond = np.iinfo(np.int32).max
     near = hops[0].copy()

@@ -70,7 +70,7 @@ class Topology:
 
     @cached_property
     def in_snapshot_order(self) -> bool:
-        """Whether depth-first order is the snapshot's: every switch's nodes then are consecutive."""
+        """Whether depth-first order is the snapshot's: each switch's nodes are consecutive."""
         return bool((np.diff(self.rank) > 0).all())
 
     def common_switch(self, first: IntArray, last: IntArray) -> IntArray:

@@ -265,7 +265,7 @@ class UnitSets:
         return f"no group of {reach.group} blocks{alone} has {many}{parts}; {where} have {most}"
 
     def _disjoint(self, places: Iterable[_Place], wanted: int) -> list[int] | None:
-        """Return the nodes of the first so many places that share none; a ring holds one at most."""
+        """Return the nodes of the first so many places that share none; a ring has one at most."""
         taken: list[int] = []
         used: set[int] = set()
         for nodes, unit in places:

@@ -310,7 +310,7 @@ def save_workload(workload: ClusterWorkload, path: str | Path) -> None:
 
 
 def workload_to_json(workload: ClusterWorkload) -> str:
-    """Return the workload file's text, one line for each job; reading it gives an equal workload."""
+    """Return the workload file's text, one line for each job; read, it gives an equal workload."""
     return document_text(_of_kind("workload", workload, ClusterWorkload), {})
 
 

@@ -328,7 +328,7 @@ def greedy_map(request: MapRequest) -> list[Slot]:
 
 
 def _in_queue_order(request: MapRequest, free: dict[str, int]) -> tuple[list[Slot], list[Slot]]:
-    """Algorithm 1: map what the offer promises and what fits; forward the others up to the depth."""
+    """Algorithm 1: map what the offer promises and what fits; forward others up to the depth."""
     slots: list[Slot] = []
     skipped: list[Slot] = []
     unmapped = 0

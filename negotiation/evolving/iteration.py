@@ -306,7 +306,7 @@ class CountBoard:
         return start
 
     def grants(self, request: CountRequest) -> "Iterator[tuple[CountGrant, CountBoard]]":
-        """Yield the grant from idle cores; else from preemptible or malleable jobs, or from both."""
+        """Yield the grant from idle cores; else from preemptible or malleable jobs, or both."""
         if request.job not in self._running:
             return
         need = request.cores - self.free

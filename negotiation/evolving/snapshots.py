@@ -172,7 +172,7 @@ class SnapshotBoard:
         return found[0]
 
     def grants(self, request: DynamicRequest) -> "Iterator[_Granted]":
-        """Yield the grant from idle nodes; else from preemptible or malleable jobs, or from both."""
+        """Yield the grant from idle nodes; else from preemptible or malleable jobs, or both."""
         found = self._granted(request, self.snapshot, NodeGrant(nodes={}))
         if found is not None:
             yield found

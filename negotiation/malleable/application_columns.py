@@ -104,7 +104,7 @@ class Context(NamedTuple):
 
 
 def empty_active(most: int) -> Active:
-    """Return columns for so many applications; no more can run at once than there are processors."""
+    """Return columns for so many applications; no more can run at once than processors."""
     times = {"start", "left", "since", "end"}
     kinds: tuple[Any, ...] = tuple(np.float64 if name in times else np.int64 for name in Active._fields)
     return Active(*(np.zeros(most, dtype=kind) for kind in kinds))

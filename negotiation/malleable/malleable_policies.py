@@ -1,4 +1,4 @@
-"""The registry of policy components by name, and a policy as a combination of them (Weissman 2.2)."""
+"""The registry of policy components by name, and a policy as a combination (Weissman 2.2)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -94,7 +94,7 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return self.count if could_help else entry.min_nodes
 
     def rescue_count(self, now_s: float) -> int:
-        """Return to how many nodes it has to grow for its deadline; what it has where none helps."""
+        """Return to how many nodes it must grow for its deadline; what it has where none helps."""
         entry = self.entry
         if entry.deadline_s is None or self.planned_end_s(self.count, now_s) <= entry.deadline_s:
             return self.count

@@ -163,7 +163,7 @@ def _wait(played: Playing) -> float:
 
 
 def dynamic_figures(run: EvolvingRun) -> dict[str, Any]:
-    """Return what became of requests: jobs that asked, those that were satisfied, requests in all."""
+    """Return what became of requests: jobs that asked, those satisfied, requests in all."""
     return {
         "asked": sum(played.asked > 0 for played in run.played.values()),
         "satisfied": len(run.grants),

@@ -214,7 +214,7 @@ _ROOM = 2
 
 
 class RequestAuction(Iteration):
-    """One auction a pass over requests and queue; a request's bid stands until its job's last ask."""
+    """One auction a pass over requests and queue; a request bids until its job's last ask."""
 
     keeps_requests = True
 

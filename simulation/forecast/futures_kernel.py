@@ -232,7 +232,7 @@ def _start(jobs: FutureJobs, machine: FutureMachine, now: float, job: int) -> No
 
 @kernel
 def make_pass(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules, now: float) -> None:
-    """Go once through the queue; who fits starts, beside the reservation of one job that does not."""
+    """Go once through the queue; who fits starts, beside the reservation of one that does not."""
     counts, queue = machine.counts, machine.queue
     counts[HEAD] = NOBODY
     waiting = counts[QUEUED]
@@ -304,7 +304,7 @@ def _is_overloaded(jobs: FutureJobs, machine: FutureMachine, rules: FutureRules)
 
 @kernel
 def _sort_under_overload(jobs: FutureJobs, machine: FutureMachine, now: float) -> None:
-    """Sort by wait² / limit, the largest first, up to one that does not fit; by limits behind it."""
+    """Sort by wait² / limit, largest first, up to one that does not fit; by limits behind it."""
     queue, key, waiting = machine.queue, machine.key, machine.counts[QUEUED]
     for place in range(waiting):
         job = queue[place]

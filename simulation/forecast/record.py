@@ -140,7 +140,7 @@ def recorded(found: StartForecast, queue: str, submit_s: float) -> RecordedForec
 
 
 def calibrator_of(record: Iterable[RecordedForecast]) -> Calibrator:
-    """Return a calibrator that has learnt from all whose outcome is known, as a record sorts them."""
+    """Return a calibrator that has learnt from all whose outcome is known, in a record's order."""
     calibrator = Calibrator()
     for one in record:
         if one.start_s is None:
@@ -255,6 +255,6 @@ def _within_factor_2(came: Floats, said: Floats) -> NDArray[np.bool_]:
 
 
 def _by_quarter(held: NDArray[np.bool_], values: Floats) -> list[float]:
-    """Return the coverage in each quarter of the rows by a value; equal values are in one quarter."""
+    """Return the coverage in each quarter of the rows by a value; equal values share a quarter."""
     quarter = np.searchsorted(np.quantile(values, _QUARTERS), values, side="right")
     return [float(held[quarter == place].mean()) for place in range(4) if (quarter == place).any()]

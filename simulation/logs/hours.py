@@ -1,4 +1,4 @@
-"""Hours of the week: when jobs of a kind may start, and queues with limits are active (Chapter 3)."""
+"""Hours of the week: when jobs of a kind may start, and when queues are active (Chapter 3)."""
 
 import re
 from dataclasses import dataclass

@@ -295,7 +295,7 @@ class CountView(MachineView):
 
 
 class _Prioritised(PolicyWrapper):
-    """A policy whose queue is sorted again before each pass; it keeps the users' usage up to date."""
+    """A policy whose queue is sorted again before each pass; it keeps users' usage up to date."""
 
     def __init__(self, policy: CountPolicy, priorities: Multifactor) -> None:
         super().__init__(policy)

@@ -74,7 +74,7 @@ class Speculative(QueuePolicy):
                 self._win()
 
     def _call_off(self, need: int) -> list[int]:
-        """Stop bets until so many processors are free: the latest first, none that is not needed."""
+        """Stop bets until so many processors are free: the latest first, none without need."""
         size = self._size
         called: list[int] = []
         for job in reversed(self._bets):

@@ -179,7 +179,7 @@ def _fewest(choice: GresChoice, mask: BoolArray, total: Capacity) -> int:
 
 
 def _about(request: Request) -> str:
-    """Return the member of a request that leaves no node, nothing where it may be one of several."""
+    """Return the member of a request that leaves no node, none where it may be one of several."""
     names = ("gres_per_node", "gres_total", "features", "memory_mib_per_node", "memory_mib_per_core")
     given = [name for name in (*names, "excluded_nodes") if getattr(request, name)]
     return given[0] if len(given) == 1 else ""

@@ -61,7 +61,7 @@ class NodeOutage(NamedTuple):
 
 
 class Preempted(NamedTuple):
-    """A run that a job which paid more ended: both numbers, when, core-seconds lost, credits paid."""
+    """A run that a job which paid more ended: both numbers, time, core-seconds lost, credits paid."""
 
     job: int
     by: int

@@ -31,7 +31,7 @@ from ...topology.tree import Topology, topology_of
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Holding(Hold):
-    """A running job: what it holds, since when, and when its time limit ends it (inf without one)."""
+    """A running job: what it holds, since when, when its time limit ends it (inf without one)."""
 
     demand: Demand
     start_s: float

@@ -310,7 +310,7 @@ class Promises:
     def _one_sooner(
         self, state: StepState, known: Sequence[Promise], has_ended: bool
     ) -> tuple[StepReservations, list[Promise]]:
-        """Keep promises where they were made, or sooner where a job has ended, one after another."""
+        """Keep promises where they were made, sooner where a job has ended, one after another."""
         reservations, promised = StepReservations(state, 0), []
         for promise in known:
             kept = reservations.promise(promise)

@@ -258,7 +258,7 @@ def _know_end(jobs: PromisedJobs, copy: Copy, job: int) -> None:
 
 @kernel
 def _take_ended(copy: Copy, until: float) -> int:
-    """Take the jobs that have ended off those that run; return how many, ``copy.ended`` has them."""
+    """Take the jobs that have ended off those that run, into ``copy.ended``; return how many."""
     kept = ended = 0
     copy.clock[NEXT_END] = inf
     for place in range(copy.easy.counts[RUNNING]):
