@@ -197,10 +197,11 @@ class Loop:
         seen = replace(look, snapshot=with_promises(snapshot, made))
         taken = take_pass(seen, self._options, self._clock, last=self._last)
         self._last = taken
-        report.decide_s, report.gap = self._clock() - deciding, taken.schedule.objective.gap
-        started = {award.job for award in taken.schedule.started}
+        schedule = taken.step.schedule
+        report.decide_s, report.gap = self._clock() - deciding, schedule.objective.gap
+        started = {award.job for award in schedule.started}
         waiting = (job for job in snapshot.jobs if job.id not in started)
-        left = self._left_to_slurm(taken, queue) | self._never.why(waiting, taken.state)
+        left = self._left_to_slurm(taken, queue) | self._never.why(waiting, taken.step.state)
         actions = [
             *back,
             *unused(reserved, queue),
@@ -231,7 +232,8 @@ class Loop:
         if asleep:
             why = "Slurm may wake nodes or stop running jobs for it, the auction does neither"
         preemption, licence = self._preemption or SlurmPreemption(), self.settings.licence
-        found = by_stopping(look.snapshot, taken.schedule, queue, licence, preemption, asleep)
+        schedule = taken.step.schedule
+        found = by_stopping(look.snapshot, schedule, queue, licence, preemption, asleep)
         return {job.id: why for job in found}
 
     def _count(self, snapshot: Snapshot, queue: Mapping[str, LiveJob], report: PassReport) -> None:

@@ -198,11 +198,12 @@ def decided(
     this pass pins others: pins come first.
     """
     found: list[Action] = []
-    lost = {refusal.job: refusal.detail for refusal in taken.refused if refusal.reason in _NEVER}
+    refusals = taken.step.queue.refused.values()
+    lost = {refusal.job: refusal.detail for refusal in refusals if refusal.reason in _NEVER}
     for name, why in {**left, **lost}.items():
         if name in queue and queue[name].needs(settings.licence):
             found += _sayable(hand_over, queue[name], settings.licence, why)
-    for award in taken.schedule.started:
+    for award in taken.step.schedule.started:
         job, count = queue[award.job], refused.get(award.job, 0)
         if count >= settings.tries:
             why = f"Slurm refused its pin (tries: {count})"

@@ -13,12 +13,11 @@ import msgspec
 import numpy as np
 
 from ...auction.options import StepOptions
-from ...auction.state import SnapshotState
-from ...auction.step import run_step, take_step
+from ...auction.step import Step, run_step, take_step
 from ...cluster.errors import InputError
 from ...cluster.jobs import Job, Request, may_start
 from ...cluster.nodes import Node, Resources
-from ...cluster.schedule import Award, Refusal, Schedule
+from ...cluster.schedule import Award
 from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import expand, join
 from ...formats.reading import text_of
@@ -72,17 +71,13 @@ class LivePass:
 
     Attributes:
         look: the cluster.
-        schedule: who would start where, and why the others wait.
-        refused: the jobs that did not take part, and those behind the window.
+        step: who would start where, and why the others wait.
         decide_s: seconds that the auction took.
-        state: the cluster as the auction saw it.
     """
 
     look: Look
-    schedule: Schedule
-    refused: tuple[Refusal, ...]
+    step: Step
     decide_s: float
-    state: SnapshotState
 
 
 def take_look(
@@ -146,11 +141,9 @@ def take_pass(
         InputError: the snapshot's promises or weights cannot be used.
     """
     began = clock()
-    window, before = (None, None) if last is None else (last.schedule.next_window, last.state)
+    window, before = (None, None) if last is None else (last.step.schedule.next_window, last.step.state)
     step = take_step(look.snapshot, options, window, before, lazy=True)
-    refused = tuple(step.queue.refused.values())
-    took_s = clock() - began
-    return LivePass(look=look, schedule=step.schedule, refused=refused, decide_s=took_s, state=step.state)
+    return LivePass(look=look, step=step, decide_s=clock() - began)
 
 
 #: Slurm's estimates move a little with every cycle: smaller changes are not written again.
@@ -237,8 +230,8 @@ def observe(
         read_s=round(taken.look.read_s, 4),
         decide_s=round(taken.decide_s, 4),
         options=dict(options),
-        status=taken.schedule.status.value,
-        gap=taken.schedule.objective.gap,
+        status=taken.step.schedule.status.value,
+        gap=taken.step.schedule.objective.gap,
         waiting=sum(may_start(job) for job in snapshot.jobs),
         running=sum(end is None for _, end in history),
         seen=[
@@ -246,7 +239,7 @@ def observe(
             for job in snapshot.jobs
             if job.id not in seen.waiting or (seen.waiting[job.id] and job.hold is None)
         ],
-        would=list(map(_offer, taken.schedule.started)),
+        would=list(map(_offer, taken.step.schedule.started)),
         started=[
             _with_level(job, tree, index) for job, _ in history if seen.started.get(job.job) != job.start
         ],

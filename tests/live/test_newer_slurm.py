@@ -269,7 +269,7 @@ def test_a_placement_that_breaks_a_rule_of_blocks_is_handed_over() -> None:
     queue = read_queue(look.sources.jobs.content, "squeue")
     blind = replace(look, snapshot=with_claims(replace(look.snapshot, network=None), queue, "auction"))
     taken = take_pass(blind, StepOptions(work_limit=0, promise="none", reserve=0))
-    assert [award.job for award in taken.schedule.started] == ["3"]
+    assert [award.job for award in taken.step.schedule.started] == ["3"]
     (pinned,) = decided(taken, queue, Settings(host="one", user="root"), fake.now, {}, {})
     assert (pinned.kind, pinned.nodes) == (ActionKind.PIN, ("n1", "n2"))
     (action,) = decided(replace(taken, look=look), queue, Settings(host="one", user="root"), fake.now, {}, {})
