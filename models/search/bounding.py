@@ -19,7 +19,7 @@ import numpy as np
 
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..solve.lexicographic import BoundByNumber
-from ..solve.solver import LinearReport, RelaxedSolver
+from ..solve.solver import RelaxedSolver
 from .packing import SCALE, Packing, Worth
 from .prices import SearchPrices, dot, find_prices, lagrangian_bound
 from .reductions import MOST_BIDS, exclusions, violated_cliques
@@ -208,8 +208,7 @@ class Relaxation:
 
     def solve(self, time_limit_s: float) -> Relaxed | None:
         """Solve within the time; None when that is too short."""
-        solved = self._solver.solve(time_limit_s)
-        return None if solved is None else self._relaxed(solved)
+        return self._relaxed() if self._solver.solve(time_limit_s) else None
 
     def tighten(self, time_limit_s: float) -> Relaxed | None:
         """Add the cliques that the last solution violates and solve again; None when there are none."""
@@ -229,8 +228,8 @@ class Relaxation:
         self.is_done = relaxed is None or before - self._solver.objective < _PROGRESS * abs(before)
         return relaxed
 
-    def _relaxed(self, solved: LinearReport) -> Relaxed:
-        packing = self._packing
+    def _relaxed(self) -> Relaxed:
+        packing, solved = self._packing, self._solver
         of_clique = np.maximum(solved.duals[self._rows :], 0.0)
         price = np.maximum(solved.duals[self._jobs : self._rows], 0.0)
         paid = np.zeros(len(packing))

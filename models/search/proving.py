@@ -62,8 +62,7 @@ def best_among(
         may_wait: the compiled loop may be loaded now, and where there is none seconds may pass.
     """
     bids = bids[packing.fit(bids, packing.capacity)]
-    prices = np.zeros(len(packing.capacity)) if price is None else price
-    found, proved = _searched(packing, worth, award, bids, prices, _FIRST_LOOKS)
+    found, proved = _searched(packing, worth, award, bids, price, _FIRST_LOOKS)
     if proved:
         return found, True
     if may_wait:
@@ -71,7 +70,7 @@ def best_among(
     looks = _UNPRICED_LOOKS if price is None else _LOOKS
     if not (may_wait or is_loaded()):
         looks = _PLAIN_LOOKS
-    return _searched(packing, worth, found, bids, prices, looks)
+    return _searched(packing, worth, found, bids, price, looks)
 
 
 def _searched(
@@ -79,7 +78,7 @@ def _searched(
     worth: Worth,
     award: IntArray,
     bids: IntArray,
-    price: FloatArray,
+    price: FloatArray | None,
     looks: int,
 ) -> tuple[IntArray, bool]:
     """Return the best award that so many looks at bids find, and whether that is proved."""
@@ -90,6 +89,7 @@ def _searched(
         looks = min(looks, _PLAIN_LOOKS)
     weight = np.array(worth.weights, object if is_large else np.int64)
     unit = float(worth.value.max()) / max(float(weight.max()), 1.0) or 1.0
+    price = np.zeros(len(packing.capacity)) if price is None else price
     cost = _costs(packing, bids, price)
     order = _order(packing, worth, bids, cost)
     of = _bids(packing, worth, bids[order], weight, (worth.value[bids] - cost)[order] / unit)
@@ -141,10 +141,10 @@ def settled(
             if not limits.may_prove:
                 return None
             if is_bare:
-                found, proved = _searched_bare(packing, worth, award)
+                bids = everything[packing.fit(everything, packing.capacity)]
+                found, proved = _searched(packing, worth, award, bids, None, _FIRST_LOOKS)
             else:
-                stated = packing.program(everything, packing.capacity)
-                price, may_wait = _prices(packing, stated.maximising(worth.value)), limits.deadline is None
+                price, may_wait = _prices(packing, worth), limits.deadline is None
                 found, proved = best_among(packing, worth, award, everything, price, may_wait=may_wait)
             if not proved:
                 break
@@ -157,13 +157,6 @@ def settled(
             program = program.with_row(cut.values, -np.inf, cut.upper)
             packing = _packing_of(program, packing)
     return None
-
-
-def _searched_bare(packing: Packing, worth: Worth, award: IntArray) -> tuple[IntArray, bool]:
-    """Return the best award of the first looks, without prices, and whether it is proved."""
-    bids = np.arange(len(packing))
-    bids = bids[packing.fit(bids, packing.capacity)]
-    return _searched(packing, worth, award, bids, np.zeros(len(packing.capacity)), _FIRST_LOOKS)
 
 
 def _packing_of(program: IntegerProgram, packing: Packing) -> Packing:
@@ -188,11 +181,9 @@ def proved_soon(packing: Packing, worth: Worth) -> IntArray | None:
         weight = np.where(fit, chosen @ np.array(worth.weights, np.int64)[bids], -1)
         best: IntArray = bids[chosen[weight.argmax()] > 0]
         return best
-    nobody = bids[:0]
-    found, proved = _searched(packing, worth, nobody, bids, np.zeros(len(packing.capacity)), _FEW_LOOKS)
+    found, proved = _searched(packing, worth, bids[:0], bids, None, _FEW_LOOKS)
     if not proved:
-        price = _prices(packing, packing.program(everything, packing.capacity).maximising(worth.value))
-        found, proved = _searched(packing, worth, found, bids, price, _FIRST_LOOKS)
+        found, proved = _searched(packing, worth, found, bids, _prices(packing, worth), _FIRST_LOOKS)
     return found if proved else None
 
 
@@ -204,12 +195,15 @@ def _choices(count: int) -> IntArray:
     return choices
 
 
-def _prices(packing: Packing, program: IntegerProgram) -> FloatArray:
-    """Return the prices of a packing's rows in the relaxation of its program."""
-    # HiGHS gives up where numbers are far apart. Without prices the bound is weaker, and as valid.
-    solved = RelaxedSolver(program, is_small=True).solve(NO_LIMIT_S)
-    jobs, rows = len(packing.first), len(packing.capacity)
-    return np.zeros(rows) if solved is None else np.maximum(solved.duals[jobs : jobs + rows], 0.0)
+def _prices(packing: Packing, worth: Worth) -> FloatArray:
+    """Return the prices of a packing's rows in the relaxation of its program; 0 where HiGHS gives up.
+
+    It does where numbers are far apart. Without prices the bound is weaker, and as valid.
+    """
+    program = packing.program(np.arange(len(packing)), packing.capacity).maximising(worth.value)
+    relaxed, jobs = RelaxedSolver(program, is_small=True), len(packing.first)
+    relaxed.solve(NO_LIMIT_S)
+    return np.maximum(relaxed.duals[jobs : jobs + len(packing.capacity)], 0.0)
 
 
 def _order(packing: Packing, worth: Worth, bids: IntArray, cost: FloatArray) -> IntArray:

@@ -210,20 +210,6 @@ def _stop_after(highs: highspy.Highs, checks: int) -> None:
     highs.cbMipInterrupt.subscribe(asked)
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class LinearReport:
-    """An optimal relaxed solution; duals are not negative where an upper side binds.
-
-    Attributes:
-        values: of the columns, shape (columns,).
-        duals: of the rows, shape (rows,).
-    """
-
-    objective: float
-    values: FloatArray
-    duals: FloatArray
-
-
 #: The simplex method on a program as it stands.
 _SIMPLEX: Mapping[str, bool | int | float | str] = MappingProxyType({"solver": "simplex", "presolve": "off"})
 
@@ -235,6 +221,11 @@ class RelaxedSolver:
         program: whose integers are left out.
         clock: that limits count by (seconds): HiGHS's own is of the wall, by another one it is interrupted.
         is_small: solve it as it is by the simplex method.
+
+    Attributes:
+        objective: of the last optimal solution.
+        values: of its columns, shape (columns,).
+        duals: of its rows, shape (rows,); not negative where an upper side binds.
     """
 
     def __init__(
@@ -249,7 +240,8 @@ class RelaxedSolver:
         method = _SIMPLEX if is_small else {"solver": "ipm"}
         self._highs = prepared(linear, SolverOptions(time_limit_s=0.0, extra=method))
         self.values: FloatArray = np.zeros(program.columns)
-        self.objective = float("inf")
+        self.duals: FloatArray = np.zeros(program.rows)
+        self.objective = inf
         self._clock, self._end = clock, 0.0
         if clock is not time.perf_counter:
             self._highs.cbSimplexInterrupt.subscribe(self._asked)
@@ -259,8 +251,8 @@ class RelaxedSolver:
         if self._clock() > self._end:
             event.interrupt()
 
-    def solve(self, time_limit_s: float) -> LinearReport | None:
-        """Solve within so many seconds from now; None when that is too short, or HiGHS fails."""
+    def solve(self, time_limit_s: float) -> bool:
+        """Solve within so many seconds from now; False when that is too short, or HiGHS fails."""
         highs = self._highs
         self._end = self._clock() + time_limit_s
         # HiGHS counts the time of all its runs together.
@@ -269,15 +261,11 @@ class RelaxedSolver:
         # An interior-point run has failed under a clock that interrupts it.
         failed = highs.run() == highspy.HighsStatus.kError
         if failed or highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            return None
+            return False
         solution = highs.getSolution()
-        self.values = np.array(solution.col_value)
+        self.values, self.duals = np.array(solution.col_value), np.array(solution.row_dual)
         self.objective = float(highs.getInfo().objective_function_value)
-        return LinearReport(
-            objective=self.objective,
-            values=self.values,
-            duals=np.array(solution.row_dual),
-        )
+        return True
 
     def add_rows(self, rows: Sequence[IntArray]) -> None:
         """Add rows that let the columns of each sum to at most 1."""

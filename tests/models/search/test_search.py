@@ -121,13 +121,13 @@ def test_a_relaxation_that_gets_no_time_or_fails_says_so(monkeypatch: pytest.Mon
     packing, weights, _ = window_of(tiny(3))
     program = packing.program(np.arange(len(packing)), packing.capacity)
     program = program.maximising(np.array(weights, np.float64))
-    assert RelaxedSolver(program).solve(0.0) is None
+    assert not RelaxedSolver(program).solve(0.0)
     # By a clock that stands still no time is too short; by one that jumps any is.
-    assert RelaxedSolver(program, lambda: 0.0).solve(0.0) is not None
-    assert RelaxedSolver(program, count().__next__).solve(0.0) is None
+    assert RelaxedSolver(program, lambda: 0.0).solve(0.0)
+    assert not RelaxedSolver(program, count().__next__).solve(0.0)
     # An interior-point run failed under a clock that interrupts it, which ended a search.
     monkeypatch.setattr(highspy.Highs, "run", lambda _: highspy.HighsStatus.kError)
-    assert RelaxedSolver(program).solve(30.0) is None
+    assert not RelaxedSolver(program).solve(30.0)
 
 
 @given(SEEDS, st.integers(0, 3))
