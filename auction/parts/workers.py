@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from multiprocessing import current_process
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...bidgen.first_fit import Cluster
 from ...cluster.errors import AucschedError, OptionError
@@ -55,22 +55,6 @@ class WorkerTask:
     options: StepOptions
 
 
-class _Share(NamedTuple):
-    """What an auction has of a round's time: seconds, and when all is to be over, in seconds of the day.
-
-    None: no limit; no end where the step's clock is not the wall's.
-    """
-
-    seconds: float | None
-    latest: float | None
-
-    def left_s(self) -> float | None:
-        """Return the seconds that it has when it begins now."""
-        if self.seconds is None or self.latest is None:
-            return self.seconds
-        return max(_LEAST_S, min(self.seconds, self.latest - time.time()))
-
-
 class Workers:
     """Who holds auctions: this process, and the processes of an executor where there are any.
 
@@ -98,8 +82,7 @@ class Workers:
         """
         count = len(auctions)
         if self._executor is None:
-            shares = (_share(auction, end, count - number) for number, auction in enumerate(auctions))
-            return [_held_here(auction, share) for auction, share in zip(auctions, shares, strict=True)]
+            return [_held(auction, end, count - number) for number, auction in enumerate(auctions)]
         turns = -(-count // self._size())
         futures: list[Future[AttemptResult] | None] = []
         results: list[AttemptResult | None] = [None] * count
@@ -107,7 +90,7 @@ class Workers:
             # A large cluster is sent, whatever Dask thinks of its size.
             warnings.filterwarnings("ignore", "Sending large graph")
             futures.extend(
-                self._executor.submit(_held_there, auction, _share(auction, end, turns))
+                self._executor.submit(_held_there, auction, *_share(auction, end, turns))
                 for auction in auctions
             )
         futures += [None] * (count - len(futures))
@@ -115,7 +98,7 @@ class Workers:
         for place in reversed(range(count)) if self._helps else ():
             future = futures[place]
             if future is None or future.cancel():
-                results[place] = _held_here(auctions[place], _share(auctions[place], end, turns))
+                results[place] = _held(auctions[place], end, turns)
         for place, future in enumerate(futures):
             if results[place] is None:
                 results[place] = self._result(auctions[place], future, end)
@@ -136,7 +119,7 @@ class Workers:
             if self._helps:
                 raise
             raise AucschedError(f"the Dask cluster failed: {type(error).__name__}: {error}") from error
-        return _held_here(auction, _share(auction, end, 1))
+        return _held(auction, end, 1)
 
 
 #: Why worker processes end as they start.
@@ -178,27 +161,36 @@ def crew_of(options: StepOptions) -> Iterator[Workers]:
             yield Workers()
 
 
-def _share(auction: WorkerTask, end: float | None, turns: int) -> _Share:
-    """Return what an auction has where so many are held one after another."""
+def _share(auction: WorkerTask, end: float | None, turns: int) -> tuple[float | None, float | None]:
+    """Return the seconds that an auction has where so many are held one after another, and its end.
+
+    The end is in seconds of the day, for another process. None: there is no limit; or no end, where
+    the step's clock is not the wall's.
+    """
     if end is None:
-        return _Share(None, None)
+        return None, None
     clock = auction.options.clock
     left = end - clock()
-    return _Share(max(_LEAST_S, left / turns), time.time() + left if clock is time.perf_counter else None)
+    return max(_LEAST_S, left / turns), time.time() + left if clock is time.perf_counter else None
 
 
-def _held_here(auction: WorkerTask, share: _Share) -> AttemptResult:
-    seconds = share.left_s()
+def _held(auction: WorkerTask, end: float | None, turns: int) -> AttemptResult:
+    return _held_for(auction, _share(auction, end, turns)[0])
+
+
+def _held_for(auction: WorkerTask, seconds: float | None) -> AttemptResult:
     deadline = None if seconds is None else auction.options.clock() + seconds
     demands = auction.demands
     return attempt(demands, auction.cluster, auction.options, size=len(demands), deadline=deadline)
 
 
-def _held_there(auction: WorkerTask, share: _Share) -> AttemptResult:
+def _held_there(auction: WorkerTask, seconds: float | None, latest: float | None) -> AttemptResult:
     """Hold an auction in another process; what comes back leaves out the jobs, which are known here."""
     with ONE_AT_A_TIME:
         compiled_loop()
-        return replace(_with_jobs(_held_here(auction, share), ()), first=None)
+        if seconds is not None and latest is not None:
+            seconds = max(_LEAST_S, min(seconds, latest - time.time()))
+        return replace(_with_jobs(_held_for(auction, seconds), ()), first=None)
 
 
 def _with_jobs(result: AttemptResult, demands: tuple[Demand, ...]) -> AttemptResult:
