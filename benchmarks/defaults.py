@@ -69,7 +69,7 @@ def differing(seed: int) -> list[str]:
     played = aucsched.simulate(workload, "aucsched3").columns
     first = zip(*(played.get(name, []) for name in ("id", "start_s", "nodes")), strict=True)
     look = Look(snapshot=snapshot, sources=_nothing(), at=0.0, read_s=0.0)
-    beside = take_pass(look, options.options_with_preset({})).schedule
+    beside = take_pass(look, options.options_with_preset({})).step.schedule
     prices = aucsched.explain(snapshot).columns
     swept = SNAPSHOT.run(snapshot, SNAPSHOT.resolve(snapshot, {"repeat": 0}))
     compared = aucsched.compare(snapshot).auction

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from ..cluster.checks import HOST_NAME
 from ..cluster.jobs import Job
 from ..cluster.network import alone_on
-from ..cluster.nodes import Node, Resources
+from ..cluster.nodes import Node
 from ..cluster.schedule import Award, Schedule
 from ..cluster.snapshot import Snapshot
 from ..cluster.text import one_line
@@ -48,12 +48,11 @@ def placement(snapshot: Snapshot, schedule: Schedule) -> tuple[str, tuple[str, .
     """
     jobs = {job.id: job for job in snapshot.jobs}
     nodes = {node.name: node for node in snapshot.nodes}
-    threads = THREADS_NOTE in snapshot.notes
     lines: list[str] = []
     problems: list[str] = []
     for award in schedule.started:
         try:
-            line = " && ".join(_commands(JobCommands(snapshot, jobs[award.job], award, nodes, threads)))
+            line = " && ".join(_commands(JobCommands(snapshot, jobs[award.job], award, nodes)))
         except CannotPlaceError as error:
             name = award.job if _SLURM_ID.fullmatch(award.job) else repr(award.job)
             problems.append(one_line(f"job {name} cannot be placed: {error}"))
@@ -70,24 +69,22 @@ class JobCommands:
 
     Attributes:
         nodes: the snapshot's, by name.
-        threads: the snapshot counts threads as cores, which reservations do not.
     """
 
     snapshot: Snapshot
     job: Job
     award: Award
     nodes: Mapping[str, Node]
-    threads: bool
 
     @property
-    def uses(self) -> list[Resources]:
-        """What the job holds on each of its nodes."""
-        return list(self.award.nodes.values())
+    def counts_threads(self) -> bool:
+        """Whether the snapshot counts threads as cores, which reservations do not."""
+        return THREADS_NOTE in self.snapshot.notes
 
     @property
     def cores(self) -> list[int]:
         """The cores on each of its nodes."""
-        return [use.cores for use in self.uses]
+        return [use.cores for use in self.award.nodes.values()]
 
     @property
     def hosts(self) -> str:
@@ -161,7 +158,7 @@ def reservation_words(place: JobCommands, name: str) -> tuple[str, ...]:
     Raises:
         CannotPlaceError: Slurm cannot reserve these cores, or a name is none that scontrol reads as one.
     """
-    if place.threads:
+    if place.counts_threads:
         raise CannotPlaceError(
             "it holds different cores on its nodes, which Slurm counts in cores and the snapshot in threads"
         )
@@ -195,7 +192,8 @@ def _gres(place: JobCommands) -> list[str]:
     """Return the option that fixes gres: none where the job's own request leaves no choice."""
     if place.is_whole or not _gres_open(place):
         return []
-    held = [{name: count for name, count in use.gres.items() if count} for use in place.uses]
+    uses = place.award.nodes.values()
+    held = [{name: count for name, count in use.gres.items() if count} for use in uses]
     if any(counts != held[0] for counts in held):
         shown = ", ".join(
             f"{node} {_listed(counts)}" for node, counts in zip(place.award.nodes, held, strict=True)

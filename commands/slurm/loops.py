@@ -200,10 +200,10 @@ def report(logs: tuple[str, ...], starved: float, workload: Path | None, out: Ou
     """
     from ...reports.run_pages import shadow_page
     from ...slurm.live.shadow_log import read_logs
-    from ...slurm.live.shadow_report import report_on
+    from ...slurm.live.shadow_report import ShadowReport
 
     entries, torn = read_logs(logs)
-    made = report_on(entries, starved_s=starved * _HOUR_S, torn=torn)
+    made = ShadowReport(entries=entries, starved_s=starved * _HOUR_S, torn=torn)
     if torn:
         note(f"lines cut short and left out: {torn}")
     if workload is not None:

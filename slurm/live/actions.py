@@ -19,7 +19,6 @@ from ...cluster.snapshot import Snapshot
 from ...formats.hostlist import names_in
 from ..answers.consumables import with_gate, without_gate
 from ..answers.live import run_slurm
-from ..answers.node_records import THREADS_NOTE
 from ..place import CannotPlaceError, JobCommands, check_id, reservation_words
 from .license_gate import drop_words
 from .live_queue import LiveJob, Mark, write_mark
@@ -90,7 +89,7 @@ def pin(snapshot: Snapshot, award: Award, job: LiveJob, licence: str, now: float
     """
     jobs = {one.id: one for one in snapshot.jobs}
     nodes = {name: node for node in snapshot.nodes if (name := node.name) in award.nodes}
-    placing = JobCommands(snapshot, jobs[award.job], award, nodes, THREADS_NOTE in snapshot.notes)
+    placing = JobCommands(snapshot, jobs[award.job], award, nodes)
     words = ["update", f"JobId={check_id(job.id)}", f"Licenses={without_gate(job.licenses, licence)}"]
     words.append(f"ReqNodeList={placing.hosts}")
     count, cores = len(award.nodes), placing.cores
@@ -103,7 +102,7 @@ def pin(snapshot: Snapshot, award: Award, job: LiveJob, licence: str, now: float
         words.append(f"Partition={allowed}")
     before: list[Words] = []
     # Slurm itself rounds up to whole cores; to more CPUs than tasks ask for it gives no gres.
-    is_rounded = placing.threads and count == 1 and job.cpus < cores[0] < job.cpus + _MOST_THREADS
+    is_rounded = placing.counts_threads and count == 1 and job.cpus < cores[0] < job.cpus + _MOST_THREADS
     if placing.is_whole or is_rounded:
         pass
     elif len(set(cores)) == 1:

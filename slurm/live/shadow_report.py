@@ -120,16 +120,19 @@ class ShadowReport(Tabular):
     """A log's jobs and passes, and the figures over them.
 
     Attributes:
-        jobs: all jobs that waited, or that Slurm started, while the shadow looked.
-        entries: the passes.
+        entries: the passes, in the order of time.
         starved_s: a wait as long as this is starvation.
         torn: lines of the log that a kill cut short, or a crash of the host.
     """
 
-    jobs: tuple[ShadowJob, ...]
-    entries: tuple[ShadowPass, ...]
-    starved_s: float
-    torn: int
+    entries: Sequence[ShadowPass]
+    starved_s: float = DAY_S
+    torn: int = 0
+
+    @cached_property
+    def jobs(self) -> tuple[ShadowJob, ...]:
+        """All jobs that waited, or that Slurm started, while the shadow looked."""
+        return jobs_of(self.entries)
 
     @property
     def columns(self) -> dict[str, list[Any]]:
@@ -257,11 +260,6 @@ class ShadowReport(Tabular):
             "by": self.groups,
             "jobs": rows_of(self.columns),
         }
-
-
-def report_on(entries: Sequence[ShadowPass], *, starved_s: float = DAY_S, torn: int = 0) -> ShadowReport:
-    """Return what the passes of a log say, in the order of time."""
-    return ShadowReport(jobs=jobs_of(entries), entries=tuple(entries), starved_s=starved_s, torn=torn)
 
 
 def jobs_of(entries: Sequence[ShadowPass]) -> tuple[ShadowJob, ...]:

@@ -135,4 +135,4 @@ def test_the_live_loop_looks_at_half_after_a_timeout() -> None:
     look = Look(snapshot=crowded(), sources=sources, at=0.0, read_s=0.0)
     first = take_pass(look, options)
     second = take_pass(look, options, last=first)
-    assert (first.schedule.window, second.schedule.window) == (60, 30)
+    assert (first.step.schedule.window, second.step.schedule.window) == (60, 30)

@@ -12,7 +12,7 @@ from aucsched.slurm.answers.running_jobs import End, SlurmStart
 from aucsched.slurm.live.live_forecasts import LiveForecasts
 from aucsched.slurm.live.loop_metrics import Metrics
 from aucsched.slurm.live.shadow_log import ShadowPass, Waiting, encode
-from aucsched.slurm.live.shadow_report import report_on
+from aucsched.slurm.live.shadow_report import ShadowReport
 
 NOW = 1_795_167_000.0
 
@@ -77,7 +77,7 @@ def test_the_report_sets_forecasts_beside_slurm_s_plans() -> None:
     said = (NOW + 60, NOW + 600, NOW + 1200)
     first = entry(NOW, seen=[seen], planned={"7": NOW + 3600}, forecast={"7": said})
     start = SlurmStart(job="7", submit=NOW, start=NOW + 700, nodes="a", cores=4)
-    report = report_on([first, entry(NOW + 720, started=[start])])
+    report = ShadowReport(entries=[first, entry(NOW + 720, started=[start])])
     rows = {row["figure"]: row for row in report.figures}
     both = rows["median miss of Slurm's first estimate, of P50 (s)"]
     assert (both["slurm"], both["auction"]) == (2900, 100)
@@ -87,7 +87,7 @@ def test_the_report_sets_forecasts_beside_slurm_s_plans() -> None:
 
 
 def test_a_log_without_forecasts_is_as_it_was() -> None:
-    report = report_on([entry(NOW)])
+    report = ShadowReport(entries=[entry(NOW)])
     assert "p50" not in report.columns
     assert not [row for row in report.figures if "P50" in row["figure"]]
     assert b"forecast" not in encode(entry(NOW))

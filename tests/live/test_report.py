@@ -16,7 +16,7 @@ from aucsched.reports.run_pages import shadow_page
 from aucsched.slurm.answers.running_jobs import End, SlurmStart
 from aucsched.slurm.live.replay import workload_of
 from aucsched.slurm.live.shadow_log import Offer, ShadowPass, Waiting, encode
-from aucsched.slurm.live.shadow_report import ShadowReport, report_on
+from aucsched.slurm.live.shadow_report import ShadowReport
 
 
 def entry(time: float, **members: object) -> ShadowPass:
@@ -75,7 +75,7 @@ def made() -> ShadowReport:
         entry(1120, started=both, would=[offer("1"), offer("6")], used=74, ended=ends),
         entry(1180, started=[start("1", 900, 1170)], used=80, ended=later),
     ]
-    return report_on(entries, starved_s=250, torn=0)
+    return ShadowReport(entries=entries, starved_s=250, torn=0)
 
 
 def test_each_job_gets_its_verdict(made: ShadowReport) -> None:
@@ -147,7 +147,7 @@ def test_the_page_draws_and_asks_nobody(tmp_path: Path, made: ShadowReport) -> N
 
 
 def test_one_pass_is_a_report() -> None:
-    made = report_on([entry(5.0)])
+    made = ShadowReport(entries=[entry(5.0)])
     assert made.figures[-3]["slurm"] == 0.5
     assert made.groups["user"] == []
     shadow_page(made, "log")

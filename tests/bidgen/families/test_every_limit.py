@@ -190,7 +190,7 @@ def passed(scenario: Scenario) -> tuple[int, int]:
 
 def _pass(cluster: Snapshot) -> tuple[aucsched.Award, ...]:
     look = Look(snapshot=cluster, sources=SlurmSources(jobs=NONE, nodes=NONE), at=0.0, read_s=0.0)
-    return take_pass(look, StepOptions(work_limit=2)).schedule.started
+    return take_pass(look, StepOptions(work_limit=2)).step.schedule.started
 
 
 def check_simulation(scenario: Scenario) -> None:
