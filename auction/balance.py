@@ -202,64 +202,53 @@ def mixes_of(
         mix: what waits and what runs; None: as the queue and the state say.
     """
     mix = mix_of(state, (*window, *behind)) if mix is None else mix
-    free, topology, since = state.columns.free, state.topology, mix.since
-    waits = {demand.job.id: state.now - since[demand.job.id] for demand in window if demand.job.id in since}
-    balance = balance_of(mix.waiting, window, mix.held, free, topology, waits=waits)
+    balance = balance_of(state, window, mix)
     yield balance
     if not balance.is_draining:
         # What no share holds must not keep an empty machine idle.
-        yield balance_of(mix.waiting, window, mix.held, free, topology, drain=True)
+        yield balance_of(state, window, mix._replace(since={}), drain=True)
     # Nor what no even part of a job fits: first bids are not all places.
     yield NO_BALANCE
 
 
-def balance_of(
-    backlog: ClassDemand,
-    window: Sequence[Demand],
-    held: Mapping[JobClass, int],
-    free: Capacity,
-    topology: Topology,
-    *,
-    waits: Mapping[str, float] | None = None,
-    drain: bool = False,
-) -> Balance:
+def balance_of(state: StepState, window: Sequence[Demand], mix: ClassMix, *, drain: bool = False) -> Balance:
     """Return what the auction of one pass needs to keep the mix balanced.
 
     Args:
-        backlog: all that waits, the window among it.
+        state: the cluster.
         window: jobs in sight, highest priority first.
-        held: nodes that running jobs hold, by shape.
-        free: what is free now.
-        topology: how far apart nodes are.
-        waits: for how long jobs have waited (seconds), by id; others are never overdue.
+        mix: what waits and what runs; jobs of which it is not known since when are never overdue.
         drain: make no rows: for an empty machine on which no job could start beside them.
     """
+    backlog, held = mix.waiting, mix.held
     asks = {demand.job.id: backlog.ask(demand) for demand in window}
     longest = max((ask.limit_s for ask in asks.values()), default=0.0)
     draining = drain or backlog.span_s() < longest
-    overdue = _overdue(window, waits or {}, backlog.span_s())
+    overdue = _overdue(window, mix.since, state.now, backlog.span_s())
     bound = [demand for demand in window if demand.job.id not in overdue]
     has_kept = not draining and backlog.is_gres_scarce()
     return Balance(
         asks=asks,
         backlog=backlog,
         shares=SharePool() if draining else _shares(bound, asks, backlog.rooms(held, longest), held),
-        kept=_kept(bound, asks, free) if has_kept else (),
+        kept=_kept(bound, asks, state.columns.free) if has_kept else (),
         is_draining=draining,
         long_first=draining or backlog.span_s() < _NEAR_END * longest,
         overdue=overdue,
-        topology=topology,
+        topology=state.topology,
     )
 
 
-def _overdue(window: Sequence[Demand], waits: Mapping[str, float], span_s: float) -> frozenset[str]:
+def _overdue(
+    window: Sequence[Demand], since: Mapping[str, float], now: float, span_s: float
+) -> frozenset[str]:
     """Return the jobs that have waited for longer than the youngest would if it came last.
 
     In the order of arrival none is: all that waits starts within its span, the youngest last.
     """
-    youngest = min((waits.get(demand.job.id, 0.0) for demand in window), default=0.0)
-    limit = _OVERDUE * (span_s + youngest)
-    return frozenset(demand.job.id for demand in window if waits.get(demand.job.id, 0.0) > limit)
+    waits = {demand.job.id: now - since.get(demand.job.id, now) for demand in window}
+    limit = _OVERDUE * (span_s + min(waits.values(), default=0.0))
+    return frozenset(job for job, wait_s in waits.items() if wait_s > limit)
 
 
 def _multiplier(shape: JobClass) -> float:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from aucsched import Job, Node, Request, Resources, Snapshot, Span
 from aucsched.auction.balance import Balance, balance_of
-from aucsched.auction.job_classes import ClassDemand, JobClass, ask_of, shape_held
+from aucsched.auction.job_classes import ClassDemand, ClassMix, JobClass, ask_of, shape_held
+from aucsched.auction.state import StepState
 from aucsched.bidgen.families.registry import claims_of, columns_of
 from aucsched.bidgen.first_fit import Cluster
 from aucsched.bidgen.generate import BidOptions, generate_bids
@@ -21,7 +22,7 @@ from aucsched.cluster.nodes import Switch
 from aucsched.cluster.resources.capacity import Capacity, Resource
 from aucsched.cluster.resources.columns import Columns
 from aucsched.cluster.resources.demand import Demand, DemandReader
-from aucsched.topology.tree import linear, tree
+from aucsched.topology.tree import Topology, linear, tree
 
 GPU = (("gpu", 1),)
 
@@ -71,9 +72,19 @@ def machine(
     return columns, demands, backlog
 
 
-def balance_for(columns: Columns, demands: list[Demand], backlog: ClassDemand, **given: object) -> Balance:
-    held, topology = given.pop("held", {}), given.pop("topology", linear(len(columns.names)))
-    return balance_of(backlog, demands, held, columns.free, topology, **given)  # type: ignore[arg-type]
+def balance_for(
+    columns: Columns,
+    demands: list[Demand],
+    backlog: ClassDemand,
+    *,
+    held: Mapping[JobClass, int] | None = None,
+    topology: Topology | None = None,
+    waits: Mapping[str, float] | None = None,
+    **given: bool,
+) -> Balance:
+    state = StepState(columns=columns, topology=topology or linear(len(columns.names)), now=0.0)
+    since = {job: -wait_s for job, wait_s in (waits or {}).items()}
+    return balance_of(state, demands, ClassMix(backlog, held or {}, since), **given)
 
 
 def test_a_shape_is_the_gres_and_the_rounded_cores_of_a_node() -> None:

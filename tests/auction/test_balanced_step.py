@@ -270,7 +270,7 @@ def test_worth_is_what_each_job_counts() -> None:
     assert found.best is not None
     state = state_of(mixed())
     mix = mix_of(state, found.queue.waiting)
-    balance = balance_of(mix.waiting, found.queue.window, mix.held, state.columns.free, state.topology)
+    balance = balance_of(state, found.queue.window, mix)
     assert found.best.answer.value[0] == sum(balance.worth(award.job) for award in found.schedule.started)
 
 
