@@ -274,8 +274,8 @@ def draw_network(report: NetworkReport, path: Path) -> None:
     """
     from matplotlib.figure import Figure  # noqa: PLC0415 - the extra may be absent
 
-    if report.nodes > _MOST_DRAWN:
-        raise OptionError(f"--plot: {report.nodes} nodes are above the {_MOST_DRAWN} that a picture holds")
+    if (nodes := len(report.snapshot.nodes)) > _MOST_DRAWN:
+        raise OptionError(f"--plot: {nodes} nodes are above the {_MOST_DRAWN} that a picture holds")
     if report.links > _MOST_LINKS:
         raise OptionError(f"--plot: {report.links} links are above the {_MOST_LINKS} that a picture holds")
     with styled():
@@ -283,8 +283,7 @@ def draw_network(report: NetworkReport, path: Path) -> None:
         axes = figure.add_axes((0.02, 0.02, 0.96, 0.92))
         axes.set_axis_off()
         axes.set_aspect("equal" if report.kind in {"torus", "dragonfly", "graph", "linear"} else "auto")
-        sizes = f" ({report.sizes})" if report.sizes else ""
-        figure.suptitle(f"{report.kind}{sizes}: {plural(report.nodes, 'node')}, levels: {len(report.levels)}")
+        figure.suptitle(f"{report.title()}, levels: {len(report.levels)}")
         _draw_network(axes, report)
         save_figure(figure, path)
 

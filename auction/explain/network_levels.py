@@ -43,8 +43,7 @@ class NetworkReport:
 
     Attributes:
         kind: ``linear``, ``tree``, or the network's.
-        sizes: the network's, in words.
-        nodes, switches, links: of its graph; a linear topology has neither switches nor links.
+        switches, links: of its graph; a linear topology has neither.
         trees: that no switch joins; 1 of all but a forest.
         levels: from the leaves up.
         step_hops: mean links between neighbours in the order; None where nothing is measured.
@@ -52,14 +51,18 @@ class NetworkReport:
     """
 
     kind: str
-    sizes: str
-    nodes: int
     switches: int
     links: int
     trees: int
     levels: tuple[NetworkLevel, ...]
     step_hops: float | None
     snapshot: Snapshot
+
+    def title(self) -> str:
+        """Return the kind, the sizes and the number of nodes."""
+        sizes = _sizes(self.snapshot.network)
+        what = f"{self.kind} ({sizes})" if sizes else self.kind
+        return f"{what}: {plural(len(self.snapshot.nodes), 'node')}"
 
 
 def network_report(
@@ -86,8 +89,6 @@ def network_report(
     hops = topology.hops(place[:-1], place[1:]) if measured and len(names) > 1 else None
     return NetworkReport(
         kind=network.kind.value if network else "linear" if switches is None else "tree",
-        sizes=_sizes(network),
-        nodes=len(names),
         switches=vertices - len(names),
         links=links,
         trees=trees,
@@ -167,7 +168,7 @@ def network_document(report: NetworkReport) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "kind": report.kind,
-        "nodes": report.nodes,
+        "nodes": len(report.snapshot.nodes),
         "switches": report.switches,
         "links": report.links,
         "step_hops": report.step_hops,
@@ -179,8 +180,7 @@ def network_document(report: NetworkReport) -> dict[str, Any]:
 
 def render_network(report: NetworkReport, console: Console) -> None:
     """Print a report."""
-    sizes = f" ({report.sizes})" if report.sizes else ""
-    parts = [f"{report.kind}{sizes}: {plural(report.nodes, 'node')}"]
+    parts = [report.title()]
     if report.links:
         parts += [plural(report.switches, "switch"), plural(report.links, "link")]
         parts += [f"{report.trees} trees that no switch joins"] if report.trees > 1 else []
