@@ -5,7 +5,7 @@ the bound they prove allows. They are an estimate: any prices bound the award, b
 and prices that make every winner gain and every loser lose need not exist.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import floor, log10
 from typing import Any
@@ -25,13 +25,12 @@ from ...cluster.resources.job_reservations import Guard
 from ...cluster.schedule import Award
 from ...formats.hostlist import join
 from ...models.model import bid_weights, start_weight
-from ...models.search.packing import Packing, full_packing
+from ...models.search.packing import Packing, packing_within
 from ...models.search.prices import dot, find_prices, lagrangian_bound
 from ..balance import Balance
 from ..ledger import greedy
 from ..options import StepOptions
 from ..step import Step
-from ..strategies import AttemptResult
 
 #: Rounds, and entries of bids looked at in all of them together (about 0.2 s): fewer rounds on wide windows.
 _ROUNDS, _FEWEST_ROUNDS, _ENTRIES = 400, 60, 16_000_000
@@ -166,6 +165,8 @@ def market_of(step: Step, options: StepOptions) -> Market | None:
     award = 0.0 if step.decision.discarded else float(step.best.answer.value[0])
     target = award or float(worth[greedy(table, step.cluster)].sum())
     prices = _prices(table, worth, target, columns, guards)
+    won = step.best.answer.table.only(step.best.answer.chosen)
+    jobs = (won.demands[job].job.id for job in won.job.tolist())
     return Market(
         cluster=step.cluster,
         options=options,
@@ -174,15 +175,8 @@ def market_of(step: Step, options: StepOptions) -> Market | None:
         cost=prices.of_bids(table, columns),
         prices=prices,
         award=award,
-        prices_paid=dict(_paid(step.best, prices, columns)),
+        prices_paid=dict(zip(jobs, prices.of_bids(won, columns).tolist(), strict=True)),
     )
-
-
-def _paid(best: AttemptResult, prices: UnitPrices, columns: Columns) -> Iterator[tuple[str, float]]:
-    """Yield what each winner pays, as it was awarded."""
-    table = best.answer.table.only(best.answer.chosen)
-    for job, cost in zip(table.job.tolist(), prices.of_bids(table, columns).tolist(), strict=True):
-        yield table.demands[job].job.id, cost
 
 
 def _worth(table: BidTable, options: StepOptions) -> FloatArray:
@@ -193,7 +187,7 @@ def _prices(
     table: BidTable, worth: FloatArray, target: float, columns: Columns, guards: tuple[Guard, ...]
 ) -> UnitPrices:
     claims = list(claims_of(table, columns, guards))
-    packing = full_packing(table, claims)
+    packing = packing_within(table, claims, reduces=False)
     rounds = max(_FEWEST_ROUNDS, min(_ROUNDS, _ENTRIES // max(1, len(packing.row))))
     found = find_prices(packing, worth, target, rounds, lambda: False)
     ends = np.cumsum([len(claim.capacity) for claim in claims])[:-1]

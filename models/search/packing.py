@@ -157,10 +157,21 @@ def packing_of(table: BidTable, columns: Columns, guards: tuple[Guard, ...] = ()
     return packing_within(table, claims_of(table, columns, guards))
 
 
-def packing_within(table: BidTable, claims: Iterable[Claim]) -> Packing:
-    """Return a table's bids and the capacities of some claims."""
-    rows = _stacked(table, claims)
-    return packing_from(table.job, rows.column, rows.row, rows.amount, rows.capacity)
+def packing_within(table: BidTable, claims: Iterable[Claim], *, reduces: bool = True) -> Packing:
+    """Return a table's bids and the capacities of some claims, one after another."""
+    bid = np.repeat(np.arange(len(table)), table.lengths)
+    none = np.zeros(0, np.int64)
+    rows, bids, amounts, capacities = [none], [none], [none], [none]
+    offset = 0
+    for claim in claims:
+        wanted = np.flatnonzero(claim.amount)
+        rows.append(claim.row[wanted] + offset)
+        bids.append(wanted if claim.by_bid else bid[wanted])
+        amounts.append(claim.amount[wanted])
+        capacities.append(claim.capacity)
+        offset += len(claim.capacity)
+    columns = map(np.concatenate, (bids, rows, amounts, capacities))
+    return packing_from(table.job, *columns, reduces=reduces)
 
 
 def packing_from(
@@ -180,35 +191,13 @@ def packing_from(
         row: which capacity it takes of.
         amount: how much.
         capacity: of each row, shape (rows,).
-        reduces: rows that cannot bind are dropped and equal ones merged; that pays where a program follows.
+        reduces: rows that cannot bind are dropped and equal ones merged; that pays where a program
+            follows. Else rows stay as they are, and tell what they are by their places.
     """
-    if not reduces:
-        return _packed(job, _Rows(row, bid, amount, capacity, np.arange(len(capacity))))
-    return _packed(job, _reduced(row, bid, amount, capacity, job))
-
-
-def full_packing(table: BidTable, claims: Iterable[Claim]) -> Packing:
-    """Return the same with every capacity of every claim, one after another: rows tell what they are."""
-    return _packed(table.job, _stacked(table, claims))
-
-
-def _stacked(table: BidTable, claims: Iterable[Claim]) -> "_Rows":
-    bid = np.repeat(np.arange(len(table)), table.lengths)
-    none = np.zeros(0, np.int64)
-    rows, bids, amounts, capacities = [none], [none], [none], [none]
-    offset = 0
-    for claim in claims:
-        wanted = np.flatnonzero(claim.amount)
-        rows.append(claim.row[wanted] + offset)
-        bids.append(wanted if claim.by_bid else bid[wanted])
-        amounts.append(claim.amount[wanted])
-        capacities.append(claim.capacity)
-        offset += len(claim.capacity)
-    row, column, amount, capacity = map(np.concatenate, (rows, bids, amounts, capacities))
-    return _Rows(row, column, amount, capacity, np.arange(offset))
-
-
-def _packed(job: IntArray, rows: "_Rows") -> Packing:
+    if reduces:
+        rows = _reduced(row, bid, amount, capacity, job)
+    else:
+        rows = _Rows(row, bid, amount, capacity, np.arange(len(capacity)))
     order = sorted_places(rows.column)
     return Packing(
         job=job,

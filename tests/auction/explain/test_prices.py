@@ -153,10 +153,10 @@ def linear_bound(found: Market) -> float:
     import highspy  # noqa: PLC0415 - only here
 
     from aucsched.bidgen.families.registry import claims_of  # noqa: PLC0415
-    from aucsched.models.search.packing import full_packing  # noqa: PLC0415
+    from aucsched.models.search.packing import packing_within  # noqa: PLC0415
 
     table = found.table
-    packing = full_packing(table, claims_of(table, found.cluster.columns))
+    packing = packing_within(table, claims_of(table, found.cluster.columns), reduces=False)
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.setOptionValue("output_flag", False)
     bids = [solver.addVariable(0, 1, float(worth)) for worth in found.worth]
