@@ -34,16 +34,6 @@ _NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,9})?", re.ASCII)
 _SHORTEST_S = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Event:
-    """A submission: its place, its times in seconds, and sbatch's options."""
-
-    path: str
-    at_s: float
-    run_s: float
-    options: dict[str, str]
-
-
 @one_file()
 def import_events(events: str | Path, conf: Path) -> tuple[ClusterWorkload, Notes]:
     """Return the workload of an event file on the site that a folder's configuration describes.
@@ -92,43 +82,43 @@ def _topology(conf: Path, site: SlurmConf, notes: Notes) -> Laid:
 
 def _jobs(text: str, site: SlurmConf, notes: Notes) -> tuple[ArrivingJob, ...]:
     """Read every submission, in order of arrival."""
-    events = sorted(_events(text, notes), key=lambda event: event.at_s)
     remarks: defaultdict[str, list[str]] = defaultdict(list)
-    ids = _ids(events, notes)
+    events = sorted(_events(text, site, remarks, notes), key=lambda event: event.at_s)
+    _name(events, notes)
     jobs = tuple(
         ArrivingJob(
-            job=Submission(
-                conf=site, options=event.options, job_id=name, path=event.path, remarks=remarks
-            ).job(basic_priority(rank)),
+            job=event.job(basic_priority(rank)),
             arrival_s=event.at_s,
             run_time_s=max(event.run_s, _SHORTEST_S),
         )
-        for rank, (event, name) in enumerate(zip(events, ids, strict=True))
+        for rank, event in enumerate(events)
     )
     for event, arriving in zip(events, jobs, strict=True):
         limit_s = arriving.job.time_limit_s
         if event.run_s < _SHORTEST_S:
-            text = f"ran less than {_SHORTEST_S:g} s: taken as {_SHORTEST_S:g} s"
-            remarks[text].append(arriving.job.id)
+            event.remark(f"ran less than {_SHORTEST_S:g} s: taken as {_SHORTEST_S:g} s")
         if limit_s is not None and event.run_s > limit_s:
-            remarks["ran longer than its limit, at which a simulation ends it"].append(arriving.job.id)
+            event.remark("ran longer than its limit, at which a simulation ends it")
     for remark, names in remarks.items():
         notes.add("jobs", f"{plural(len(names), 'job')}, the first {names[0]}: {remark}")
     _note_unsupported([arriving.job for arriving in jobs], notes)
     return jobs
 
 
-def _ids(events: list[_Event], notes: Notes) -> list[str]:
-    """Return the jobs' names where each has one of its own, else their places in order of submission."""
+def _name(events: "list[Submission]", notes: Notes) -> None:
+    """Call jobs by their names where each has one of its own, else by their places in order of submission."""
     names = [event.options.get("job-name", "") for event in events]
-    if all(names) and len(set(names)) == len(names) and not any(map(hidden_in, names)):
-        return names
-    why = "are missing, repeat or hold control characters"
-    notes.add("ids", f"job names {why}: ids are numbers in order of submission")
-    return [str(place) for place in range(1, len(names) + 1)]
+    if not all(names) or len(set(names)) < len(names) or any(map(hidden_in, names)):
+        why = "are missing, repeat or hold control characters"
+        notes.add("ids", f"job names {why}: ids are numbers in order of submission")
+        names = [str(place) for place in range(1, len(names) + 1)]
+    for event, name in zip(events, names, strict=True):
+        event.job_id = name
 
 
-def _events(text: str, notes: Notes) -> Iterator[_Event]:
+def _events(
+    text: str, site: SlurmConf, remarks: defaultdict[str, list[str]], notes: Notes
+) -> "Iterator[Submission]":
     others: Counter[str] = Counter()
     for number, line in numbered_lines(text):
         if line.startswith("#"):
@@ -149,7 +139,7 @@ def _events(text: str, notes: Notes) -> Iterator[_Event]:
         value = words[place + 1] if place + 1 < len(words) else ""
         options = parse_sbatch([*words[:place], *words[place + 2 :]], path)
         run_s = _seconds(value, f"{path} -sim-walltime")
-        yield _Event(path=path, at_s=at_s, run_s=run_s, options=options)
+        yield Submission(conf=site, options=options, path=path, remarks=remarks, at_s=at_s, run_s=run_s)
     for kind, count in others.items():
         notes.add("events", f"{plural(count, 'event')} {kind!r} not read")
 
@@ -190,14 +180,18 @@ class Submission:
     Attributes:
         conf: the site.
         options: sbatch's, by their long names.
+        path: its place in the file.
         remarks: the jobs by what was taken otherwise than asked, in words.
+        at_s, run_s: when it was submitted, and how long it ran, in seconds.
     """
 
     conf: SlurmConf
     options: Mapping[str, str]
-    job_id: str
+    job_id: str = ""
     path: str
     remarks: defaultdict[str, list[str]]
+    at_s: float = 0.0
+    run_s: float = 0.0
     unsupported: list[str] = field(default_factory=list)
 
     def job(self, priority: int) -> Job:
@@ -210,7 +204,7 @@ class Submission:
         for name in sorted(self.options.keys() - READ - HARMLESS):
             value = self.options[name]
             if name in PREFERENCES:
-                self._remark(f"--{name} is not looked at")
+                self.remark(f"--{name} is not looked at")
             else:
                 self.unsupported.append(f"--{name}={value}" if value else f"--{name}")
         request = self._request(partition)
@@ -230,7 +224,8 @@ class Submission:
             unsupported=tuple(map(one_line, self.unsupported)),
         )
 
-    def _remark(self, text: str) -> None:
+    def remark(self, text: str) -> None:
+        """Keep that something was taken otherwise than asked."""
         self.remarks[text].append(self.job_id)
 
     def _first(self, partitions: str) -> PartitionFigures | None:
@@ -300,7 +295,7 @@ class Submission:
                 nodes = Span.exactly(-(-(tasks or each) // each))
             return {"nodes": nodes, "cores_per_node": each * step, "cores_per_task": step}
         if nodes is not None and tasks is not None and tasks < nodes.minimum:
-            self._remark("fewer tasks than nodes: as many nodes as tasks, as sbatch does")
+            self.remark("fewer tasks than nodes: as many nodes as tasks, as sbatch does")
             nodes = Span.exactly(tasks)
         cores = (tasks or (nodes.minimum if nodes else 1)) * step
         least = self._count("mincpus") or 1
@@ -330,9 +325,9 @@ class Submission:
         within, is_whole = self.options.get("exclusive"), any(one.exclusive for one in named)
         whole = is_whole or within not in (None, "topo")
         if within and within != "topo" and not is_whole:
-            self._remark(f"--exclusive={within} is taken as --exclusive, which is stricter")
+            self.remark(f"--exclusive={within} is taken as --exclusive, which is stricter")
         elif not whole and self.options.get("mem") == "0":
-            self._remark("--mem=0, all the memory of each node, is taken as --exclusive")
+            self.remark("--mem=0, all the memory of each node, is taken as --exclusive")
             whole = True
         topo = within == "topo" or any(one.exclusive_topo for one in named)
         return {"exclusive": whole, "exclusive_topo": topo}
@@ -345,13 +340,13 @@ class Submission:
         if not re.fullmatch(r"[1-9][0-9]{0,8}", count):
             raise InputError(f"{text[:60]!r} is not a number of switches", path=f"{self.path} --switches")
         if at:
-            self._remark("the time that --switches waits at most is not looked at")
+            self.remark("the time that --switches waits at most is not looked at")
         return int(count)
 
     def _node_lists(self) -> dict[str, Any]:
         names, excluded = self.conf.names, self._names("exclude")
         if any(name not in names for name in excluded):
-            self._remark("excluded nodes that the cluster does not have are dropped")
+            self.remark("excluded nodes that the cluster does not have are dropped")
         return {
             "required_nodes": wanted_nodes(self._names("nodelist"), names, self.unsupported),
             "excluded_nodes": frozenset(excluded) & names,
@@ -364,13 +359,13 @@ class Submission:
         """Return the memory members, by default the partition's; none where jobs use no memory up."""
         if not self.conf.counts_memory:
             if self.options.keys() & {"mem", "mem-per-cpu"}:
-                self._remark("memory is not looked at: jobs use none up (SelectTypeParameters)")
+                self.remark("memory is not looked at: jobs use none up (SelectTypeParameters)")
             return {}
         asked = DefaultMemory(per_cpu=self._mebibytes("mem-per-cpu"), per_node=self._mebibytes("mem"))
         if asked == DefaultMemory():
             asked = first.memory if first is not None and first.memory else self.conf.memory
             if not (asked or members["exclusive"]):
-                self._remark("all the memory of each node, for want of a default, is taken as --exclusive")
+                self.remark("all the memory of each node, for want of a default, is taken as --exclusive")
                 return {"exclusive": True}
         return asked.members
 
