@@ -84,12 +84,6 @@ class NodesetArena:
         self.size += len(nodes)
         return start
 
-    def add_field(self, listed: Field) -> int:
-        """Append a field's nodes, once, and return where they start."""
-        if listed.offset < 0:
-            listed.offset = self.add(listed.nodes, listed.units)
-        return listed.offset
-
     def add_group(self, group: Reading) -> int:
         """Append a group, once in a row, and return its number."""
         if not self.groups or self.groups[-1] is not group:
@@ -100,8 +94,10 @@ class NodesetArena:
         self, listed: Field, windows: Windows, places: IntArray, what: tuple[int, int, bool]
     ) -> ChosenWindows:
         """Return the windows at some places of a field's as a draft; ``what``: group, mode and backward."""
+        if listed.offset < 0:
+            listed.offset = self.add(listed.nodes, listed.units)
         chosen = np.empty((len(places), 6), np.int64)
-        chosen[:, 0] = windows.start[places] + self.add_field(listed)
+        chosen[:, 0] = windows.start[places] + listed.offset
         chosen[:, 1] = windows.length[places]
         chosen[:, GROUP:5] = what
         chosen[:, 5] = windows.aligned[places]

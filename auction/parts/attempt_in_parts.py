@@ -93,32 +93,32 @@ class _Parts:
         starting = np.intersect1d(np.flatnonzero(wide), first.job)
         if len(starting):
             self._hold([starting], [None], self._until(self._deadline, self._count + 1))
-        self._round(everyone[~wide], _SHARE)
+        self._round(everyone[~wide])
         for _ in range(0 if self._cluster.guards else _ROUNDS):
             before = int(self._won.sum())
             losers = everyone[~self._won & ~wide]
             if not len(losers) or self._left_s() <= 0:
                 break
             self._room.clear()
-            self._round(losers, _SHARE)
+            self._round(losers)
             if int(self._won.sum()) == before:
                 break
         joined = self._joined()
-        everyone = np.arange(len(first))
+        placed = np.arange(len(first))
         if joined.answer.value[0] < sum(bid_weights(first, self._options.objective)):
             # How far others might be above it is not known.
-            return replace(other_award(joined, first, everyone, cluster, self._options), bound=None)
-        return joined if self._options.is_greedy else replace(joined, first=(first, np.arange(len(first))))
+            return replace(other_award(joined, first, placed, cluster, self._options), bound=None)
+        return joined if self._options.is_greedy else replace(joined, first=(first, placed))
 
     def _left_s(self) -> float:
         return NO_LIMIT_S if self._deadline is None else self._deadline - self._options.clock()
 
-    def _round(self, places: IntArray, share: float) -> None:
+    def _round(self, places: IntArray) -> None:
         """Deal jobs to the parts and hold an auction in each."""
         assigned = self._assigned(places)
         mine = [places[assigned == part] for part in range(self._count)]
         parts = [part for part, jobs in enumerate(mine) if len(jobs)]
-        end = None if self._deadline is None else self._options.clock() + share * self._left_s()
+        end = None if self._deadline is None else self._options.clock() + _SHARE * self._left_s()
         if self._is_shared:
             for number, part in enumerate(parts):
                 self._hold([mine[part]], [part], self._until(end, len(parts) - number))
