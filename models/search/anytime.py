@@ -54,8 +54,7 @@ class AnytimeSearch:
 
     Args:
         packing: bids and capacities.
-        weights: not negative integers, shape (bids,).
-        preference: higher is better, not negative, shape (bids,).
+        worth: of the bids.
         start: an award that fits.
         limits: when to stop.
         state: states the integer program over some bids (ascending, one column each) for HiGHS;
@@ -65,8 +64,7 @@ class AnytimeSearch:
     def __init__(
         self,
         packing: Packing,
-        weights: list[int],
-        preference: FloatArray,
+        worth: Worth,
         start: IntArray,
         limits: SearchLimits,
         state: Stating | None = None,
@@ -81,7 +79,7 @@ class AnytimeSearch:
         self._program: Stating = state or (lambda bids: packing.program(bids, packing.capacity))
         # Only a model of the papers has to be stated whatever is proved.
         self._is_stated = state is None
-        self._worth = Worth.scaled(weights, preference)
+        self._worth = worth
         self._bounding = Bounding(packing, self._worth, self._searching)
         self._small = self._tuned.whole_counted if limits.counts_steps else self._tuned.whole_at_once
         # They pay where bids hold parts of rows, or jobs have many to choose from; else small
@@ -91,7 +89,7 @@ class AnytimeSearch:
         self.award = start
         self._earlier: list[IntArray] = []
         self.best = self._worth.of(start)
-        self._is_liked_best = not preference.any()
+        self._is_liked_best = not worth.preference.any()
         self._too_many_to_branch = self._tuned.branched + 1
         # A small program is soon relaxed: better prices are not worth their time.
         is_small = len(packing) <= self._small

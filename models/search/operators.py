@@ -235,7 +235,7 @@ def greedy_by(packing: Packing, order: IntArray) -> IntArray:
     return np.sort(np.array(award, np.int64))
 
 
-def greedy_award(packing: Packing, weights: list[int], second: FloatArray, start: IntArray) -> IntArray:
+def greedy_award(packing: Packing, worth: Worth, start: IntArray) -> IntArray:
     """Return the start or a better greedy award, its winners with the bids that they like best.
 
     The groups have their turns in the order of the packing, by what their bids are worth, and by
@@ -244,7 +244,7 @@ def greedy_award(packing: Packing, weights: list[int], second: FloatArray, start
     """
     if not len(packing):
         return start
-    worth = Worth.scaled(weights, second)
+    second = worth.preference
     by_worth = np.lexsort((-second, -worth.value, packing.job))
     keys = (
         np.arange(len(packing.first)),

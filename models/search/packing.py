@@ -5,7 +5,7 @@ the same solutions as the PuLP model. Awards over it are compared by their ``Wor
 of weights, then preference.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -281,7 +281,7 @@ class Worth:
         preference: second, not negative.
     """
 
-    weights: Sequence[int]
+    weights: list[int]
     value: FloatArray
     preference: FloatArray
 

@@ -13,7 +13,6 @@ by what they are worth beyond it. All of it is exact: the best award of what is 
 """
 
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,7 +21,7 @@ import numpy.typing as npt
 
 from ...cluster.resources.capacity import BoolArray, FloatArray, IntArray
 from ..solve.program import exclusions as excluding
-from .packing import Packing, packing_from
+from .packing import Packing, Worth, packing_from
 
 #: Words of 64 bids that are compared at most: about a tenth of a second.
 _MOST_WORDS = 60_000_000
@@ -54,15 +53,15 @@ class Reduction:
         whole: the packing with all bids.
         packing: those that are left.
         kept: which of the whole packing's bids they are, ascending, shape (bids left,).
-        weights: what they count for now, integers.
-        offset: what has to be added to a sum of these.
+        worth: what they count for now.
+        offset: what has to be added to a sum of their weights.
         gone: the bids that left, in that order.
     """
 
     whole: Packing
     packing: Packing
     kept: IntArray
-    weights: list[int]
+    worth: Worth
     offset: int
     gone: tuple[_Gone, ...]
 
@@ -116,14 +115,14 @@ class Reduction:
         price[rows[place]] += weight / float(self.whole.amount[mine[place]])
 
 
-def reduced(packing: Packing, weights: Sequence[int], preference: FloatArray) -> Reduction | None:
+def reduced(packing: Packing, worth: Worth) -> Reduction | None:
     """Return what is left of a packing; None where it is none of sets, too large, or nothing can go.
 
     Args:
         packing: bids and capacities; every bid fits alone.
-        weights: not negative integers, shape (bids,).
-        preference: among awards of equal weight one with the most is wanted, shape (bids,).
+        worth: of the bids; among awards of equal weight one with the most preference is wanted.
     """
+    weights, preference = worth.weights, worth.preference
     if not 1 < len(packing) <= MOST_BIDS or max(weights) >= _LARGEST or not _is_of_sets(packing):
         return None
     reducing = _Reducing(exclusions(packing), np.array(weights, np.int64), preference)
@@ -144,7 +143,7 @@ def reduced(packing: Packing, weights: Sequence[int], preference: FloatArray) ->
         whole=packing,
         packing=left,
         kept=kept,
-        weights=reducing.weight[kept].tolist(),
+        worth=Worth.scaled(reducing.weight[kept].tolist(), preference[kept]),
         offset=reducing.offset,
         gone=tuple(reducing.gone),
     )

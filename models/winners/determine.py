@@ -252,17 +252,17 @@ def determine(
         workers: for ``anytime`` without ``state``: searches at once, in processes.
     """
     weights, unit = integer_weights(values)
-    by_number = BoundByNumber(weights, packing.job)
+    worth, by_number = Worth.scaled(weights, second), BoundByNumber(weights, packing.job)
     if strategy == "greedy":
-        found = _unproved(greedy_award(packing, weights, second, start), packing)
+        found = _unproved(greedy_award(packing, worth, start), packing)
     elif strategy == "exact":
-        found = _solve_exact(packing, weights, second, start, limits)
+        found = _solve_exact(packing, worth, start, limits)
     elif state is None:
-        found = _search_side_by_side(packing, weights, second, start, limits, workers)
+        found = _search_side_by_side(packing, worth, start, limits, workers)
     else:
-        known = _soon_proved(packing, weights, second, start, limits)
-        found = known or AnytimeSearch(packing, weights, second, start, limits, state).run()
-    reached = sum(weights[bid] for bid in found.award.tolist())
+        known = _soon_proved(packing, worth, start, limits)
+        found = known or AnytimeSearch(packing, worth, start, limits, state).run()
+    reached, _ = worth.of(found.award)
     bound = max(reached, by_number.of(found.bound))
     proved = found.proved or bound == reached
     is_best = proved and (found.status is SolverStatus.OPTIMAL or not second.any())
@@ -275,14 +275,12 @@ def determine(
     )
 
 
-def _solve_exact(
-    packing: Packing, weights: list[int], second: FloatArray, start: IntArray, limits: SearchLimits
-) -> Found:
+def _solve_exact(packing: Packing, worth: Worth, start: IntArray, limits: SearchLimits) -> Found:
     """Give HiGHS all bids at once; where steps count, if branch and bound does not settle them."""
     everything = np.arange(len(packing))
-    won = settled(packing, Worth.scaled(weights, second), start, limits)
+    won = settled(packing, worth, start, limits)
     if won is not None:
-        return _proved(won[0], packing, weights)
+        return _proved(won[0], packing, worth)
     settings = SolveSettings(
         time_limit_s=max(0.0, limits.ends_in_s()),
         seed=limits.seed,
@@ -291,6 +289,7 @@ def _solve_exact(
     )
     program = packing.program(everything, packing.capacity)
     begin = np.isin(everything, start).astype(np.float64)
+    weights, second = worth.weights, worth.preference
     solution = solve_lexicographic(program, packing.job, weights, second, begin, settings)
     award = np.flatnonzero(solution.values > _HALF)
     if not (packing.use(award) <= packing.capacity).all():
@@ -301,23 +300,20 @@ def _solve_exact(
     )
 
 
-def _soon_proved(
-    packing: Packing, weights: list[int], second: FloatArray, start: IntArray, limits: SearchLimits
-) -> Found | None:
+def _soon_proved(packing: Packing, worth: Worth, start: IntArray, limits: SearchLimits) -> Found | None:
     """Return the best award where steps count and branch and bound alone proves it; else None."""
     if not (limits.counts_steps and limits.steps and limits.may_prove):
         return None
     if not 0 < len(packing) <= limits.parameters.branched:
         return None
-    worth = Worth.scaled(weights, second)
     award, proved = best_among(
         packing, worth, start, np.arange(len(packing)), may_wait=limits.deadline is None
     )
-    return _proved(award, packing, weights) if proved else None
+    return _proved(award, packing, worth) if proved else None
 
 
-def _proved(award: IntArray, packing: Packing, weights: list[int]) -> Found:
-    bound = sum(weights[bid] for bid in award.tolist())
+def _proved(award: IntArray, packing: Packing, worth: Worth) -> Found:
+    bound, _ = worth.of(award)
     return replace(_unproved(award, packing), status=SolverStatus.OPTIMAL, proved=True, bound=bound)
 
 
@@ -393,24 +389,18 @@ ALONE, _SEARCHES = 400, 4
 
 
 def _search_side_by_side(
-    packing: Packing,
-    weights: list[int],
-    second: FloatArray,
-    start: IntArray,
-    limits: SearchLimits,
-    workers: int,
+    packing: Packing, worth: Worth, start: IntArray, limits: SearchLimits, workers: int
 ) -> Found:
     """Return the best of several searches among the bids that reductions leave; it holds for all bids.
 
     Arguments as in ``AnytimeSearch``, and how many processes.
     """
     is_worth_it = len(packing) ** 2 * _PAIR_S <= _FOR_REDUCTIONS * limits.left_s()
-    reduction = reduced(packing, weights, second) if is_worth_it else None
+    reduction = reduced(packing, worth) if is_worth_it else None
     if reduction is not None:
-        packing, weights = reduction.packing, reduction.weights
-        second, start = second[reduction.kept], reduction.lowered(start)
+        packing, worth, start = reduction.packing, reduction.worth, reduction.lowered(start)
     first, *others = _limits(limits, workers)
-    search = partial(AnytimeSearch, packing, weights, second, start)
+    search = partial(AnytimeSearch, packing, worth, start)
     if workers == 1 or not others:
         found = [search(one).run() for one in (first, *others)]
     else:
@@ -421,7 +411,7 @@ def _search_side_by_side(
                 found = [search(first).run(), *(one.result() for one in waiting)]
             except BrokenProcessPool:
                 raise AucschedError("a worker process ended") from None
-    best = _joined(found, weights, second)
+    best = _joined(found, worth)
     if reduction is None:
         return best
     return replace(
@@ -447,12 +437,11 @@ def _searched(search: Callable[[SearchLimits], AnytimeSearch], limits: SearchLim
     return search(limits).run()
 
 
-def _joined(found: list[Found], weights: list[int], second: FloatArray) -> Found:
+def _joined(found: list[Found], worth: Worth) -> Found:
     """Return the best award, of equals the first search's, with the least bound of all."""
-    worth = Worth.scaled(weights, second).of
-    best = max(found, key=lambda one: worth(one.award))
+    best = max(found, key=lambda one: worth.of(one.award))
     bounds = [one.bound for one in found if one.bound is not None]
     bound = min(bounds, default=None)
     priced = min(found, key=lambda one: (one.bound is None, one.bound or 0))
-    proved = any(one.proved for one in found) or (bound is not None and worth(best.award)[0] >= bound)
+    proved = any(one.proved for one in found) or (bound is not None and worth.of(best.award)[0] >= bound)
     return replace(best, bound=bound, proved=proved, price=priced.price)

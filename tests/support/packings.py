@@ -33,6 +33,11 @@ def random_packing(seed: int, jobs: int, rows: int = 5) -> tuple[Packing, Worth]
     return packing, Worth(weights=weights, value=np.array(weights, np.float64), preference=liked)
 
 
+def scaled(worth: Worth) -> Worth:
+    """Return what bids are worth with the values that a search goes by."""
+    return Worth.scaled(list(worth.weights), worth.preference)
+
+
 def best_by_force(packing: Packing, worth: Worth) -> tuple[int, float]:
     """Return the worth of the best award, by trying each bid or none of each job."""
     ends = np.append(packing.first[1:], len(packing))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.packings import NOTHING, best_by_force, is_sound, random_packing
+from support.packings import NOTHING, best_by_force, is_sound, random_packing, scaled
 
 from aucsched.models.search import operators
 from aucsched.models.search.anytime import AnytimeSearch
@@ -141,7 +141,7 @@ def test_a_search_with_dives_finds_the_same_without_numba(monkeypatch: pytest.Mo
     dived: list[bool] = []
 
     def found() -> list[int]:
-        contest = AnytimeSearch(packing, list(worth.weights), worth.preference, NOTHING, limits).run()
+        contest = AnytimeSearch(packing, scaled(worth), NOTHING, limits).run()
         return list(map(int, contest.award))
 
     ran = DestroyRepair.run

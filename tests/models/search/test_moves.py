@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.packings import NOTHING, best_by_force, is_sound, random_packing
+from support.packings import NOTHING, best_by_force, is_sound, random_packing, scaled
 
 from aucsched.cluster.kernels import harness
 from aucsched.models.search import compiled_search, operators
@@ -108,7 +108,7 @@ def test_no_award_is_below_plain_greedy_ones_when_the_time_is_over(seed: int) ->
     packing, worth = random_packing(seed, jobs=60)
     weights = list(worth.weights)
     over = SearchLimits(deadline=0.0, steps=None, seed=0, clock=lambda: 1.0)
-    found = AnytimeSearch(packing, weights, worth.preference, NOTHING, over).run()
+    found = AnytimeSearch(packing, scaled(worth), NOTHING, over).run()
     entries = np.maximum(np.diff(packing.indptr), 1)
     for key in (np.array(weights, float), np.array(weights, float) / entries):
         award = taken_in_turn(packing, np.argsort(-key, kind="stable").tolist())
@@ -148,7 +148,7 @@ def without_numba(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def searched(packing: Packing, worth: Worth, steps: int) -> tuple[list[int], object]:
     limits = SearchLimits(deadline=None, steps=steps, seed=5, clock=lambda: 0.0)
-    found = AnytimeSearch(packing, list(worth.weights), worth.preference, NOTHING, limits).run()
+    found = AnytimeSearch(packing, scaled(worth), NOTHING, limits).run()
     return found.award.tolist(), found.bound
 
 
@@ -220,7 +220,7 @@ def test_a_clock_that_runs_never_waits_for_the_compiler(monkeypatch: pytest.Monk
     monkeypatch.setattr(operators, "compiled_loop", forbidden)
     ticks = iter(range(10**6))
     limits = SearchLimits(deadline=300.0, steps=None, seed=0, clock=lambda: float(next(ticks)))
-    found = AnytimeSearch(packing, list(worth.weights), worth.preference, NOTHING, limits).run()
+    found = AnytimeSearch(packing, scaled(worth), NOTHING, limits).run()
     assert is_sound(packing, found.award)
 
 

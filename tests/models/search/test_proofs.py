@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.packings import NOTHING, best_by_force, random_packing
+from support.packings import NOTHING, best_by_force, random_packing, scaled
 
 from aucsched import winners
 from aucsched.cluster.resources.capacity import ranges
@@ -116,7 +116,7 @@ def test_where_few_can_win_together_a_thousand_bids_are_proved(
         return solve_lexicographic(program, *others)
 
     monkeypatch.setattr(anytime, "solve_lexicographic", solved)
-    found = AnytimeSearch(packing, list(worth.weights), worth.preference, NOTHING, limits).run()
+    found = AnytimeSearch(packing, scaled(worth), NOTHING, limits).run()
     assert found.proved
     assert found.status is SolverStatus.OPTIMAL
     # No other bid is left to HiGHS.
@@ -192,7 +192,7 @@ def test_no_proof_is_begun_where_less_than_half_a_second_is_left(monkeypatch: py
     packing, worth = few_can_win(jobs=25, bids=48)
     monkeypatch.setattr(anytime, "best_among", lambda *_, **__: pytest.fail("begun"))
     limits = SearchLimits(deadline=perf_counter() + 0.4, steps=None, seed=0, clock=perf_counter)
-    found = AnytimeSearch(packing, list(worth.weights), worth.preference, NOTHING, limits).run()
+    found = AnytimeSearch(packing, scaled(worth), NOTHING, limits).run()
     assert not found.proved
     monkeypatch.setattr("aucsched.models.winners.determine.best_among", lambda *_, **__: pytest.fail("begun"))
     counted = replace(limits, deadline=perf_counter() + 0.4, steps=1)
@@ -207,15 +207,14 @@ def test_where_steps_are_counted_highs_is_not_asked_for_what_is_proved(
     packing, worth = random_packing(seed, jobs=6)
     best = best_by_force(packing, worth)
     limits = SearchLimits(deadline=None, steps=2, seed=0, clock=lambda: 0.0)
-    weights = list(worth.weights)
-    found = AnytimeSearch(packing, weights, worth.preference, NOTHING, limits).run()
+    found = AnytimeSearch(packing, scaled(worth), NOTHING, limits).run()
     assert worth.of(found.award) == best
 
     def refused(*_: object) -> None:
         raise AssertionError("HiGHS is asked")
 
     monkeypatch.setattr(anytime, "solve_lexicographic", refused)
-    again = AnytimeSearch(packing, weights, worth.preference, found.award, limits).run()
+    again = AnytimeSearch(packing, scaled(worth), found.award, limits).run()
     assert worth.of(again.award) == best
     assert again.proved
     assert again.status is SolverStatus.OPTIMAL

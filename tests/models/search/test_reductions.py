@@ -10,7 +10,7 @@ import pytest
 
 from aucsched import winners
 from aucsched.cluster.resources.capacity import IntArray
-from aucsched.models.search.packing import Packing, packing_from
+from aucsched.models.search.packing import Packing, Worth, packing_from
 from aucsched.models.search.reductions import reduced
 
 
@@ -48,16 +48,16 @@ def worth(award: IntArray, weights: list[int], liked: list[float]) -> tuple[int,
 @pytest.mark.parametrize("seed", range(150))
 def test_a_best_award_of_what_is_left_is_a_best_award_of_all(seed: int) -> None:
     packing, weights, liked = drawn(Random(seed))
-    reduction = reduced(packing, weights, np.array(liked))
+    reduction = reduced(packing, Worth.scaled(weights, np.array(liked)))
     if reduction is None:
         return
     left = [liked[bid] for bid in reduction.kept.tolist()]
-    reached = best(reduction.packing, reduction.weights, left) if len(reduction.kept) else (0, 0.0)
+    reached = best(reduction.packing, reduction.worth.weights, left) if len(reduction.kept) else (0, 0.0)
     awards = (np.flatnonzero(one) for one in product([False, True], repeat=len(reduction.kept)))
     lifted = [
         reduction.lifted(award)
         for award in awards
-        if fits(reduction.packing, award) and worth(award, reduction.weights, left) == reached
+        if fits(reduction.packing, award) and worth(award, reduction.worth.weights, left) == reached
     ]
     assert lifted
     for award in lifted:
@@ -70,7 +70,7 @@ def test_a_best_award_of_what_is_left_is_a_best_award_of_all(seed: int) -> None:
 def test_a_start_is_not_worth_less_among_what_is_left(seed: int) -> None:
     rng = Random(seed)
     packing, weights, liked = drawn(rng)
-    reduction = reduced(packing, weights, np.array(liked))
+    reduction = reduced(packing, Worth.scaled(weights, np.array(liked)))
     chosen: list[int] = []
     for bid in rng.sample(range(len(packing)), len(packing)):
         if fits(packing, np.array(sorted([*chosen, bid]))):
@@ -86,7 +86,7 @@ def test_a_start_is_not_worth_less_among_what_is_left(seed: int) -> None:
 def test_a_path_of_three_goods_is_gone_altogether() -> None:
     # The two ends exclude the middle only, which is worth more than each, less than both.
     packing = packing_of([[0], [0, 1], [1]], [0, 1, 2], 2)
-    reduction = reduced(packing, [3, 5, 4], np.zeros(3))
+    reduction = reduced(packing, Worth.scaled([3, 5, 4], np.zeros(3)))
     assert reduction is not None
     assert len(reduction.kept) == 0
     assert reduction.offset == 7
@@ -97,7 +97,7 @@ def test_shared_capacities_are_left_as_they_are() -> None:
     packing = packing_from(
         np.arange(3), np.arange(3), np.zeros(3, np.int64), np.ones(3, np.int64), np.array([2])
     )
-    assert reduced(packing, [1, 2, 3], np.zeros(3)) is None
+    assert reduced(packing, Worth.scaled([1, 2, 3], np.zeros(3))) is None
 
 
 def test_prices_support_the_bound_where_one_good_is_all_that_rivals_want() -> None:

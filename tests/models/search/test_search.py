@@ -164,7 +164,7 @@ def test_doubling_the_steps_is_never_worse_and_the_bound_never_looser(seed: int)
     before, bound = (-1, -1.0), None
     for steps in (0, 1, 2, 4, 8, 16, 32):
         limits = SearchLimits(deadline=None, steps=steps, seed=seed, clock=lambda: 0.0)
-        found = AnytimeSearch(packing, weights, liked, NOTHING, limits).run()
+        found = AnytimeSearch(packing, Worth.scaled(weights, liked), NOTHING, limits).run()
         value = (sum(weights[bid] for bid in found.award.tolist()), round(float(liked[found.award].sum()), 9))
         assert fits(packing, found.award)
         assert value >= before

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.packings import NOTHING, best_by_force, is_sound, random_packing
+from support.packings import NOTHING, best_by_force, is_sound, random_packing, scaled
 
 from aucsched.models.search.anytime import AnytimeSearch
 from aucsched.models.search.compiled_search import as_lists, compiled_swaps
@@ -173,7 +173,7 @@ def test_where_a_clock_counts_swaps_take_turns_with_moves(monkeypatch: pytest.Mo
     assert compiled_swaps() is not None
 
     def solved(limits: SearchLimits) -> int:
-        found = AnytimeSearch(packing, list(worth.weights), worth.preference, NOTHING, limits).run()
+        found = AnytimeSearch(packing, scaled(worth), NOTHING, limits).run()
         assert is_sound(packing, found.award)
         return worth.of(found.award)[0]
 
