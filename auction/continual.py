@@ -100,8 +100,6 @@ class Auction:
         check_queue_promise(self._options)
         self.cluster = snapshot_of(cluster)
         self._places = {node.name: place for place, node in enumerate(self.cluster.nodes)}
-        self._waiting = {job.id: job for job in self.cluster.jobs}
-        self._running = {job.id: job for job in self.cluster.running}
         #: The jobs that started here: a failed one waits again, its licences come back.
         self._started: dict[str, Job] = {}
         self._window: int | None = None
@@ -128,9 +126,7 @@ class Auction:
         """
         changes = _checked(changes)
         with self._lock:
-            draft = _ChangedCluster(self.cluster, self._places)
-            draft.waiting, draft.running = dict(self._waiting), dict(self._running)
-            draft.started = dict(self._started)
+            draft = _ChangedCluster(self.cluster, self._places, self._started)
             draft.move_to(changes.get("time"))
             draft.end(changes.get("ended", ()), changes.get("failed", ()))
             draft.queue(
@@ -140,9 +136,8 @@ class Auction:
             draft.settle()
             draft.set_state(changes.get("drained", ()), "drained", lambda _: NodeState.DRAINED)
             draft.set_state(changes.get("returned", ()), "returned", _state_in_use)
-            changed = draft.snapshot(changes.get("reservations"))
-            self._waiting, self._running, self._started = draft.waiting, draft.running, draft.started
-            self.cluster, self._found = changed, None
+            self.cluster = draft.snapshot(changes.get("reservations"))
+            self._started, self._found = draft.started, None
 
     def award(self) -> Schedule:
         """Run one auction on the cluster as it is now.
@@ -179,11 +174,10 @@ class Auction:
 class _ChangedCluster:
     """A cluster with the changes made so far, of which an error leaves nothing."""
 
-    waiting: dict[str, Job]
-    running: dict[str, RunningJob]
-    started: dict[str, Job]
-
-    def __init__(self, before: Snapshot, places: Mapping[str, int]) -> None:
+    def __init__(self, before: Snapshot, places: Mapping[str, int], started: Mapping[str, Job]) -> None:
+        self.waiting = {job.id: job for job in before.jobs}
+        self.running = {job.id: job for job in before.running}
+        self.started = dict(started)
         self._before = before
         self._places = places
         self._time = before.time
