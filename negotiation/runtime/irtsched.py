@@ -303,11 +303,13 @@ def _committed(
     ended: tuple[str, ...] = ()
     back: tuple[str, ...] = ()
     if state.settings.transaction_s:
-        # The thesis counts a transaction's one or two seconds on the clock: jobs may end meanwhile.
-        base, ended = advanced(
-            state.base or state.machine, state.machine.now_s + state.settings.transaction_s
-        )
+        # The thesis counts a transaction's one or two seconds on the clock: jobs may end meanwhile, and those
+        # that a periodic offer shrinks hold their nodes until then.
+        settings = state.settings
+        base, ended = advanced(state.machine, state.machine.now_s + settings.transaction_s)
         base, back = resumed(base) if ended else (base, ())
+        if state.base != state.machine:
+            base = partial_transformation(base, settings.max_attempts, settings.steps)
         done = _transformation(state, base, message, state.attempt)
     machine = done.machine
     before = state.machine.running

@@ -263,6 +263,25 @@ def test_a_suspended_job_goes_on_where_the_urgent_one_ends_during_a_transaction(
     assert done["q"].start_s >= done["a"].end_s
 
 
+def test_jobs_hold_what_a_periodic_offer_takes_from_them_until_its_transaction_ends() -> None:
+    jobs = (
+        *arrivals(malleable("m", 1, 2, 400)),
+        *arrivals(rigid("q", 3, 400, priority=99), malleable("n", 1, 3, 200, priority=98), at=50.0),
+    )
+    both, sent = pair(3, jobs, runtime=RuntimeSettings(transaction_s=1.5), ends_when_done=True)
+    both.run()
+    told, held = 0.0, (0, 0.0)
+    counts = []
+    for one in (report for s in sent if isinstance(s.message, StatusReport) for report in s.message.reports):
+        if one.job == "m":
+            now = one.start_s + one.run_time_s
+            told += held[0] * (now - held[1])
+            held = (one.node_count, now)
+            counts.append(one.node_count)
+    assert counts[:2] == [2, 1]
+    assert told == pytest.approx(both.batch.done["m"].node_s) == 400.0
+
+
 def test_killed_jobs_are_queued_again_and_their_loss_is_told() -> None:
     z = Arrival(time_s=30.0, job=rigid("z", 4, 7, priority=1), urgent=True)
     settings = RuntimeSettings(urgency="kill")
