@@ -272,11 +272,13 @@ def _entry(
         known = ", ".join(name or "none" for name in machine)
         raise InputError(f"{job.partition!r} is not a partition of whole nodes ({known})", path="partition")
     wishes, there, kind = part.of(job), len(part.members), job.kind
-    sizes = _sizes(job, wishes.members)
-    if sizes[-1] < wishes.fewest and job.request.node_counts is not None:
+    size, least, most = _sizes(job, wishes.members)
+    if job.request.node_counts is None:
+        size = max(size, wishes.fewest)
+    elif most < wishes.fewest:
         message = f"it takes {wishes.fewest} nodes to hold so much, whichever they are"
         raise InputError(message, path="gres_total")
-    size, least, most = (max(count, wishes.fewest) for count in sizes)
+    least, most = max(least, wishes.fewest), max(most, wishes.fewest)
     if is_chosen and mix is not None:
         kind, least, most = mix.kind, max(-(-size // 2), wishes.fewest), min(there, 2 * size)
     elif kind is JobKind.RIGID and most > least:

@@ -153,6 +153,22 @@ def test_gres_over_all_nodes_are_held_by_whichever_nodes_there_are() -> None:
     assert arrival.job.eligible == (("n6", "n7", "n8"),)
 
 
+def test_gres_over_all_nodes_leave_the_run_time_what_it_is_on_the_nodes_asked_for() -> None:
+    request = Request(nodes=Span.exactly(1), cores_per_node=1, gres_total={"gpu:b": Span.exactly(2)})
+    job = Job(id="a", priority=1, request=request, kind=JobKind.MALLEABLE, min_nodes=1, max_nodes=3)
+    (arrival,) = play_of(workload([ArrivingJob(job=job, arrival_s=0.0, run_time_s=10.0)]), None).arrivals
+    assert (arrival.job.min_nodes, arrival.job.max_nodes, arrival.job.time_at_min_s) == (2, 3, 5.0)
+
+
+def test_nodes_of_other_partitions_may_be_excluded() -> None:
+    nodes = tuple(replace(one, partitions=("p" if one.name < "n5" else "q",)) for one in CLUSTER)
+    request = Request(nodes=Span.exactly(1), cores_per_node=1, excluded_nodes=frozenset({"n1", "n8"}))
+    job = Job(id="a", priority=1, request=request, partition="p")
+    jobs = (ArrivingJob(job=job, arrival_s=0.0, run_time_s=10.0),)
+    (arrival,) = play_of(ClusterWorkload(nodes=nodes, jobs=jobs), None).arrivals
+    assert arrival.job.eligible == (("n2", "n3", "n4"),)
+
+
 def test_a_rigid_job_of_cores_gets_the_nodes_that_hold_its_gres() -> None:
     request = Request(cores=4, gres_total={"gpu:b": Span.exactly(2)})
     jobs = [ArrivingJob(job=Job(id="a", priority=1, request=request), arrival_s=0.0, run_time_s=10.0)]
