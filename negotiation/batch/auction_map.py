@@ -293,7 +293,9 @@ def _worth(order: Sequence[Slot], critical: Mapping[str, float], nodes: int) -> 
 def _keep_promises(placed: dict[str, int], slots: Mapping[str, Slot], request: MapRequest) -> None:
     """Let winners have the nodes that the offer promises them, where their holders can use others as well."""
     for job, promised in request.promised.items():
-        mine, entry = placed.get(job, 0), slots[job].entry
+        if job not in placed:
+            continue  # It lost, or another runtime scheduler has started it since.
+        mine, entry = placed[job], slots[job].entry
         if mine.bit_count() != promised.bit_count() or mine == promised or has_constraints(entry):
             continue
         if promised & ~request.place.partitions[entry.partition]:

@@ -450,6 +450,18 @@ def test_several_runtime_schedulers_share_one_queue(run: Callable[..., Done], tm
     assert "--runtimes 5: there are 4 nodes" in run("negotiate", path, "--runtimes", "5").stderr
 
 
+def test_a_promised_job_may_have_started_elsewhere_since(run: Callable[..., Done], tmp_path: Path) -> None:
+    """Both runtime schedulers promise a start to the small job; one of them starts it first."""
+    nodes = [{"name": "n[2-4]", "cores": 8}, {"name": "n[5-6]", "cores": 8, "gres": {"gpu": 2}}]
+    small = {"id": "a", "priority": 510, "cores": 4, "arrival_s": 143, "run_time_s": 41}
+    large = {**small, "id": "b", "priority": 990, "cores": 14, "gres_per_node": {"gpu": 2}, "run_time_s": 412}
+    rows = tmp_path / "rows.csv"
+    path = str(workload(tmp_path, [small, large], nodes=nodes))
+    done = run("negotiate", path, "--runtimes", "2", "--jobs-out", str(rows))
+    assert done.returncode == 0, done.stderr
+    assert [line.split(",")[5] for line in rows.read_text().splitlines()[1:]] == ["143", "143"]
+
+
 def test_partitions_are_kept_apart(run: Callable[..., Done], tmp_path: Path) -> None:
     nodes = [
         {"name": "a[1-2]", "cores": 1, "partitions": ["a"]},
