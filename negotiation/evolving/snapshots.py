@@ -173,6 +173,10 @@ class SnapshotBoard:
 
     def grants(self, request: DynamicRequest) -> "Iterator[_Granted]":
         """Yield the grant from idle nodes; else from preemptible or malleable jobs, or both."""
+        job = self._running(request)
+        if job is None:
+            return
+        request = replace(request, job=job)
         found = self._granted(request, self.snapshot, NodeGrant(nodes={}))
         if found is not None:
             yield found
@@ -181,6 +185,10 @@ class SnapshotBoard:
             found = self._from_others(request, preempts=preempts, shrinks=shrinks)
             if found is not None:
                 yield found
+
+    def _running(self, request: DynamicRequest) -> RunningJob | None:
+        """Return a request's job as it is now; None: a request before has stopped it."""
+        return next((job for job in self.snapshot.running if job.id == request.job.id), None)
 
     def _from_others(self, request: DynamicRequest, *, preempts: bool, shrinks: bool) -> "_Granted | None":
         snapshot, stopped = self.snapshot, list[str]()
@@ -251,7 +259,7 @@ class SnapshotBoard:
     def earliest(self, request: DynamicRequest) -> float:
         """Return when idle nodes could be there, until the job's end; inf: not before it."""
         end = inf if request.job.end_time is None else request.job.end_time
-        for time in self._planner.moments:
+        for time in self._planner.moments if self._running(request) else ():
             if time >= end:
                 return inf
             reader = DemandReader(self.snapshot, self._planner.columns)

@@ -244,6 +244,25 @@ def test_only_as_many_stop_as_are_needed(files: Files) -> None:
     assert files.evolve(snapshot, asked)["granted"][0]["preempted"] == ["M"]
 
 
+def test_a_job_that_a_request_before_stops_gets_nothing(files: Files) -> None:
+    snapshot = figure_1(jobs=[])
+    snapshot["running"] += [{"id": "L", "nodes": {"n4": _node(8)}, "end_time": 9 * HOUR}]
+    asks = [{"job": "A", "nodes": 2, "cores_per_node": 8}, {"job": "L", "cores": 1}]
+    out = files.folder / "out.json"
+    found = files.evolve(snapshot, {"requests": asks, "preemptible": ["L"]}, "--snapshot-out", str(out))
+    assert [one["preempted"] for one in found["granted"]] == [["L"]]
+    assert [(one["job"], one["earliest"]) for one in found["refused"]] == [("L", None)]
+    assert {job.id for job in load_snapshot(out).running} == {"A", "B"}
+
+
+def test_a_node_that_a_job_has_given_up_is_not_its_own(files: Files) -> None:
+    snapshot = figure_1(jobs=[])
+    snapshot["running"] += [{"id": "L", "nodes": {"n[4-5]": _node(8)}, "end_time": 9 * HOUR}]
+    asks = [{"job": "A", "cores": 2}, {"job": "B", "nodes": 1, "cores_per_node": 4}]
+    found = files.evolve(snapshot, {"requests": asks, "malleable": [{"job": "B", "min_nodes": 1}]})
+    assert [(one["job"], list(one["nodes"])) for one in found["granted"]] == [("A", ["n3"]), ("B", ["n3"])]
+
+
 def test_backfill_beside_a_grant(files: Files) -> None:
     snapshot = figure_1()
     snapshot["jobs"].append(
