@@ -86,6 +86,8 @@ def _completed(
     cluster, options = step.cluster, step.options
     tried: list[tuple[AttemptResult, list[_Found], float]] = []
     for award in _awards(base, cluster, options):
+        if award is not base and not _keeps_reservations(award, step):
+            continue
         leftover = _Leftover(what_is_left(award.answer.table, award.answer.chosen, cluster), options)
         found = leftover.start(waiting(_winners(award)), lambda: step.is_over(step.end))
         tried.append((award, found, leftover.whole()))
@@ -93,6 +95,24 @@ def _completed(
             break
     award, found, _ = max(tried, key=lambda one: _worth(one[0], one[1], one[2], cluster, options))
     return award, found
+
+
+def _keeps_reservations(award: AttemptResult, step: StepPass) -> bool:
+    """Return whether the first jobs that wait have reservations, none of which another award delays.
+
+    They were made for those that the auction's own award leaves waiting.
+    """
+    starts = _winners(award)
+    seen: set[str] = set()
+    for demand in step.window:
+        if not step.reserved.pass_on(starts, seen):
+            break
+        seen.add(demand.job.id)
+        if demand.job.id not in starts | step.reserved.asked and not step.passes_over(demand):
+            return False
+    guards = tuple(guard for guard in step.guards if guard.job.id not in starts)
+    state = FreeState(award.answer.table, replace(step.cluster, guards=guards))
+    return not state.take_all(award.answer.chosen.tolist())
 
 
 def _lowered(joined: AttemptResult, base: AttemptResult, step: StepPass) -> AttemptResult:

@@ -324,12 +324,8 @@ def reserve_for_losers(step: StepPass) -> bool:
     if len(reserved.guards) == len(step.guards):
         return False
     step.guards = reserved.guards
-    ledger = FreeState(best.answer.table, step.cluster)
-    delays = any(guard.is_now and guard.job.id not in winners for guard in step.guards)
-    for winner in best.answer.chosen.tolist():
-        delays = delays or ledger.delayed(winner) is not None
-        ledger.take(winner)
-    return delays
+    delays = FreeState(best.answer.table, step.cluster).take_all(best.answer.chosen.tolist())
+    return delays or any(guard.is_now and guard.job.id not in winners for guard in step.guards)
 
 
 def award(step: StepPass) -> None:

@@ -78,6 +78,14 @@ class FreeState:
         """Return a reservation that the bid would delay beside those taken, if there is one."""
         return next((one.claim.guard for one in self.short(bid) if one.claim.guard is not None), None)
 
+    def take_all(self, bids: Iterable[int]) -> bool:
+        """Take bids one after another; return whether one of them delays a reservation."""
+        delays = False
+        for bid in bids:
+            delays = delays or self.delayed(bid) is not None
+            self.take(bid)
+        return delays
+
     def take(self, bid: int) -> None:
         """Take a bid's resources."""
         for claim, left in self._pairs:

@@ -229,6 +229,17 @@ def test_what_the_jobs_that_counts_chose_won_alone_is_not_thrown_away() -> None:
     assert decision.schedule.objective.priority >= 999 + 997 + 996 + 994
 
 
+def test_an_award_that_stays_in_play_keeps_the_reservation_of_the_first_job_that_waits() -> None:
+    """Two jobs that bid alone are worth more than the first in the queue, which is reserved for now."""
+    nodes = [{"name": f"n{place}", "cores": cores} for place, cores in enumerate([12, 8, 4, 12, 8])]
+    jobs: list[dict[str, Any]] = [{"cores": 36}, {"nodes": 2, "cores": 16}, {"nodes": 2, "cores": 8}]
+    cluster = snapshot(nodes, [*jobs, {"nodes": 3, "cores": 20}])
+    options = StepOptions(work_limit=1, promise="none", reserve=1, max_bids=8, model="aucsched2")
+    assert "J1" in {start.demand.job.id for start in take_step(cluster, options).decision.starts}
+    freely = take_step(cluster, replace(options, reserve=0)).decision
+    assert {"J2", "J3"} <= {start.demand.job.id for start in freely.starts}
+
+
 def test_reasons_read_after_later_changes_are_those_of_their_award() -> None:
     """What an award knows of the cluster stays as it was, whatever is told to the auction since."""
     for seed in range(12):
