@@ -51,10 +51,11 @@ def held_less(snapshot: Snapshot, job: str, less: Mapping[str, Resources]) -> Sn
     return replace(snapshot, running=tuple(running), nodes=nodes)
 
 
-def without(snapshot: Snapshot, job: str) -> Snapshot:
-    """Return the snapshot without a running job."""
-    (gone,) = [one for one in snapshot.running if one.id == job]
-    return held_less(snapshot, job, gone.nodes)
+def without(snapshot: Snapshot, *jobs: str) -> Snapshot:
+    """Return the snapshot without these running jobs."""
+    for job in (one for one in snapshot.running if one.id in jobs):
+        snapshot = held_less(snapshot, job.id, job.nodes)
+    return snapshot
 
 
 def with_started(snapshot: Snapshot, started: Iterable[RunningJob]) -> Snapshot:
@@ -191,17 +192,14 @@ class SnapshotBoard:
         return next((job for job in self.snapshot.running if job.id == request.job.id), None)
 
     def _from_others(self, request: DynamicRequest, *, preempts: bool, shrinks: bool) -> "_Granted | None":
-        snapshot, stopped = self.snapshot, list[str]()
-        running = {job.id for job in snapshot.running}
-        for name in self._requests.preemptible if preempts else ():
-            if name in running and name != request.job.id:
-                stopped.append(name)
-                snapshot = without(snapshot, name)
-                found = self._granted(request, snapshot, NodeGrant(nodes={}, preempted=tuple(stopped)))
-                if found is not None and not shrinks:
-                    return self._fewest_stopped(request, stopped)
+        running = {job.id for job in self.snapshot.running}
+        stopped = [name for name in self._requests.preemptible if preempts and name in running]
+        if request.job.id in stopped:
+            # It stops only jobs that are to be stopped before it: two others could stop each other for ever.
+            stopped = stopped[: stopped.index(request.job.id)]
         if not shrinks:
-            return None
+            return self._fewest_stopped(request, stopped)
+        snapshot = without(self.snapshot, *stopped)
         most = sum(len(job.nodes) for job in snapshot.running)
         for need in range(1, most + 1):
             taken, after = self._shrunk(snapshot, request.job.id, need)
@@ -215,17 +213,17 @@ class SnapshotBoard:
 
     def _fewest_stopped(self, request: DynamicRequest, stopped: list[str]) -> "_Granted | None":
         """Leave running whom the request does not need, those to be stopped last first."""
-        for name in reversed(stopped[:-1]):
+        found = self._without(request, stopped)
+        for name in reversed(stopped) if found is not None else ():
             others = [one for one in stopped if one != name]
-            if self._without(request, others) is not None:
-                stopped = others
-        return self._without(request, stopped)
+            fewer = self._without(request, others)
+            if fewer is not None:
+                stopped, found = others, fewer
+        return found
 
     def _without(self, request: DynamicRequest, stopped: list[str]) -> "_Granted | None":
-        snapshot = self.snapshot
-        for name in stopped:
-            snapshot = without(snapshot, name)
-        return self._granted(request, snapshot, NodeGrant(nodes={}, preempted=tuple(stopped)))
+        after = without(self.snapshot, *stopped)
+        return self._granted(request, after, NodeGrant(nodes={}, preempted=tuple(stopped)))
 
     def _shrunk(
         self, snapshot: Snapshot, waiting: str, need: int

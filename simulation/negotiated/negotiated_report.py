@@ -10,7 +10,7 @@ import numpy as np
 
 from ...cluster.text import one_line, plural
 from ...negotiation.batch.mapping import BatchSettings
-from ...negotiation.job_records import JobReport
+from ...negotiation.job_records import JobReport, Known
 from ...negotiation.messages import ResourceOffer, ResponseResourceOffer, UrgentJobResponse
 from ...negotiation.pair import Sent
 from ...negotiation.runtime.settings import RuntimeSettings
@@ -44,6 +44,7 @@ class Negotiated(RunReport):
         sent: every message.
         lost_node_s: work that kills lost.
         settings: those that neither party has.
+        known: runs of a history, before this one.
     """
 
     play: Play
@@ -54,6 +55,7 @@ class Negotiated(RunReport):
     sent: tuple[Sent, ...]
     lost_node_s: float
     settings: Mapping[str, Any] = field(default_factory=dict)
+    known: Known = field(default_factory=dict)
 
     @cached_property
     def arrival_s(self) -> dict[str, float]:

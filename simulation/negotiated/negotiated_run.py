@@ -103,6 +103,7 @@ def negotiate(
         held=tuple(held for recorder in recorders.values() for held in recorder.held),
         sent=tuple(sent),
         lost_node_s=pair.batch.lost_node_s,
+        known=known or {},
     )
 
 
@@ -293,7 +294,7 @@ def load_history(path: Path) -> dict[str, dict[int, tuple[int, float]]]:
     known: dict[str, dict[int, tuple[int, float]]] = {}
     for name, nodes, count, mean in _RUNS.read(path, _QUERY):
         with errors_in(path):
-            _check(name, nodes, mean)
+            check_run(name, nodes, mean)
         known.setdefault(name, {})[nodes] = (count, mean)
     return known
 
@@ -307,7 +308,7 @@ def add_to_history(path: Path, runs: Iterable[tuple[str, str, int, float]]) -> N
     _RUNS.write(path, "INSERT INTO runs VALUES (?, ?, ?, ?)", runs)
 
 
-def _check(name: object, nodes: object, mean: object) -> None:
+def check_run(name: object, nodes: object, mean: object) -> None:
     """Refuse what the schema lets no program write, but a damaged file may hold."""
     if not isinstance(name, str):
         raise InputError("a name is not a text", path="runs.name")

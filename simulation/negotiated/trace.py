@@ -12,7 +12,7 @@ from ...formats.hostlist import join
 from ...formats.jsontext import decode
 from ...negotiation.batch.batch_state import Arrival
 from ...negotiation.batch.mapping import BatchSettings
-from ...negotiation.job_records import MapEntry
+from ...negotiation.job_records import Known, MapEntry
 from ...negotiation.message_rules import check
 from ...negotiation.messages import (
     DynResponse,
@@ -33,7 +33,7 @@ from ...negotiation.pair import Sent, StuckError
 from ...negotiation.runtime.settings import RuntimeSettings
 from ...negotiation.transport.framing import encode_message
 from .negotiated_report import Negotiated
-from .negotiated_run import negotiate
+from .negotiated_run import check_run, negotiate
 from .plays import Play
 
 FORMAT = "aucsched-negotiation-trace/1"
@@ -62,13 +62,15 @@ class _Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     runtime: RuntimeSettings
     arrivals: tuple[Arrival, ...]
     runtimes: int = 1
+    known: Known | msgspec.UnsetType = msgspec.UNSET
 
 
 def trace_json(result: Negotiated) -> str:
     """Return the trace that ``replayed`` reads: a header, then one message a line."""
     play = result.play
     of_play = {name: getattr(play, name) for name in _OF_PLAY}
-    header = _Header(format=FORMAT, batch=result.batch, runtime=result.runtime, **of_play)
+    known = result.known or msgspec.UNSET
+    header = _Header(format=FORMAT, batch=result.batch, runtime=result.runtime, known=known, **of_play)
     lines = [msgspec.json.encode(header).decode()]
     for sent in result.sent:
         sender = "ibsched" if sent.from_batch else "irtsched"
@@ -94,10 +96,14 @@ def replayed(text: bytes) -> Negotiated:
     for place, arrival in enumerate(header.arrivals):
         with errors_below(f"arrivals[{place}].job"):
             check(arrival.job)
+    known = header.known or {}
+    for name, counts in known.items():
+        for nodes, (_, mean_s) in counts.items():
+            check_run(name, nodes, mean_s)
     try:
         sent = (_TIME.match(line) for line in lines[1:])
         last_s = max((float(match[1]) for match in sent if match), default=0.0)
-        result = negotiate(play, header.batch, header.runtime, until_s=last_s + _LONGER_S)
+        result = negotiate(play, header.batch, header.runtime, until_s=last_s + _LONGER_S, known=known)
     except (ProtocolError, StuckError) as error:
         raise InputError(f"line 1 leads nowhere: {one_line(str(error))}") from error
     again = trace_json(result).encode().splitlines()

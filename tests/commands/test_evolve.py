@@ -255,6 +255,17 @@ def test_a_job_that_a_request_before_stops_gets_nothing(files: Files) -> None:
     assert {job.id for job in load_snapshot(out).running} == {"A", "B"}
 
 
+def test_two_preemptible_jobs_do_not_stop_each_other(files: Files) -> None:
+    snapshot = figure_1(jobs=[])
+    snapshot["running"] += [{"id": "L", "nodes": {"n[4-5]": _node(8)}, "end_time": 9 * HOUR}]
+
+    def ask(job: str) -> list[list[str]]:
+        asked = {"requests": [{"job": job, "cores": 1}], "preemptible": ["L", "B"]}
+        return [one["preempted"] for one in files.evolve(snapshot, asked)["granted"]]
+
+    assert (ask("A"), ask("B"), ask("L")) == ([["L"]], [["L"]], [])
+
+
 def test_a_node_that_a_job_has_given_up_is_not_its_own(files: Files) -> None:
     snapshot = figure_1(jobs=[])
     snapshot["running"] += [{"id": "L", "nodes": {"n[4-5]": _node(8)}, "end_time": 9 * HOUR}]

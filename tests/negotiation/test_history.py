@@ -218,5 +218,11 @@ def test_the_command_learns_from_one_run_to_the_next(tmp_path: Path) -> None:
     metrics = [json.loads(aucsched(*args, "--format", "json").stdout)["metrics"] for _ in range(2)]
     assert metrics[1]["wait_mean_s"] <= metrics[0]["wait_mean_s"]
     assert load_history(tmp_path / "h.sqlite")["solver"][2][0] == 4
+    trace, again = tmp_path / "t.jsonl", tmp_path / "u.jsonl"
+    aucsched(*args, "--trace", trace)
+    assert aucsched("negotiate", "--replay", trace, "--trace", again).returncode == 0
+    assert again.read_bytes() == trace.read_bytes()
+    again.write_text(trace.read_text().replace('"known":{"render":{"', '"known":{"render":{"-', 1))
+    assert "runs.render: -" in refused("negotiate", "--replay", again)
     (tmp_path / "text").write_text("no database at all, " * 100)
     assert "no history of runs" in refused(*args[:-1], tmp_path / "text")
