@@ -360,7 +360,8 @@ class DemandReader:
 
     def _not_excluded(self, request: Request) -> BoolArray:
         allowed = np.ones(len(self._columns.names), np.bool_)
-        allowed[[self._columns.index[name] for name in request.excluded_nodes]] = False
+        index = self._columns.index
+        allowed[[index[name] for name in request.excluded_nodes & index.keys()]] = False
         return allowed
 
     def _outside_reservations(self, job: Job) -> BoolArray:

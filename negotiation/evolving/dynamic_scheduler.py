@@ -106,10 +106,8 @@ def _woken(state: DynamicState, now_s: float) -> DynamicState:
     if now_s < state.now_s:
         raise ProtocolError(f"the clock stands at {state.now_s:g} s, not before {now_s:g} s")
     snapshot = replace(state.snapshot, time=now_s)
-    over = [job for job in snapshot.running if job.end_time is not None and job.end_time <= now_s]
-    for job in over:
-        snapshot = without(snapshot, job.id)
-    state = replace(state, snapshot=snapshot, changed=state.changed or bool(over))
+    over = [job.id for job in snapshot.running if job.end_time is not None and job.end_time <= now_s]
+    state = replace(state, snapshot=without(snapshot, *over), changed=state.changed or bool(over))
     if state.changed or state.pending:
         state = _iterated(state)
     return _without_late(state)

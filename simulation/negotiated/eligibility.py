@@ -135,10 +135,8 @@ class PartitionNodes:
 
     def _ways(self, job: Job) -> list[tuple[BoolArray, int]]:
         """Return the nodes of each way to read the request that has any, and how many of them hold it all."""
-        # Those of other partitions are no nodes here.
-        excluded = frozenset(job.request.excluded_nodes & self._columns.index.keys())
-        request = replace(job.request, excluded_nodes=excluded)
-        read = self._reader.read(replace(job, partition="", request=request), 0)
+        request = job.request
+        read = self._reader.read(replace(job, partition=""), 0)
         if not isinstance(read, Demand):
             raise InputError(read.detail, path=_about(request))
         cores, wanted = self._columns.total.cores, request.cores_per_node
