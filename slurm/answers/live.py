@@ -46,28 +46,23 @@ EACH_NODE: Question = (_NODES, ("scontrol", "-o", "show", "nodes"))
 #: Asks for nodes in JSON: 22.05's scontrol writes none.
 NODES: Question = (_NODES, ("sinfo", _JSON))
 
-#: By the names of the files that could be given instead. From 23.02 ``sinfo --json`` groups nodes; of
-#: a Slurm without accounting assoc_mgr says nothing. Of licences only text tells how layers count.
-_QUESTIONS: dict[str, Question] = {
-    "jobs": (JOBS,),
-    "nodes": NODES,
-    "topology": (TOPOLOGY,),
-    "job_detail": (("scontrol", "-d", "show", "job"),),
-    "licenses": (LICENSES,),
-    "partitions": (("scontrol", "show", "partitions", _JSON), PARTITIONS),
-    "reservations": (("scontrol", "show", "reservations", _JSON), RESERVATIONS),
-    "limits": (("scontrol", "show", "assoc_mgr", "flags=qos,assoc"),),
-    "conf": (CONFIG,),
-}
-#: What a snapshot does without, and what that means.
-_OTHERWISE = {
-    "topology": "the topology is taken as linear",
-    "job_detail": "job detail is not known",
-    "licenses": "licences are not known",
-    "partitions": "limits of partitions are not known",
-    "reservations": "reservations are not known",
-    "limits": "limits of QOS and associations are not known",
-    "conf": "the cluster's defaults are not known",
+_PARTITIONS: Question = (("scontrol", "show", "partitions", _JSON), PARTITIONS)
+_RESERVATIONS: Question = (("scontrol", "show", "reservations", _JSON), RESERVATIONS)
+_LIMITS: Command = ("scontrol", "show", "assoc_mgr", "flags=qos,assoc")
+
+#: By the names of the files that could be given instead, with what it means to do without the answer;
+#: empty: a snapshot needs it. From 23.02 ``sinfo --json`` groups nodes; of a Slurm without accounting
+#: assoc_mgr says nothing. Of licences only text tells how layers count.
+_QUESTIONS: dict[str, tuple[Question, str]] = {
+    "jobs": ((JOBS,), ""),
+    "nodes": (NODES, ""),
+    "topology": ((TOPOLOGY,), "the topology is taken as linear"),
+    "job_detail": ((("scontrol", "-d", "show", "job"),), "job detail is not known"),
+    "licenses": ((LICENSES,), "licences are not known"),
+    "partitions": (_PARTITIONS, "limits of partitions are not known"),
+    "reservations": (_RESERVATIONS, "reservations are not known"),
+    "limits": ((_LIMITS,), "limits of QOS and associations are not known"),
+    "conf": ((CONFIG,), "the cluster's defaults are not known"),
 }
 #: By which rules jobs start; those of now belong to no saved queue.
 _RULES = {"licenses", "partitions", "reservations", "limits", "conf"}
@@ -172,7 +167,7 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tup
         raise OptionError(f"only one of {' and '.join(given)} can be standard input")
     wanted = {
         name: question
-        for name, question in _QUESTIONS.items()
+        for name, (question, _) in _QUESTIONS.items()
         if names[name] is None and not (name in _RULES and files.jobs is not None)
     }
     asked, unreachable = _fixed(wanted, ask, notes), list[UnreachableError]()
@@ -188,10 +183,10 @@ def collect(files: SlurmFiles, *, ask: Ask = ask_slurm, at_once: int = 1) -> tup
             except InputError as error:
                 unreachable.extend([error] if isinstance(error, UnreachableError) else ())
                 is_lost = isinstance(error, UnreachableError) and files.jobs is None
-                if is_lost or name not in _OTHERWISE:
+                if is_lost or not (without := _QUESTIONS[name][1]):
                     raise
                 tell = notes.unread if name in _RULES else notes.add
-                tell("live commands", f"{error}; {_OTHERWISE[name]}")
+                tell("live commands", f"{error}; {without}")
                 return None
 
         found = {"config" if name == "conf" else name: answer(name) for name in names}
