@@ -224,7 +224,11 @@ def balance_of(state: StepState, window: Sequence[Demand], mix: ClassMix, *, dra
     asks = {demand.job.id: backlog.ask(demand) for demand in window}
     longest = max((ask.limit_s for ask in asks.values()), default=0.0)
     draining = drain or backlog.span_s() < longest
-    overdue = _overdue(window, mix.since, state.now, backlog.span_s())
+    # Those that have waited for longer than the youngest would if it came last. In the order of
+    # arrival none has: all that waits starts within its span, the youngest last.
+    waits = {demand.job.id: state.now - mix.since.get(demand.job.id, state.now) for demand in window}
+    limit_s = _OVERDUE * (backlog.span_s() + min(waits.values(), default=0.0))
+    overdue = frozenset(job for job, wait_s in waits.items() if wait_s > limit_s)
     bound = [demand for demand in window if demand.job.id not in overdue]
     has_kept = not draining and backlog.is_gres_scarce()
     return Balance(
@@ -237,18 +241,6 @@ def balance_of(state: StepState, window: Sequence[Demand], mix: ClassMix, *, dra
         overdue=overdue,
         topology=state.topology,
     )
-
-
-def _overdue(
-    window: Sequence[Demand], since: Mapping[str, float], now: float, span_s: float
-) -> frozenset[str]:
-    """Return the jobs that have waited for longer than the youngest would if it came last.
-
-    In the order of arrival none is: all that waits starts within its span, the youngest last.
-    """
-    waits = {demand.job.id: now - since.get(demand.job.id, now) for demand in window}
-    limit = _OVERDUE * (span_s + min(waits.values(), default=0.0))
-    return frozenset(job for job, wait_s in waits.items() if wait_s > limit)
 
 
 def _multiplier(shape: JobClass) -> float:
