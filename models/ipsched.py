@@ -96,16 +96,6 @@ class VariantChoice:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class PlacedOption:
-    """Where an option starts: its nodes, the cores on each, and each gres on each."""
-
-    option: VariantChoice
-    nodes: IntArray
-    cores: IntArray
-    gres: Mapping[str, IntArray]
-
-
 class Ipsched(Model):
     """Maximise Σ P_j·(s_j − c_j), or with P_j·R_j^cpu: equations (3.1)-(3.7).
 
@@ -389,53 +379,38 @@ class Ipsched(Model):
 
     def answer(self, values: FloatArray) -> Answer:
         """Return the placements as bids: one for each job that starts, beside the other jobs' bids."""
-        placed = self.placements(values)
-        jobs = np.array([one.option.demand.index for one in placed], np.int64)
+        value_of = dict(zip(map(id, self.variables), np.round(values).astype(np.int64).tolist(), strict=True))
+        starting = [number for number, s in enumerate(self.s) if value_of[id(s)]]
+        jobs = np.array([self.options[number].demand.index for number in starting], np.int64)
         losers = self.table.only(~np.isin(self.table.job, jobs))
-        table, origin = joined_tables(self.table.demands, [self._bids_of(placed), losers], [jobs, losers.job])
-        won, counted = np.flatnonzero(origin < len(placed)), float(self.preference() @ values)
+        tables = [*(self._placed(number, value_of) for number in starting), losers]
+        table, origin = joined_tables(self.table.demands, tables, [*jobs[:, None], losers.job])
+        won, counted = np.flatnonzero(origin < len(jobs)), float(self.preference() @ values)
         objective = self.given.objective
         return Answer(table=table, chosen=won, objective=objective, preference=None, unshared=counted)
 
-    def _bids_of(self, placed: list[PlacedOption]) -> BidTable:
-        """Return placements as bids, in their order."""
-        none = np.zeros(0, np.int64)
-        indptr = np.cumsum([0, *(len(one.nodes) for one in placed)])
-        node = np.concatenate([none, *(one.nodes for one in placed)])
-        breaks = np.cumsum(np.diff(node, prepend=-2) != 1)
+    def _placed(self, number: int, value_of: dict[int, int]) -> BidTable:
+        """Return where an option starts as a bid."""
+        option, total = self.options[number], self.columns.total
+        mine = np.array([value_of[id(t)] > 0 for t in self.t[number]], np.bool_)
+        units = np.array([value_of[id(x)] for x in self.x[number]], np.int64)
+        nodes, demand = option.nodes[mine], option.demand
+        cores = total.cores[nodes] if demand.exclusive else units[mine] * demand.unit
+        gres, ends = self._gres(number, option, mine, value_of), np.array([0, len(nodes)])
         return replace(
             self.table,
-            job=np.array([one.option.demand.index for one in placed], np.int64),
-            bid_class=np.array([_class_of(one) for one in placed], np.int8),
-            level=self.topology.level[self.topology.common_switch_of_sets(indptr, node)],
-            nodesets=breaks[indptr[1:] - 1] - breaks[indptr[:-1]] + 1,
-            indptr=indptr,
-            node=node,
-            cores=np.concatenate([none, *(one.cores for one in placed)]),
-            memory=np.concatenate([none, *(one.option.demand.memory_on(one.cores) for one in placed)]),
-            gres={
-                kind: np.concatenate([none, *(one.gres.get(kind, 0 * one.nodes) for one in placed)])
-                for kind in self.columns.total.gres
-            },
-            gres_ratio=np.ones(len(placed)),
-            gres_share=np.zeros(len(placed)),
+            job=np.array([demand.index]),
+            bid_class=np.array([_class_of(nodes, option)], np.int8),
+            level=self.topology.level[self.topology.common_switch_of_sets(ends, nodes)],
+            nodesets=np.array([1 + np.count_nonzero(np.diff(nodes) != 1)]),
+            indptr=ends,
+            node=nodes,
+            cores=cores,
+            memory=demand.memory_on(cores),
+            gres={kind: gres.get(kind, 0 * nodes) for kind in total.gres},
+            gres_ratio=np.ones(1),
+            gres_share=np.zeros(1),
         )
-
-    def placements(self, values: FloatArray) -> list[PlacedOption]:
-        """Return the options that start, and where."""
-        value_of = dict(zip(map(id, self.variables), np.round(values).astype(np.int64).tolist(), strict=True))
-        found: list[PlacedOption] = []
-        for number, option in enumerate(self.options):
-            if not value_of[id(self.s[number])]:
-                continue
-            mine = np.array([value_of[id(t)] > 0 for t in self.t[number]], np.bool_)
-            units = np.array([value_of[id(x)] for x in self.x[number]], np.int64)
-            nodes = option.nodes[mine]
-            total = self.columns.total
-            cores = total.cores[nodes] if option.demand.exclusive else units[mine] * option.demand.unit
-            gres = self._gres(number, option, mine, value_of)
-            found.append(PlacedOption(option=option, nodes=nodes, cores=cores, gres=gres))
-        return found
 
     def _gres(
         self, number: int, option: VariantChoice, mine: BoolArray, value_of: dict[int, int]
@@ -461,11 +436,11 @@ def _reserved_for(job: Job, guard: Guard) -> Iterator[tuple[Resource, int, int]]
                 yield resource, place, int(held[place])
 
 
-def _class_of(placed: PlacedOption) -> int:
-    """Return the class that a bid on a placement's nodes would have."""
-    first, last = int(placed.nodes[0]), int(placed.nodes[-1])
-    if last - first + 1 != len(placed.nodes):
+def _class_of(nodes: IntArray, option: VariantChoice) -> int:
+    """Return the class that a bid on some nodes would have."""
+    first, last = int(nodes[0]), int(nodes[-1])
+    if last - first + 1 != len(nodes):
         return CLASS_C
-    usable_nodes = set(placed.option.nodes.tolist())
+    usable_nodes = set(option.nodes.tolist())
     is_aligned = first - 1 not in usable_nodes or last + 1 not in usable_nodes
     return CLASS_A if is_aligned else CLASS_B
