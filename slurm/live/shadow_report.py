@@ -150,14 +150,10 @@ class ShadowReport(Tabular):
         return f"Shadow of {plural(len(self.entries), 'pass')} over {plural(len(self.jobs), 'job')}"
 
     @cached_property
-    def both(self) -> tuple[ShadowJob, ...]:
-        """The jobs that Slurm started and some pass had offered before."""
-        return tuple(job for job in self.jobs if job.start is not None and job.offered is not None)
-
-    @cached_property
     def figures(self) -> list[dict[str, Any]]:
         """Figures side by side: ``figure``, ``slurm``, ``auction``, ``jobs`` (over how many)."""
-        both = self.both
+        # Slurm started them, and some pass had offered them before.
+        both = [job for job in self.jobs if job.start is not None and job.offered is not None]
         waits = [job.wait_s for job in both], [job.offered_wait_s for job in both]
         slow = (
             [_slowdown(job.wait_s, job) for job in both],
