@@ -151,7 +151,7 @@ def overview(snapshot: Snapshot, options: StepOptions) -> Overview:
         )
         for demand in step.decision.window
     )
-    wanted = np.flatnonzero(prices.wanted)
+    wanted = np.unique(market.table.node)
     return Overview(
         model=options.model,
         objective=objective,
@@ -160,7 +160,7 @@ def overview(snapshot: Snapshot, options: StepOptions) -> Overview:
         pay=sum(one.quote.price for one in jobs if one.starts and one.quote is not None),
         bound=prices.bound,
         groups=tuple(_groups(on_nodes, columns.free, wanted, columns.names)),
-        unwanted=columns.named(np.flatnonzero(~prices.wanted)),
+        unwanted=columns.named(np.setdiff1d(np.arange(len(columns.names)), wanted)),
         pools=prices.of_pools,
         rooms={
             guard.job.id: tuple(

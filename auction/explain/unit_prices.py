@@ -18,7 +18,7 @@ from ...bidgen.first_fit import Cluster
 from ...bidgen.generate import generate_bids
 from ...bidgen.table import BidTable
 from ...cluster.jobs import Job
-from ...cluster.resources.capacity import MEMORY, BoolArray, FloatArray, IntArray, Resource
+from ...cluster.resources.capacity import MEMORY, FloatArray, IntArray, Resource
 from ...cluster.resources.columns import Columns
 from ...cluster.resources.demand import Demand
 from ...cluster.resources.job_reservations import Guard
@@ -53,14 +53,12 @@ class UnitPrices:
         of_nodes: by resource (memory by the MiB), shape (nodes,).
         of_pools: by resource that stands on no node, as licences.
         of_rooms: what jobs that outlast a reservation's start pay besides, on its nodes: shape (nodes,).
-        wanted: nodes that are in some bid, shape (nodes,).
         bound: no award over these bids is worth more; the prices prove it.
     """
 
     of_nodes: Amounts
     of_pools: Mapping[Resource, float]
     of_rooms: tuple[tuple[Guard, Amounts], ...]
-    wanted: BoolArray
     bound: float
 
     def of_bids(self, table: BidTable, columns: Columns) -> FloatArray:
@@ -193,17 +191,15 @@ def _prices(
     ends = np.cumsum([len(claim.capacity) for claim in claims])[:-1]
     exact = np.split(found.price, ends)
     by_claim, bound = _coarse(packing, worth, claims, exact)
-    wanted = np.zeros(len(columns.names), np.bool_)
-    wanted[table.node] = True
+    count = len(columns.names)
     return UnitPrices(
-        of_nodes=_by_resource(claims, by_claim, None, len(wanted)),
+        of_nodes=_by_resource(claims, by_claim, None, count),
         of_pools={
             claim.resource: float(price[0])
             for claim, price in zip(claims, by_claim, strict=True)
             if claim.by_bid
         },
-        of_rooms=tuple((guard, _by_resource(claims, by_claim, guard, len(wanted))) for guard in guards),
-        wanted=wanted,
+        of_rooms=tuple((guard, _by_resource(claims, by_claim, guard, count)) for guard in guards),
         bound=bound,
     )
 
