@@ -129,9 +129,9 @@ def settled(
 ) -> tuple[Sequence[Demand], list[Placement | None], FirstFitPlacer] | None:
     """Return jobs of which no others count more, where first-fit starts each, and what placed them.
 
-    These are all jobs, or those that counts choose; none where no job has room beside the reservations.
-    First-fit goes by priority, or where that leaves one out from the hardest to place on.
-    None: no proof comes soon.
+    These are all jobs, or those that counts choose; none where no job has room beside the
+    reservations. First-fit goes by priority, or where that leaves one out from the hardest to place
+    on. None: no proof comes soon.
 
     Args:
         demands: the jobs that bid, highest priority first.

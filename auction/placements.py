@@ -1,22 +1,22 @@
 """A bound over all placements: no award is worth more, wherever its jobs are placed.
 
-A bound over bids says nothing about node sets without a bid. This one relaxes IPSCHED (Soner, chapter 3)
-instead: nodes are not distinguished, only counted. A job takes the fewest cores, gres and memory that it
-could hold, and *slots*: a node has min(⌊free cores / t⌋, ⌊free gres / h⌋) slots of t cores and h gres. A job
-of many cores on few nodes needs some nodes with more than t free cores. Jobs that want nodes whole share the
-empty ones. A *run* is a maximal set of consecutive nodes that a job could use; a job that wants neighbours
-stands in one run, so each run holds only whole jobs. What jobs ask of switches is left out. The linear
-program over jobs is solved by HiGHS; the bound is computed from its prices, then lowered by how many jobs
-could start at most. The same program in whole numbers chooses jobs for an auction, beside the first
-reservation.
+A bound over bids says nothing about node sets without a bid. This one relaxes IPSCHED (Soner,
+chapter 3) instead: nodes are not distinguished, only counted. A job takes the fewest cores, gres
+and memory that it could hold, and *slots*: a node has min(⌊free cores / t⌋, ⌊free gres / h⌋) slots
+of t cores and h gres. A job of many cores on few nodes needs some nodes with more than t free
+cores. Jobs that want nodes whole share the empty ones. A *run* is a maximal set of consecutive
+nodes that a job could use; a job that wants neighbours stands in one run, so each run holds only
+whole jobs. What jobs ask of switches is left out. The linear program over jobs is solved by HiGHS;
+the bound is computed from its prices, then lowered by how many jobs could start at most. The same
+program in whole numbers chooses jobs for an auction, beside the first reservation.
 
-Bids that are made for each job alone rarely fill the machine together. So jobs are also placed one after
-another by first-fit: a *packing*, in which each placement is a bid. Who is to start is said by the greedy
-rule for knapsacks (Dantzig 1957): jobs by worth divided by what they would pay at the prices of the linear
-program, until they cost as much as all that is free. Of these the hardest to place come first: jobs that
-want neighbours, then those with most gres on a node, then those with large shares of nodes (first-fit
-decreasing, Johnson 1973). If not all fit, this order loses small jobs of great worth. So in one packing
-only jobs that want neighbours come first.
+Bids that are made for each job alone rarely fill the machine together. So jobs are also placed one
+after another by first-fit: a *packing*, in which each placement is a bid. Who is to start is said
+by the greedy rule for knapsacks (Dantzig 1957): jobs by worth divided by what they would pay at the
+prices of the linear program, until they cost as much as all that is free. Of these the hardest to
+place come first: jobs that want neighbours, then those with most gres on a node, then those with
+large shares of nodes (first-fit decreasing, Johnson 1973). If not all fit, this order loses small
+jobs of great worth. So in one packing only jobs that want neighbours come first.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

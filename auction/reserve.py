@@ -93,10 +93,10 @@ class StepReservations:
     def promise(self, promise: Promise) -> ReservedPlace | None:
         """Reserve for a job that was promised a start, from then until its limit; return what is kept.
 
-        Others may use its nodes until then. Where it cannot start by then it is reserved as soon as it can;
-        None: nothing that ends lets it start beside the reservations made before, and what was kept
-        for it stays. Its place is looked for where none is known, or where it is no longer free.
-        Promises count beside the K, and come before them.
+        Others may use its nodes until then. Where it cannot start by then it is reserved as soon as
+        it can; None: nothing that ends lets it start beside the reservations made before, and what
+        was kept for it stays. Its place is looked for where none is known, or where it is no longer
+        free. Promises count beside the K, and come before them.
         """
         demand, time = promise.demand, max(promise.start, self._state.now)
         self.asked.add(demand.job.id)

@@ -56,8 +56,8 @@ class AttemptResult:
             may hold more: with all of them looked at, more work is never worse.
         first: first-fit's award, a table and the winners in it, ascending, where a strategy found another:
             what it leaves is looked at too, so that no strategy is worth less than the first bids.
-        alone: the award of the jobs that counts chose, which bid alone before: it and what it leaves are
-            looked at too. Nothing is proved of it.
+        alone: the award of the jobs that counts chose, which bid alone before: it and what it
+            leaves are looked at too. Nothing is proved of it.
     """
 
     size: int = 0

@@ -108,9 +108,9 @@ def fat_tree_size(levels: int, radix: int) -> int:
 def fat_tree(levels: int, radix: int, *, members: Sequence[str]) -> Network:
     """Return a fat tree of equal switches: the tree that stands for it.
 
-    With switches of radix k and h levels, every switch below the top has k/2 ports down and k/2 up, a top
-    switch k down: 2·(k/2)^h nodes. Slurm's documentation advises to describe such a network by the
-    plain tree of its node groups. This is that tree; ``graph_of`` has the redundant wiring.
+    With switches of radix k and h levels, every switch below the top has k/2 ports down and k/2 up,
+    a top switch k down: 2·(k/2)^h nodes. Slurm's documentation advises to describe such a network
+    by the plain tree of its node groups. This is that tree; ``graph_of`` has the redundant wiring.
 
     Args:
         levels: switch levels, 1 or more; the root has level ``levels`` − 1.

@@ -1,9 +1,9 @@
 """A full schedule of a snapshot: a start for every job that can ever start (Nagendra 2016, 3.1.1).
 
-Jobs are planned one after another in queue order, each at the earliest moment from which on nodes hold it
-until its time limit beside running jobs, advance reservations, licences and the jobs planned before it: what
-conservative backfilling reserves. Where the nodes are chosen is first-fit, as everywhere else. A snapshot is
-planned as it stands: after a change, plan the next one.
+Jobs are planned one after another in queue order, each at the earliest moment from which on nodes
+hold it until its time limit beside running jobs, advance reservations, licences and the jobs
+planned before it: what conservative backfilling reserves. Where the nodes are chosen is first-fit,
+as everywhere else. A snapshot is planned as it stands: after a change, plan the next one.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,11 +1,11 @@
 """Two objectives in order: the sum of priorities exactly, then preference among the awards that reach it.
 
 The solver computes in floating point. Priorities may be near 4·10⁹ and differ by 1 (Slurm's
-priority/basic), or be fractions. HiGHS prunes by tolerances that such differences fall below. So the
-weights are split into small integer digits, w = h·B + d with 2·Σ|d| < B, and the sum is maximised
-digit by digit: first Σh, then Σd. Priorities that are nearly multiples of each other, above all
-nearly equal ones, take this road. Where h·B' + d is small with the least B' above 2·Σ|d|, both are one
-stage: the order of the sums is the same with any such base.
+priority/basic), or be fractions. HiGHS prunes by tolerances that such differences fall below. So
+the weights are split into small integer digits, w = h·B + d with 2·Σ|d| < B, and the sum is
+maximised digit by digit: first Σh, then Σd. Priorities that are nearly multiples of each other,
+above all nearly equal ones, take this road. Where h·B' + d is small with the least B' above 2·Σ|d|,
+both are one stage: the order of the sums is the same with any such base.
 
 Weights that no base splits, as fractions beside 4·10⁹, have no stages: awards are cut off.
 A stage's coefficients stay below 2²⁰ and its sums below 2³¹, where a tolerance of 10⁻⁶ decides

@@ -50,9 +50,9 @@ _PARTITIONS: Question = (("scontrol", "show", "partitions", _JSON), PARTITIONS)
 _RESERVATIONS: Question = (("scontrol", "show", "reservations", _JSON), RESERVATIONS)
 _LIMITS: Command = ("scontrol", "show", "assoc_mgr", "flags=qos,assoc")
 
-#: By the names of the files that could be given instead, with what it means to do without the answer;
-#: empty: a snapshot needs it. From 23.02 ``sinfo --json`` groups nodes; of a Slurm without accounting
-#: assoc_mgr says nothing. Of licences only text tells how layers count.
+#: By the names of the files that could be given instead, with what it means to do without the
+#: answer; empty: a snapshot needs it. From 23.02 ``sinfo --json`` groups nodes; of a Slurm without
+#: accounting assoc_mgr says nothing. Of licences only text tells how layers count.
 _QUESTIONS: dict[str, tuple[Question, str]] = {
     "jobs": ((JOBS,), ""),
     "nodes": (NODES, ""),
