@@ -29,7 +29,7 @@ from ..options import MODELS_BY_NAME, StepOptions
 from ..queue import pending_job
 from ..step import Step, take_step
 from ..strategies import preferences
-from .job_changes import Change, FreeRoom, smallest_changes
+from .job_changes import Change, ChangeSearch, FreeRoom
 from .unit_prices import Market, Quote, market_of, quote_document
 from .words import asked, dealt
 
@@ -303,7 +303,7 @@ def explain(
         quote=_quote(step.state.reader, job, award, market) if takes_part else None,
         award_worth=worth if made is None else float(made.objective.priority),
         bound=None if market is None else market.prices.bound,
-        changes=smallest_changes(room, job, MOST_GIVEN_UP) if takes_part and award is None else None,
+        changes=ChangeSearch(room, job, MOST_GIVEN_UP).found() if takes_part and not award else None,
         reserved=_reserved(job, step),
         groups=() if award else tuple(_groups(job, step, room, others)),
         alone=shadow_time(step.state, job),

@@ -284,17 +284,6 @@ class Change:
     nodes: tuple[str, ...]
 
 
-def smallest_changes(room: "FreeRoom", job: Job, most: float = 1.0) -> tuple[Change, ...]:
-    """Return the smallest change of each kind that would start ``job`` now, the smallest of all first.
-
-    Changes that give up more than the share ``most`` of what is asked for are none, but those of time limits.
-
-    A job that fits as it is gets one entry without words. Only when no change of one kind starts it, the
-    smallest of every two kinds. Empty when none of them does. The job need not be of the snapshot's queue.
-    """
-    return _Search(room, job, most).found()
-
-
 class FreeRoom:
     """What is free beside the jobs that start now."""
 
@@ -312,10 +301,13 @@ class FreeRoom:
         return () if found is None else left.columns.named(found.nodes)
 
 
-class _Search:
-    """Tries changes of one job."""
+class ChangeSearch:
+    """Tries changes of one job, which need not be of the snapshot's queue.
 
-    def __init__(self, room: FreeRoom, job: Job, most: float) -> None:
+    Those that give up more than the share ``most`` of the request are none, but for time limits.
+    """
+
+    def __init__(self, room: FreeRoom, job: Job, most: float = 1.0) -> None:
         self._most = most
         self._room = room
         self._job = job
@@ -323,6 +315,11 @@ class _Search:
         self._kinds = kinds_of(job, room.snapshot, room.left.guards, leaves)
 
     def found(self) -> tuple[Change, ...]:
+        """Return the smallest change of each kind that would start the job now, the smallest first.
+
+        A job that fits as it is gets one entry without words. Only when no change of one kind
+        starts it, the smallest of every two kinds. Empty when none of them does.
+        """
         as_it_is = self._changed()
         if as_it_is is not None:
             return (as_it_is,)

@@ -16,7 +16,7 @@ from support.build import snapshot, tree
 from support.fits import fits_somewhere, with_awards
 
 from aucsched import Job, Request, Snapshot, Span, schedule
-from aucsched.auction.explain.job_changes import Change, ChangeKind, FreeRoom, kinds_of, smallest_changes
+from aucsched.auction.explain.job_changes import Change, ChangeKind, ChangeSearch, FreeRoom, kinds_of
 from aucsched.auction.options import StepOptions
 from aucsched.auction.state import state_of
 from aucsched.auction.step import take_step
@@ -36,7 +36,7 @@ def changes(cluster: Snapshot, **options: Any) -> tuple[Change, ...]:
     step = take_step(cluster, StepOptions(**{"work_limit": 20, **options})).with_bids()
     job = cluster.jobs[-1]
     awards = [award for award in step.schedule.started if award.job != job.id]
-    return smallest_changes(FreeRoom(step.state, awards, step.cluster.guards), job)
+    return ChangeSearch(FreeRoom(step.state, awards, step.cluster.guards), job).found()
 
 
 def tried(
@@ -261,7 +261,7 @@ def test_the_smallest_change_of_every_kind_is_found(seed: int) -> None:
     job = cluster.jobs[-1]
     result = schedule(replace(cluster, jobs=cluster.jobs[:-1]), work_limit=5)
     rest = with_awards(cluster, result.started)
-    found = smallest_changes(FreeRoom(state_of(cluster), result.started, ()), job)
+    found = ChangeSearch(FreeRoom(state_of(cluster), result.started, ()), job).found()
     if fits_somewhere(rest, job):
         assert [change.words for change in found] == [()]
         return
@@ -305,7 +305,7 @@ def test_the_changed_job_starts_when_it_is_scheduled_beside_the_award(start: int
             job = next(job for job in cluster.jobs if job.id == refusal.job)
             if refusal.reason.value in {"held", "not_eligible", "not_expressible"}:
                 continue
-            for change in smallest_changes(FreeRoom(state_of(cluster), result.started, ()), job):
+            for change in ChangeSearch(FreeRoom(state_of(cluster), result.started, ()), job).found():
                 again = schedule(replace(rest, jobs=(replace(change.job, priority=1),)), work_limit=5)
                 assert [award.job for award in again.started] == [job.id], (seed, change.words)
                 assert 0 <= change.given_up <= 1
