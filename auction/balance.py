@@ -226,7 +226,7 @@ def balance_of(state: StepState, window: Sequence[Demand], mix: ClassMix, *, dra
     draining = drain or backlog.span_s() < longest
     # Those that have waited for longer than the youngest would if it came last. In the order of
     # arrival none has: all that waits starts within its span, the youngest last.
-    waits = {demand.job.id: state.now - mix.since.get(demand.job.id, state.now) for demand in window}
+    waits = {one.job.id: state.now - mix.since.get(one.job.id, state.now) for one in window}
     limit_s = _OVERDUE * (backlog.span_s() + min(waits.values(), default=0.0))
     overdue = frozenset(job for job, wait_s in waits.items() if wait_s > limit_s)
     bound = [demand for demand in window if demand.job.id not in overdue]

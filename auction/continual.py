@@ -174,7 +174,7 @@ class Auction:
 class _ChangedCluster:
     """A cluster with the changes made so far, of which an error leaves nothing."""
 
-    def __init__(self, before: Snapshot, places: Mapping[str, int], started: Mapping[str, Job]) -> None:
+    def __init__(self, before: Snapshot, places: dict[str, int], started: dict[str, Job]) -> None:
         self.waiting = {job.id: job for job in before.jobs}
         self.running = {job.id: job for job in before.running}
         self.started = dict(started)

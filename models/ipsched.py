@@ -379,7 +379,7 @@ class Ipsched(Model):
 
     def answer(self, values: FloatArray) -> Answer:
         """Return the placements as bids: one for each job that starts, beside the other jobs' bids."""
-        value_of = dict(zip(map(id, self.variables), np.round(values).astype(np.int64).tolist(), strict=True))
+        value_of = dict(zip(map(id, self.variables), np.round(values).astype(int).tolist(), strict=True))
         starting = [number for number, s in enumerate(self.s) if value_of[id(s)]]
         jobs = np.array([self.options[number].demand.index for number in starting], np.int64)
         losers = self.table.only(~np.isin(self.table.job, jobs))

@@ -303,7 +303,7 @@ def explain(
         quote=_quote(step.state.reader, job, award, market) if takes_part else None,
         award_worth=worth if made is None else float(made.objective.priority),
         bound=None if market is None else market.prices.bound,
-        changes=ChangeSearch(room, job, MOST_GIVEN_UP).found() if takes_part and not award else None,
+        changes=None if award or not takes_part else ChangeSearch(room, job, MOST_GIVEN_UP).found(),
         reserved=_reserved(job, step),
         groups=() if award else tuple(_groups(job, step, room, others)),
         alone=shadow_time(step.state, job),

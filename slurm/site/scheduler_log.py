@@ -106,7 +106,7 @@ def _jobs(text: str, site: SlurmConf, notes: Notes) -> tuple[ArrivingJob, ...]:
 
 
 def _name(events: "list[Submission]", notes: Notes) -> None:
-    """Call jobs by their names where each has one of its own, else by their places in order of submission."""
+    """Call jobs by their names where each has one of its own, else by their places in the queue."""
     names = [event.options.get("job-name", "") for event in events]
     if not all(names) or len(set(names)) < len(names) or any(map(hidden_in, names)):
         why = "are missing, repeat or hold control characters"
@@ -137,9 +137,9 @@ def _events(
         # The simulator's own option is taken out, the rest is read as sbatch would.
         place = words.index("-sim-walltime")
         value = words[place + 1] if place + 1 < len(words) else ""
-        options = parse_sbatch([*words[:place], *words[place + 2 :]], path)
+        told = parse_sbatch([*words[:place], *words[place + 2 :]], path)
         run_s = _seconds(value, f"{path} -sim-walltime")
-        yield Submission(conf=site, options=options, path=path, remarks=remarks, at_s=at_s, run_s=run_s)
+        yield Submission(conf=site, options=told, path=path, remarks=remarks, at_s=at_s, run_s=run_s)
     for kind, count in others.items():
         notes.add("events", f"{plural(count, 'event')} {kind!r} not read")
 
