@@ -97,7 +97,7 @@ def sweep(
     except KeyboardInterrupt:
         note("the same command goes on where this one stopped")
         raise click.Abort from None
-    _note_failed(rows)
+    has_failed = _note_failed(rows) == len(rows)
     found = Sweep(plan=plan, rows=tuple(rows))
     axes = [name for name, _ in plan.axes]
     if not any(map(is_stream, outputs)):
@@ -110,6 +110,8 @@ def sweep(
     if plot is not None:
         draw_sweep(plan, rows, plot)
     note_old_flags(options)
+    if has_failed:
+        click.get_current_context().exit(1)
 
 
 def _executor(dask: str | None, workers: int | None) -> Executor:
@@ -140,7 +142,8 @@ def _note_start(runs: int, done: int, began_with: Mapping[str, Any]) -> None:
         note(f"they were begun with {named}")
 
 
-def _note_failed(rows: list[Row]) -> None:
+def _note_failed(rows: list[Row]) -> int:
+    """Say what failed, and which jobs never start; return how many runs failed."""
     from ..sweeps.run_plan import FAILED
 
     failed = [row for row in rows if row["status"] == FAILED]
@@ -153,3 +156,4 @@ def _note_failed(rows: list[Row]) -> None:
     # Of each policy the run that leaves most.
     for policy, (most, row) in {one[1].get("policy"): one for one in sorted(left, key=itemgetter(0))}.items():
         note_unstarted(f"{policy}, run {row['run']},", most)
+    return len(failed)

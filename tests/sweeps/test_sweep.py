@@ -337,6 +337,8 @@ def test_failed_runs_are_rows_with_their_error(tmp_path: Path) -> None:
     again = aucsched("sweep", wide, *grid, "--retry-failed")
     assert again.stderr == f"note: 1 of 2 runs are done already\n{done.stderr}"
     assert len(journal.read_bytes().splitlines()) == 4
+    none = aucsched("sweep", wide, *grid[:-1], tmp_path / "none.csv", "--window", "2200")
+    assert (none.returncode, none.stderr) == (1, f"note: 1 of 1 runs failed; run 0: {failed['error']}\n")
 
 
 @pytest.mark.parametrize(
